@@ -1,5 +1,5 @@
-//! A test for each point at which a process is killed, so that they spread over the runner's threads and a failure names its
-//! point.
+//! A test for each point at which a process is killed, or each host of a check that takes long: they spread over the runner's
+//! threads, and a failure names its point.
 
 /// Tests of one check, in a module of what it is about: `on_docker = check(DOCKER) { name: "point", more…; }`.
 macro_rules! each_point {

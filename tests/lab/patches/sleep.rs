@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::lab::{Bench, DOCKER, PODMAN, engine, http_get, on_host, text, wait_until};
+use crate::points::each_point;
 
 /// A port, a one-shot that counts how often it ran, two containers of one service that write down their starts, and one that
 /// ends by itself when it is told to.
@@ -159,68 +160,74 @@ fn rootless_podman() {
     sleeps_and_wakes("coulombcore-ops");
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn what_is_gone_is_said_and_nothing_is_started() {
-    for host in [DOCKER, PODMAN] {
-        let bench = Bench::new();
-        let repo = bench.web_stack("x");
-        let id = text(&bench.create_stack(host, &repo, &[])["id"]);
-        bench.run(["sleep", &id]).ok();
-        let remove = format!(
-            "{0} rm $({0} ps -aq --filter label=com.docker.compose.project=sbx-{id})",
-            engine(host)
-        );
-        on_host(host, &[&remove]);
-        let error = bench.run(["wake", &id]).error_with_hint("operation_failed");
-        assert!(text(&error["message"]).contains(&format!("sbx-{id}")), "{error:#}");
-        assert!(text(&error["hint"]).contains("recreate"));
-        let record = bench.get(&id);
-        assert_eq!(
-            (&record["state"], &record["operation"]),
-            (&json!("sleeping"), &Value::Null),
-            "{record:#}"
-        );
-        assert!(text(&record["message"]).contains("not on"), "{record:#}");
-        // Asked again it says so again.
-        let again = bench.run(["wake", &id]).error_with_hint("operation_failed");
-        assert_eq!(again["message"], error["message"]);
-        assert_eq!(bench.get(&id)["state"], "sleeping");
-        assert_eq!(bench.run(["recreate", &id, "--yes"]).ok()["state"], "ready");
+each_point! {
+    what_is_gone_is_said_and_nothing_is_started = what_is_gone_is_said() {
+        on_docker: DOCKER;
+        on_podman: PODMAN;
     }
 }
 
-/// What had died before it was put to sleep is no sandbox that is awake.
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn one_that_was_dead_when_it_went_to_sleep_runs_when_it_is_woken_or_says_so() {
-    for host in [DOCKER, PODMAN] {
-        let bench = Bench::new();
-        let repo = bench.web_stack("x");
-        let id = text(&bench.create_stack(host, &repo, &[])["id"]);
-        let on_all = |verb: &str| {
-            let all = format!(
-                "$({} ps -aq --filter label=com.docker.compose.project=sbx-{id})",
-                engine(host)
-            );
-            on_host(host, &[&format!("{} {verb} {all}", engine(host))]);
-        };
-        on_all("kill");
-        on_all("wait");
-        bench.run(["sleep", &id]).ok();
-        let awake = bench.run(["wake", &id]).ok();
-        assert_eq!(states(&awake), pairs(&[("web", "running")]), "{awake:#}");
-        on_all("kill");
-        on_all("wait");
-        on_all("rm");
-        bench.run(["sleep", &id]).ok();
-        for _ in 0..2 {
-            let error = bench.run(["wake", &id]).error_with_hint("operation_failed");
-            assert!(text(&error["hint"]).contains("recreate"), "{error:#}");
-            assert_eq!(bench.get(&id)["state"], "sleeping");
-        }
-        bench.run(["destroy", &id]).ok();
+fn what_is_gone_is_said(host: &'static str) {
+    let bench = Bench::new();
+    let repo = bench.web_stack("x");
+    let id = text(&bench.create_stack(host, &repo, &[])["id"]);
+    bench.run(["sleep", &id]).ok();
+    let remove = format!(
+        "{0} rm $({0} ps -aq --filter label=com.docker.compose.project=sbx-{id})",
+        engine(host)
+    );
+    on_host(host, &[&remove]);
+    let error = bench.run(["wake", &id]).error_with_hint("operation_failed");
+    assert!(text(&error["message"]).contains(&format!("sbx-{id}")), "{error:#}");
+    assert!(text(&error["hint"]).contains("recreate"));
+    let record = bench.get(&id);
+    assert_eq!(
+        (&record["state"], &record["operation"]),
+        (&json!("sleeping"), &Value::Null),
+        "{record:#}"
+    );
+    assert!(text(&record["message"]).contains("not on"), "{record:#}");
+    // Asked again it says so again.
+    let again = bench.run(["wake", &id]).error_with_hint("operation_failed");
+    assert_eq!(again["message"], error["message"]);
+    assert_eq!(bench.get(&id)["state"], "sleeping");
+    assert_eq!(bench.run(["recreate", &id, "--yes"]).ok()["state"], "ready");
+}
+
+// What had died before it was put to sleep is no sandbox that is awake.
+each_point! {
+    one_that_was_dead_when_it_went_to_sleep_runs_when_it_is_woken_or_says_so = a_dead_one_runs_when_it_is_woken() {
+        on_docker: DOCKER;
+        on_podman: PODMAN;
     }
+}
+
+fn a_dead_one_runs_when_it_is_woken(host: &'static str) {
+    let bench = Bench::new();
+    let repo = bench.web_stack("x");
+    let id = text(&bench.create_stack(host, &repo, &[])["id"]);
+    let on_all = |verb: &str| {
+        let all = format!(
+            "$({} ps -aq --filter label=com.docker.compose.project=sbx-{id})",
+            engine(host)
+        );
+        on_host(host, &[&format!("{} {verb} {all}", engine(host))]);
+    };
+    on_all("kill");
+    on_all("wait");
+    bench.run(["sleep", &id]).ok();
+    let awake = bench.run(["wake", &id]).ok();
+    assert_eq!(states(&awake), pairs(&[("web", "running")]), "{awake:#}");
+    on_all("kill");
+    on_all("wait");
+    on_all("rm");
+    bench.run(["sleep", &id]).ok();
+    for _ in 0..2 {
+        let error = bench.run(["wake", &id]).error_with_hint("operation_failed");
+        assert!(text(&error["hint"]).contains("recreate"), "{error:#}");
+        assert_eq!(bench.get(&id)["state"], "sleeping");
+    }
+    bench.run(["destroy", &id]).ok();
 }
 
 /// A service that cannot run any more when it is woken.

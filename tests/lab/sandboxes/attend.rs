@@ -10,6 +10,7 @@ use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use serde_json::Value;
 
 use crate::lab::{Bench, DOCKER, PODMAN, Ran, Started, engine, on_host, text, wait_until};
+use crate::points::each_point;
 
 /// TERM at once, KILL after 5 s, in the container once more, and the machine may be busy.
 const GONE: Duration = Duration::from_secs(30);
@@ -253,41 +254,43 @@ fn runs_of(log: &str) -> Vec<(String, Vec<u32>)> {
     runs
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_followed_log_goes_on_after_a_restart_and_ends_with_the_sandbox() {
+each_point! {
+    a_followed_log_goes_on_after_a_restart_and_ends_with_the_sandbox = a_followed_log_goes_on() {
+        on_docker: DOCKER;
+        on_podman: PODMAN;
+    }
+}
+
+fn a_followed_log_goes_on(host: &'static str) {
     let bench = Bench::new();
     let repo = talkers(&bench);
-    for host in [DOCKER, PODMAN] {
-        let made = bench.create_stack(host, &repo, &[]);
-        let id = text(&made["id"]);
-        let log = bench.path(format!("followed-{host}"));
-        let mut command =
-            bench.command(["logs", &id, "--service", "web", "--follow", "--tail", "1"]);
-        command.stdout(fs::File::create(&log).unwrap());
-        let following = Started::spawn(command);
-        let told = || runs_of(&fs::read_to_string(&log).unwrap());
-        let restart = "$1 restart -t 0 $($1 ps -q --filter label=com.docker.compose.project=$2 --filter label=com.docker.compose.service=web)";
-        for run in 1..=3 {
-            if run > 1 {
-                on_host(host, &[restart, engine(host), &format!("sbx-{id}")]);
-            }
-            wait_until("some lines of the run", || {
-                let told = told();
-                told.len() == run && told[run - 1].1.len() > 10
-            });
+    let made = bench.create_stack(host, &repo, &[]);
+    let id = text(&made["id"]);
+    let log = bench.path(format!("followed-{host}"));
+    let mut command = bench.command(["logs", &id, "--service", "web", "--follow", "--tail", "1"]);
+    command.stdout(fs::File::create(&log).unwrap());
+    let following = Started::spawn(command);
+    let told = || runs_of(&fs::read_to_string(&log).unwrap());
+    let restart = "$1 restart -t 0 $($1 ps -q --filter label=com.docker.compose.project=$2 --filter label=com.docker.compose.service=web)";
+    for run in 1..=3 {
+        if run > 1 {
+            on_host(host, &[restart, engine(host), &format!("sbx-{id}")]);
         }
-        bench.run(["destroy", "--yes", &id]).ok();
-        let ran = following.finish();
-        assert_eq!(ran.status, Some(0), "{ran:#?}");
-        let runs = told();
-        assert_eq!(runs.len(), 3, "{host}: {runs:?}");
-        for (number, (_, counts)) in runs.iter().enumerate() {
-            let first = if number == 0 { counts[0] } else { 0 };
-            let whole: Vec<u32> = (first..).take(counts.len()).collect();
-            assert_eq!(*counts, whole, "{host}: nothing twice, nothing left out");
-            assert!(counts.len() > 5, "{host}: {runs:?}");
-        }
+        wait_until("some lines of the run", || {
+            let told = told();
+            told.len() == run && told[run - 1].1.len() > 10
+        });
+    }
+    bench.run(["destroy", "--yes", &id]).ok();
+    let ran = following.finish();
+    assert_eq!(ran.status, Some(0), "{ran:#?}");
+    let runs = told();
+    assert_eq!(runs.len(), 3, "{host}: {runs:?}");
+    for (number, (_, counts)) in runs.iter().enumerate() {
+        let first = if number == 0 { counts[0] } else { 0 };
+        let whole: Vec<u32> = (first..).take(counts.len()).collect();
+        assert_eq!(*counts, whole, "{host}: nothing twice, nothing left out");
+        assert!(counts.len() > 5, "{host}: {runs:?}");
     }
 }
 

@@ -8,6 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::lab::{Bench, DOCKER, IMAGE, PODMAN, engine, on_host, stack_args, text};
+use crate::points::each_point;
 use crate::sandboxes::scripts::{engine_in, source};
 
 const STACK: &str = r#"services:
@@ -279,64 +280,62 @@ fn a_directory_that_is_not_proved_keeps_the_engine_untouched(host: &'static str)
     bench.assert_unchanged(host, &before);
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn an_id_that_begins_with_another_one_is_another_sandbox() {
-    for host in [DOCKER, PODMAN] {
-        let bench = Bench::new();
-        let before = bench.snapshot(host);
-        let stack = |services: &[&str]| -> String {
-            let of = |name: &&str| {
-                format!(
-                    "  {name}: {{build: ., command: [sleep, '100000'], stop_signal: SIGKILL}}\n"
-                )
-            };
-            format!("services:\n{}", services.iter().map(of).collect::<String>())
-        };
-        let repo = |name: &str, services: &[&str]| {
-            let made = stack(services);
-            let files = [
-                ("docker-compose.yml", made.as_str()),
-                ("Dockerfile", "FROM localhost/sbx-lab:1\nCOPY docker-compose.yml /\n"),
-            ];
-            bench.repository(name, &files)
-        };
-        let short = format!("a{}", std::process::id());
-        let long = format!("{short}-b");
-        // On Docker the containers of `a-b` with `c` and of `a` with `b-c` have one name: the second create is refused by the engine.
-        let c = if host == PODMAN { "c" } else { "d" };
-        let profile = bench
-            .profile("builds", "ready_timeout: 120s\ncompose: {ports: ephemeral, allow: [builds]}");
-        bench.run(stack_args(&profile, host, &repo("long", &[c]), &["--id", &long])).ok();
-        bench
-            .run(stack_args(&profile, host, &repo("short", &["b-c", "c", "C"]), &["--id", &short]))
-            .ok();
-        let images = |id: &str| {
-            let all = "$1 images --format '{{.Repository}}:{{.Tag}}' | sed 's,^localhost/,,' | grep \"^sbx-$2-built:\" | sort | tr '\\n' ' '";
-            on_host(host, &[all, engine(host), id])
-        };
-        assert_eq!(
-            images(&short),
-            format!("sbx-{short}-built:C sbx-{short}-built:b-c sbx-{short}-built:c ")
-        );
-        bench.run(["sleep", &short]).ok();
-        bench.run(["exec", &long, "--service", c, "--", "true"]).ok();
-        bench.run(["destroy", &short, "--yes"]).ok();
-        let record = bench.get(&short);
-        assert!(
-            record["teardown"].as_array().unwrap().iter().all(|line| line["outcome"] != "foreign"),
-            "{record:#}"
-        );
-        assert_eq!(
-            (images(&short), images(&long)),
-            (String::new(), format!("sbx-{long}-built:{c} "))
-        );
-        bench.run(["exec", &long, "--service", c, "--", "true"]).ok();
-        bench.run(["sleep", &long]).ok();
-        bench.run(["wake", &long]).ok();
-        bench.run(["destroy", &long, "--yes"]).ok();
-        bench.assert_unchanged(host, &before);
+each_point! {
+    an_id_that_begins_with_another_one_is_another_sandbox = a_longer_id_is_another_sandbox() {
+        on_docker: DOCKER;
+        on_podman: PODMAN;
     }
+}
+
+fn a_longer_id_is_another_sandbox(host: &'static str) {
+    let bench = Bench::new();
+    let before = bench.snapshot(host);
+    let stack = |services: &[&str]| -> String {
+        let of = |name: &&str| {
+            format!("  {name}: {{build: ., command: [sleep, '100000'], stop_signal: SIGKILL}}\n")
+        };
+        format!("services:\n{}", services.iter().map(of).collect::<String>())
+    };
+    let repo = |name: &str, services: &[&str]| {
+        let made = stack(services);
+        let files = [
+            ("docker-compose.yml", made.as_str()),
+            ("Dockerfile", "FROM localhost/sbx-lab:1\nCOPY docker-compose.yml /\n"),
+        ];
+        bench.repository(name, &files)
+    };
+    let short = format!("a{}", std::process::id());
+    let long = format!("{short}-b");
+    // On Docker the containers of `a-b` with `c` and of `a` with `b-c` have one name: the second create is refused by the engine.
+    let c = if host == PODMAN { "c" } else { "d" };
+    let profile = bench
+        .profile("builds", "ready_timeout: 120s\ncompose: {ports: ephemeral, allow: [builds]}");
+    bench.run(stack_args(&profile, host, &repo("long", &[c]), &["--id", &long])).ok();
+    bench
+        .run(stack_args(&profile, host, &repo("short", &["b-c", "c", "C"]), &["--id", &short]))
+        .ok();
+    let images = |id: &str| {
+        let all = "$1 images --format '{{.Repository}}:{{.Tag}}' | sed 's,^localhost/,,' | grep \"^sbx-$2-built:\" | sort | tr '\\n' ' '";
+        on_host(host, &[all, engine(host), id])
+    };
+    assert_eq!(
+        images(&short),
+        format!("sbx-{short}-built:C sbx-{short}-built:b-c sbx-{short}-built:c ")
+    );
+    bench.run(["sleep", &short]).ok();
+    bench.run(["exec", &long, "--service", c, "--", "true"]).ok();
+    bench.run(["destroy", &short, "--yes"]).ok();
+    let record = bench.get(&short);
+    assert!(
+        record["teardown"].as_array().unwrap().iter().all(|line| line["outcome"] != "foreign"),
+        "{record:#}"
+    );
+    assert_eq!((images(&short), images(&long)), (String::new(), format!("sbx-{long}-built:{c} ")));
+    bench.run(["exec", &long, "--service", c, "--", "true"]).ok();
+    bench.run(["sleep", &long]).ok();
+    bench.run(["wake", &long]).ok();
+    bench.run(["destroy", &long, "--yes"]).ok();
+    bench.assert_unchanged(host, &before);
 }
 
 /// Says of compose that it was asked to start something; somebody else's container of this id is there from then on.

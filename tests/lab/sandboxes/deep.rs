@@ -128,31 +128,34 @@ fn a_host_that_is_down_is_named_and_the_others_are_tried() {
     check(&bench, &["nowhere"]).error("not_found");
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_step_that_fails_in_the_middle_leaves_nothing() {
-    for host in [DOCKER, PODMAN] {
-        let bench = Bench::new();
-        let disk = Tmpfs::mount(bench.path("small"), "size=24m");
-        bench.add_host("small", &Way::to(host, port_of(host)), &disk.path);
-        let before = bench.snapshot(host);
-        let (running, gate) = held(&bench, "check.written", &["hosts", "check", "--deep", "small"]);
-        let filler = disk.fill();
-        gate.open();
-        let ran = running.finish_within(LONG);
-        ran.error("operation_failed");
-        let deep = found(&ran).remove(0);
-        assert_eq!(step(&deep, "snapshot")["error"]["code"], "operation_failed", "{deep:#}");
-        assert_eq!(step(&deep, "restore")["message"], "the step snapshot failed");
-        assert_eq!(
-            (&step(&deep, "destroy")["outcome"], &step(&deep, "host")["outcome"]),
-            (&json!("ok"), &json!("ok"))
-        );
-        assert_over(&bench);
-        bench.assert_unchanged(host, &before);
-        fs::remove_file(filler).unwrap();
-        assert!(rooms(&disk.path).is_empty(), "{:?}", tree(&disk.path));
+each_point! {
+    a_step_that_fails_in_the_middle_leaves_nothing = a_failed_step_leaves_nothing() {
+        on_docker: DOCKER;
+        on_podman: PODMAN;
     }
+}
+
+fn a_failed_step_leaves_nothing(host: &'static str) {
+    let bench = Bench::new();
+    let disk = Tmpfs::mount(bench.path("small"), "size=24m");
+    bench.add_host("small", &Way::to(host, port_of(host)), &disk.path);
+    let before = bench.snapshot(host);
+    let (running, gate) = held(&bench, "check.written", &["hosts", "check", "--deep", "small"]);
+    let filler = disk.fill();
+    gate.open();
+    let ran = running.finish_within(LONG);
+    ran.error("operation_failed");
+    let deep = found(&ran).remove(0);
+    assert_eq!(step(&deep, "snapshot")["error"]["code"], "operation_failed", "{deep:#}");
+    assert_eq!(step(&deep, "restore")["message"], "the step snapshot failed");
+    assert_eq!(
+        (&step(&deep, "destroy")["outcome"], &step(&deep, "host")["outcome"]),
+        (&json!("ok"), &json!("ok"))
+    );
+    assert_over(&bench);
+    bench.assert_unchanged(host, &before);
+    fs::remove_file(filler).unwrap();
+    assert!(rooms(&disk.path).is_empty(), "{:?}", tree(&disk.path));
 }
 
 #[test]
@@ -196,57 +199,60 @@ fn a_killed_check_leaves_nothing(host: &str, point: &str) {
     bench.assert_unchanged(host, &before);
 }
 
-/// A check says what is left of its own, and nothing of what others do meanwhile.
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn what_is_left_is_told_and_what_others_make_is_theirs() {
-    for host in [DOCKER, PODMAN] {
-        let bench = Bench::new();
-        let (running, gate) = held(&bench, "check.destroying", &["hosts", "check", "--deep", host]);
-        let restored = bench.wait_for_record(|record| {
-            record["state"] == "ready" && !record["based_on_snapshot"].is_null()
-        });
-        let (id, root) = (text(&restored["id"]), bench.workspace_root(host));
-        let planted = r#"
+// A check says what is left of its own, and nothing of what others do meanwhile.
+each_point! {
+    what_is_left_is_told_and_what_others_make_is_theirs = what_is_left_is_told() {
+        on_docker: DOCKER;
+        on_podman: PODMAN;
+    }
+}
+
+fn what_is_left_is_told(host: &'static str) {
+    let bench = Bench::new();
+    let (running, gate) = held(&bench, "check.destroying", &["hosts", "check", "--deep", host]);
+    let restored = bench.wait_for_record(|record| {
+        record["state"] == "ready" && !record["based_on_snapshot"].is_null()
+    });
+    let (id, root) = (text(&restored["id"]), bench.workspace_root(host));
+    let planted = r#"
 $1 volume create "kept-sbx-$2" && $1 volume create "sbx-theirs-$2" || exit
 echo x >"$3/.sbx-$2.left"
 cd / && nohup sh -c 'sleep 300; : "$1"' sh "sbx-$2" </dev/null >/dev/null 2>&1 &
 nohup unshare -m sh -c 'while :; do sleep 1; done' contained "sbx-$2" </dev/null >/dev/null 2>&1 &
 echo $!
 "#;
-        let said = on_host(host, &[planted, engine(host), &id, root.to_str().unwrap()]);
-        // As a container's is: it has mounts of its own.
-        let contained = said.trim_end().lines().next_back().unwrap().to_owned();
-        gate.open();
-        let ran = running.finish_within(LONG);
-        ran.error_with_hint("operation_failed");
-        let deep = found(&ran).remove(0);
-        let left: Vec<String> = deep["left"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|one| format!("{} {}", text(&one["kind"]), text(&one["id"])))
-            .collect();
-        assert_eq!(
-            (step(&deep, "destroy")["outcome"].as_str(), step(&deep, "host")["outcome"].as_str()),
-            (Some("ok"), Some("failed"))
-        );
-        assert_eq!(left.len(), 3, "{left:#?}");
-        assert_eq!(left[0], format!("directory {}/.sbx-{id}.left", root.display()));
-        assert!(left[1].starts_with("process ") && left[1].contains(&id), "{left:#?}");
-        assert_eq!(left[2], format!("volume kept-sbx-{id}"));
-        let pid = left[1].split(' ').nth(1).unwrap();
-        on_host(
-            host,
-            &[
-                "$1 volume rm \"kept-sbx-$2\" \"sbx-theirs-$2\"; rm -- \"$3/.sbx-$2.left\"; kill \"$4\" \"$5\"",
-                engine(host),
-                &id,
-                root.to_str().unwrap(),
-                pid,
-                &contained,
-            ],
-        );
-        assert_over(&bench);
-    }
+    let said = on_host(host, &[planted, engine(host), &id, root.to_str().unwrap()]);
+    // As a container's is: it has mounts of its own.
+    let contained = said.trim_end().lines().next_back().unwrap().to_owned();
+    gate.open();
+    let ran = running.finish_within(LONG);
+    ran.error_with_hint("operation_failed");
+    let deep = found(&ran).remove(0);
+    let left: Vec<String> = deep["left"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| format!("{} {}", text(&one["kind"]), text(&one["id"])))
+        .collect();
+    assert_eq!(
+        (step(&deep, "destroy")["outcome"].as_str(), step(&deep, "host")["outcome"].as_str()),
+        (Some("ok"), Some("failed"))
+    );
+    assert_eq!(left.len(), 3, "{left:#?}");
+    assert_eq!(left[0], format!("directory {}/.sbx-{id}.left", root.display()));
+    assert!(left[1].starts_with("process ") && left[1].contains(&id), "{left:#?}");
+    assert_eq!(left[2], format!("volume kept-sbx-{id}"));
+    let pid = left[1].split(' ').nth(1).unwrap();
+    on_host(
+        host,
+        &[
+            "$1 volume rm \"kept-sbx-$2\" \"sbx-theirs-$2\"; rm -- \"$3/.sbx-$2.left\"; kill \"$4\" \"$5\"",
+            engine(host),
+            &id,
+            root.to_str().unwrap(),
+            pid,
+            &contained,
+        ],
+    );
+    assert_over(&bench);
 }
