@@ -1,4 +1,4 @@
-//! What both binaries of tests work with.
+//! Tools of both binaries of tests.
 
 pub(crate) mod base_path;
 pub(crate) mod pty;

@@ -78,8 +78,8 @@ fn a_killed_restore(point: &str) {
     assert_eq!(marks(&bench, "box"), ["1", "2"], "of the one that was killed there is no trace");
 }
 
-// What is left behind each step of a pass of a wake: the one that ended is written down, and the other one could run: asleep,
-// until a wake does it. A wake runs nothing again.
+// Every step of a pass of a wake, and what it leaves. A patch that ended is written down, and the other one could run: the
+// sandbox is asleep until a wake does it. A wake runs nothing again.
 each_point! {
     a_wake_that_is_killed_over_a_patch_is_not_ready_in_part = a_killed_wake() {
         patch_applying: "patch.applying", ("ready", "unknown"), 0;

@@ -194,7 +194,7 @@ fn what_is_gone_is_said(host: &'static str) {
     assert_eq!(bench.run(["recreate", &id, "--yes"]).ok()["state"], "ready");
 }
 
-// What had died before it was put to sleep is no sandbox that is awake.
+// A service that had died before its sandbox went to sleep leaves none that is awake.
 each_point! {
     one_that_was_dead_when_it_went_to_sleep_runs_when_it_is_woken_or_says_so = a_dead_one_runs_when_it_is_woken() {
         on_docker: DOCKER;

@@ -171,7 +171,7 @@ fn a_killed_deletion_is_finished(point: &str) {
     bench.assert_unchanged(DOCKER, &before);
 }
 
-// One that comes to nothing clears up, and is killed when it has: `recover` writes down what became of it.
+// A snapshot that comes to nothing clears up, and is killed when it has: `recover` writes down what became of it.
 each_point! {
     snapshots_that_come_to_nothing_and_are_killed_leave_nothing = a_void_snapshot_leaves_nothing() {
         cancelled: "cancelled";

@@ -24,7 +24,7 @@ fn stand(host: &str, id: &str) -> String {
     on_host(host, &[all, engine(host), id])
 }
 
-// What is done to the containers of a sandbox that sleeps, as words of a script: `$1` engine, `$2` id, `$web` and `$deaf`.
+// Deeds on the containers of a sandbox that sleeps, as words of a script: `$1` engine, `$2` id, `$web` and `$deaf`.
 each_point! {
     a_wake_brings_every_state_of_a_container_to_running_on_docker = a_wake_brings_all_to_running(DOCKER) {
         paused: "$1 start $web $deaf >/dev/null; $1 pause $web $deaf >/dev/null";
