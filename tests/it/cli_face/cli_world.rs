@@ -158,7 +158,7 @@ pub(crate) fn decision(refusals: usize, placed: bool) -> Decision {
             })
         };
     Decision {
-        error: error,
+        error,
         profile: "profile.compose-e2e".into(),
         version: "1.0.0".into(),
         extension: "ext.compose-ssh".into(),

@@ -144,7 +144,10 @@ fn a_killed_restore_leaves_nothing(host: &str, point: &str) {
     if wanted == "ready" {
         bench.run(["destroy", &name]).ok();
     }
-    assert_eq!(listed_ones_can_be_restored(&bench, &kept), 1, "the snapshot is as it was");
+    // One in whose middle its archive was read.
+    if point == "restore.extracted" {
+        assert_eq!(listed_ones_can_be_restored(&bench, &kept), 1, "the snapshot is as it was");
+    }
     delete_all(&bench);
     bench.run(["destroy", &source_id]).ok();
     bench.assert_unchanged(host, &before);

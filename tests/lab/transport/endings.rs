@@ -166,7 +166,7 @@ async fn a_copy_that_stands_still_ends_with_its_console() {
 async fn no_master_and_no_socket_outlives_a_killed_console_by_90_seconds() {
     // A connection stays for less than `PERSIST` here, and the limit is shorter by as much.
     let persist = Duration::from_secs(3);
-    let limit = Duration::from_secs(90) - PERSIST + persist;
+    let limit = Duration::from_secs(90).saturating_sub(PERSIST) + persist;
     let bench = Bench::persisting(persist);
     bench.config("");
     let mut work = another_process(&bench, HOST, "315.006");
