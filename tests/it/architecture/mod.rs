@@ -142,6 +142,7 @@ const LONG_FILES: &[(&str, &str)] = &[
     ("tests/it/manager/recover.rs", "one verb, one suite: every state that recover finds"),
     ("tests/it/manager/snapshots.rs", "one promise, one suite: what a snapshot's life is"),
     ("tests/it/manager/verbs.rs", "one promise, one suite: every verb's steps and refusals"),
+    ("tests/fuzz/judge/document.rs", "one grammar: a compose file as its tool resolved it"),
     ("tests/fuzz/judge/podman.rs", "one grammar: the words of podman-run, -build and -network"),
     ("tests/lab/sandboxes/lifecycle.rs", "one life, from create to destroy, on both hosts"),
 ];
