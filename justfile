@@ -13,17 +13,21 @@ lint:
     cargo fmt --check
     cargo clippy --all-targets --all-features --locked -- -D warnings
 
+# every shell script, also those that are sent to hosts, as they are put together; needs shellcheck
+shellcheck:
+    tests/shellcheck
+
 # the API's documentation; a broken link is an error
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked
 
-# every test; arguments go to nextest, such as `just test --test architecture`
+# every test; arguments go to nextest, such as `just test --test it architecture::`
 test *ARGS:
     tests/run {{ARGS}}
 
 # compose files of a grammar, hostile ones among them, read back as each engine's tools read them; `just fuzz 7 5000`: seed, count
 fuzz SEED="20261129" COUNT="3000":
-    SANDBOXER_FUZZ_SEED={{SEED}} SANDBOXER_FUZZ_COUNT={{COUNT}} tests/run --success-output final --test fuzz --test lab_render
+    SANDBOXER_FUZZ_SEED={{SEED}} SANDBOXER_FUZZ_COUNT={{COUNT}} tests/run --success-output final --test it --test lab -E 'test(/^render::/)'
 
 # two real SSH hosts with container engines on this machine (Debian 12, root)
 lab-up:

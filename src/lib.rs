@@ -2,7 +2,7 @@
 //!
 //! A *profile* (a versioned recipe) is bound to an *extension* (a backend adapter). `create` makes a sandbox on a
 //! *host*, confirms that it is reachable, and reports what happened; later verbs remove it again. The floors, from
-//! bottom to top (an import goes down or sideways, never up; `tests/architecture.rs` checks it):
+//! bottom to top (an import goes down or sideways, never up; `tests/it/architecture` checks it):
 //!
 //! * [`domain`]: nouns and rules; no I/O, no clock.
 //! * [`transport`]: how to run something somewhere; knows hosts, not sandboxes.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 
@@ -16,10 +17,14 @@ use crate::transport::ssh::SshTransport;
 use crate::transport::ssh_config::Names;
 use crate::transport::{Transport, Transports, reach};
 
+/// How long a shared connection stays that nobody uses.
+pub const PERSIST: Duration = Duration::from_mins(1);
+
 /// The ways to all hosts of one process.
 pub struct Pool {
     hosts: Vec<HostSpec>,
     control_dir: PathBuf,
+    persist: Duration,
     ssh_config: Option<PathBuf>,
     /// Read when first asked for a name that is not configured.
     names: OnceLock<Names>,
@@ -44,7 +49,13 @@ impl Pool {
             hosts.insert(0, HostSpec::local());
         }
         let (names, ways, connecting) = Default::default();
-        Self { hosts, control_dir, ssh_config, names, ways, connecting }
+        Self { hosts, control_dir, persist: PERSIST, ssh_config, names, ways, connecting }
+    }
+
+    /// The same pool with connections that stay for `persist`, not for [`PERSIST`].
+    #[must_use]
+    pub fn persisting(self, persist: Duration) -> Self {
+        Self { persist, ..self }
     }
 
     fn shared(&self, spec: HostSpec) -> Way {
@@ -56,6 +67,7 @@ impl Pool {
                 Way::Ssh(Arc::new(SshTransport::new(
                     spec,
                     self.control_dir.clone(),
+                    self.persist,
                     &self.connecting,
                 )))
             }

@@ -49,10 +49,16 @@ pub struct SshTransport {
 }
 
 impl SshTransport {
-    /// The way to this host; nothing is sent yet. `connecting` is shared by all hosts of the process.
-    pub(crate) fn new(spec: HostSpec, control_dir: PathBuf, connecting: &Arc<AtomicUsize>) -> Self {
+    /// The way to this host; nothing is sent yet. A connection stays for `persist` once nobody uses it; `connecting` is
+    /// shared by all hosts of the process.
+    pub(crate) fn new(
+        spec: HostSpec,
+        control_dir: PathBuf,
+        persist: Duration,
+        connecting: &Arc<AtomicUsize>,
+    ) -> Self {
         let name = spec.ssh.clone().unwrap_or_else(|| spec.name.as_str().to_owned());
-        let target = Arc::new(Target { spec, name, control_dir });
+        let target = Arc::new(Target { spec, name, control_dir, persist });
         Self {
             work: Lane::new(&target, Purpose::Work, connecting),
             followers: Lane::new(&target, Purpose::Followers, connecting),

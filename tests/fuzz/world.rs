@@ -184,8 +184,6 @@ pub(crate) fn rendered(
 }
 
 /// Judgement on a file that it wrote itself, without the workspace.
-// `lab_render` has the tools say that.
-#[allow(dead_code)]
 pub(crate) fn rendered_again(
     text: &str,
     world: &World,

@@ -73,7 +73,6 @@ impl Seen {
 
 impl Console {
     /// Starts the binary with these arguments and this environment alone.
-    #[allow(dead_code, reason = "not everyone needs it")]
     pub(crate) fn start(args: &[&str], env: &[(&str, &Path)], columns: u16, rows: u16) -> Self {
         Self::start_program(env!("CARGO_BIN_EXE_sandboxer"), args, env, columns, rows)
     }
@@ -107,7 +106,6 @@ impl Console {
     }
 
     /// Gives the terminal another size.
-    #[allow(dead_code, reason = "not everyone needs it")]
     pub(crate) fn resize(&self, columns: u16, rows: u16) {
         self.master.resize(PtySize { rows, cols: columns, ..PtySize::default() }).unwrap();
         let [rows, columns] = [rows, columns].map(|size| std::num::NonZeroU16::new(size).unwrap());
@@ -120,7 +118,6 @@ impl Console {
     }
 
     /// Everything that was written to the terminal.
-    #[allow(dead_code, reason = "not everyone needs it")]
     pub(crate) fn raw(&self) -> String {
         String::from_utf8_lossy(&self.seen.lock().unwrap().raw).into_owned()
     }
@@ -177,14 +174,12 @@ fn wait_until(seen: &Mutex<Seen>, what: &str, wanted: impl Fn(&str) -> bool) -> 
 
 /// A dashboard on a terminal that can be taken away: script(1) owns it, and when that is killed nobody holds the other end
 /// any more.
-#[allow(dead_code, reason = "not everyone needs it")]
 pub(crate) struct Owned {
     owner: std::process::Child,
     dashboard: std::path::PathBuf,
     seen: Arc<Mutex<Seen>>,
 }
 
-#[allow(dead_code, reason = "not everyone needs it")]
 impl Owned {
     /// Starts the binary with these arguments and this environment, and waits until it has the screen.
     pub(crate) fn start(args: &[&str], env: &[(&str, &Path)]) -> Self {

@@ -40,6 +40,8 @@ pub(crate) struct Target {
     /// What ssh is called with.
     pub(crate) name: String,
     pub(crate) control_dir: PathBuf,
+    /// How long a connection stays that nobody uses; ssh counts whole seconds.
+    pub(crate) persist: Duration,
 }
 
 /// Which of the connections to a host.
@@ -253,7 +255,7 @@ impl Target {
             &format!("ConnectTimeout={CONNECT_TIMEOUT_S}"),
             "ServerAliveInterval=5",
             "ServerAliveCountMax=3",
-            "ControlPersist=60",
+            &format!("ControlPersist={}", self.persist.as_secs()),
             "LogLevel=ERROR",
             // The user's own forwards and command are for the user's own logins.
             "ClearAllForwardings=yes",

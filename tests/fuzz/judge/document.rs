@@ -134,7 +134,9 @@ impl Judge<'_> {
             "build" => self.build_entry(value, word),
             "cap_add" => items(value).iter().for_each(|item| self.capability(&text(item))),
             "security_opt" => {
-                items(value).iter().for_each(|item| self.security_option(&text(item)));
+                for item in items(value) {
+                    self.security_option(&text(&item));
+                }
             }
             "image" if service.get("build").is_some_and(says) => {
                 self.built_name(&text(value), word);
@@ -365,7 +367,9 @@ impl Judge<'_> {
                 "tags" => items(value).iter().for_each(|tag| self.built_name(&text(tag), word)),
                 "cache_from" => items(value).iter().for_each(|from| self.cache(&text(from))),
                 "additional_contexts" => {
-                    pairs(value).iter().for_each(|(_, context)| self.context(context, word));
+                    for (_, context) in pairs(value) {
+                        self.context(&context, word);
+                    }
                 }
                 "network" if matches!(text(value).as_str(), "none" | "default") => {}
                 "isolation" if value == "default" => {}
@@ -414,7 +418,9 @@ impl Judge<'_> {
                 "name" | "labels" | "internal" | "attachable" | "enable_ipv4" | "enable_ipv6" => {}
                 "driver" => self.network_driver(&text(value)),
                 "driver_opts" => {
-                    pairs(value).iter().for_each(|(name, _)| self.network_option(name, &word));
+                    for (name, _) in pairs(value) {
+                        self.network_option(&name, &word);
+                    }
                 }
                 "ipam" => self.ipam_entry(value, &word),
                 "external" => {

@@ -8,8 +8,6 @@ mod document;
 mod inspect;
 mod parts;
 mod podman;
-#[cfg(test)]
-mod tests;
 mod words;
 
 use std::fmt;

@@ -1,0 +1,47 @@
+//! The picture of semantics 7 in a dashboard, and ways about it.
+
+use futures_util::FutureExt as _;
+use sandboxer::client::Client as _;
+use sandboxer::domain::Time;
+use sandboxer::tui::model::Model;
+use sandboxer::tui::update::update;
+use sandboxer::tui::{Effect, Msg};
+
+use super::drive::{model_of, now, press};
+use super::fake_client::{FakeClient, lineage_world};
+
+pub(crate) fn real_now() -> Time {
+    Time::new(jiff::Timestamp::now())
+}
+
+pub(crate) fn lineage_model() -> Model {
+    model_of(lineage_world(now()))
+}
+
+/// Puts the cursor of the snapshots' pane on a row.
+pub(crate) fn go_to(model: &mut Model, name: &str) {
+    press(model, "2 g");
+    for _ in 0..model.snapshots.rows().len() {
+        let row = model.snapshots.selected().unwrap();
+        let title =
+            row.sandbox().map_or(row.view.record.title(), |based| based.name.as_deref().unwrap());
+        if title == name {
+            return;
+        }
+        press(model, "j");
+    }
+    panic!("{name} is not in the tree");
+}
+
+/// Opens the patches of `my-env`, read.
+pub(crate) fn open_patches(model: &mut Model) {
+    go_to(model, "my-env");
+    assert_eq!(press(model, "p"), [Effect::PatchStatus("snap-0000000a".into())]);
+    let client = FakeClient::new(lineage_world(now()));
+    let status = client.patch_status("snap-0000000a").now_or_never().unwrap();
+    update(model, Msg::PatchStatus("snap-0000000a".into(), status));
+}
+
+pub(crate) fn toast(model: &mut Model) -> String {
+    model.toast.take().map(|toast| toast.text).unwrap_or_default()
+}

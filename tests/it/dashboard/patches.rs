@@ -1,0 +1,380 @@
+//! Sleep, wake and patches in the dashboard: what is asked before, with what the client is asked, and the screens.
+
+use std::time::Duration;
+
+use super::drive::{Drive, model_of, now, press, screen, type_text};
+use super::fake_client::{FakeClient, lineage_world};
+use super::lineage::{go_to, lineage_model, open_patches, real_now, toast};
+use futures_util::FutureExt as _;
+use sandboxer::client::{ApplyRequest, Client as _, Error, PatchRequest};
+use sandboxer::domain::error::Code;
+use sandboxer::domain::operation::OperationKind;
+use sandboxer::domain::sandbox::State;
+use sandboxer::tui::model::{JobState, Load, Model, Overlay};
+use sandboxer::tui::update::update;
+use sandboxer::tui::{Effect, Msg};
+
+const SIZES: [(u16, u16); 3] = [(120, 36), (100, 30), (80, 24)];
+
+/// A snapshot of a screen at every size.
+fn at_every_size(name: &str, model: &mut Model) {
+    for (width, height) in SIZES {
+        insta::assert_snapshot!(format!("{name}_{width}x{height}"), screen(model, (width, height)));
+    }
+}
+
+// ---- sleep and wake ------------------------------------------------------------------------------------------------
+
+#[test]
+fn sleep_asks_and_wake_only_where_there_is_more_to_it() {
+    let mut model = lineage_model();
+    go_to(&mut model, "one");
+    press(&mut model, "z");
+    at_every_size("sleep", &mut model);
+    assert_eq!(press(&mut model, "enter"), [], "the harmless button has the focus");
+    let effects = press(&mut model, "z tab enter");
+    let [Effect::Sleep(_, frozen, request)] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!(
+        (frozen.id.as_str(), request.id.as_str(), request.revision),
+        ("00000001", "00000001", Some(3))
+    );
+    // It is not ready, or does not sleep.
+    go_to(&mut model, "two");
+    press(&mut model, "z");
+    assert!(screen(&mut model, (100, 30)).contains("left out: it is not ready"));
+    press(&mut model, "esc w");
+    at_every_size("wake", &mut model);
+    let effects = press(&mut model, "tab enter");
+    assert!(
+        matches!(&effects[..], [Effect::Wake(_, frozen, _)] if frozen.id.as_str() == "00000002"),
+        "{effects:?}"
+    );
+    // Nothing but waking: at once.
+    let mut world = lineage_world(now());
+    world.patches.clear();
+    let mut model = model_of(world);
+    go_to(&mut model, "two");
+    assert!(matches!(&press(&mut model, "w")[..], [Effect::Wake(..)]));
+}
+
+#[test]
+fn many_or_protected_ones_are_put_to_sleep_only_when_that_is_typed() {
+    let mut world = lineage_world(now());
+    for record in &mut world.records {
+        record.state = State::Ready;
+    }
+    let mut model = model_of(world);
+    press(&mut model, "1 * z tab enter");
+    let Some(Overlay::Confirm(confirm)) = model.overlays.last() else {
+        panic!("it wants a number")
+    };
+    assert_eq!(confirm.demand.as_ref().unwrap().0, "10", "the protected one is left out");
+    type_text(&mut model, "10");
+    assert_eq!(press(&mut model, "enter").len(), 0, "a host is silent: it asks again");
+    let effects = press(&mut model, "tab enter");
+    assert_eq!(effects.iter().filter(|effect| matches!(effect, Effect::Sleep(..))).count(), 10);
+}
+
+#[tokio::test]
+async fn sleep_and_wake_are_jobs_and_wake_says_what_was_applied() {
+    let mut world = lineage_world(real_now());
+    world.patches.truncate(2);
+    let mut drive = Drive::new(world).await;
+    go_to(&mut drive.model, "two");
+    drive.press("w tab enter");
+    drive
+        .until("the end", |model| model.jobs.list().len() > 0 && model.jobs.running().count() == 0)
+        .await;
+    let shown = drive.screen((160, 36));
+    assert!(shown.contains("✓ wake 00000002 two  1 patch applied in"), "{shown}");
+    drive
+        .until("the tree", |model| {
+            model.snapshots.of_sandbox(&"00000002".into()).unwrap().1.owes.is_empty()
+        })
+        .await;
+    let shown = drive.screen((160, 36));
+    assert!(
+        shown.lines().any(|line| line.contains("● 00000002 two") && line.contains("✓✓")),
+        "{shown}"
+    );
+    drive.press("z tab enter");
+    drive
+        .until("it sleeps", |model| {
+            model.sandboxes.get(&"00000002".into()).unwrap().record.state == State::Sleeping
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn a_patch_that_came_behind_the_question_runs_nowhere() {
+    for (name, keys) in [("two", "w"), ("two", "B"), ("one", "B")] {
+        let mut world = lineage_world(real_now());
+        world.patches.truncate(2);
+        let mut drive = Drive::new(world).await;
+        go_to(&mut drive.model, name);
+        drive.press(keys);
+        let request = PatchRequest {
+            snapshot: "snap-0000000a".to_owned(),
+            script: "rm -rf data".to_owned(),
+            ..PatchRequest::default()
+        };
+        drive.client.add_patch(request).await.unwrap();
+        drive.press("tab enter");
+        drive.until("the answer", |model| model.jobs.list().any(|job| !job.is_running())).await;
+        let JobState::Skipped(reason) = &drive.model.jobs.list().next().unwrap().state else {
+            panic!("{name} {keys}")
+        };
+        assert_eq!(reason, "its patches changed since you looked", "{name} {keys}");
+        assert!(drive.asked("wake").is_empty() && drive.asked("recreate").is_empty());
+    }
+}
+
+// ---- patches -------------------------------------------------------------------------------------------------------
+
+#[test]
+fn patches_with_their_sandboxes_scripts_and_output() {
+    let mut model = lineage_model();
+    open_patches(&mut model);
+    at_every_size("patches", &mut model);
+    press(&mut model, "j enter");
+    assert!(screen(&mut model, (100, 30)).contains("Patch 1 on 00000001: applied, exit 0"));
+    press(&mut model, "esc j j j j j j enter");
+    let shown = screen(&mut model, (100, 30));
+    assert!(shown.contains("Patch 3 on 00000001: failed, exit 1"), "{shown}");
+    assert!(shown.contains("ERROR: relation \"orders\" exists"), "{shown}");
+    press(&mut model, "esc j enter");
+    assert!(toast(&mut model).contains("patch 3 has not run on 00000002 yet"));
+    // The cursor stays on its row when another patch comes before it.
+    let Some(Overlay::Patches(patches)) = model.overlays.last() else { panic!() };
+    assert_eq!(patches.index(), 8);
+    let mut world = lineage_world(now());
+    world.patches.remove(0);
+    let status = FakeClient::new(world).patch_status("snap-0000000a").now_or_never().unwrap();
+    update(&mut model, Msg::PatchStatus("snap-0000000a".into(), status));
+    let Some(Overlay::Patches(patches)) = model.overlays.last() else { panic!() };
+    assert_eq!(patches.index(), 5);
+    // From a sandbox: those of the snapshot that it is based on.
+    press(&mut model, "esc");
+    go_to(&mut model, "three");
+    assert_eq!(press(&mut model, "p"), [Effect::PatchStatus("snap-0000000b".into())]);
+    update(&mut model, Msg::PatchStatus("snap-0000000b".into(), Ok(Vec::new())));
+    let shown = screen(&mut model, (100, 30));
+    assert!(shown.contains("no patches") && shown.contains("a adds one"), "{shown}");
+    press(&mut model, "esc 1");
+    while model.sandboxes.selected().unwrap().record.title() != "golden" {
+        press(&mut model, "j");
+    }
+    assert_eq!(press(&mut model, "p"), []);
+    assert!(toast(&mut model).contains("it is based on no snapshot"));
+}
+
+#[test]
+fn who_will_get_a_patch_is_shown_before_it_is_added() {
+    let mut model = lineage_model();
+    open_patches(&mut model);
+    press(&mut model, "a");
+    at_every_size("patch_add", &mut model);
+    assert_eq!(press(&mut model, "enter"), [], "a file is required");
+    assert!(screen(&mut model, (100, 30)).contains("✗ is required"));
+    type_text(&mut model, "/srv/fix.sh");
+    press(&mut model, "down");
+    type_text(&mut model, "fix it");
+    press(&mut model, "down");
+    type_text(&mut model, "db");
+    let effects = press(&mut model, "enter");
+    let [Effect::AddPatch(number, request, file)] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!(file.as_deref(), Some(std::path::Path::new("/srv/fix.sh")));
+    assert_eq!(
+        (request.snapshot.as_str(), request.description.as_deref()),
+        ("snap-0000000a", Some("fix it"))
+    );
+    assert_eq!(request.run_in.as_deref(), Some("db"));
+    let mut problem = Error::new(Code::InvalidInput, "/srv/fix.sh cannot be read");
+    problem.details = serde_json::json!({"field": "script"});
+    update(&mut model, Msg::PatchAdded(*number, Err(problem)));
+    assert!(screen(&mut model, (100, 30)).contains("✗ /srv/fix.sh cannot be read"));
+    press(&mut model, "esc");
+    assert!(matches!(model.overlays.as_slice(), [Overlay::Patches(_)]));
+    // From the editor: the script is there, so no file is asked for.
+    assert_eq!(press(&mut model, "e"), [Effect::Write("snap-0000000a".into())]);
+    update(
+        &mut model,
+        Msg::Written("snap-0000000a".into(), Ok(Some("set -eu\ntouch done\n".to_owned()))),
+    );
+    let shown = screen(&mut model, (100, 30));
+    assert!(shown.contains("the script has 2 lines") && !shown.contains("script file"), "{shown}");
+    update(&mut model, Msg::Drawn);
+    let effects = press(&mut model, "enter");
+    assert!(
+        matches!(&effects[..], [Effect::AddPatch(_, request, None)] if request.script == "set -eu\ntouch done\n"),
+        "{effects:?}"
+    );
+    update(&mut model, Msg::Written("snap-0000000a".into(), Ok(None)));
+    assert!(toast(&mut model).contains("nothing was written"));
+}
+
+#[test]
+fn a_patch_is_taken_away_after_asking_and_applied_to_one_or_to_all() {
+    let mut model = lineage_model();
+    open_patches(&mut model);
+    press(&mut model, "j j j j j j x");
+    at_every_size("patch_remove", &mut model);
+    assert_eq!(press(&mut model, "enter"), []);
+    let effects = press(&mut model, "x tab enter");
+    assert_eq!(effects, [Effect::RemovePatch("snap-0000000a".into(), "pat-0000a003".into())]);
+    // On a sandbox on which it failed: once more, after asking.
+    press(&mut model, "j A");
+    assert!(screen(&mut model, (100, 30)).contains("Run the patch once more?"));
+    let effects = press(&mut model, "tab enter");
+    let [Effect::Apply(_, frozen, ApplyRequest { id, revision, retry })] = &effects[..] else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(
+        (frozen.id.as_str(), id.as_str(), *revision, *retry),
+        ("00000001", "00000001", Some(3), true)
+    );
+    // One that sleeps gets it when it wakes.
+    press(&mut model, "j A");
+    assert!(screen(&mut model, (100, 30)).contains("left out: it is not ready"));
+    press(&mut model, "esc g A");
+    at_every_size("patch_rollout", &mut model);
+    press(&mut model, "backspace");
+    type_text(&mut model, "0");
+    assert_eq!(press(&mut model, "enter"), []);
+    press(&mut model, "backspace");
+    type_text(&mut model, "2");
+    let effects = press(&mut model, "enter");
+    let [Effect::RollOut(job, request)] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!((request.snapshot.as_str(), request.canary), ("snap-0000000a", Some(2)));
+    // Only what was shown: the one that is ready, and the patches of that revision.
+    assert_eq!(
+        (request.revision, request.sandboxes.as_deref()),
+        (Some(2), Some(&["00000001".into()][..]))
+    );
+    assert!(model.jobs.get(*job).unwrap().is_running());
+    press(&mut model, "J c tab enter");
+    assert_eq!(model.jobs.get(*job).unwrap().state, JobState::Cancelling);
+}
+
+#[tokio::test]
+async fn a_patch_goes_from_a_file_to_every_sandbox_and_stops_at_the_first_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("fix.sh");
+    std::fs::write(&script, "touch fixed\n").unwrap();
+    let mut world = lineage_world(real_now());
+    world.patches.truncate(2);
+    let mut drive = Drive::new(world).await;
+    go_to(&mut drive.model, "my-env");
+    drive.press("p");
+    let read = |count: usize| move |model: &Model| matches!(model.overlays.last(), Some(Overlay::Patches(patches)) if patches.status().len() == count);
+    drive.until("the patches", read(2)).await;
+    drive.press("a");
+    drive.type_text(script.to_str().unwrap());
+    drive.press("enter");
+    drive.until("the third", read(3)).await;
+    assert!(
+        drive
+            .model
+            .toast
+            .take()
+            .unwrap()
+            .text
+            .contains("patch 4 is on my-env; it runs on the next wake")
+    );
+    drive.press("A enter");
+    drive
+        .until("the end", |model| model.jobs.list().len() > 0 && model.jobs.running().count() == 0)
+        .await;
+    let job = drive.model.jobs.list().next().unwrap().clone();
+    assert_eq!(job.state, JobState::Succeeded, "{:?}", job.output);
+    assert!(job.output.iter().any(|line| line == "00000001 (first): got 4"), "{:?}", job.output);
+    let standing = |model: &Model| {
+        let Some(Overlay::Patches(patches)) = model.overlays.last() else { return 0 };
+        patches.status()[2]
+            .sandboxes
+            .iter()
+            .filter(|s| s.state == sandboxer::domain::patch::PatchState::Applied)
+            .count()
+    };
+    drive.until("how they stand", |model| standing(model) == 2).await;
+    // One that fails is told, with who has it by then.
+    std::fs::write(&script, "exit 1\n").unwrap();
+    drive.press("a");
+    drive.type_text(script.to_str().unwrap());
+    drive.press("enter");
+    drive.until("the fourth", read(4)).await;
+    drive.press("A enter");
+    drive
+        .until("the end", |model| model.jobs.running().count() == 0 && model.jobs.list().len() == 2)
+        .await;
+    let JobState::Failed(problem) = drive.model.jobs.list().next().unwrap().state.clone() else {
+        panic!()
+    };
+    assert!(
+        problem.message.contains("0 of 1 have them; 00000001: patch 5 failed"),
+        "{}",
+        problem.message
+    );
+    // One that was passed over is told, and is no failure.
+    let job = drive.model.jobs.start(
+        OperationKind::Patch,
+        None,
+        "patches of my-env".to_owned(),
+        real_now(),
+    );
+    let item = |id: &str, ok: bool, code: Code| sandboxer::client::RolloutItem {
+        id: id.into(),
+        ok,
+        canary: false,
+        applied: if ok { vec![1] } else { Vec::new() },
+        reason: None,
+        error: (!ok)
+            .then(|| sandboxer::domain::error::Error::new(code, "passed over: it is sleeping")),
+    };
+    let asleep = sandboxer::client::RolloutItem {
+        ok: true,
+        reason: Some("it sleeps, and gets them on its next wake".to_owned()),
+        error: None,
+        ..item("00000003", false, Code::Conflict)
+    };
+    let items = vec![
+        item("00000001", true, Code::Internal),
+        item("00000002", false, Code::Conflict),
+        asleep.clone(),
+    ];
+    update(&mut drive.model, Msg::RolledOut(job, Ok(items)));
+    assert_eq!(drive.model.jobs.get(job).unwrap().state, JobState::Succeeded);
+    assert!(drive.model.toast.as_ref().unwrap().text.contains("1 sandbox has them; 2 passed over"));
+    // One that was cancelled is, and nobody is called failed who was not begun.
+    let job = drive.model.jobs.start(
+        OperationKind::Patch,
+        None,
+        "patches of my-env".to_owned(),
+        real_now(),
+    );
+    let late = sandboxer::client::RolloutItem { ok: false, ..asleep };
+    update(
+        &mut drive.model,
+        Msg::RolledOut(job, Ok(vec![item("00000001", false, Code::Cancelled), late])),
+    );
+    assert!(
+        matches!(drive.model.jobs.get(job).unwrap().state, JobState::Stopped(_)),
+        "nobody says that it is as before"
+    );
+}
+
+#[tokio::test]
+async fn a_rollout_that_is_stopped_begins_no_further_sandbox() {
+    let mut drive = Drive::paced(lineage_world(real_now()), Duration::from_secs(3)).await;
+    go_to(&mut drive.model, "my-env");
+    drive.press("p");
+    drive
+        .until(
+            "the patches",
+            |model| matches!(model.overlays.last(), Some(Overlay::Patches(patches)) if patches.load == Load::Ready),
+        )
+        .await;
+    drive.press("A enter J c tab enter");
+    drive.until("the end", |model| model.jobs.running().count() == 0).await;
+    assert!(matches!(drive.model.jobs.list().next().unwrap().state, JobState::Stopped(_)));
+}

@@ -1,0 +1,818 @@
+//! Snapshots in the dashboard: the tree of lineage, the verbs on snapshots and what each is asked with, patches, and the
+//! screens of all of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::drive::{self, Drive, draw, model_of, now, press, screen, type_text};
+use super::fake_client::{self, FakeClient, Scenario, ended, lineage_world, snapshot_of};
+use super::lineage::{go_to, lineage_model, open_patches, real_now, toast};
+use futures_util::FutureExt as _;
+use sandboxer::client::{Client as _, Error, SnapshotDiff, Update};
+use sandboxer::domain::EventKind;
+use sandboxer::domain::error::Code;
+use sandboxer::domain::lineage::SnapshotView;
+use sandboxer::domain::name::{OperationId, SnapshotId};
+use sandboxer::domain::operation::{Operation, OperationKind, OperationState};
+use sandboxer::domain::request::Change;
+use sandboxer::domain::snapshot::{Damage, DamageKind, SnapshotState};
+use sandboxer::tui::keymap::Mode;
+use sandboxer::tui::model::{JobState, Model, NodeId, Overlay, Pane};
+use sandboxer::tui::update::update;
+use sandboxer::tui::{Effect, Later, Msg};
+
+const SIZES: [(u16, u16); 3] = [(120, 36), (100, 30), (80, 24)];
+
+/// A snapshot of a screen at every size.
+fn at_every_size(name: &str, model: &mut Model) {
+    for (width, height) in SIZES {
+        insta::assert_snapshot!(format!("{name}_{width}x{height}"), screen(model, (width, height)));
+    }
+}
+
+fn diff() -> SnapshotDiff {
+    let change = |path: &str, change: &str, differs: &[&str]| Change {
+        path: path.to_owned(),
+        change: change.to_owned(),
+        differs: differs.iter().map(|word| (*word).to_owned()).collect(),
+        a: None,
+        b: None,
+    };
+    SnapshotDiff {
+        a: "snap-0000000a".to_owned(),
+        b: "50bac0de".to_owned(),
+        added: 1,
+        removed: 1,
+        changed: 2,
+        bytes: -1_200_000,
+        changes: vec![
+            change("workspace/app/config.yml", "changed", &["size", "modified"]),
+            change("workspace/app/data.db", "removed", &[]),
+            change("workspace/app/run.sh", "changed", &["mode"]),
+            change("workspace/notes\u{1b}[31m.txt", "added", &[]),
+        ],
+        truncated: false,
+        notes: vec!["volumes are not compared: only an archive has them".to_owned()],
+    }
+}
+
+// ---- the pane ------------------------------------------------------------------------------------------------------
+
+#[test]
+fn the_tree() {
+    let mut model = lineage_model();
+    press(&mut model, "2");
+    at_every_size("tree", &mut model);
+    model.look.ascii = true;
+    let drawn = screen(&mut model, (120, 36));
+    assert!(drawn.is_ascii(), "{drawn}");
+    insta::assert_snapshot!("tree_ascii", drawn);
+}
+
+#[test]
+fn one_that_came_to_nothing_is_not_in_the_tree() {
+    let mut scenario = lineage_world(now());
+    let at =
+        scenario.snapshots.iter().position(|record| record.state == SnapshotState::Failed).unwrap();
+    scenario.snapshots[at].unremoved = false;
+    let mut model = model_of(scenario);
+    press(&mut model, "2");
+    let shown = screen(&mut model, (120, 36));
+    let named = |model: &Model| {
+        model.snapshots.rows().iter().any(|row| row.view.record.title() == "nightly")
+    };
+    assert!(!named(&model) && shown.contains("Snapshots 4 "), "{shown}");
+    press(&mut model, "/");
+    type_text(&mut model, "nightly");
+    press(&mut model, "enter");
+    assert!(screen(&mut model, (120, 36)).contains("nothing matches 'nightly'"));
+    // While something of it may be there it is shown.
+    assert!(named(&lineage_model()));
+}
+
+#[test]
+fn one_whose_archive_is_damaged_says_so_in_its_row_and_its_record() {
+    let mut scenario = lineage_world(now());
+    let message = "the archive of snapshot snap-0000000a on coulombcore was cut short".to_owned();
+    let (host, kind) = (scenario.snapshots[0].host.clone(), DamageKind::Altered);
+    scenario.snapshots[0].damage =
+        vec![Damage { host, kind, message, found_at: now().minus_seconds(120) }];
+    let mut model = model_of(scenario);
+    press(&mut model, "2");
+    let shown = screen(&mut model, (120, 36));
+    let row = shown.lines().find(|line| line.contains("my-env")).unwrap();
+    assert!(row.contains("altered"), "{shown}");
+    go_to(&mut model, "my-env");
+    press(&mut model, "enter");
+    let shown = screen(&mut model, (120, 36));
+    assert!(
+        shown.contains("archive altered") && shown.contains("was cut short, found 2m ago"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn loading_empty_nothing_matches_and_error_are_told_apart() {
+    let mut model = model_of(fake_client::world(now()));
+    press(&mut model, "2");
+    at_every_size("empty", &mut model);
+    model.snapshots = sandboxer::tui::model::Snapshots::default();
+    assert!(screen(&mut model, (100, 30)).contains("reading the snapshots…"));
+    let mut problem = Error::new(Code::StoreCorrupt, "snapshots.json cannot be parsed");
+    problem.causes = vec!["expected `,` at line 3".to_owned()];
+    update(&mut model, Msg::Snapshots(Err(problem.clone())));
+    at_every_size("error", &mut model);
+    let mut model = lineage_model();
+    press(&mut model, "2 /");
+    type_text(&mut model, "zzz");
+    press(&mut model, "enter");
+    let shown = screen(&mut model, (100, 30));
+    assert!(
+        shown.contains("nothing matches 'zzz'") && shown.contains("esc shows all of them"),
+        "{shown}"
+    );
+    assert_eq!(model.sandboxes.shown().len(), 11, "the other pane has its own filter");
+    press(&mut model, "esc");
+    assert_eq!(model.snapshots.rows().len(), 8);
+    // What was there stays, and the title says that it is old.
+    update(&mut model, Msg::Snapshots(Err(problem)));
+    let shown = screen(&mut model, (120, 36));
+    assert!(shown.contains("not read again: snaps") && shown.contains("my-env"), "{shown}");
+}
+
+#[test]
+fn below_100_columns_the_panes_are_tabs() {
+    let mut model = lineage_model();
+    assert!(screen(&mut model, (80, 24)).contains("├─ Activity ─ Snapshots (tab)"));
+    press(&mut model, "tab");
+    assert_eq!(model.focus, Pane::Snapshots);
+    assert!(screen(&mut model, (80, 24)).contains("├─ Snapshots 5 ─ Activity (tab)"));
+    press(&mut model, "tab tab");
+    assert_eq!(model.focus, Pane::Sandboxes);
+    assert!(
+        screen(&mut model, (80, 24)).contains("├─ Activity ─ Snapshots (tab)"),
+        "the one that was there last"
+    );
+    press(&mut model, "2");
+    let low = screen(&mut model, (80, 16));
+    assert!(low.contains("╭─ Snapshots 5 ─ Sandboxes (tab) ─ Activity (tab)"), "{low}");
+}
+
+#[test]
+fn the_snapshots_are_read_again_on_what_can_have_changed_them_and_once_for_many() {
+    let mut model = lineage_model();
+    let heard = |update: Update| Msg::Heard(Box::new(update));
+    let event = |kind: &str, id: &str, seq: u64| {
+        let event = serde_json::json!({
+            "seq": seq, "sandbox_seq": 1, "id": format!("e{seq}"), "time": now(), "kind": kind, "sandbox_id": id,
+            "actor": {"type": "adm", "name": "kim"}, "data": {}
+        });
+        heard(Update::Event(serde_json::from_value(event).unwrap()))
+    };
+    let reads = |effects: &[Effect]| {
+        effects
+            .iter()
+            .filter(
+                |effect| matches!(effect, Effect::After(_, later) if **later == Later::Snapshots),
+            )
+            .count()
+    };
+    assert_eq!(
+        reads(&update(&mut model, event("sandbox.extended", "a1b2c3d4", 1))),
+        0,
+        "it is based on none"
+    );
+    assert_eq!(reads(&update(&mut model, event("sandbox.sleeping", "00000001", 2))), 1);
+    assert_eq!(reads(&update(&mut model, heard(Update::Snapshots))), 0, "one is about to be made");
+    assert_eq!(update(&mut model, Msg::SnapshotsDue), [Effect::Snapshots]);
+    update(&mut model, heard(Update::Snapshots));
+    assert_eq!(
+        reads(&update(&mut model, Msg::Snapshots(Ok(Vec::new())))),
+        1,
+        "asked for while it was made"
+    );
+    for (at, what) in [
+        event("snapshot.deleted", "gone", 3),
+        event("patch.added", "gone", 4),
+        heard(Update::Resync),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        model.reading_snapshots = (false, false);
+        assert_eq!(reads(&update(&mut model, what)), 1, "{at}");
+    }
+    model.reading_snapshots = (false, false);
+    let over = Operation {
+        snapshot_id: Some("snap-0000000a".into()),
+        kind: OperationKind::Verify,
+        ..ended(&OperationId::from_random(9), OperationState::Succeeded, now())
+    };
+    assert_eq!(reads(&update(&mut model, heard(Update::Ended(over)))), 1);
+}
+
+#[test]
+fn the_list_marks_what_waits_and_what_failed() {
+    let mut model = lineage_model();
+    let shown = screen(&mut model, (120, 36));
+    let row = |name: &str| {
+        shown
+            .lines()
+            .find(|line| line.split("││").next().unwrap().contains(name))
+            .unwrap()
+            .to_owned()
+    };
+    assert!(
+        row("00000001  one").contains("●✗") && row("00000001  one").contains("2h03  patch 3"),
+        "{shown}"
+    );
+    assert!(
+        row("00000002  two").contains("☾…") && row("00000002  two").contains("sleeping"),
+        "{shown}"
+    );
+    assert!(row("00000003  three").contains("● 00000003"), "{shown}");
+}
+
+#[test]
+fn details_of_a_snapshot_and_of_a_sandbox_that_is_based_on_one() {
+    let mut model = lineage_model();
+    go_to(&mut model, "my-env");
+    press(&mut model, "enter");
+    insta::assert_snapshot!("snapshot_120x36", screen(&mut model, (120, 36)));
+    insta::assert_snapshot!("snapshot_80x24", screen(&mut model, (80, 24)));
+    press(&mut model, "G");
+    insta::assert_snapshot!("snapshot_end_80x24", screen(&mut model, (80, 24)));
+    press(&mut model, "esc");
+    go_to(&mut model, "snap-0000000d");
+    press(&mut model, "enter");
+    let shown = screen(&mut model, (120, 60));
+    for words in [
+        "⚠ files changed while it was read; volume cache is not in it",
+        "cache: its driver keeps it on another",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    press(&mut model, "esc");
+    go_to(&mut model, "one");
+    press(&mut model, "enter");
+    insta::assert_snapshot!("based_sandbox_120x80", screen(&mut model, (120, 80)));
+}
+
+// ---- snapshot ------------------------------------------------------------------------------------------------------
+
+#[test]
+fn a_snapshot_is_asked_with_name_mode_and_the_revision_that_was_seen() {
+    let mut model = lineage_model();
+    go_to(&mut model, "one");
+    press(&mut model, "s");
+    assert_eq!(model.mode(), Mode::Form);
+    at_every_size("take", &mut model);
+    type_text(&mut model, "Before");
+    assert!(screen(&mut model, (100, 30)).contains("✗ a name is 1 to 63 characters"));
+    assert_eq!(press(&mut model, "enter"), [], "a wrong name asks nothing");
+    press(&mut model, "backspace backspace backspace backspace backspace backspace");
+    type_text(&mut model, "before");
+    press(&mut model, "down right right");
+    // What happens behind the form changes nothing of what it acts on.
+    drive::list(&mut model, Vec::new());
+    let effects = press(&mut model, "enter");
+    let [Effect::Snapshot(job, frozen, request)] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!((frozen.id.as_str(), frozen.revision), ("00000001", 3));
+    assert_eq!((request.id.as_str(), request.revision), ("00000001", Some(3)));
+    assert_eq!((request.name.as_deref(), request.mode.as_deref()), (Some("before"), Some("live")));
+    assert_eq!(press(&mut model, "enter esc"), [], "asked once, and the answer is waited for");
+    let mut problem =
+        Error::new(Code::Conflict, "the name 'before' is taken").hint("choose another");
+    problem.details = serde_json::json!({"field": "name"});
+    update(&mut model, Msg::SnapshotStarted(*job, Err(problem)));
+    let shown = screen(&mut model, (100, 30));
+    assert!(shown.contains("✗ the name 'before' is taken (choose another)"), "{shown}");
+    assert!(matches!(&press(&mut model, "enter")[..], [Effect::Snapshot(..)]), "and asked again");
+}
+
+#[test]
+fn several_at_once_get_no_name_and_those_that_cannot_are_left_out_with_the_reason() {
+    let mut world = lineage_world(now());
+    world.records.iter_mut().find(|record| record.id.as_str() == "50bac0de").unwrap().extension =
+        "ext.bare".into();
+    let mut model = model_of(world);
+    press(&mut model, "1 /");
+    type_text(&mut model, "checkpoint");
+    press(&mut model, "enter * s");
+    let shown = screen(&mut model, (120, 36));
+    assert!(
+        shown.contains("50bac0de golden  left out: ext.bare cannot take or restore snapshots"),
+        "{shown}"
+    );
+    assert!(!shown.contains("unique among snapshots"), "{shown}");
+    let effects = press(&mut model, "enter");
+    assert_eq!(effects.iter().filter(|effect| matches!(effect, Effect::Snapshot(..))).count(), 4);
+    assert!(model.overlays.is_empty() && model.sandboxes.marks().is_empty());
+}
+
+#[test]
+fn what_a_backend_cannot_is_dimmed_and_says_why() {
+    let mut world = lineage_world(now());
+    for record in &mut world.records {
+        record.extension = "ext.bare".into();
+    }
+    for record in &mut world.snapshots {
+        record.extension = "ext.bare".into();
+    }
+    let mut model = model_of(world);
+    for (key, words) in
+        [("s", "cannot take or restore snapshots"), ("z", "cannot sleep"), ("w", "cannot sleep")]
+    {
+        assert_eq!(press(&mut model, key), []);
+        assert!(model.overlays.is_empty(), "{key}");
+        let said = toast(&mut model);
+        assert!(said.contains("ext.bare") && said.contains(words), "{key}: {said}");
+    }
+    let buffer = draw(&mut model, (120, 36));
+    let cell = |key: &str| {
+        let line = drive::text(&buffer).lines().last().unwrap().to_owned();
+        let at = line.find(key).unwrap_or_else(|| panic!("{key} in {line}"));
+        buffer[(u16::try_from(line[..at].chars().count()).unwrap(), 35)].style().add_modifier
+    };
+    assert!(cell("s snapshot").contains(ratatui::style::Modifier::DIM));
+    assert!(!cell("d destroy").contains(ratatui::style::Modifier::DIM));
+    go_to(&mut model, "my-env");
+    assert_eq!(press(&mut model, "r"), []);
+    assert!(toast(&mut model).contains("ext.bare cannot"));
+}
+
+#[test]
+fn read_only_looks_at_everything_and_changes_nothing() {
+    let mut model = lineage_model();
+    model.read_only = true;
+    go_to(&mut model, "one");
+    for key in ["s", "z", "w", "B", "d"] {
+        assert_eq!(press(&mut model, key), [], "{key}");
+        assert!(model.overlays.is_empty() && toast(&mut model).contains("read-only"), "{key}");
+    }
+    go_to(&mut model, "my-env");
+    for key in ["r", "d"] {
+        assert_eq!(press(&mut model, key), [], "{key}");
+        assert!(model.overlays.is_empty() && toast(&mut model).contains("read-only"), "{key}");
+    }
+    press(&mut model, "enter esc");
+    open_patches(&mut model);
+    for key in ["a", "e", "x", "A"] {
+        assert_eq!(press(&mut model, key), [], "{key}");
+        assert!(matches!(model.overlays.as_slice(), [Overlay::Patches(_)]), "{key}");
+        assert!(toast(&mut model).contains("read-only"), "{key}");
+    }
+    press(&mut model, "enter");
+    assert!(screen(&mut model, (100, 30)).contains("cp certs/* /etc/ssl"));
+}
+
+#[tokio::test]
+async fn a_snapshot_shows_its_bytes_while_it_is_made_and_ends_as_a_line() {
+    let mut drive = Drive::paced(lineage_world(real_now()), Duration::from_millis(400)).await;
+    drive.press("1 g");
+    while drive.model.sandboxes.selected().unwrap().record.title() != "golden" {
+        drive.press("j");
+    }
+    drive.press("s");
+    drive.type_text("monday");
+    drive.press("enter");
+    drive
+        .until("some bytes", |model| {
+            model.jobs.running().next().and_then(sandboxer::tui::model::Job::moved)
+                > Some(20_000_000)
+        })
+        .await;
+    drive
+        .until("its row", |model| {
+            model.snapshots.all().iter().any(|view| view.record.title() == "monday")
+        })
+        .await;
+    let shown = drive.screen((120, 36));
+    let row =
+        shown.lines().find(|line| line.contains("◐ monday")).unwrap_or_else(|| panic!("{shown}"));
+    assert!(row.contains("capture") && row.contains("MiB"), "{row}");
+    assert_eq!(
+        drive.model.snapshots.selected().unwrap().view.record.title(),
+        "monday",
+        "the cursor is on it"
+    );
+    drive.until("the end", |model| model.jobs.running().count() == 0).await;
+    let shown = drive.screen((120, 36));
+    assert!(shown.contains("✓ snapshot 50bac0de golden  monday 114.4MiB in 3.1 s"), "{shown}");
+    assert_eq!(drive.asked("snapshot"), ["snapshot 50bac0de Some(3) Some(\"monday\") None"]);
+}
+
+#[tokio::test]
+async fn a_running_snapshot_keeps_the_console_and_is_cancelled_on_request() {
+    let mut drive = Drive::paced(lineage_world(real_now()), Duration::from_millis(400)).await;
+    drive.press("s enter");
+    drive
+        .until("it runs", |model| model.jobs.running().any(|job| job.state == JobState::Running))
+        .await;
+    drive.press("q");
+    assert!(drive.screen((100, 30)).contains("what was written of the archive is removed"));
+    drive.press("esc 2");
+    drive
+        .until("its row", |model| {
+            model
+                .snapshots
+                .pointed()
+                .is_some_and(|view| view.record.state == SnapshotState::Creating)
+        })
+        .await;
+    drive.press("c");
+    assert!(drive.screen((100, 30)).contains("Cancel snapshot"));
+    drive.press("tab enter");
+    drive.until("the end", |model| model.jobs.running().count() == 0).await;
+    assert!(matches!(drive.model.jobs.list().next().unwrap().state, JobState::Undone(_)));
+}
+
+#[test]
+fn events_name_the_snapshot_and_the_patch_that_they_are_about() {
+    let mut model = lineage_model();
+    let about = serde_json::json!({"snapshot_id": "snap-0000000a", "snapshot_name": "my-env", "sequence": 4});
+    let kinds = ["snapshot.ready", "patch.added", "patch.failed"];
+    for (kind, seq) in kinds.into_iter().zip(1_u64..) {
+        let event = serde_json::json!({
+            "seq": seq, "sandbox_seq": null, "id": format!("e{seq}"), "time": now(), "kind": kind,
+            "sandbox_id": "00000001", "actor": {"type": "adm", "name": "kim"}, "data": about
+        });
+        let event = serde_json::from_value(event).unwrap();
+        update(&mut model, Msg::Heard(Box::new(Update::Event(event))));
+    }
+    let shown = screen(&mut model, (120, 36));
+    for words in [
+        "✓ snapshot ready my-env of 00000001",
+        "· patch added 4 on my-env",
+        "✗ patch failed 4 on 00000001",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+}
+
+#[test]
+fn what_another_process_does_with_a_snapshot_is_listed_with_its_name() {
+    let mut model = lineage_model();
+    let mut copy = ended(&OperationId::from_random(0x77), OperationState::Running, now());
+    copy.kind = OperationKind::Copy;
+    copy.snapshot_id = Some("snap-0000000a".into());
+    (copy.pid, copy.host, copy.finished_at) = (4711, "desk-2".to_owned(), None);
+    update(&mut model, Msg::Operations(Ok(vec![copy])));
+    let shown = screen(&mut model, (160, 36));
+    assert!(shown.contains("copy snap-0000000a my-env"), "{shown}");
+    assert!(
+        shown.lines().any(|line| line.contains("◆ my-env") && line.contains("copy")),
+        "{shown}"
+    );
+    go_to(&mut model, "my-env");
+    press(&mut model, "c");
+    assert!(screen(&mut model, (120, 36)).contains("It runs in process 4711 on desk-2"));
+}
+
+// ---- restore -------------------------------------------------------------------------------------------------------
+
+#[test]
+fn a_restore_form_that_is_open_learns_of_a_patch_that_was_added_meanwhile() {
+    let mut world = lineage_world(now());
+    let patches = std::mem::take(&mut world.patches);
+    let mut model = model_of(world);
+    go_to(&mut model, "my-env");
+    press(&mut model, "r");
+    assert!(screen(&mut model, (120, 36)).contains("no patches: it starts as it was"));
+    let seen = model.snapshots.all().to_vec();
+    let newer = |view: &Arc<SnapshotView>| {
+        let mut view = SnapshotView::clone(view);
+        if view.record.title() == "my-env" {
+            view.record.revision += 1;
+            view.patches.clone_from(&patches);
+        }
+        Arc::new(view)
+    };
+    update(&mut model, Msg::Snapshots(Ok(seen.iter().map(newer).collect())));
+    let shown = screen(&mut model, (120, 36));
+    assert!(shown.contains("gets 3 patches before it is ready") && shown.contains("1 "), "{shown}");
+    let effects = press(&mut model, "enter");
+    let [Effect::Restore(_, frozen, _)] = &effects[..] else { panic!("{effects:?}") };
+    let revision = |views: &[Arc<SnapshotView>]| {
+        views.iter().find(|view| view.record.title() == "my-env").unwrap().record.revision
+    };
+    assert_eq!(frozen.revision, revision(&seen) + 1, "what is asked for is what is shown");
+    // From here on it is what was asked for.
+    update(&mut model, Msg::Snapshots(Ok(seen)));
+    assert!(screen(&mut model, (120, 36)).contains("gets 3 patches before it is ready"));
+}
+
+#[test]
+fn a_restore_shows_what_differs_what_is_missing_and_what_it_will_get() {
+    let mut model = lineage_model();
+    go_to(&mut model, "my-env");
+    let effects = press(&mut model, "r");
+    let [Effect::Compare(number, request)] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!((request.a.as_str(), &request.b), ("snap-0000000a", &None));
+    assert!(screen(&mut model, (100, 30)).contains("comparing it with what it was taken of…"));
+    update(&mut model, Msg::Compared(number + 7, Ok(Box::new(diff()))));
+    assert!(screen(&mut model, (100, 30)).contains("comparing it"), "another form's answer");
+    update(&mut model, Msg::Compared(*number, Ok(Box::new(diff()))));
+    at_every_size("restore", &mut model);
+    type_text(&mut model, "again");
+    press(&mut model, "tab");
+    type_text(&mut model, "sandboxer01");
+    press(&mut model, "tab");
+    type_text(&mut model, "2h");
+    press(&mut model, "tab y tab y");
+    let effects = press(&mut model, "enter");
+    let [Effect::Restore(_, frozen, request)] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!((frozen.id.as_str(), frozen.revision), ("snap-0000000a", 2));
+    assert_eq!(
+        (request.name.as_deref(), request.host.as_deref()),
+        (Some("again"), Some("sandboxer01"))
+    );
+    assert_eq!(
+        (request.ttl.as_deref(), request.strict, request.require_patches),
+        (Some("2h"), true, true)
+    );
+    // One that is not whole is said to be so.
+    let mut model = lineage_model();
+    go_to(&mut model, "snap-0000000d");
+    press(&mut model, "r");
+    let shown = screen(&mut model, (120, 36));
+    assert!(
+        shown.contains("not captured: cache: its driver keeps it")
+            && shown.contains("files changed while"),
+        "{shown}"
+    );
+    press(&mut model, "esc");
+    go_to(&mut model, "nightly");
+    assert_eq!(press(&mut model, "r"), []);
+    assert!(toast(&mut model).contains("nightly is failed"));
+    press(&mut model, "1");
+    assert_eq!(press(&mut model, "r"), []);
+    assert!(toast(&mut model).contains("a restore is from a snapshot"));
+}
+
+#[tokio::test]
+async fn a_restore_ends_as_a_row_below_its_snapshot_and_says_which_patch_failed() {
+    let mut drive = Drive::new(Scenario { diff: Ok(diff()), ..lineage_world(real_now()) }).await;
+    go_to(&mut drive.model, "my-env");
+    drive.press("r");
+    drive.type_text("fresh");
+    drive.press("enter");
+    drive
+        .until("the end", |model| model.jobs.list().len() > 0 && model.jobs.running().count() == 0)
+        .await;
+    assert!(drive.model.overlays.is_empty(), "the form is closed");
+    let based = |model: &Model| {
+        model
+            .snapshots
+            .rows()
+            .iter()
+            .filter_map(|row| row.sandbox())
+            .any(|b| b.name.as_deref() == Some("fresh"))
+    };
+    drive.until("its row", based).await;
+    drive
+        .until("its patches", |model| {
+            model
+                .sandboxes
+                .all()
+                .any(|e| e.record.title() == "fresh" && e.record.patch_error.is_some())
+        })
+        .await;
+    let shown = drive.screen((160, 40));
+    assert!(shown.lines().any(|line| line.contains("fresh") && line.contains("✓✓✗")), "{shown}");
+    let line =
+        shown.lines().find(|line| line.contains("⚠ restore")).unwrap_or_else(|| panic!("{shown}"));
+    assert!(line.contains("but patch 3 failed (exit 1)"), "{line}");
+    assert_eq!(
+        drive.model.sandboxes.selected().unwrap().record.title(),
+        "fresh",
+        "the list's cursor is on it"
+    );
+}
+
+#[tokio::test]
+async fn a_snapshot_that_changed_behind_the_form_is_not_restored() {
+    let mut drive = Drive::new(lineage_world(real_now())).await;
+    go_to(&mut drive.model, "my-env");
+    drive.press("r");
+    drive.client.change_snapshot(&SnapshotId::new("snap-0000000a"), |record| {
+        record.next_patch_sequence += 1;
+    });
+    drive.press("enter");
+    drive.until("the refusal", |model| model.jobs.list().any(|job| !job.is_running())).await;
+    let shown = drive.screen((100, 30));
+    assert!(shown.contains("nothing was restored: it changed since you looked"), "{shown}");
+    assert!(drive.asked("restore").is_empty());
+}
+
+// ---- deleting ------------------------------------------------------------------------------------------------------
+
+#[test]
+fn a_snapshot_in_use_names_what_depends_on_it_and_goes_by_force_only_typed() {
+    let mut model = lineage_model();
+    go_to(&mut model, "my-env");
+    press(&mut model, "d");
+    at_every_size("delete_in_use", &mut model);
+    assert_eq!(press(&mut model, "tab enter"), []);
+    assert!(toast(&mut model).contains("type its id first"));
+    assert_eq!(update(&mut model, Msg::Paste("snap-0000000a".to_owned())), [], "typed, not pasted");
+    type_text(&mut model, "snap-0000000a");
+    let effects = press(&mut model, "enter");
+    let [Effect::DeleteSnapshot(_, frozen, request)] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!(
+        (request.id.as_str(), request.revision, request.force),
+        ("snap-0000000a", Some(2), true)
+    );
+    assert_eq!(frozen.dependants.as_ref().unwrap().len(), 5);
+    assert_eq!(request.dependants, frozen.dependants, "the client judges it again");
+    // One on which nothing depends: no force.
+    go_to(&mut model, "nightly");
+    let effects = press(&mut model, "d tab enter");
+    assert!(
+        matches!(&effects[..], [Effect::DeleteSnapshot(_, _, request)] if !request.force),
+        "{effects:?}"
+    );
+    // A bulk leaves those in use out.
+    press(&mut model, "* d");
+    let shown = screen(&mut model, (120, 36));
+    assert!(
+        shown.contains("Delete 3 snapshots?") && shown.contains("left out: it is in use: patch 1"),
+        "{shown}"
+    );
+    let effects = press(&mut model, "tab enter");
+    assert_eq!(
+        effects
+            .iter()
+            .filter(|effect| matches!(effect, Effect::DeleteSnapshot(_, _, r) if !r.force))
+            .count(),
+        3
+    );
+    // On a sandbox's row it is that sandbox.
+    go_to(&mut model, "three");
+    let effects = press(&mut model, "d tab enter");
+    assert!(
+        matches!(&effects[..], [Effect::Destroy(_, frozen, _)] if frozen.id.as_str() == "00000003"),
+        "{effects:?}"
+    );
+}
+
+#[test]
+fn more_than_five_snapshots_ask_for_their_number() {
+    let mut world = lineage_world(now());
+    let source =
+        world.records.iter().find(|record| record.id.as_str() == "50bac0de").unwrap().clone();
+    world.snapshots =
+        (0..7).map(|n| snapshot_of(&source, &format!("snap-000000{n:02}"), None, now())).collect();
+    world.patches.clear();
+    let mut model = model_of(world);
+    press(&mut model, "2 * d tab");
+    assert_eq!(press(&mut model, "enter"), []);
+    type_text(&mut model, "7");
+    assert_eq!(press(&mut model, "enter").len(), 7);
+    assert!(model.snapshots.marks().is_empty());
+}
+
+#[tokio::test]
+async fn what_came_to_depend_on_it_meanwhile_is_not_deleted_from_under_it() {
+    let mut drive = Drive::new(lineage_world(real_now())).await;
+    go_to(&mut drive.model, "my-env");
+    drive.press("d tab");
+    drive.type_text("snap-0000000a");
+    drive.client.change(&"a1b2c3d4".into(), EventKind::SandboxRestored, |record| {
+        record.based_on_snapshot = Some("snap-0000000a".into());
+    });
+    drive.press("enter");
+    drive.until("the answer", |model| model.jobs.list().any(|job| !job.is_running())).await;
+    let JobState::Skipped(reason) = &drive.model.jobs.list().next().unwrap().state else {
+        panic!()
+    };
+    assert_eq!(reason, "what depends on it changed since you looked");
+    assert!(drive.asked("delete").is_empty());
+    // Looked at again, it goes.
+    drive.until("the tree", |model| model.snapshots.of_sandbox(&"a1b2c3d4".into()).is_some()).await;
+    go_to(&mut drive.model, "my-env");
+    drive.press("d tab");
+    drive.type_text("snap-0000000a");
+    drive.press("enter");
+    drive.until("it is gone", |model| model.snapshots.get(&"snap-0000000a".into()).is_none()).await;
+    assert_eq!(drive.asked("delete"), ["delete snap-0000000a force=true"]);
+}
+
+// ---- rebuild -------------------------------------------------------------------------------------------------------
+
+#[test]
+fn a_rebuild_says_from_which_snapshot_and_with_what() {
+    let mut model = lineage_model();
+    go_to(&mut model, "one");
+    press(&mut model, "B");
+    assert!(
+        screen(&mut model, (120, 36))
+            .contains("made again from snapshot my-env, with its 3 patches")
+    );
+    let effects = press(&mut model, "tab enter");
+    assert!(
+        matches!(&effects[..], [Effect::Recreate(_, frozen, _)] if frozen.id.as_str() == "00000001"),
+        "{effects:?}"
+    );
+    press(&mut model, "1");
+    let mut records: Vec<_> = lineage_world(now()).records;
+    records.retain(|record| record.id.as_str() == "00000001");
+    records[0].based_on_snapshot = Some("snap-000dead0".into());
+    drive::list(&mut model, records);
+    update(&mut model, Msg::Snapshots(Ok(Vec::new())));
+    press(&mut model, "B");
+    assert!(
+        screen(&mut model, (120, 36))
+            .contains("its snapshot snap-000dead0 is gone: this will be refused")
+    );
+}
+
+// ---- any size, any text --------------------------------------------------------------------------------------------
+
+#[test]
+fn no_screen_of_these_panics_at_any_size_and_hostile_text_stays_in_its_cells() {
+    let mut world = lineage_world(now());
+    let evil = "\u{1b}[2J\u{202e}日本語\u{7}\n";
+    for record in &mut world.snapshots {
+        record.name = Some(format!("{evil}{}", record.title()));
+        record.sandbox_name = Some(evil.to_owned());
+        record.message = Some(format!("{evil} {}", "x".repeat(90_000)));
+    }
+    for patch in &mut world.patches {
+        patch.description = Some(format!("{evil}{}", "y".repeat(240)));
+        patch.script = evil.repeat(40);
+    }
+    for keys in [
+        "2",
+        "2 enter",
+        "2 d",
+        "2 r",
+        "2 p",
+        "2 p a",
+        "2 p A",
+        "2 j enter",
+        "2 j j j j s",
+        "2 j j j j w",
+        "2 /",
+        "2 :",
+    ] {
+        for ascii in [false, true] {
+            let mut model = model_of(world.clone());
+            model.look.ascii = ascii;
+            press(&mut model, "2 j j j");
+            press(&mut model, keys);
+            let number = model.last_sheet;
+            update(&mut model, Msg::Compared(number, Ok(Box::new(diff()))));
+            let status = FakeClient::new(world.clone())
+                .patch_status("snap-0000000a")
+                .now_or_never()
+                .unwrap();
+            update(&mut model, Msg::PatchStatus("snap-0000000a".into(), status));
+            for width in [0, 1, 59, 60, 61, 80, 99, 100, 101, 250] {
+                for height in [0, 1, 14, 15, 16, 19, 20, 21, 80] {
+                    let buffer = draw(&mut model, (width, height));
+                    let bad = buffer
+                        .content
+                        .iter()
+                        .find(|cell| cell.symbol().chars().any(char::is_control));
+                    assert!(bad.is_none(), "{keys} {width}x{height}");
+                    assert!(!ascii || drive::text(&buffer).is_ascii(), "{keys} {width}x{height}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn of_a_long_tree_only_the_window_is_drawn_and_the_mouse_finds_its_rows() {
+    use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+    let mut world = lineage_world(now());
+    let source = world.records[0].clone();
+    world.snapshots =
+        (0..3000).map(|n| snapshot_of(&source, &format!("snap-{n:08x}"), None, now())).collect();
+    world.patches.clear();
+    let mut model = model_of(world);
+    update(&mut model, Msg::Resize(120, 36));
+    press(&mut model, "2 G");
+    let began = drive::on_cpu();
+    for _ in 0..20 {
+        draw(&mut model, (120, 36));
+    }
+    let worked = drive::on_cpu().saturating_sub(began);
+    assert!(worked < Duration::from_secs(2), "{worked:?}");
+    let screen = model.screen();
+    let at = |kind, row| {
+        Msg::Mouse(MouseEvent {
+            kind,
+            column: screen.snapshots.x + 4,
+            row,
+            modifiers: KeyModifiers::NONE,
+        })
+    };
+    update(&mut model, at(MouseEventKind::Down(MouseButton::Left), screen.snapshots.y + 2));
+    assert_eq!(model.snapshots.index(), model.snapshots.offset() + 2);
+    press(&mut model, "1");
+    update(&mut model, at(MouseEventKind::ScrollUp, screen.snapshots.y));
+    assert_eq!(model.focus, Pane::Sandboxes, "the wheel moves what is under it, the focus stays");
+    assert!(matches!(model.snapshots.selected().unwrap().id, NodeId::Snapshot(_)));
+}

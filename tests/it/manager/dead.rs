@@ -1,0 +1,234 @@
+//! Operations that begin over one whose process died: what that one left is never hidden from `recover`.
+
+use sandboxer::domain::extension::{Inspection, Resource};
+use sandboxer::domain::patch::PatchState;
+use sandboxer::domain::request::{ApplyRequest, RecreateRequest, SleepRequest, SnapshotRequest};
+use sandboxer::domain::sandbox::State;
+use sandboxer::domain::{Code, Error, OperationState};
+use sandboxer::manager::SandboxManager;
+
+use super::house::{House, house};
+use super::recover::killed;
+use super::scripted::{Act, Script};
+use super::snapshots::source;
+
+/// What a host says of a sandbox that is there.
+fn there(ready: bool, asleep: bool) -> Inspection {
+    let resources = vec![Resource { kind: "directory".into(), id: "/srv/sbx".into() }];
+    Inspection { resources, ready, asleep, ..Inspection::default() }
+}
+
+async fn begin(manager: &SandboxManager, verb: &str, id: &str) -> Result<(), Error> {
+    let id = id.to_owned();
+    let turn = SleepRequest { id: id.clone(), revision: None };
+    match verb {
+        "patch" => {
+            manager.apply_patches(&ApplyRequest { id, ..ApplyRequest::default() }).await.map(drop)
+        }
+        "snapshot" => {
+            manager.snapshot(&SnapshotRequest { id, ..SnapshotRequest::default() }).await.map(drop)
+        }
+        "recreate" => {
+            manager.recreate(&RecreateRequest { id, ..RecreateRequest::default() }).await.map(drop)
+        }
+        "sleep" => manager.sleep(&turn).await.map(drop),
+        _ => manager.wake(&turn).await.map(drop),
+    }
+}
+
+impl House {
+    /// A sandbox that owes a patch, and over which an operation died.
+    async fn dead_over(&self, verb: &'static str) -> String {
+        let base = self.base("my-env").await;
+        let id = self.restored(&base).await.id.to_string();
+        self.add(&base, "one").await;
+        match verb {
+            "patch" => self.scripts(&[Script::Hangs]),
+            "snapshot" => self.script.shelf.capture.lock().unwrap().push_back(Act::Hang),
+            "recreate" => self.script.shelf.verify.lock().unwrap().push_back(Act::Hang),
+            "sleep" => self.script.sleep.lock().unwrap().push_back(Act::Hang),
+            _ => {
+                self.sleep(&id).await.1.unwrap();
+                self.script.wake.lock().unwrap().push_back(Act::Hang);
+            }
+        }
+        let of = id.clone();
+        let until = if verb == "recreate" { "verify" } else { verb };
+        killed(self, until, move |manager| async move { begin(&manager, verb, &of).await });
+        assert_eq!(self.manager.get(&id).await.unwrap().operation.unwrap().kind.as_str(), verb);
+        id
+    }
+
+    async fn nothing_is_hidden(&self) {
+        assert_eq!(self.manager.recover().await.unwrap(), []);
+        let running = self.manager.operations().await.unwrap();
+        assert!(
+            running.iter().all(|operation| operation.state != OperationState::Running),
+            "{running:?}"
+        );
+    }
+
+    fn asked(&self, verb: &str) -> usize {
+        self.script.asked().iter().filter(|asked| *asked == verb).count()
+    }
+}
+
+/// Whatever comes next, nobody knows whether the script ran.
+#[tokio::test]
+async fn a_dead_patch_is_unknown_to_whoever_comes_next() {
+    for verb in ["snapshot", "recreate", "sleep"] {
+        let house = house();
+        let id = house.dead_over("patch").await;
+        // A recreate that is refused touches nothing.
+        house.script.shelf.verify.lock().unwrap().push_back(Act::Altered);
+        begin(&house.manager, verb, &id).await.unwrap();
+        let operation = house.manager.get(&id).await.unwrap().operation;
+        if let Some(operation) = operation {
+            house.manager.finish(&operation.id).await.unwrap();
+        }
+        let record = house.manager.get(&id).await.unwrap();
+        assert_eq!(
+            (&record.operation, &record.patch_state),
+            (&None, &PatchState::Unknown),
+            "{verb}"
+        );
+        assert_eq!(record.applied_patches[0].state, PatchState::Unknown);
+        assert!(record.patch_error.unwrap().contains("--retry"));
+        house.nothing_is_hidden().await;
+    }
+}
+
+/// Containers may be paused, or the sandbox neither awake nor asleep: that is what `recover` brings in order.
+#[tokio::test]
+async fn nothing_begins_over_what_only_recover_brings_in_order() {
+    for (dead, refused) in [
+        ("wake", &["snapshot", "recreate"][..]),
+        ("sleep", &["snapshot", "recreate", "patch"]),
+        ("snapshot", &["snapshot", "recreate", "patch", "sleep"]),
+    ] {
+        let house = house();
+        let id = house.dead_over(dead).await;
+        let before = house.manager.get(&id).await.unwrap();
+        for verb in refused {
+            let fault = begin(&house.manager, verb, &id).await.unwrap_err();
+            assert_eq!(fault.code, Code::Conflict, "{verb} over a dead {dead}: {fault}");
+            assert!(fault.message.contains(&format!("{dead} by process")), "{fault}");
+            assert!(fault.hint.unwrap().contains("sandboxer recover"));
+        }
+        assert_eq!(house.manager.get(&id).await.unwrap(), before, "a refused one writes nothing");
+        *house.script.seen.lock().unwrap() = there(dead == "snapshot", false);
+        let (slept, resumed) = (house.asked("sleep"), house.asked("resume"));
+        let items = house.manager.recover().await.unwrap();
+        assert!(
+            items.iter().any(|item| item.id == id && item.ok && item.was.starts_with(dead)),
+            "{items:?}"
+        );
+        if dead == "snapshot" {
+            assert_eq!(house.asked("resume"), resumed + 1);
+        } else {
+            assert_eq!(
+                house.asked("sleep"),
+                slept + 1,
+                "it is put to sleep, from where a wake does all of it"
+            );
+        }
+        house.nothing_is_hidden().await;
+        begin(&house.manager, "snapshot", &id).await.unwrap();
+    }
+}
+
+/// A recreate that died while it still read its archive had removed nothing.
+#[tokio::test]
+async fn a_recreate_that_had_touched_nothing_is_in_nobodys_way() {
+    let house = house();
+    let id = house.dead_over("recreate").await;
+    house.snapshot(&id, "after").await.unwrap();
+    house.nothing_is_hidden().await;
+}
+
+#[tokio::test]
+async fn a_wake_over_a_dead_one_does_all_of_it_or_leaves_it_to_recover() {
+    let house = house();
+    let id = house.dead_over("wake").await;
+    let no_route = || Act::Fail(Code::HostUnreachable, "no route");
+    house.script.wake.lock().unwrap().push_back(no_route());
+    house.script.sleep.lock().unwrap().push_back(no_route());
+    house.script(&[], &[no_route()], &[]);
+    let (record, ended) = house.wake(&id).await;
+    assert_eq!((ended, &record.state), (Err(Code::HostUnreachable), &State::Sleeping));
+    assert_eq!(record.operation.unwrap().kind.as_str(), "wake", "nobody knows what runs there");
+    let (record, ended) = house.wake(&id).await;
+    assert_eq!((ended, &record.state, &record.operation), (Ok(()), &State::Ready, &None));
+    assert_eq!(record.patch_state, PatchState::Applied);
+    house.nothing_is_hidden().await;
+}
+
+/// What nobody could resume is resumed by `recover`, also while the process that could not lives on; a host that is away does
+/// it by itself.
+#[tokio::test]
+async fn containers_that_a_snapshot_could_not_resume_are_left_to_recover() {
+    for (code, left) in [(Code::OperationFailed, true), (Code::HostUnreachable, false)] {
+        let house = house();
+        let id = source(&house).await;
+        house
+            .script
+            .shelf
+            .capture
+            .lock()
+            .unwrap()
+            .push_back(Act::Fail(Code::OperationFailed, "No space left on device"));
+        house.script.shelf.resume.lock().unwrap().push_back(Act::Fail(code, "cannot unpause"));
+        let fault = house.snapshot(&id, "base").await.unwrap_err();
+        assert_eq!(
+            (&fault.details["paused"], fault.hint.unwrap().contains("recover")),
+            (&true.into(), left)
+        );
+        let record = house.manager.get(&id).await.unwrap();
+        assert!(record.message.unwrap().contains("may still be paused"));
+        assert_eq!(record.operation.is_some(), left);
+        *house.script.seen.lock().unwrap() = there(true, false);
+        let (items, resumed) = (house.manager.recover().await.unwrap(), house.asked("resume"));
+        if left {
+            assert!(items.iter().any(|item| item.id == id && item.ok), "{items:?}");
+            assert_eq!(resumed, 2, "it is tried again");
+        } else {
+            assert!(items.is_empty(), "{items:?}");
+        }
+        house.nothing_is_hidden().await;
+        house.snapshot(&id, "next").await.expect("it is in order");
+    }
+}
+
+/// Whoever recovers may die over it.
+#[tokio::test]
+async fn a_recover_that_dies_leaves_what_the_dead_one_left() {
+    let house = house();
+    let id = house.dead_over("snapshot").await;
+    *house.script.seen.lock().unwrap() = there(true, false);
+    house.script(&[], &[Act::Hang], &[]);
+    killed(&house, "inspect", |manager| async move {
+        tokio::spawn(async move { manager.recover().await });
+        Ok(())
+    });
+    assert!(house.manager.get(&id).await.unwrap().operation.is_some());
+    let resumed = house.asked("resume");
+    let items = house.manager.recover().await.unwrap();
+    assert!(items.iter().any(|item| item.id == id && item.ok), "{items:?}");
+    assert_eq!(house.asked("resume"), resumed + 1, "its containers may still be paused");
+    house.nothing_is_hidden().await;
+}
+
+#[tokio::test]
+async fn a_removal_ends_whatever_died_before_it() {
+    for forget in [false, true] {
+        let house = house();
+        let id = house.dead_over("snapshot").await;
+        let request =
+            sandboxer::domain::request::DestroyRequest { id, forget, ..Default::default() };
+        let started = house.manager.destroy(&request).await.unwrap();
+        assert!(house.manager.finish(&started.operation.unwrap()).await.unwrap().0.error.is_none());
+        let running = house.manager.operations().await.unwrap();
+        let running = running.iter().filter(|operation| operation.state == OperationState::Running);
+        assert_eq!(running.count(), 0, "forget: {forget}");
+    }
+}

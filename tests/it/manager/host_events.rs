@@ -1,0 +1,81 @@
+//! `host.down`, `host.up`, `host.changed`: told once, whoever sees it, and signed by nobody who did nothing.
+
+use sandboxer::domain::Code;
+use sandboxer::domain::event::{Actor, Event};
+use sandboxer::domain::request::{CreateRequest, EventQuery};
+use sandboxer::domain::sandbox::State;
+
+use super::house::{House, house};
+use super::scripted::Act;
+use super::snapshots::source;
+
+async fn of_host(house: &House) -> Vec<Event> {
+    let events = house.manager.events(&EventQuery::default()).await.unwrap();
+    events.into_iter().filter(|event| event.kind.as_str().starts_with("host.")).collect()
+}
+
+fn kinds(events: &[Event]) -> Vec<&str> {
+    events.iter().map(|event| event.kind.as_str()).collect()
+}
+
+fn down() -> Act {
+    Act::Fail(Code::HostUnreachable, "no route")
+}
+
+#[tokio::test]
+async fn a_host_goes_down_and_comes_back_once_whichever_process_sees_it() {
+    let house = house();
+    let id = source(&house).await;
+    assert_eq!(of_host(&house).await, [], "it answers, as before");
+    for manager in [&house.manager, &house.other, &house.manager] {
+        house.script.sleep.lock().unwrap().push_back(down());
+        house.script(&[], &[down()], &[]);
+        let request = sandboxer::domain::request::SleepRequest { id: id.clone(), revision: None };
+        let started = manager.sleep(&request).await.unwrap();
+        assert!(manager.finish(&started.operation.unwrap()).await.unwrap().0.error.is_some());
+    }
+    let told = of_host(&house).await;
+    assert_eq!(kinds(&told), ["host.down"]);
+    assert_eq!(
+        (&told[0].actor, &told[0].sandbox_id),
+        (&Actor::observer(), &None),
+        "nobody did that"
+    );
+    assert_eq!(told[0].data["host"], "local");
+    // A process that begins now knows it from the log.
+    let started = house.other.create(CreateRequest::default()).await.unwrap();
+    house.other.finish(&started.operation.unwrap()).await.unwrap();
+    house.create(CreateRequest::default()).await.1.unwrap();
+    assert_eq!(kinds(&of_host(&house).await), ["host.down", "host.up"]);
+}
+
+#[tokio::test]
+async fn two_processes_that_see_it_at_once_tell_it_once() {
+    let house = house();
+    let (one, two) = (source(&house).await, source(&house).await);
+    for _ in 0..2 {
+        house.script.sleep.lock().unwrap().push_back(down());
+        house.script(&[], &[down()], &[]);
+    }
+    let sleep = async |manager: &sandboxer::manager::SandboxManager, id: String| {
+        let request = sandboxer::domain::request::SleepRequest { id, revision: None };
+        let started = manager.sleep(&request).await.unwrap();
+        manager.finish(&started.operation.unwrap()).await.unwrap();
+    };
+    tokio::join!(sleep(&house.manager, one), sleep(&house.other, two));
+    assert_eq!(kinds(&of_host(&house).await), ["host.down"]);
+}
+
+#[tokio::test]
+async fn what_is_seen_on_a_host_is_not_signed_by_an_operator_and_says_nothing_against_the_host() {
+    let house = house();
+    let id = source(&house).await;
+    *house.script.nothing_there.lock().unwrap() = true;
+    house.manager.refresh_services("local").await.unwrap();
+    let record = house.manager.get(&id).await.unwrap();
+    assert_eq!((&record.state, &record.reason), (&State::Lost, &None), "its host answers");
+    assert!(record.message.unwrap().contains("has nothing of it"));
+    let events = house.manager.events(&EventQuery::default()).await.unwrap();
+    let lost = events.last().unwrap();
+    assert_eq!((lost.kind.as_str(), &lost.actor), ("sandbox.lost", &Actor::observer()));
+}

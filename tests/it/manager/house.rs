@@ -1,0 +1,188 @@
+//! A manager over the real files and a scripted extension, and a second one as another process would have it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+
+use async_trait::async_trait;
+use sandboxer::domain::event::Actor;
+use sandboxer::domain::extension::SandboxExtension;
+use sandboxer::domain::host::HostSpec;
+use sandboxer::domain::name::{EventId, PatchId};
+use sandboxer::domain::request::{CreateRequest, DestroyRequest, EventQuery};
+use sandboxer::domain::sandbox::SandboxRecord;
+use sandboxer::domain::{Code, Error, ExtensionId, HostName, Patch, Time};
+use sandboxer::manager::ledger::NoLedger;
+use sandboxer::manager::{Dependencies, SandboxManager, Settings};
+use sandboxer::store::PatchStore;
+use sandboxer::store::catalogue::Catalogue;
+use sandboxer::store::json::JsonStores;
+use sandboxer::transport::pool::Pool;
+use sandboxer::transport::{Transport, Transports};
+
+use super::scripted::{Act, Scripted, Shared};
+
+pub(crate) fn now() -> Time {
+    Time::new(jiff::Timestamp::now())
+}
+
+pub(crate) fn manager(data: &Path, script: &Arc<Scripted>) -> SandboxManager {
+    manager_with(data, script, "local")
+}
+
+/// A manager with this `default_host`.
+pub(crate) fn manager_with(
+    data: &Path,
+    script: &Arc<Scripted>,
+    default_host: &str,
+) -> SandboxManager {
+    let stores = JsonStores::open(data).unwrap();
+    let id: ExtensionId = "ext.compose-ssh".into();
+    let mut extensions: BTreeMap<ExtensionId, Arc<dyn SandboxExtension>> = BTreeMap::new();
+    extensions.insert(id.clone(), Arc::new(Shared::new(script, id)));
+    let available = BTreeSet::from(["ext.compose-ssh"]);
+    let profiles = data.join("profiles");
+    SandboxManager::new(Dependencies {
+        sandboxes: stores.sandboxes,
+        snapshots: stores.snapshots,
+        patches: Arc::new(Patches { kept: stores.patches, script: Arc::clone(script) }),
+        operations: stores.operations,
+        hosts: stores.hosts,
+        events: stores.events,
+        locks: stores.locks,
+        installation: stores.installation,
+        recipes: stores.recipes,
+        catalogue: Arc::new(LazyLock::new(Box::new(move || {
+            Catalogue::load(Some(&profiles), None, &available)
+        }))),
+        extensions,
+        transports: Arc::new(Ways(Pool::new(Vec::new(), data.join("ctl"), None))),
+        ledger: Arc::new(NoLedger),
+        clock: Arc::new(now),
+        random_u32: Arc::new(|| uuid::Uuid::new_v4().as_fields().0),
+        alive: {
+            let script = Arc::clone(script);
+            Arc::new(move |_, _| *script.lives.lock().unwrap())
+        },
+        settings: Settings {
+            default_profile: "profile.sandbox-canary".into(),
+            default_host: HostName::new(default_host),
+            environment_host: None,
+            compose_cmd: None,
+            home: None,
+            machine: "here".into(),
+            actor: Actor::parse("adm:test").unwrap(),
+            config_file: "config.yaml".into(),
+            temporary: data.join("tmp"),
+        },
+    })
+}
+
+/// The patches of the files; somebody who reads them may be slow to go on.
+struct Patches {
+    kept: Arc<dyn PatchStore>,
+    script: Arc<Scripted>,
+}
+
+#[async_trait]
+impl PatchStore for Patches {
+    async fn insert(&self, patch: Patch) -> Result<Patch, Error> {
+        self.kept.insert(patch).await
+    }
+
+    async fn list(&self) -> Result<Vec<Patch>, Error> {
+        let read = self.kept.list().await;
+        let act = self.script.list.lock().unwrap().pop_front();
+        if let Some(act) = act {
+            self.script.note("patches read");
+            Scripted::act(act).await?;
+        }
+        read
+    }
+
+    async fn told(&self, id: &PatchId, events: &[EventId]) -> Result<(), Error> {
+        self.kept.told(id, events).await
+    }
+
+    async fn remove(&self, id: &PatchId) -> Result<Option<Patch>, Error> {
+        self.kept.remove(id).await
+    }
+
+    async fn version(&self) -> Result<u64, Error> {
+        self.kept.version().await
+    }
+}
+
+/// The ways to hosts; `second`, `third` and `gone` are other names of this machine, on which the script has other archives. Nothing
+/// configures `gone`.
+struct Ways(Pool);
+
+#[async_trait]
+impl Transports for Ways {
+    async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
+        let here = matches!(host.as_str(), "second" | "third" | "gone");
+        self.0.open(if here { &LOCAL } else { host }).await
+    }
+
+    fn spec(&self, host: &HostName) -> Option<HostSpec> {
+        let here = matches!(host.as_str(), "local" | "second" | "third");
+        if here { Some(HostSpec::named(host.as_str())) } else { self.0.spec(host) }
+    }
+
+    fn hosts(&self) -> Vec<HostSpec> {
+        self.0.hosts()
+    }
+
+    async fn close(&self) {
+        self.0.close().await;
+    }
+}
+
+static LOCAL: LazyLock<HostName> = LazyLock::new(|| HostName::new("local"));
+
+pub(crate) struct House {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) script: Arc<Scripted>,
+    pub(crate) manager: SandboxManager,
+    pub(crate) other: SandboxManager,
+}
+
+/// A manager, and a second one on the same data directory, as another process would have it.
+pub(crate) fn house() -> House {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Arc::new(Scripted::default());
+    let manager = manager(folder.path(), &script);
+    let other = self::manager(folder.path(), &script);
+    House { folder, script, manager, other }
+}
+
+impl House {
+    pub(crate) fn script(&self, provision: &[Act], ready: &[Act], teardown: &[Act]) -> &Self {
+        self.script.provision.lock().unwrap().extend(provision.iter().cloned());
+        self.script.ready.lock().unwrap().extend(ready.iter().cloned());
+        self.script.teardown.lock().unwrap().extend(teardown.iter().cloned());
+        self
+    }
+
+    pub(crate) async fn create(&self, request: CreateRequest) -> (SandboxRecord, Result<(), Code>) {
+        let started = self.manager.create(request).await.unwrap();
+        let (operation, record) = self.manager.finish(&started.operation.unwrap()).await.unwrap();
+        (record.unwrap(), operation.error.map_or(Ok(()), |error| Err(error.code)))
+    }
+
+    pub(crate) async fn destroy(&self, id: &str) -> (SandboxRecord, Result<(), Code>) {
+        let request = DestroyRequest { id: id.to_owned(), ..DestroyRequest::default() };
+        let started = self.manager.destroy(&request).await.unwrap();
+        let (operation, record) = self.manager.finish(&started.operation.unwrap()).await.unwrap();
+        (record.unwrap(), operation.error.map_or(Ok(()), |error| Err(error.code)))
+    }
+
+    pub(crate) async fn kinds(&self) -> Vec<String> {
+        let events = self.manager.events(&EventQuery::default()).await.unwrap();
+        assert!(
+            events.windows(2).all(|pair| pair[0].seq + 1 == pair[1].seq),
+            "numbers have gaps: {events:?}"
+        );
+        events.iter().map(|event| event.kind.to_string()).collect()
+    }
+}

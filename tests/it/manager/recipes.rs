@@ -1,0 +1,232 @@
+//! The recipe of a snapshot: the one that was recorded, wherever that is still to be had, and never another.
+
+use sandboxer::domain::request::{CreateRequest, RecreateRequest, RestoreRequest, SleepRequest};
+use sandboxer::domain::sandbox::State;
+use sandboxer::domain::snapshot::SnapshotRecord;
+use sandboxer::domain::{Code, Error};
+
+use super::house::{House, house, manager};
+use super::scripted::Act;
+
+/// A profile of the operator's, as it was when the snapshot was taken.
+const AS_IT_WAS: &str = "ttl: 30m";
+
+impl House {
+    /// Writes the operator's profile, or takes it away; both managers begin anew, as later processes do.
+    fn profile(&mut self, ttl: Option<&str>) {
+        let folder = self.folder.path().join("profiles");
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("mine.yaml");
+        match ttl {
+            None => std::fs::remove_file(file).unwrap(),
+            Some(ttl) => {
+                let text = include_str!("../../../profiles/sandbox-canary.yaml");
+                let text =
+                    text.replace("profile.sandbox-canary", "profile.mine").replace("ttl: 1h", ttl);
+                std::fs::write(file, text).unwrap();
+            }
+        }
+        self.manager = manager(self.folder.path(), &self.script);
+        self.other = manager(self.folder.path(), &self.script);
+    }
+
+    /// A snapshot of a sandbox that was made with the operator's profile.
+    async fn of_mine(&mut self) -> SnapshotRecord {
+        self.profile(Some(AS_IT_WAS));
+        let request =
+            CreateRequest { profile: Some("mine".to_owned()), ..CreateRequest::default() };
+        let (record, ended) = self.create(request).await;
+        assert_eq!(ended, Ok(()));
+        Box::pin(self.snapshot(record.id.as_str(), "my-env")).await.unwrap()
+    }
+
+    fn lose_recipes(&self) {
+        // There may be none: a recipe that the catalogue has is not written again.
+        let _ = std::fs::remove_dir_all(self.folder.path().join("recipes"));
+    }
+
+    async fn verify(&self, id: &str) -> Result<SnapshotRecord, Error> {
+        let started = self.manager.verify_snapshot(id).await?;
+        self.manager.finish_snapshot(&started.operation.unwrap()).await
+    }
+
+    /// Restores it: it lives as long as the recorded recipe says, and its message is returned.
+    async fn restored_as_recorded(&self, id: &str) -> String {
+        let (record, ended) = self.restore(id).await;
+        assert_eq!((ended, &record.state), (Ok(()), &State::Ready));
+        assert_eq!(record.expires_at.unwrap(), record.ready_at.unwrap().plus_seconds(1800), "30m");
+        record.message.unwrap_or_default()
+    }
+}
+
+/// A restore goes by it when the recipe is nowhere else any more.
+#[tokio::test]
+async fn a_recipe_that_was_changed_beside_its_archive_is_found_by_verify() {
+    let mut house = house();
+    let snapshot = house.of_mine().await;
+    let id = snapshot.id.as_str();
+    house.verify(id).await.unwrap();
+    house.script.shelf.alter(|manifest| manifest.recipe.summary = "another one".to_owned());
+    let fault = house.verify(id).await.unwrap_err();
+    assert!(fault.code == Code::OperationFailed && fault.message.contains("recipe"), "{fault}");
+    assert_eq!(fault.details["kind"], "altered");
+    let damage = house.manager.snapshot_view(id).await.unwrap().record.damage.clone();
+    assert_eq!(damage.len(), 1, "it is not listed as if nothing were known");
+}
+
+#[tokio::test]
+async fn a_changed_profile_does_not_change_what_is_restored() {
+    let mut house = house();
+    let snapshot = house.of_mine().await;
+    let id = snapshot.id.as_str();
+    assert_eq!(house.restored_as_recorded(id).await, "", "nothing to say");
+    for lost in [false, true] {
+        house.profile(Some("ttl: 2h"));
+        if lost {
+            house.lose_recipes();
+        }
+        let said = house.restored_as_recorded(id).await;
+        assert!(
+            said.contains("the recipe that was recorded") && said.contains("another one by now"),
+            "{said}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_profile_that_is_gone_does_not_keep_a_snapshot_from_anything() {
+    let mut house = house();
+    let snapshot = house.of_mine().await;
+    let id = snapshot.id.as_str();
+    for lost in [false, true] {
+        if !lost {
+            house.profile(None);
+        }
+        let again = |house: &House| {
+            if lost {
+                house.lose_recipes();
+            }
+        };
+        again(&house);
+        let said = house.restored_as_recorded(id).await;
+        assert!(
+            said.contains("the recipe that was recorded") && said.contains("has it no more"),
+            "{said}"
+        );
+        again(&house);
+        house.verify(id).await.unwrap();
+        let file = house.export(id).await;
+        assert_eq!(file.recipe.hash(), snapshot.profile.hash);
+    }
+}
+
+#[tokio::test]
+async fn a_recipe_that_is_lost_is_said_to_be_and_the_rest_is_done_without_it() {
+    let mut house = house();
+    let snapshot = house.of_mine().await;
+    let id = snapshot.id.as_str();
+    house.profile(Some("ttl: 2h"));
+    house.lose_recipes();
+    house.script.shelf.alter(|manifest| manifest.recipe.summary.push('!'));
+    let request = RestoreRequest { snapshot: id.to_owned(), ..RestoreRequest::default() };
+    let fault = house.manager.restore(&request).await.unwrap_err();
+    assert_eq!((&fault.code, &fault.details["kind"]), (&Code::NotFound, &"recipe_lost".into()));
+    assert!(fault.message.contains("my-env") && fault.message.contains("is lost"), "{fault}");
+    assert!(fault.hint.unwrap().contains(&snapshot.profile.hash));
+    let Err(fault) = house.manager.export_snapshot(id).await else {
+        panic!("an export has the recipe in it")
+    };
+    assert_eq!(fault.details["kind"], "recipe_lost");
+    assert_eq!(house.verify(id).await.unwrap_err().details["differs"], "recipe");
+    house.delete(id, false).await.unwrap();
+    assert!(house.there().is_empty() && house.listed().await.is_empty());
+}
+
+#[tokio::test]
+async fn one_that_came_to_nothing_is_deleted_though_its_recipe_is_lost() {
+    let mut house = house();
+    let snapshot = house.of_mine().await;
+    house
+        .script
+        .shelf
+        .capture
+        .lock()
+        .unwrap()
+        .push_back(Act::Fail(Code::OperationFailed, "no space"));
+    house.snapshot(snapshot.sandbox_id.as_str(), "second").await.unwrap_err();
+    let failed = house.manager.snapshot_view("second").await.unwrap().record.id;
+    house.profile(None);
+    house.lose_recipes();
+    house.delete(failed.as_str(), false).await.unwrap();
+    assert_eq!(house.listed().await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_sandbox_goes_by_its_own_recipe_or_by_none() {
+    let mut house = house();
+    house.profile(Some(AS_IT_WAS));
+    let request = CreateRequest { profile: Some("mine".to_owned()), ..CreateRequest::default() };
+    let id = house.create(request).await.0.id.to_string();
+    let again = RecreateRequest { id: id.clone(), ..RecreateRequest::default() };
+    let recreate = async |house: &House| {
+        let started = house.manager.recreate(&again).await?;
+        house.manager.finish(&started.operation.unwrap()).await.map(|(_, record)| record.unwrap())
+    };
+    // The catalogue has the same one still.
+    house.lose_recipes();
+    assert_eq!(recreate(&house).await.unwrap().state, State::Ready);
+    // By now it has another one: nothing is made with that, and nothing is touched.
+    house.profile(Some("ttl: 2h"));
+    house.lose_recipes();
+    let teardowns = house.teardowns();
+    let is_lost = |fault: Error| {
+        assert_eq!(
+            (&fault.code, &fault.details["kind"]),
+            (&Code::NotFound, &"recipe_lost".into()),
+            "{fault}"
+        );
+        assert!(
+            fault.message.contains(&id) && fault.hint.as_ref().unwrap().contains("recipes/"),
+            "{fault}"
+        );
+    };
+    is_lost(recreate(&house).await.unwrap_err());
+    is_lost(house.snapshot(&id, "made-with-what").await.unwrap_err());
+    let asleep = SleepRequest { id: id.clone(), ..SleepRequest::default() };
+    is_lost(house.manager.sleep(&asleep).await.unwrap_err());
+    assert_eq!(
+        (house.teardowns(), house.manager.get(&id).await.unwrap().state),
+        (teardowns, State::Ready)
+    );
+    assert!(house.names().await.is_empty());
+    // What is beside the archive of a snapshot that was made with it will do.
+    house.profile(Some(AS_IT_WAS));
+    house.snapshot(&id, "my-env").await.unwrap();
+    house.profile(Some("ttl: 2h"));
+    house.lose_recipes();
+    assert_eq!(recreate(&house).await.unwrap().expires_at.map(|_| ()), Some(()));
+}
+
+#[tokio::test]
+async fn a_sandbox_whose_recipe_is_lost_can_be_destroyed() {
+    for damage in ["another", "gone", "unreadable"] {
+        let mut house = house();
+        house.profile(Some(AS_IT_WAS));
+        let request =
+            CreateRequest { profile: Some("mine".to_owned()), ..CreateRequest::default() };
+        let record = house.create(request).await.0;
+        match damage {
+            "another" => house.profile(Some("ttl: 2h")),
+            _ => house.profile(None),
+        }
+        house.lose_recipes();
+        if damage == "unreadable" {
+            let folder = house.folder.path().join("recipes");
+            std::fs::create_dir(&folder).unwrap();
+            std::fs::write(folder.join(format!("{}.json", record.profile.hash)), "{").unwrap();
+        }
+        let (record, ended) = house.destroy(record.id.as_str()).await;
+        assert_eq!((ended, record.state), (Ok(()), State::Destroyed), "{damage}");
+        assert_eq!(house.teardowns(), 1);
+    }
+}

@@ -1,0 +1,542 @@
+//! What killed processes, dead hosts and copied data directories leave, and how it is brought into order: held
+//! against a scripted extension and the real files. A killed process is a runtime that is shut down: its tasks stop
+//! where they are, and the kernel's locks are free.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::house::{self, House, house};
+use super::scripted::Act;
+use futures_util::StreamExt;
+use sandboxer::domain::event::Update;
+use sandboxer::domain::extension::Inspection;
+use sandboxer::domain::operation::OperationKind;
+use sandboxer::domain::request::{
+    CreateRequest, DestroyRequest, LabelRequest, ListQuery, Recovered, RecreateRequest,
+};
+use sandboxer::domain::sandbox::{Reason, SandboxRecord, Service, State};
+use sandboxer::domain::{Code, Error, OperationState};
+use sandboxer::manager::SandboxManager;
+
+/// Starts something in another process, as it were, and kills that process once the extension was asked `until`.
+pub(crate) fn killed<F, W>(house: &House, until: &'static str, start: W)
+where
+    W: FnOnce(SandboxManager) -> F + Send + 'static,
+    F: Future<Output = Result<(), Error>> + Send,
+{
+    let (folder, script) = (house.folder.path().to_owned(), Arc::clone(&house.script));
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap();
+        let before = script.asked().len();
+        runtime.block_on(async {
+            start(house::manager(&folder, &script)).await.unwrap();
+            while !script.asked()[before..].iter().any(|asked| asked.starts_with(until)) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        });
+        runtime.shutdown_timeout(Duration::from_secs(10));
+    })
+    .join()
+    .unwrap();
+}
+
+fn killed_create(house: &House) {
+    house.script(&[Act::Hang], &[], &[]);
+    killed(house, "provision", |manager| async move {
+        manager.create(CreateRequest::default()).await.map(|_| ())
+    });
+}
+
+impl House {
+    async fn only(&self) -> SandboxRecord {
+        let mut records = self.manager.list(&everything()).await.unwrap();
+        assert_eq!(records.len(), 1);
+        SandboxRecord::clone(&records.pop().unwrap())
+    }
+
+    async fn recovered(&self) -> Recovered {
+        let mut items = self.manager.recover().await.unwrap();
+        assert_eq!(items.len(), 1, "{items:?}");
+        items.pop().unwrap()
+    }
+
+    async fn in_order(&self) {
+        assert_eq!(self.manager.recover().await.unwrap(), [], "a second recover has nothing to do");
+        let running = self.manager.operations().await.unwrap();
+        assert!(
+            running.iter().all(|operation| operation.state != OperationState::Running),
+            "{running:?}"
+        );
+        assert!(
+            self.manager
+                .list(&everything())
+                .await
+                .unwrap()
+                .iter()
+                .all(|record| record.operation.is_none())
+        );
+    }
+
+    pub(crate) fn teardowns(&self) -> usize {
+        self.script.asked().iter().filter(|asked| asked.starts_with("teardown")).count()
+    }
+
+    /// Makes the data directory look as if it had been made elsewhere.
+    fn copy_from_elsewhere(&self) {
+        let file = self.folder.path().join("owner");
+        let mut owner: serde_json::Value =
+            serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        owner["machine_id"] = "elsewhere".into();
+        fs::write(&file, owner.to_string()).unwrap();
+    }
+
+    async fn ready(&self) -> String {
+        let (record, ended) = self.create(CreateRequest::default()).await;
+        assert_eq!((ended, &record.state), (Ok(()), &State::Ready));
+        record.id.to_string()
+    }
+
+    async fn forget(&self, id: &str) -> SandboxRecord {
+        let request =
+            DestroyRequest { id: id.to_owned(), forget: true, ..DestroyRequest::default() };
+        let started = self.manager.destroy(&request).await.unwrap();
+        self.manager.finish(&started.operation.unwrap()).await.unwrap().1.unwrap()
+    }
+}
+
+fn everything() -> ListQuery {
+    ListQuery { all: true, ..ListQuery::default() }
+}
+
+#[tokio::test]
+async fn a_create_whose_process_was_killed_is_removed_from_its_host() {
+    let house = house();
+    killed_create(&house);
+    let stuck = house.only().await;
+    assert_eq!(stuck.state, State::Provisioning);
+    let dead = stuck.operation.unwrap();
+    let item = house.recovered().await;
+    assert!(item.ok && item.id == stuck.id.as_str(), "{item:?}");
+    assert_eq!(item.was, format!("create by process {} on here", dead.pid));
+    let record = house.only().await;
+    assert_eq!((&record.state, &record.reason), (&State::Destroyed, &Some(Reason::CrashRecovered)));
+    assert_eq!(house.teardowns(), 1);
+    let operation = house.manager.operation(dead.id.as_str()).await.unwrap();
+    assert_eq!(operation.state, OperationState::Failed);
+    assert!(operation.error.unwrap().message.contains("died"));
+    assert_eq!(house.kinds().await[2..], ["sandbox.destroying", "sandbox.destroyed"]);
+    house.in_order().await;
+}
+
+#[tokio::test]
+async fn a_record_of_which_no_host_has_heard_is_closed_without_asking_one() {
+    let house = house();
+    killed_create(&house);
+    let file = house.folder.path().join("sandboxes.json");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace(r#""state":"provisioning""#, r#""state":"requested""#)).unwrap();
+    assert!(house.recovered().await.ok);
+    assert_eq!((house.only().await.state, house.teardowns()), (State::Destroyed, 0));
+    house.in_order().await;
+}
+
+#[tokio::test]
+async fn a_sandbox_that_somebody_works_on_is_left_to_them() {
+    let house = house();
+    house.script(&[Act::Hang], &[], &[]);
+    let started = house.manager.create(CreateRequest::default()).await.unwrap();
+    assert_eq!(house.other.recover().await.unwrap(), []);
+    assert_eq!(house.teardowns(), 0);
+    house.manager.cancel(&started.operation.unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_destroy_whose_process_was_killed_is_finished() {
+    let house = house();
+    let id = house.ready().await;
+    house.script(&[], &[], &[Act::Hang]);
+    killed(&house, "teardown", move |manager| async move {
+        manager.destroy(&DestroyRequest { id, ..DestroyRequest::default() }).await.map(|_| ())
+    });
+    // Whether the host had said by then that it removes something or not.
+    let record = house.only().await;
+    assert_eq!(
+        record.operation.as_ref().map(|running| &running.kind),
+        Some(&OperationKind::Destroy),
+        "{record:?}"
+    );
+    assert!(house.recovered().await.ok);
+    assert_eq!(house.only().await.state, State::Destroyed);
+    house.in_order().await;
+}
+
+async fn killed_recreate(house: &House) -> String {
+    let id = house.ready().await;
+    house.script(&[], &[], &[Act::Hang]);
+    let request = RecreateRequest { id: id.clone(), ..RecreateRequest::default() };
+    killed(house, "teardown", move |manager| async move {
+        manager.recreate(&request).await.map(|_| ())
+    });
+    assert_eq!(house.only().await.state, State::Provisioning);
+    id
+}
+
+#[tokio::test]
+async fn a_recreate_that_died_before_it_removed_anything_is_ready_again() {
+    let house = house();
+    killed_recreate(&house).await;
+    let web = Service {
+        name: "web".into(),
+        state: "running".into(),
+        exit_code: None,
+        restarts: None,
+        health: None,
+    };
+    *house.script.seen.lock().unwrap() =
+        Inspection { ready: true, services: vec![web.clone()], ..Inspection::default() };
+    assert!(house.recovered().await.ok);
+    let record = house.only().await;
+    assert_eq!((&record.state, &record.reason), (&State::Ready, &Some(Reason::CrashRecovered)));
+    assert_eq!((record.services, house.teardowns()), (vec![web], 1), "nothing more was removed");
+    house.in_order().await;
+}
+
+#[tokio::test]
+async fn a_recreate_that_died_half_way_leaves_a_failed_one_that_can_be_made_again() {
+    let house = house();
+    let id = killed_recreate(&house).await;
+    let item = house.recovered().await;
+    assert!(item.ok && item.message.contains("sandboxer recreate"), "{item:?}");
+    let record = house.only().await;
+    assert_eq!((&record.state, &record.reason), (&State::Failed, &Some(Reason::CrashRecovered)));
+    assert!(record.reachability.is_none(), "what is not there is not reached");
+    house.in_order().await;
+    let started = house
+        .manager
+        .recreate(&RecreateRequest { id, ..RecreateRequest::default() })
+        .await
+        .unwrap();
+    let (_, again) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
+    assert_eq!(again.unwrap().state, State::Ready);
+}
+
+#[tokio::test]
+async fn a_host_that_does_not_answer_is_asked_again_by_the_next_recover() {
+    let house = house();
+    killed_create(&house);
+    let down = || Act::Fail(Code::HostUnreachable, "no route");
+    house.script(&[], &[], &[down(), down(), down()]);
+    let item = house.recovered().await;
+    assert_eq!((item.ok, item.error.unwrap().code), (false, Code::HostUnreachable));
+    let record = house.only().await;
+    assert_eq!((&record.state, &record.reason), (&State::Destroying, &Some(Reason::HostLost)));
+    assert!(house.recovered().await.ok);
+    assert_eq!(house.only().await.state, State::Destroyed);
+    house.in_order().await;
+}
+
+#[tokio::test]
+async fn a_recreate_stays_as_it_was_left_while_its_host_cannot_be_asked() {
+    let house = house();
+    killed_recreate(&house).await;
+    house.script(&[], &[Act::Fail(Code::HostChanged, "another machine")], &[]);
+    let item = house.recovered().await;
+    assert_eq!((item.ok, item.error.unwrap().code), (false, Code::HostChanged));
+    assert_eq!(house.only().await.state, State::Provisioning);
+    assert!(house.kinds().await.contains(&"host.changed".to_owned()));
+    assert!(house.recovered().await.ok, "it is found again");
+}
+
+#[tokio::test]
+async fn an_operation_without_a_record_is_ended() {
+    let house = house();
+    killed_create(&house);
+    fs::remove_file(house.folder.path().join("sandboxes.json")).unwrap();
+    let _ = fs::remove_file(house.folder.path().join("sandboxes.json.bak"));
+    let item = house.recovered().await;
+    assert!(
+        item.ok && item.id.starts_with("op-") && item.was.starts_with("create by process"),
+        "{item:?}"
+    );
+    house.in_order().await;
+}
+
+#[tokio::test]
+async fn a_copied_data_directory_removes_nothing_until_it_is_claimed() {
+    let house = house();
+    let id = house.ready().await;
+    killed_create(&house);
+    house.copy_from_elsewhere();
+    let refused = house.manager.recover().await.unwrap_err();
+    assert_eq!(refused.code, Code::Conflict);
+    assert!(
+        refused.message.contains("another machine")
+            && refused.hint.unwrap().contains("doctor --claim")
+    );
+    let request = DestroyRequest { id: id.clone(), ..DestroyRequest::default() };
+    assert_eq!(house.manager.destroy(&request).await.unwrap_err().code, Code::Conflict);
+    let again = RecreateRequest { id: id.clone(), ..RecreateRequest::default() };
+    assert_eq!(house.manager.recreate(&again).await.unwrap_err().code, Code::Conflict);
+    assert_eq!((house.teardowns(), house.manager.get(&id).await.unwrap().state), (0, State::Ready));
+
+    let checks = house.manager.doctor(false).await.unwrap();
+    let installation = checks.iter().find(|check| check.name == "installation").unwrap();
+    assert_eq!(installation.state.as_str(), "failed");
+    house.manager.doctor(true).await.unwrap();
+    assert!(house.recovered().await.ok);
+    assert_eq!(house.destroy(&id).await.1, Ok(()));
+}
+
+#[tokio::test]
+async fn a_doctor_names_the_lines_that_nobody_can_read() {
+    let house = house();
+    house.ready().await;
+    let file = |name: &str| house.folder.path().join(name).display().to_string();
+    let mut events = std::fs::read_to_string(file("events.jsonl")).unwrap();
+    let whole = events.lines().count();
+    events.push_str("{\n");
+    std::fs::write(file("events.jsonl"), &events).unwrap();
+    let mut history = "not JSON\n\n{}\n".to_owned();
+    (0..20).for_each(|_| history.push_str("[]\n"));
+    std::fs::write(file("history.jsonl"), &history).unwrap();
+
+    let checks = house.manager.doctor(false).await.unwrap();
+    let said = |name: &str| {
+        let check = checks.iter().find(|check| check.name == name).unwrap();
+        assert_eq!((check.state.as_str(), check.hint.is_some()), ("warning", true), "{check:?}");
+        check.message.lines().nth(1).unwrap_or_default().to_owned()
+    };
+    let events_said =
+        format!("{}: line {} cannot be read; the rest is used", file("events.jsonl"), whole + 1);
+    assert_eq!(said("events"), events_said);
+    let lines = "lines 1, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 12 more";
+    assert_eq!(
+        said("history"),
+        format!("{}: {lines} cannot be read; the rest is used", file("history.jsonl"))
+    );
+    assert_eq!(
+        std::fs::read_to_string(file("history.jsonl")).unwrap(),
+        history,
+        "it is left as it is"
+    );
+}
+
+#[tokio::test]
+async fn a_restored_backup_removes_nothing_until_it_is_claimed() {
+    let house = house();
+    let id = house.ready().await;
+    // The host has heard of more creations than this directory knows of.
+    *house.script.host_counter.lock().unwrap() = 40;
+    let (record, ended) = house.destroy(&id).await;
+    assert_eq!((ended, house.teardowns(), record.state), (Err(Code::Conflict), 0, State::Ready));
+    killed_create(&house);
+    assert_eq!(house.manager.recover().await.unwrap_err().code, Code::Conflict);
+    assert_eq!(house.teardowns(), 0);
+    house.manager.doctor(true).await.unwrap();
+    assert_eq!(house.manager.recover().await.unwrap().len(), 1);
+    assert_eq!(house.destroy(&id).await.0.state, State::Destroyed);
+}
+
+#[tokio::test]
+async fn a_copy_does_not_recover_what_its_process_still_works_on() {
+    let house = house();
+    killed_create(&house);
+    *house.script.lives.lock().unwrap() = true;
+    let item = house.recovered().await;
+    assert_eq!((item.ok, item.error.unwrap().code), (false, Code::Conflict));
+    assert!(item.message.contains("this is a copy"), "{}", item.message);
+    assert_eq!((house.teardowns(), house.only().await.state), (0, State::Provisioning));
+    *house.script.lives.lock().unwrap() = false;
+    assert!(house.recovered().await.ok);
+}
+
+#[tokio::test]
+async fn a_copy_made_during_a_create_does_not_remove_what_is_ready_by_now() {
+    let house = house();
+    killed_create(&house);
+    // The original went on: ready counts as a change of its own, and the host was told.
+    *house.script.host_counter.lock().unwrap() = 2;
+    let item = house.recovered().await;
+    assert_eq!((item.ok, item.error.unwrap().code), (false, Code::Conflict));
+    assert_eq!(
+        (house.teardowns(), house.only().await.state),
+        (0, State::Provisioning),
+        "nothing was decided"
+    );
+    assert_eq!(
+        house.manager.recover().await.unwrap_err().code,
+        Code::Conflict,
+        "and it is remembered"
+    );
+}
+
+#[tokio::test]
+async fn a_removal_that_found_its_host_away_is_finished_at_the_next_contact() {
+    let house = house();
+    let id = house.ready().await;
+    let down = || Act::Fail(Code::HostUnreachable, "no route");
+    house.script(&[], &[], &[down(), down(), down()]);
+    assert_eq!(house.destroy(&id).await.1, Err(Code::HostUnreachable));
+    assert_eq!(house.manager.get(&id).await.unwrap().state, State::Destroying);
+    house.ready().await;
+    assert_eq!(house.manager.get(&id).await.unwrap().state, State::Destroyed);
+}
+
+#[tokio::test]
+async fn a_counter_that_another_process_of_ours_raised_is_no_old_copy() {
+    let house = house();
+    let id = house.ready().await;
+    house.ready().await;
+    *house.script.host_counter.lock().unwrap() = 2;
+    assert_eq!(house.destroy(&id).await.1, Ok(()));
+}
+
+#[tokio::test]
+async fn a_forgotten_sandbox_is_removed_when_its_host_is_next_reached() {
+    let house = house();
+    let id = house.ready().await;
+    let record = house.forget(&id).await;
+    assert_eq!((&record.state, house.teardowns()), (&State::Forgotten, 0));
+    assert!(record.message.unwrap().contains("without a look"));
+    let listed = house.manager.list(&ListQuery::default()).await.unwrap();
+    assert!(listed.is_empty(), "it is no live sandbox: {listed:?}");
+    // Whatever reaches the host collects it.
+    house.ready().await;
+    assert_eq!(house.manager.get(&id).await.unwrap().state, State::Destroyed);
+    let kinds = house.kinds().await;
+    assert!(
+        kinds.contains(&"sandbox.forgotten".to_owned())
+            && kinds.last().unwrap() == "sandbox.destroyed"
+    );
+}
+
+#[tokio::test]
+async fn a_tombstone_stays_while_its_host_cannot_remove_it_and_destroy_tries_at_once() {
+    let house = house();
+    let id = house.ready().await;
+    house.forget(&id).await;
+    house.script(&[], &[], &[Act::LeaveNetwork]);
+    house.ready().await;
+    let record = house.manager.get(&id).await.unwrap();
+    assert_eq!((&record.state, record.leftovers.len()), (&State::Forgotten, 1));
+    assert_eq!(house.destroy(&id).await.1, Ok(()));
+    assert_eq!(house.manager.get(&id).await.unwrap().state, State::Destroyed);
+    let request = DestroyRequest { id, forget: true, ..DestroyRequest::default() };
+    assert!(
+        house.manager.destroy(&request).await.unwrap().operation.is_none(),
+        "there is nothing to forget"
+    );
+}
+
+#[tokio::test]
+async fn forgetting_ends_the_create_of_another_process() {
+    let house = house();
+    house.script(&[Act::Hang], &[], &[]);
+    let started = house.other.create(CreateRequest::default()).await.unwrap();
+    let record = house.forget(started.sandbox.id.as_str()).await;
+    assert_eq!(record.state, State::Forgotten);
+    let (operation, _) = house.other.finish(&started.operation.unwrap()).await.unwrap();
+    assert_eq!(operation.state, OperationState::Cancelled);
+}
+
+#[tokio::test]
+async fn a_service_that_dies_later_marks_the_sandbox_and_is_told() {
+    let house = house();
+    let id = house.ready().await;
+    let mut updates = house.manager.subscribe().await.unwrap();
+    let died = Service {
+        name: "web".into(),
+        state: "exited".into(),
+        exit_code: Some(137),
+        restarts: None,
+        health: None,
+    };
+    house.script.seen.lock().unwrap().services = vec![died.clone()];
+    house.manager.refresh_services("LOCAL").await.unwrap();
+    let record = house.manager.get(&id).await.unwrap();
+    assert_eq!(
+        (&record.state, record.degraded().collect::<Vec<_>>()),
+        (&State::Ready, vec![&died])
+    );
+    let told = tokio::time::timeout(Duration::from_secs(30), async {
+        loop {
+            if let Some(Update::Record(told)) = updates.next().await {
+                return told;
+            }
+        }
+    });
+    assert_eq!(told.await.unwrap().services, [died]);
+    let before = record.revision;
+    house.manager.refresh_services("local").await.unwrap();
+    assert_eq!(
+        house.manager.get(&id).await.unwrap().revision,
+        before,
+        "what is the same is not written"
+    );
+}
+
+#[tokio::test]
+async fn what_its_host_has_nothing_of_is_lost_and_comes_back_with_it() {
+    let house = house();
+    let id = house.ready().await;
+    *house.script.nothing_there.lock().unwrap() = true;
+    // Who cannot be asked loses nothing.
+    house.script(&[], &[Act::Fail(Code::HostChanged, "another machine")], &[]);
+    house.manager.refresh_services("local").await.unwrap();
+    assert_eq!(house.manager.get(&id).await.unwrap().state, State::Ready);
+    house.manager.refresh_services("local").await.unwrap();
+    let record = house.manager.get(&id).await.unwrap();
+    assert_eq!((&record.state, &record.reason), (&State::Lost, &None));
+    assert!(record.reachability.is_none() && house.kinds().await.last().unwrap() == "sandbox.lost");
+    house.manager.refresh_services("local").await.unwrap();
+    assert_eq!(house.manager.get(&id).await.unwrap().revision, record.revision, "it is lost once");
+    *house.script.seen.lock().unwrap() = Inspection { ready: true, ..Inspection::default() };
+    house.manager.refresh_services("local").await.unwrap();
+    assert_eq!(house.manager.get(&id).await.unwrap().state, State::Ready);
+    *house.script.seen.lock().unwrap() = Inspection::default();
+    house.manager.refresh_services("local").await.unwrap();
+    assert_eq!(house.manager.get(&id).await.unwrap().state, State::Lost);
+    assert_eq!(house.destroy(&id).await.1, Ok(()), "a lost one is closed by destroy");
+}
+
+#[tokio::test]
+async fn labels_are_set_and_removed_beside_a_running_operation() {
+    let house = house();
+    let id = house.ready().await;
+    house.script(&[], &[], &[Act::Hang]);
+    let started = house
+        .manager
+        .destroy(&DestroyRequest { id: id.clone(), ..DestroyRequest::default() })
+        .await
+        .unwrap();
+    let change = |set: &[(&str, &str)], remove: &[&str]| LabelRequest {
+        id: id.clone(),
+        revision: None,
+        set: set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
+        remove: remove.iter().map(|key| (*key).to_owned()).collect(),
+    };
+    let record =
+        house.other.label(change(&[("team", "a"), ("protect", "true")], &[])).await.unwrap();
+    assert!(record.is_protected() && record.labels["team"] == "a");
+    let record =
+        house.other.label(change(&[("team", "b")], &["protect", "nothing"])).await.unwrap();
+    assert_eq!((record.is_protected(), record.labels["team"].as_str()), (false, "b"));
+    let same = house.other.label(change(&[("team", "b")], &["nothing"])).await.unwrap();
+    assert_eq!(same.revision, record.revision, "nothing to do writes nothing");
+    assert_eq!(
+        house.other.label(change(&[("a b", "c")], &[])).await.unwrap_err().code,
+        Code::InvalidInput
+    );
+    assert_eq!(
+        house.other.label(change(&[("x", "c")], &["x"])).await.unwrap_err().code,
+        Code::InvalidInput
+    );
+    let stale = LabelRequest { revision: Some(1), ..change(&[("x", "y")], &[]) };
+    assert_eq!(house.other.label(stale).await.unwrap_err().code, Code::Conflict);
+    house.manager.cancel(&started.operation.unwrap()).await.unwrap();
+}

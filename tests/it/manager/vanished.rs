@@ -1,0 +1,49 @@
+//! Sandboxes of which their host has nothing any more, many at once.
+
+use sandboxer::domain::extension::Inspection;
+use sandboxer::domain::{SandboxId, SandboxRecord, State};
+use sandboxer::store::SandboxStore as _;
+use sandboxer::store::json::JsonStores;
+
+use super::house::{House, house};
+use super::snapshots::source;
+
+/// How often the file of the sandboxes was written.
+fn writes(house: &House) -> u64 {
+    let text = std::fs::read(house.folder.path().join("sandboxes.json")).unwrap();
+    serde_json::from_slice::<serde_json::Value>(&text).unwrap()["revision"].as_u64().unwrap()
+}
+
+/// Records, so many, all of them ready.
+async fn many(house: &House, count: usize) {
+    let id = source(house).await;
+    let first = house.manager.get(&id).await.unwrap();
+    let store = JsonStores::open(house.folder.path()).unwrap().sandboxes;
+    for n in 1..count {
+        let record =
+            SandboxRecord { id: SandboxId::new(format!("more-{n}")), name: None, ..first.clone() };
+        store.insert(SandboxRecord { idempotency_key: None, ..record }).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_many_lost_is_written_down_at_once_with_an_event_for_each() {
+    let house = house();
+    many(&house, 60).await;
+    *house.script.nothing_there.lock().unwrap() = true;
+    *house.script.seen.lock().unwrap() = Inspection::default();
+    let before = writes(&house);
+    house.manager.doctor(false).await.unwrap();
+    let lost = JsonStores::open(house.folder.path()).unwrap().sandboxes.list().await.unwrap();
+    assert_eq!(lost.iter().filter(|record| record.state == State::Lost).count(), 60);
+    assert_eq!(house.kinds().await.iter().filter(|kind| *kind == "sandbox.lost").count(), 60);
+    let written = writes(&house) - before;
+    assert_eq!(written, 1, "one write for all that was seen");
+    assert!(lost.iter().all(|record| record.observed_at.is_some() && record.services.is_empty()));
+    house.manager.doctor(false).await.unwrap();
+    assert_eq!(
+        house.kinds().await.iter().filter(|kind| *kind == "sandbox.lost").count(),
+        60,
+        "each is told once"
+    );
+}

@@ -1,0 +1,209 @@
+//! Copies on further hosts: what arrives is what was sent, or nothing.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::archives::source::{archive, assert_whole, clear, folder, sha256_inside, snapshot};
+use crate::lab::{Bench, DOCKER, PODMAN, text, wait_until};
+
+/// An account of Docker's host that is not root.
+const DEV: &str = "sandboxer01-dev";
+/// Podman's host by another name.
+const PODMAN_TOO: &str = "coulombcore-new";
+
+fn record(bench: &Bench) -> Value {
+    bench.run(["snapshots", "get", "base"]).ok()
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_copy_is_the_same_tar_however_it_is_compressed() {
+    let bench = Bench::with(&[DEV]);
+    let before = [DOCKER, PODMAN, DEV].map(|host| bench.snapshot(host));
+    let source = snapshot(&bench, DOCKER, "copy-source");
+    let id = text(&source["id"]);
+
+    // To a host without zstd, and to one with it.
+    let copied = bench.run(["snapshots", "copy", "base", "--to", PODMAN]).ok();
+    assert_eq!(copied["replicas"][0]["host"], PODMAN);
+    assert_eq!(copied["replicas"][0]["format"], "tar.gz");
+    let copied = bench.run(["snapshots", "copy", "base", "--to", DEV]).ok();
+    assert_eq!(copied["replicas"][1]["format"], source["format"]);
+    assert_eq!(copied["operation"], Value::Null);
+    assert_eq!(copied["copying_to"], Value::Null);
+    for replica in copied["replicas"].as_array().unwrap() {
+        let host = text(&replica["host"]);
+        let shelf = folder(&bench, &host, &id);
+        let file = archive(&bench, &host, &json!({"id": id, "format": replica["format"]}));
+        assert_eq!(
+            fs::metadata(&file).unwrap().len(),
+            replica["bytes"].as_u64().unwrap(),
+            "{replica:#}"
+        );
+        assert_eq!(sha256_inside(&file), text(&source["sha256"]), "{host}");
+        let mut names: Vec<_> =
+            fs::read_dir(&shelf).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names.len(), 2, "{names:?}");
+        let manifest: Value =
+            serde_json::from_slice(&fs::read(shelf.join("manifest.json")).unwrap()).unwrap();
+        assert_eq!(manifest["snapshot"]["format"], replica["format"], "{manifest:#}");
+        assert_eq!(manifest["snapshot"]["bytes"], replica["bytes"]);
+    }
+
+    // There is nothing left to do.
+    let again = bench.run(["snapshots", "copy", "base", "--to", DEV]).ok();
+    assert_eq!(again["replicas"].as_array().unwrap().len(), 2);
+    assert_eq!(again["revision"], copied["revision"]);
+    bench.run(["snapshots", "verify", "base"]).ok();
+    let kinds: Vec<String> = bench.event_kinds("copy-source");
+    assert_eq!(kinds.iter().filter(|kind| *kind == "snapshot.copied").count(), 2, "{kinds:?}");
+
+    // What is wrong with a copy is told, and where.
+    let gz = folder(&bench, PODMAN, &id).join("archive.tar.gz");
+    let whole = fs::read(&gz).unwrap();
+    fs::write(&gz, &whole[..1000]).unwrap();
+    let error = bench.run(["snapshots", "verify", "base"]).error_with_hint("operation_failed");
+    assert!(text(&error["message"]).contains(PODMAN), "{error:#}");
+    fs::write(&gz, &whole).unwrap();
+
+    // One deletion takes all of them away.
+    clear(&bench);
+    for (host, before) in [DOCKER, PODMAN, DEV].iter().zip(&before) {
+        bench.assert_unchanged(host, before);
+    }
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_copy_can_be_restored_where_it_is_and_brings_back_what_is_lost() {
+    let bench = Bench::new();
+    let before = [DOCKER, PODMAN].map(|host| bench.snapshot(host));
+    let source = snapshot(&bench, DOCKER, "there-source");
+    bench.run(["snapshots", "copy", "base", "--to", PODMAN]).ok();
+    bench.run(["destroy", "there-source"]).ok();
+    let there = bench.run(["restore", "base", "--host", PODMAN, "--name", "there"]).ok();
+    assert_eq!(there["host"], PODMAN);
+    assert_whole(&bench, &text(&there["id"]));
+
+    // Somebody empties the folder on the snapshot's own host.
+    let own = folder(&bench, DOCKER, &text(&source["id"]));
+    fs::remove_file(own.join("manifest.json")).unwrap();
+    bench.run(["restore", "base", "--name", "here"]).error_with_hint("operation_failed");
+    let brought = bench.run(["snapshots", "copy", "base", "--to", DOCKER]).ok();
+    assert_eq!((&brought["damage"], &brought["host"]), (&json!([]), &json!(DOCKER)), "{brought:#}");
+    assert_eq!(brought["replicas"].as_array().unwrap().len(), 1, "{brought:#}");
+    bench.run(["snapshots", "verify", "base"]).ok();
+    let here = bench.run(["restore", "base", "--name", "back"]).ok();
+    assert_eq!(here["host"], DOCKER);
+    assert_whole(&bench, &text(&here["id"]));
+    clear(&bench);
+    for (host, before) in [DOCKER, PODMAN].iter().zip(&before) {
+        bench.assert_unchanged(host, before);
+    }
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_host_by_another_name_uses_the_archive_where_it_is() {
+    let bench = Bench::with(&[PODMAN_TOO]);
+    let before = bench.snapshot(PODMAN);
+    let source = snapshot(&bench, PODMAN, "alias-source");
+    let shelf = folder(&bench, PODMAN, &text(&source["id"]));
+    let error = bench
+        .run(["snapshots", "copy", "base", "--to", PODMAN_TOO])
+        .error_with_hint("invalid_input");
+    assert!(text(&error["message"]).contains("another name of coulombcore"), "{error:#}");
+    let there = bench.run(["restore", "base", "--host", PODMAN_TOO, "--name", "there"]).ok();
+    assert_eq!(there["host"], PODMAN_TOO);
+    assert_whole(&bench, &text(&there["id"]));
+    bench.run(["recreate", "there", "--yes"]).ok();
+    let after = record(&bench);
+    assert_eq!((&after["replicas"], &after["copying_to"]), (&json!([]), &Value::Null), "{after:#}");
+    let mut names: Vec<_> =
+        fs::read_dir(&shelf).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, [format!("archive.{}", text(&source["format"])).as_str(), "manifest.json"]);
+    bench.run(["snapshots", "verify", "base"]).ok();
+    clear(&bench);
+    bench.assert_unchanged(PODMAN, &before);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_copy_that_comes_to_nothing_leaves_nothing() {
+    let bench = Bench::with(&[DEV]);
+    let source = snapshot(&bench, DOCKER, "fail-source");
+    // The source stays: the account's engine is the same one.
+    let before = [PODMAN, DEV].map(|host| bench.snapshot(host));
+    let id = text(&source["id"]);
+    bench.run(["snapshots", "copy", "base", "--to", "no-such-host"]).error("host_unreachable");
+    bench.run(["snapshots", "copy", "base", "--to", DOCKER]).error("invalid_input");
+
+    // The source is not what it was: seen on the way, however it is compressed there.
+    let file = archive(&bench, DOCKER, &source);
+    let whole = fs::read(&file).unwrap();
+    let mut flipped = whole.clone();
+    let middle = flipped.len() / 2;
+    flipped[middle] ^= 1;
+    fs::write(&file, &flipped).unwrap();
+    for host in [PODMAN, DEV] {
+        bench.run(["snapshots", "copy", "base", "--to", host]).error("operation_failed");
+    }
+    fs::write(&file, &whole).unwrap();
+
+    // Somebody else has something of that name there.
+    let theirs = folder(&bench, PODMAN, &id);
+    fs::create_dir_all(&theirs).unwrap();
+    fs::write(
+        theirs.join("manifest.json"),
+        "{\n  \"id\": \"x\",\n  \"owner\": \"y\",\n  \"z\": 0\n}\n",
+    )
+    .unwrap();
+    bench.run(["snapshots", "copy", "base", "--to", PODMAN]).error("conflict");
+    assert!(theirs.join("manifest.json").exists());
+    fs::remove_dir_all(theirs.parent().unwrap()).unwrap();
+
+    let after = record(&bench);
+    assert_eq!((&after["replicas"], &after["state"]), (&json!([]), &json!("ready")), "{after:#}");
+    assert_eq!(
+        bench.run(["recover"]).ok().as_array().unwrap().len(),
+        usize::from(after["unremoved"] == true)
+    );
+    for (host, before) in [PODMAN, DEV].iter().zip(&before) {
+        bench.assert_unchanged(host, before);
+    }
+    clear(&bench);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_copy_is_called_off_at_once_from_another_process() {
+    let bench = Bench::new();
+    let before = bench.snapshot(PODMAN);
+    let source = snapshot(&bench, DOCKER, "cancel-source");
+    bench
+        .run(["exec", "cancel-source", "--", "sh", "-c", "head -c 200000000 /dev/urandom >much"])
+        .ok();
+    bench.run(["snapshots", "delete", &text(&source["id"])]).ok();
+    let source = bench.run(["snapshot", "cancel-source", "--name", "base"]).ok();
+    let copying = bench.start(["snapshots", "copy", "base", "--to", PODMAN]);
+    let part = folder(&bench, PODMAN, &text(&source["id"])).join("archive.tar.gz.partial");
+    wait_until("it has begun", || fs::metadata(&part).map_or(0, |part| part.len()) >= 1_000_000);
+    let operation = text(&record(&bench)["operation"]["id"]);
+    let began = Instant::now();
+    bench.run(["operations", "cancel", &operation]).ok();
+    copying.finish().error("cancelled");
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    let after = record(&bench);
+    assert_eq!((&after["replicas"], &after["operation"]), (&json!([]), &Value::Null), "{after:#}");
+    assert_eq!(
+        (&after["copying_to"], &after["unremoved"]),
+        (&Value::Null, &json!(false)),
+        "{after:#}"
+    );
+    bench.assert_unchanged(PODMAN, &before);
+    clear(&bench);
+}

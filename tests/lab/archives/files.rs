@@ -1,0 +1,134 @@
+//! Snapshots as files, from one installation to another.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::archives::source::{
+    archive, assert_whole, clear, folder, sha256_inside, snapshot, through,
+};
+use crate::lab::{Bench, DOCKER, PODMAN, text};
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn an_export_is_a_snapshot_elsewhere() {
+    let (from, to) = (Bench::new(), Bench::new());
+    let before = to.snapshot(PODMAN);
+    let source = snapshot(&from, DOCKER, "file-source");
+    let file = to.path("base.tar");
+    let path = file.to_str().unwrap();
+    from.run(["snapshots", "export", "base", path]).ok();
+
+    // Any tar opens it.
+    let listed = String::from_utf8(through(&["tar", "-tf", path], b"")).unwrap();
+    assert_eq!(listed, format!("manifest.json\narchive.{}\n", text(&source["format"])));
+
+    let imported = to.run(["snapshots", "import", path, "--host", PODMAN]).ok();
+    assert_eq!(
+        (&imported["state"], &imported["name"]),
+        (&json!("ready"), &json!("base")),
+        "{imported:#}"
+    );
+    for same in ["sha256", "content_bytes", "files", "volumes_bytes", "profile", "sandbox_id"] {
+        assert_eq!(imported[same], source[same], "{same}");
+    }
+    assert_ne!(imported["owner"], source["owner"]);
+    let id = text(&imported["id"]);
+    let archive = folder(&to, PODMAN, &id).join(format!("archive.{}", text(&imported["format"])));
+    assert_eq!(sha256_inside(&archive), text(&source["sha256"]));
+    let manifest: Value =
+        serde_json::from_slice(&fs::read(folder(&to, PODMAN, &id).join("manifest.json")).unwrap())
+            .unwrap();
+    assert_eq!((&manifest["id"], &manifest["owner"]), (&imported["id"], &imported["owner"]));
+    assert_eq!(manifest["snapshot"]["bytes"], imported["bytes"]);
+    to.run(["snapshots", "verify", &id]).ok();
+
+    let back = to.run(["restore", &id]).ok();
+    assert_whole(&to, &text(&back["id"]));
+
+    // Once more: its name is taken, its content is not.
+    to.run(["snapshots", "import", path, "--host", PODMAN]).error_with_hint("conflict");
+    let second = to.run(["snapshots", "import", path, "--host", PODMAN, "--name", "second"]).ok();
+    assert_ne!(second["id"], imported["id"]);
+    clear(&to);
+    to.assert_unchanged(PODMAN, &before);
+    clear(&from);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn an_export_of_ones_own_comes_back_after_a_deletion() {
+    let bench = Bench::new();
+    let before = bench.snapshot(DOCKER);
+    let source = snapshot(&bench, DOCKER, "back-source");
+    let file = bench.path("base.tar");
+    let path = file.to_str().unwrap();
+    bench.run(["snapshots", "export", "base", path]).ok();
+    let twin = bench.run(["snapshots", "import", path, "--host", DOCKER, "--name", "twin"]).ok();
+    assert_ne!(twin["id"], source["id"], "the id is taken");
+    bench.run(["snapshots", "delete", "base"]).ok();
+    let back = bench.run(["snapshots", "import", path, "--host", DOCKER]).ok();
+    assert_eq!(back["id"], source["id"]);
+    bench.run(["snapshots", "verify", "base"]).ok();
+    clear(&bench);
+    bench.assert_unchanged(DOCKER, &before);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_file_that_is_cut_off_is_refused_and_leaves_nothing() {
+    let bench = Bench::new();
+    snapshot(&bench, DOCKER, "cut-source");
+    let before = bench.snapshot(PODMAN);
+    let file = bench.path("base.tar");
+    bench.run(["snapshots", "export", "base", file.to_str().unwrap()]).ok();
+    let whole = fs::read(&file).unwrap();
+    let listed = bench.run(["snapshots", "list", "--all"]).ok();
+    let cut = bench.path("cut.tar");
+    for length in [0, 100, 600, whole.len() / 2, whole.len() - 20_000] {
+        fs::write(&cut, &whole[..length]).unwrap();
+        let words =
+            ["snapshots", "import", cut.to_str().unwrap(), "--host", PODMAN, "--name", "cut"];
+        bench.run(words).error("invalid_input");
+        assert_eq!(bench.run(["snapshots", "list", "--all"]).ok(), listed, "{length}");
+        bench.assert_unchanged(PODMAN, &before);
+    }
+    clear(&bench);
+}
+
+/// As with an old copy of the data directory: the archive is on its host, and nobody here has a record of it.
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn an_import_of_what_is_on_its_host_already_takes_nothing_away() {
+    let bench = Bench::new();
+    let before = bench.snapshot(DOCKER);
+    let source = snapshot(&bench, DOCKER, "lost-record");
+    let file = bench.path("base.sbx");
+    let words = ["snapshots", "import", file.to_str().unwrap(), "--host", DOCKER];
+    bench.run(["snapshots", "export", "base", file.to_str().unwrap()]).ok();
+    let records = bench.data().join("snapshots.json");
+    let mut stored: Value = serde_json::from_slice(&fs::read(&records).unwrap()).unwrap();
+    stored["records"] = json!([]);
+    fs::write(&records, stored.to_string()).unwrap();
+
+    let own = archive(&bench, DOCKER, &source);
+    let whole = fs::read(&own).unwrap();
+    let mut altered = whole.clone();
+    altered[whole.len() / 2] ^= 1;
+    fs::write(&own, &altered).unwrap();
+    bench.run(words).error_with_hint("conflict");
+    assert_eq!(fs::read(&own).unwrap(), altered, "it is left as it was");
+    assert_eq!(bench.run(["snapshots", "list", "--all"]).ok(), json!([]));
+    assert_eq!(bench.run(["recover"]).ok(), json!([]));
+
+    fs::write(&own, &whole).unwrap();
+    let back = bench.run(words).ok();
+    assert_eq!(
+        (&back["id"], &back["state"], &back["path"]),
+        (&source["id"], &json!("ready"), &source["path"]),
+        "{back:#}"
+    );
+    bench.run(["snapshots", "verify", "base"]).ok();
+    clear(&bench);
+    bench.assert_unchanged(DOCKER, &before);
+}

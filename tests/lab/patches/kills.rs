@@ -1,0 +1,152 @@
+//! SIGKILL at every step of sleep, wake and a patch, and then `recover`: no patch runs twice without somebody saying so, and
+//! a record says what its host says.
+
+use serde_json::{Value, json};
+
+use super::{add, canary_base, patches_of, read};
+use crate::lab::{Bench, DOCKER, PODMAN, Started, on_host, text, wait_until};
+use crate::points::each_point;
+
+pub(crate) fn killed(bench: &Bench, point: &str, args: &[&str]) {
+    let ran = bench.run_failing(&format!("{point}=return"), args);
+    assert_eq!(ran.status, None, "{point}: killed by a signal: {ran:#?}");
+}
+
+pub(crate) fn recovered(bench: &Bench) {
+    let items = bench.run(["recover"]).ok();
+    assert!(items.as_array().unwrap().iter().all(|item| item["ok"] == true), "{items:#}");
+    assert_eq!(bench.run(["recover"]).ok(), json!([]), "a second one has nothing to do");
+    for record in bench.stored() {
+        assert_eq!(
+            (&record["operation"], &record["pending"]),
+            (&Value::Null, &json!([])),
+            "{record:#}"
+        );
+    }
+}
+
+/// How often each patch left its mark.
+pub(crate) fn marks(bench: &Bench, id: &str) -> Vec<String> {
+    read(bench, id, "marks").lines().map(str::to_owned).collect()
+}
+
+// A patch whose process died has run once or not at all, and is not run again by a wake, whoever came first: a recover or a
+// wake.
+each_point! {
+    a_patch_is_never_run_twice_after_a_recover = a_killed_patch(true) {
+        patch_applying: "patch.applying", 0;
+        patch_ran: "patch.ran", 1;
+        patch_applied: "patch.applied", 1;
+    }
+    a_patch_is_never_run_twice_by_a_wake = a_killed_patch(false) {
+        patch_applying: "patch.applying", 0;
+        patch_ran: "patch.ran", 1;
+        patch_applied: "patch.applied", 1;
+    }
+}
+
+fn a_killed_patch(recover: bool, point: &str, ran: usize) {
+    let bench = Bench::new();
+    canary_base(&bench, DOCKER, "profile.sandbox-canary");
+    bench.run(["restore", "base", "--name", "box"]).ok();
+    bench.run(["exec", "box", "--", "touch", "marks"]).ok();
+    add(&bench, "base", "echo 1 >>marks", &[]);
+    killed(&bench, point, &["patches", "apply", "box"]);
+    if recover {
+        recovered(&bench);
+    }
+    bench.run(["sleep", "box"]).ok();
+    bench.run(["wake", "box"]);
+    let record = bench.get("box");
+    assert_eq!(marks(&bench, "box").len(), ran, "{record:#}");
+    let known = point == "patch.applied";
+    let state = if known { "applied" } else { "unknown" };
+    assert_eq!(patches_of(&record), [(1, state.to_owned())]);
+    if !known {
+        assert!(text(&record["patch_error"]).contains("--retry"), "{record:#}");
+        bench.run(["patches", "apply", "box"]).error("operation_failed");
+        assert_eq!(marks(&bench, "box").len(), ran);
+        bench.run(["patches", "apply", "box", "--retry"]).ok();
+        assert_eq!(marks(&bench, "box").len(), ran + 1, "it is asked for");
+    }
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_number_that_a_dead_process_took_is_not_used_again() {
+    let bench = Bench::new();
+    canary_base(&bench, DOCKER, "profile.sandbox-canary");
+    std::fs::write(bench.path("patch.sh"), "true").unwrap();
+    killed(
+        &bench,
+        "patch.numbered",
+        &["patches", "add", "base", "--script-file", bench.path("patch.sh").to_str().unwrap()],
+    );
+    assert_eq!(bench.run(["patches", "list", "base"]).ok(), json!([]));
+    assert_eq!(add(&bench, "base", "true", &[]), 2);
+}
+
+/// Whoever is killed while a script runs takes it along: the watchdog on the host ends it.
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_script_ends_with_the_console_that_began_it() {
+    let host = DOCKER;
+    let bench = Bench::new();
+    canary_base(&bench, host, "profile.sandbox-canary");
+    bench.run(["restore", "base", "--name", "box"]).ok();
+    let nap = format!("47{}.5", std::process::id());
+    add(&bench, "base", &format!("echo begun >>marks; sleep {nap}; echo ended >>marks"), &[]);
+    let applying = Started::spawn(bench.command(["patches", "apply", "box"]));
+    let there =
+        || !on_host(host, &["pgrep -fx -- \"$1\" || :", &format!("sleep {nap}")]).trim().is_empty();
+    wait_until("it has begun", there);
+    applying.signal("KILL");
+    wait_until("the script ends with its console", || !there());
+    drop(applying);
+    recovered(&bench);
+    let record = bench.get("box");
+    assert_eq!(
+        (&record["state"], patches_of(&record)),
+        (&json!("ready"), vec![(1, "unknown".to_owned())])
+    );
+    assert_eq!(marks(&bench, "box"), ["begun"]);
+}
+
+// Every step of a sleep and of a wake, and how it is after a recover; on podman those behind which its host stands otherwise.
+each_point! {
+    sleeps_and_wakes_that_are_killed_are_what_the_host_says_on_docker = a_killed_turn(DOCKER) {
+        sleep_stopped: "sleep.stopped", "sleeping";
+        sleep_confirmed: "sleep.confirmed", "sleeping";
+        sleep_sleeping: "sleep.sleeping", "sleeping";
+        wake_started: "wake.started", "ready";
+        wake_awake: "wake.awake", "ready";
+        wake_patched: "wake.patched", "ready";
+        wake_ready: "wake.ready", "ready";
+    }
+    sleeps_and_wakes_that_are_killed_are_what_the_host_says_on_podman = a_killed_turn(PODMAN) {
+        sleep_stopped: "sleep.stopped", "sleeping";
+        sleep_confirmed: "sleep.confirmed", "sleeping";
+        wake_started: "wake.started", "ready";
+        wake_awake: "wake.awake", "ready";
+    }
+}
+
+fn a_killed_turn(host: &str, point: &str, state: &str) {
+    let bench = Bench::new();
+    let before = bench.snapshot(host);
+    let repo = bench.web_stack("x");
+    let id = text(&bench.create_stack(host, &repo, &[])["id"]);
+    let verb = point.split_once('.').unwrap().0;
+    if verb == "wake" {
+        bench.run(["sleep", &id]).ok();
+    }
+    killed(&bench, point, &[verb, &id]);
+    recovered(&bench);
+    assert_eq!(bench.get(&id)["state"], state);
+    bench.run(["sleep", &id]).ok();
+    let awake = bench.run(["wake", &id]).ok();
+    let url = text(&awake["reachability"]["endpoints"][0]["url"]);
+    assert!(crate::lab::http_get(&url).contains('x'));
+    bench.run(["destroy", &id, "--yes"]).ok();
+    bench.assert_unchanged(host, &before);
+}

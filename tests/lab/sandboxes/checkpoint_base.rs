@@ -1,0 +1,118 @@
+//! What a restored sandbox is made from: an archive that is not as it was is found out before anything is removed for it, and
+//! a strict restore takes no less than everything.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::lab::{Bench, DOCKER, on_host, text, tree};
+use crate::sandboxes::checkpoint_lost::KEEPER;
+
+/// `KEEPER` without its volume.
+const UNKEPT: &str = r#"services:
+  keeper:
+    image: "localhost/sbx-lab:1"
+    command: ["sleep", "100000"]
+    stop_signal: SIGKILL
+"#;
+
+/// A sandbox's containers, by id and state: other ids are other containers.
+fn containers(id: &str) -> String {
+    let script = format!(
+        "docker ps -a --no-trunc --filter label=com.docker.compose.project=sbx-{id} --format '{{{{.ID}}}} {{{{.State}}}}'"
+    );
+    on_host(DOCKER, &[&script])
+}
+
+fn workspace(record: &Value) -> PathBuf {
+    PathBuf::from(text(&record["workdir"])).join("workspace")
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_recreate_from_an_archive_that_is_altered_or_gone_touches_nothing() {
+    let bench = Bench::new();
+    let before = bench.snapshot(DOCKER);
+    bench.create_stack(DOCKER, &bench.stack("kept", KEEPER), &["--name", "source"]);
+    let taken = bench.run(["snapshot", "source", "--name", "base"]).ok();
+    let made = bench.run(["restore", "base", "--name", "box"]).ok();
+    let id = text(&made["id"]);
+    fs::write(workspace(&made).join("work"), "of an hour").unwrap();
+    let archive = PathBuf::from(text(&taken["path"])).join("archive.tar.zst");
+    let whole = fs::read(&archive).unwrap();
+    let (stand, files) = (containers(&id), tree(&PathBuf::from(text(&made["workdir"]))));
+
+    let refused = |code: &str, words: &str| {
+        let error = bench.run(["recreate", &id, "--yes"]).error_with_hint(code);
+        assert!(text(&error["hint"]).contains("nothing of the sandbox was touched"), "{error:#}");
+        let record = bench.get(&id);
+        assert_eq!(
+            (&record["state"], &record["operation"]),
+            (&json!("ready"), &Value::Null),
+            "{record:#}"
+        );
+        let message = text(&record["message"]);
+        assert!(
+            message.starts_with("it was not made again: ") && message.contains(words),
+            "{message}"
+        );
+        assert!(record["reachability"].is_object(), "{record:#}");
+        assert_eq!(
+            (containers(&id), tree(&PathBuf::from(text(&made["workdir"])))),
+            (stand.clone(), files.clone())
+        );
+    };
+    let mut altered = whole.clone();
+    let middle = altered.len() / 2;
+    altered[middle] ^= 1;
+    fs::write(&archive, &altered).unwrap();
+    refused("operation_failed", "cannot be read any more");
+    fs::remove_file(&archive).unwrap();
+    refused("not_found", "is not on");
+
+    fs::write(&archive, &whole).unwrap();
+    let again = bench.run(["recreate", &id, "--yes"]).ok();
+    assert_eq!((&again["state"], &again["message"]), (&json!("ready"), &Value::Null), "{again:#}");
+    assert!(
+        containers(&id) != stand && !workspace(&again).join("work").exists(),
+        "it is made again"
+    );
+    bench.run(["destroy", "box", "source"]).ok();
+    bench.run(["snapshots", "delete", "base"]).ok();
+    bench.assert_unchanged(DOCKER, &before);
+}
+
+/// The compose file in the workspace is what is restored, and it may have been changed since the containers were made.
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_strict_restore_refuses_a_volume_that_nobody_would_use() {
+    let bench = Bench::new();
+    let before = bench.snapshot(DOCKER);
+    let made = bench.create_stack(DOCKER, &bench.stack("kept", KEEPER), &["--name", "source"]);
+    fs::write(workspace(&made).join("docker-compose.yml"), UNKEPT).unwrap();
+    let taken = bench.run(["snapshot", "source", "--name", "base"]).ok();
+    assert_eq!(taken["captured_volumes"][0]["name"], "kept", "{taken:#}");
+    let between = bench.snapshot(DOCKER);
+
+    let error = bench
+        .run(["restore", "base", "--strict", "--name", "strict"])
+        .error_with_hint("operation_failed");
+    assert!(text(&error["message"]).contains("volume"), "{error:#}");
+    assert_eq!(error["details"]["leftovers"], json!([]), "{error:#}");
+    assert_eq!(bench.get("strict")["state"], "failed");
+    bench.assert_unchanged(DOCKER, &between);
+
+    let back = bench.run(["restore", "base", "--name", "back"]).ok();
+    assert_eq!(
+        (&back["state"], &back["not_preserved"]),
+        (&json!("ready"), &json!({"volumes": 1})),
+        "{back:#}"
+    );
+    let volumes =
+        on_host(DOCKER, &["docker volume ls -q --filter name=\"sbx-$1\"", &text(&back["id"])]);
+    assert_eq!(volumes, "", "it is nobody's, and not there");
+    bench.run(["destroy", "back", "source", "strict"]).ok();
+    bench.run(["snapshots", "delete", "base"]).ok();
+    bench.assert_unchanged(DOCKER, &before);
+}

@@ -1,0 +1,258 @@
+//! `hosts check --deep` on the lab's hosts: everything works, or the step that does not is named; nothing of it stays.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::faults::Tmpfs;
+use crate::held::held;
+use crate::lab::{
+    Bench, DOCKER, PODMAN, Ran, Started, Way, engine, free_port, on_host, port_of, rooms, text,
+    tree,
+};
+use crate::points::each_point;
+use crate::sandboxes::kills::{killed, recovered, words};
+
+/// No check of a few hosts takes so long, whatever else runs here.
+const LONG: Duration = Duration::from_mins(4);
+
+fn check(bench: &Bench, hosts: &[&str]) -> Ran {
+    Started::spawn(bench.command([&["hosts", "check", "--deep"], hosts].concat()))
+        .finish_within(LONG)
+}
+
+/// What a check printed of its hosts, whatever its status.
+fn found(ran: &Ran) -> Vec<Value> {
+    let views: Value =
+        serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:#?}"));
+    views.as_array().unwrap().iter().map(|view| view["deep"].clone()).collect()
+}
+
+/// `stage outcome` of each step.
+fn steps(deep: &Value) -> Vec<String> {
+    let steps = deep["steps"].as_array().unwrap().iter();
+    steps.map(|step| format!("{} {}", text(&step["stage"]), text(&step["outcome"]))).collect()
+}
+
+fn step<'a>(deep: &'a Value, stage: &str) -> &'a Value {
+    deep["steps"].as_array().unwrap().iter().find(|step| step["stage"] == stage).unwrap()
+}
+
+/// The records are closed, and nothing of the console's is left either.
+fn assert_over(bench: &Bench) {
+    for record in bench.stored() {
+        assert_eq!(
+            (&record["state"], &record["operation"]),
+            (&json!("destroyed"), &Value::Null),
+            "{record:#}"
+        );
+        assert!(text(&record["labels"]["sandboxer.check"]).starts_with("op-"), "{record:#}");
+    }
+    assert_eq!(bench.run(["snapshots", "list", "--all"]).ok(), json!([]));
+    for operation in bench.run(["operations", "list"]).ok().as_array().unwrap() {
+        assert_ne!(operation["state"], "running", "{operation:#}");
+        let folder =
+            std::env::temp_dir().join(format!("sandboxer-check-{}", text(&operation["id"])));
+        assert!(!folder.exists(), "{}", folder.display());
+    }
+}
+
+fn can_do_everything(host: &'static str, more: &[&'static str]) -> Value {
+    let bench = Bench::with(more);
+    let before = bench.snapshot(host);
+    let ran = check(&bench, &[host]);
+    assert_eq!(ran.status, Some(0), "{ran:#?}");
+    let deep = found(&ran).remove(0);
+    assert_eq!((&deep["ok"], &deep["left"]), (&json!(true), &json!([])), "{deep:#}");
+    assert!(steps(&deep).iter().all(|step| step.ends_with(" ok")), "{deep:#}");
+    assert_eq!(deep["sandboxes"].as_array().unwrap().len(), 3);
+    assert!(text(&step(&deep, "compare")["message"]).contains("volume"), "{deep:#}");
+    assert_over(&bench);
+    bench.assert_unchanged(host, &before);
+    deep
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_host_with_docker_can_do_everything() {
+    can_do_everything(DOCKER, &[]);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_host_with_podman_can_do_everything() {
+    can_do_everything(PODMAN, &[]);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn an_account_with_rootless_podman_can_do_everything() {
+    let deep = can_do_everything("coulombcore-ops", &["coulombcore-ops"]);
+    // It cannot pause, which is said.
+    let said = text(&step(&deep, "snapshot")["message"]);
+    assert!(said.contains("mode stop (") || said.contains("mode pause"), "{said}");
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_host_without_an_engine_is_tried_without_a_stack() {
+    let bench = Bench::new();
+    let ran = bench.run_base(["hosts", "check", "--deep", "local"]);
+    assert_eq!(ran.status, Some(0), "{ran:#?}");
+    let deep = found(&ran).remove(0);
+    assert_eq!(step(&deep, "stack")["message"], "the host has no compose runtime");
+    let others = steps(&deep).into_iter().filter(|step| !step.ends_with(" ok")).collect::<Vec<_>>();
+    assert_eq!(others, ["stack skipped"], "{deep:#}");
+    assert_over(&bench);
+    let root = bench.home().join("sandboxes");
+    let left = rooms(&root);
+    assert!(left.iter().all(|name| name == "snapshots"), "{left:?}");
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_host_that_is_down_is_named_and_the_others_are_tried() {
+    let bench = Bench::new();
+    bench.add_host("away", &Way::to(DOCKER, free_port()), &bench.path("never"));
+    let ran = check(&bench, &["away"]);
+    ran.error("host_unreachable");
+    let deep = found(&ran).remove(0);
+    assert_eq!(steps(&deep)[0], "probe failed");
+    assert!(steps(&deep)[1..].iter().all(|step| step.ends_with(" skipped")), "{deep:#}");
+    assert_eq!(bench.stored(), [] as [Value; 0], "nothing was begun");
+    let ran = check(&bench, &["away", DOCKER]);
+    ran.error("partial");
+    let both = found(&ran);
+    assert_eq!((&both[0]["ok"], &both[1]["ok"]), (&json!(false), &json!(true)), "{both:#?}");
+    check(&bench, &["nowhere"]).error("not_found");
+}
+
+each_point! {
+    a_step_that_fails_in_the_middle_leaves_nothing = a_failed_step_leaves_nothing() {
+        on_docker: DOCKER;
+        on_podman: PODMAN;
+    }
+}
+
+fn a_failed_step_leaves_nothing(host: &'static str) {
+    let bench = Bench::new();
+    let disk = Tmpfs::mount(bench.path("small"), "size=24m");
+    bench.add_host("small", &Way::to(host, port_of(host)), &disk.path);
+    let before = bench.snapshot(host);
+    let (running, gate) = held(&bench, "check.written", &["hosts", "check", "--deep", "small"]);
+    let filler = disk.fill();
+    gate.open();
+    let ran = running.finish_within(LONG);
+    ran.error("operation_failed");
+    let deep = found(&ran).remove(0);
+    assert_eq!(step(&deep, "snapshot")["error"]["code"], "operation_failed", "{deep:#}");
+    assert_eq!(step(&deep, "restore")["message"], "the step snapshot failed");
+    assert_eq!(
+        (&step(&deep, "destroy")["outcome"], &step(&deep, "host")["outcome"]),
+        (&json!("ok"), &json!("ok"))
+    );
+    assert_over(&bench);
+    bench.assert_unchanged(host, &before);
+    fs::remove_file(filler).unwrap();
+    assert!(rooms(&disk.path).is_empty(), "{:?}", tree(&disk.path));
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn ctrl_c_takes_everything_away() {
+    for (host, profile) in [(DOCKER, "profile.compose-e2e"), (PODMAN, "profile.sandbox-canary")] {
+        let bench = Bench::new();
+        let before = bench.snapshot(host);
+        let running = bench.start(["hosts", "check", "--deep", host]);
+        bench.wait_for_record(|record| {
+            record["profile"]["id"] == profile && record["state"] != "requested"
+        });
+        running.signal("INT");
+        let ran = running.finish();
+        ran.error("cancelled");
+        assert_eq!(found(&ran)[0]["left"], json!([]), "{ran:#?}");
+        assert_over(&bench);
+        bench.assert_unchanged(host, &before);
+    }
+}
+
+each_point! {
+    what_a_killed_one_made_is_taken_away_by_recover_on_docker = a_killed_check_leaves_nothing(DOCKER) {
+        compose_up: "compose.up";
+        check_snapshot: "check.snapshot";
+        check_restored: "check.restored";
+        check_destroying: "check.destroying";
+    }
+    what_a_killed_one_made_is_taken_away_by_recover_on_podman = a_killed_check_leaves_nothing(PODMAN) {
+        snapshot_made: "snapshot.made";
+        check_restored: "check.restored";
+    }
+}
+
+fn a_killed_check_leaves_nothing(host: &str, point: &str) {
+    let bench = Bench::new();
+    let before = bench.snapshot(host);
+    killed(&bench, point, &words(&["hosts", "check", "--deep", host]));
+    recovered(&bench);
+    assert_over(&bench);
+    bench.assert_unchanged(host, &before);
+}
+
+// A check says what is left of its own, and nothing of what others do meanwhile.
+each_point! {
+    what_is_left_is_told_and_what_others_make_is_theirs = what_is_left_is_told() {
+        on_docker: DOCKER;
+        on_podman: PODMAN;
+    }
+}
+
+fn what_is_left_is_told(host: &'static str) {
+    let bench = Bench::new();
+    let (running, gate) = held(&bench, "check.destroying", &["hosts", "check", "--deep", host]);
+    let restored = bench.wait_for_record(|record| {
+        record["state"] == "ready" && !record["based_on_snapshot"].is_null()
+    });
+    let (id, root) = (text(&restored["id"]), bench.workspace_root(host));
+    let planted = r#"
+$1 volume create "kept-sbx-$2" && $1 volume create "sbx-theirs-$2" || exit
+echo x >"$3/.sbx-$2.left"
+cd / && nohup sh -c 'sleep 300; : "$1"' sh "sbx-$2" </dev/null >/dev/null 2>&1 &
+nohup unshare -m sh -c 'while :; do sleep 1; done' contained "sbx-$2" </dev/null >/dev/null 2>&1 &
+echo $!
+"#;
+    let said = on_host(host, &[planted, engine(host), &id, root.to_str().unwrap()]);
+    // As a container's is: it has mounts of its own.
+    let contained = said.trim_end().lines().next_back().unwrap().to_owned();
+    gate.open();
+    let ran = running.finish_within(LONG);
+    ran.error_with_hint("operation_failed");
+    let deep = found(&ran).remove(0);
+    let left: Vec<String> = deep["left"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| format!("{} {}", text(&one["kind"]), text(&one["id"])))
+        .collect();
+    assert_eq!(
+        (step(&deep, "destroy")["outcome"].as_str(), step(&deep, "host")["outcome"].as_str()),
+        (Some("ok"), Some("failed"))
+    );
+    assert_eq!(left.len(), 3, "{left:#?}");
+    assert_eq!(left[0], format!("directory {}/.sbx-{id}.left", root.display()));
+    assert!(left[1].starts_with("process ") && left[1].contains(&id), "{left:#?}");
+    assert_eq!(left[2], format!("volume kept-sbx-{id}"));
+    let pid = left[1].split(' ').nth(1).unwrap();
+    on_host(
+        host,
+        &[
+            "$1 volume rm \"kept-sbx-$2\" \"sbx-theirs-$2\"; rm -- \"$3/.sbx-$2.left\"; kill \"$4\" \"$5\"",
+            engine(host),
+            &id,
+            root.to_str().unwrap(),
+            pid,
+            &contained,
+        ],
+    );
+    assert_over(&bench);
+}

@@ -1,0 +1,346 @@
+//! What fails or is broken off leaves evidence on the record and nothing on the host.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::lab::{
+    Bench, DOCKER, PODMAN, Ran, Started, engine, on_host, rooms, stack_args, text, wait_until,
+};
+use crate::points::each_point;
+use crate::sandboxes::kills::id_of;
+
+const MISSING_IMAGE: &str = "services:\n  web: {image: \"localhost/sbx-no-such-image:1\"}\n";
+
+pub(crate) const ENDS_AT_ONCE: &str = r#"services:
+  fine: {image: "localhost/sbx-lab:1", command: ["sleep", "1000"], stop_signal: SIGKILL}
+  web: {image: "localhost/sbx-lab:1", command: ["sh", "-c", "echo it went boom >&2; exit 3"]}
+"#;
+
+/// Its container is forever between two starts.
+const NEVER_STAYS_UP: &str = r#"services:
+  web: {image: "localhost/sbx-lab:1", restart: always, command: ["sh", "-c", "exit 1"]}
+"#;
+
+/// `up` of compose v2 does not come back before `first` has ended.
+const UP_TAKES_LONG: &str = r#"services:
+  first: {image: "localhost/sbx-lab:1", command: ["sleep", "1000"]}
+  second:
+    image: localhost/sbx-lab:1
+    command: ["sleep", "1000"]
+    depends_on: {first: {condition: service_completed_successfully}}
+"#;
+
+/// A stack whose create takes long: in `up` with compose v2, in the wait for readiness with podman-compose. A container
+/// that ignores SIGTERM makes its removal take as long as the profile's grace.
+pub(crate) fn slow_stack(host: &str) -> String {
+    let up = if host == DOCKER { UP_TAKES_LONG } else { NEVER_STAYS_UP };
+    format!("{up}  stubborn: {{image: \"localhost/sbx-lab:1\", command: [\"sleep\", \"1000\"]}}\n")
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_failed_create_leaves_evidence_and_nothing_else_on_docker() {
+    a_failed_create_leaves_evidence_and_nothing_else(DOCKER);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_failed_create_leaves_evidence_and_nothing_else_on_podman() {
+    a_failed_create_leaves_evidence_and_nothing_else(PODMAN);
+}
+
+fn a_failed_create_leaves_evidence_and_nothing_else(host: &str) {
+    let bench = Bench::new();
+    let before = bench.snapshot(host);
+    let profile = bench.profile("hasty", "ready_timeout: 60s");
+
+    let missing = fail(&bench, &profile, host, MISSING_IMAGE, "operation_failed", &before);
+    assert_eq!(missing["failure"]["step"], "up", "{missing:#}");
+    assert!(text(&missing["failure"]["output"]).contains("web"), "{:#}", missing["failure"]);
+
+    let ended = fail(&bench, &profile, host, ENDS_AT_ONCE, "operation_failed", &before);
+    assert_eq!(
+        (&ended["failure"]["step"], &ended["failure"]["exit_status"]),
+        (&json!("ready"), &json!(3)),
+        "{ended:#}"
+    );
+    assert!(text(&ended["failure"]["output"]).contains("it went boom"), "{ended:#}");
+    assert!(text(&ended["message"]).contains("web"), "{ended:#}");
+
+    // Time enough to start the containers, however busy the machine is, and not to be ready.
+    let impatient = bench.profile("impatient", "ready_timeout: 15s\nsettle: 2s");
+    let slow = if host == DOCKER { UP_TAKES_LONG } else { NEVER_STAYS_UP };
+    let started = Instant::now();
+    let late = fail(&bench, &impatient, host, slow, "timeout", &before);
+    // `up` itself is bounded, and its words are the evidence.
+    let step = if host == DOCKER { "up" } else { "ready" };
+    assert_eq!(late["failure"]["step"], step, "{late:#}");
+    let evidence = text(&late["failure"]["output"]);
+    assert!(evidence.contains(if host == DOCKER { "Started" } else { "web" }), "{evidence}");
+    assert!(
+        started.elapsed() < Duration::from_secs(90),
+        "ready_timeout is 15 s: {:?}",
+        started.elapsed()
+    );
+}
+
+/// Creates a stack that cannot become ready; its record, after checking that nothing else is left.
+fn fail(
+    bench: &Bench,
+    profile: &str,
+    host: &str,
+    compose: &str,
+    code: &str,
+    before: &BTreeSet<String>,
+) -> Value {
+    let repo = bench.stack("failing", compose);
+    let ran = bench.run(stack_args(profile, host, &repo, &[]));
+    assert_eq!(ran.stdout, "", "no record on stdout: {ran:#?}");
+    let error = ran.error_with_hint(code);
+    let id = text(&error["details"]["sandbox_id"]);
+    let record = check_failed(bench, &id, "provision_failed");
+    assert_eq!(error["details"]["failure"], record["failure"], "{error:#}");
+    assert_eq!(error["details"]["leftovers"], json!([]));
+    bench.assert_unchanged(host, before);
+    bench.run(["wait", &id, "--timeout", "5s"]).error("operation_failed");
+    destroy(bench, &id);
+    record
+}
+
+pub(crate) fn check_failed(bench: &Bench, id: &str, reason: &str) -> Value {
+    let record = bench.get(id);
+    for (key, value) in [
+        ("state", json!("failed")),
+        ("reason", json!(reason)),
+        ("operation", Value::Null),
+        ("leftovers", json!([])),
+    ] {
+        assert_eq!(record[key], value, "{key}: {record:#}");
+    }
+    assert!(!text(&record["message"]).is_empty());
+    assert!(
+        record["failure"]["step"].is_string() && record["failure"]["output"].is_string(),
+        "{record:#}"
+    );
+    assert!(!record["teardown"].as_array().unwrap().is_empty(), "{record:#}");
+    assert_eq!(bench.event_kinds(id).last().map(String::as_str), Some("sandbox.failed"));
+    record
+}
+
+pub(crate) fn destroy(bench: &Bench, id: &str) -> Ran {
+    let ran = bench.run(["destroy", id]);
+    assert_eq!(ran.ok(), json!([{"id": id, "ok": true}]));
+    let record = bench.get(id);
+    assert_eq!((&record["state"], &record["operation"]), (&json!("destroyed"), &Value::Null));
+    ran
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_kept_failure_stays_until_it_is_destroyed() {
+    let bench = Bench::new();
+    let host = DOCKER;
+    let before = bench.snapshot(host);
+    let repo = bench.stack("failing", ENDS_AT_ONCE);
+    let ran = bench.run(stack_args(
+        "profile.compose-e2e",
+        host,
+        &repo,
+        &["--keep-failed", "--ttl", "8h"],
+    ));
+    let error = ran.error_with_hint("operation_failed");
+    let id = text(&error["details"]["sandbox_id"]);
+    assert!(text(&error["hint"]).contains("destroy"), "{error:#}");
+    let record = bench.get(&id);
+    assert_eq!(
+        (&record["state"], &record["reason"]),
+        (&json!("failed"), &json!("provision_failed"))
+    );
+    assert_eq!(containers(host, &id), 2, "the corpse is there");
+    assert!(
+        bench.workspace_root(host).join(format!("sbx-{id}/workspace/docker-compose.yml")).is_file()
+    );
+    let deadline = text(&record["expires_at"]).parse::<jiff::Timestamp>().unwrap();
+    let left = deadline.as_second() - jiff::Timestamp::now().as_second();
+    assert!((3500..=3600).contains(&left), "an hour from now, not the ttl: {left} s");
+    destroy(&bench, &id);
+    bench.assert_unchanged(host, &before);
+}
+
+/// How many containers a sandbox has.
+pub(crate) fn containers(host: &str, id: &str) -> usize {
+    let script = r#"$1 ps -aq --filter "label=com.docker.compose.project=sbx-$2""#;
+    on_host(host, &[script, engine(host), id]).lines().count()
+}
+
+/// Starts a create that takes long, and waits until its containers are there.
+fn start_slow_create(bench: &Bench, host: &str, grace: &str) -> (Started, String) {
+    let profile = bench.profile("slow", &format!("ready_timeout: 300s\nstop_grace: {grace}"));
+    let repo = bench.stack("slow", &slow_stack(host));
+    let started = bench.start(stack_args(&profile, host, &repo, &[]));
+    let id = text(&bench.wait_for_record(|record| record["state"] == "provisioning")["id"]);
+    wait_until("its containers", || containers(host, &id) >= 2);
+    (started, id)
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn ctrl_c_rolls_back_and_a_second_one_leaves_at_once() {
+    for host in [DOCKER, PODMAN] {
+        let bench = Bench::new();
+        let before = bench.snapshot(host);
+        let (create, id) = start_slow_create(&bench, host, "1s");
+        create.signal("INT");
+        let ran = create.finish();
+        let error = ran.error("cancelled");
+        assert_eq!(error["details"]["sandbox_id"], json!(id), "{error:#}");
+        let record = check_failed(&bench, &id, "cancelled");
+        // What `up` said until then is the evidence.
+        let evidence = text(&record["failure"]["output"]);
+        assert!(host == PODMAN || evidence.contains(&format!("Container sbx-{id}")), "{evidence}");
+        bench.assert_unchanged(host, &before);
+    }
+
+    let bench = Bench::new();
+    let before = bench.snapshot(DOCKER);
+    let (create, id) = start_slow_create(&bench, DOCKER, "20s");
+    create.signal("INT");
+    std::thread::sleep(Duration::from_millis(700));
+    let second = Instant::now();
+    create.signal("INT");
+    let ran = create.finish();
+    // The rollback would take as long as the grace.
+    assert!(second.elapsed() < Duration::from_secs(15), "{:?}", second.elapsed());
+    ran.error("cancelled");
+    // What it left is found again and removed.
+    destroy(&bench, &id);
+    bench.assert_unchanged(DOCKER, &before);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn destroy_cancels_a_create_of_another_process() {
+    let host = DOCKER;
+    let bench = Bench::new();
+    let before = bench.snapshot(host);
+    let (create, id) = start_slow_create(&bench, host, "1s");
+    // Other verbs do not wait.
+    let busy = bench.run(["recreate", &id, "--yes"]).error("busy");
+    assert_eq!(busy["details"]["pid"], json!(create.pid()), "{busy:#}");
+    let ran = destroy(&bench, &id);
+    assert!(ran.took < Duration::from_secs(50), "{:?}", ran.took);
+    create.finish().error("cancelled");
+    bench.assert_unchanged(host, &before);
+    let kinds = bench.event_kinds(&id);
+    let expected = ["requested", "provisioning", "failed", "destroying", "destroyed"];
+    assert_eq!(kinds, expected.map(|word| format!("sandbox.{word}")));
+}
+
+each_point! {
+    what_a_killed_process_left_is_destroyed_on_docker = a_killed_create_is_destroyed(DOCKER) {
+        compose_prepared: "compose.prepared";
+        compose_transferred: "compose.transferred";
+        compose_up: "compose.up";
+        create_provisioned: "create.provisioned";
+        create_dated: "create.dated";
+        create_ready: "create.ready";
+    }
+    what_a_killed_process_left_is_destroyed_on_podman = a_killed_create_is_destroyed(PODMAN) {
+        compose_up: "compose.up";
+        create_provisioned: "create.provisioned";
+    }
+}
+
+fn a_killed_create_is_destroyed(host: &str, point: &str) {
+    let bench = Bench::new();
+    let before = bench.snapshot(host);
+    let repo = bench.web_stack("x");
+    let args = stack_args("profile.compose-e2e", host, &repo, &["--idempotency-key", point]);
+    let killed = bench.run_failing(&format!("{point}=return"), &args);
+    assert_eq!(killed.status, None, "killed by a signal: {killed:#?}");
+    let left = bench.stored().into_iter().find(|record| record["state"] != "destroyed").unwrap();
+    let id = text(&left["id"]);
+    let state = if point == "create.ready" { "ready" } else { "provisioning" };
+    assert_eq!(left["state"], state);
+    // The key finds it again, and says how it stands: nothing else is made.
+    if state == "ready" {
+        let again = bench.run(&args).ok();
+        assert_eq!((&again["id"], &again["state"]), (&left["id"], &left["state"]));
+    } else {
+        let error = bench.run(&args).error_with_hint("operation_failed");
+        let details = &error["details"];
+        assert_eq!(
+            (&details["sandbox_id"], &details["state"]),
+            (&left["id"], &left["state"]),
+            "{error:#}"
+        );
+        assert!(text(&error["hint"]).contains("recover"), "{error:#}");
+    }
+    assert_eq!(bench.stored().iter().filter(|record| record["state"] != "destroyed").count(), 1);
+    destroy(&bench, &id);
+    bench.assert_unchanged(host, &before);
+    let kinds = bench.event_kinds(&id);
+    assert_eq!(kinds.first().map(String::as_str), Some("sandbox.requested"));
+    assert_eq!(kinds.last().map(String::as_str), Some("sandbox.destroyed"));
+}
+
+// On this machine, with nothing but Debian's base; a rollback that is killed is taken up by the destroy, too.
+each_point! {
+    a_kill_at_any_point_loses_no_record_and_no_event = a_kill_loses_nothing() {
+        create_requested: "create.requested", "create";
+        create_provisioning: "create.provisioning", "create";
+        create_started: "create.started", "create";
+        destroy_destroying: "destroy.destroying", "destroy";
+        destroy_compose_torn_down: "compose.torn_down", "destroy";
+        destroy_torn_down: "destroy.torn_down", "destroy";
+        destroy_destroyed: "destroy.destroyed", "destroy";
+        recreate_begin: "recreate.begin", "recreate";
+        recreate_torn_down: "recreate.torn_down", "recreate";
+    }
+    a_killed_rollback_loses_no_record_and_no_event = a_killed_rollback_loses_nothing() {
+        rollback_begin: "rollback.begin";
+        rollback_torn_down: "rollback.torn_down";
+    }
+}
+
+fn a_kill_loses_nothing(point: &str, verb: &str) {
+    let bench = Bench::new();
+    let id = &format!("lost-{}", id_of(point));
+    let args: &[&str] = match verb {
+        "create" => &["create", "--id", id],
+        "destroy" => &["destroy", id],
+        _ => &["recreate", id, "--yes"],
+    };
+    if verb != "create" {
+        bench.run_base(["create", "--id", id]).ok();
+    }
+    let mut command = bench.base_command(args);
+    command.env("FAILPOINTS", format!("{point}=return"));
+    let ran = Started::spawn(command).finish();
+    assert_eq!(ran.status, None, "killed by a signal: {ran:#?}");
+    assert_eq!(bench.run_base(["destroy", id]).ok(), json!([{"id": id, "ok": true}]));
+    assert_eq!(bench.run_base(["get", id]).ok()["state"], "destroyed");
+    assert!(rooms(&bench.home().join("sandboxes")).is_empty());
+    let kinds = bench.event_kinds(id);
+    assert_eq!(kinds.first().map(String::as_str), Some("sandbox.requested"), "{kinds:?}");
+    assert_eq!(kinds.last().map(String::as_str), Some("sandbox.destroyed"), "{kinds:?}");
+    let destroyed = kinds.iter().filter(|kind| *kind == "sandbox.destroyed").count();
+    assert_eq!(destroyed, 1, "{kinds:?}");
+}
+
+fn a_killed_rollback_loses_nothing(point: &str) {
+    let bench = Bench::new();
+    let id = format!("back-{}", id_of(point));
+    let repo = bench
+        .stack("none", "services: {a: {image: localhost/sbx-nowhere:1, pull_policy: never}}\n");
+    let args = stack_args("profile.compose-e2e", DOCKER, &repo, &["--id", &id]);
+    let ran = bench.run_failing(&format!("{point}=return"), &args);
+    assert_eq!(ran.status, None, "killed by a signal: {ran:#?}");
+    destroy(&bench, &id);
+    assert_eq!(bench.get(&id)["state"], "destroyed");
+    assert!(rooms(&bench.workspace_root(DOCKER)).is_empty());
+    let kinds = bench.event_kinds(&id);
+    assert_eq!(kinds.iter().filter(|kind| *kind == "sandbox.destroyed").count(), 1, "{kinds:?}");
+}
