@@ -10,6 +10,7 @@ mod fake_client;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
 use drive::{draw, model_of, now, press, screen, type_text, world_model};
+use sandboxer::client::Request;
 use sandboxer::tui::keymap::Mode;
 use sandboxer::tui::model::{Entry, Leaving, Model, Offer, Overlay, SortKey};
 use sandboxer::tui::update::update;
@@ -75,7 +76,7 @@ fn a_dialog_or_form_that_no_longer_fits_is_closed_and_what_is_read_stays() {
         assert_eq!(
             verbs(&press(&mut model, "tab enter"))
                 .iter()
-                .filter(|e| matches!(e, Effect::Destroy(..)))
+                .filter(|e| matches!(e, Effect::Start(_, Request::Destroy(..))))
                 .count(),
             0
         );
@@ -145,7 +146,7 @@ fn a_form_takes_text_before_it_is_drawn_and_its_enter_only_after() {
     update(&mut model, Msg::Drawn);
     let effects = burst(&mut model, "enter");
     assert!(
-        matches!(&effects[..], [Effect::Snapshot(_, _, request)] if request.name.as_deref() == Some("monday"))
+        matches!(&effects[..], [Effect::Start(_, Request::Snapshot(request))] if request.name.as_deref() == Some("monday"))
     );
 
     let mut model = world_model();

@@ -10,7 +10,7 @@ use super::record;
 use super::sandboxes;
 use super::sleep::warn_of_patches;
 use super::snapshots;
-use crate::client::{Error, RestoreRequest, SnapshotRequest};
+use crate::client::{Error, Record, Request, RestoreRequest, SnapshotRequest};
 use crate::domain::Code;
 use crate::domain::name::SnapshotId;
 use crate::domain::request::counted;
@@ -26,9 +26,14 @@ pub(super) async fn snapshot(face: &mut Face<'_>, args: &SnapshotArgs) -> Outcom
     };
     let running = Running::new(client);
     let made = attend(face, &running, async {
-        let started = client.snapshot(request).await.map_err(|problem| (problem, None))?;
-        let id = started.snapshot.id.clone();
-        running.finish_snapshot(started).await.map_err(|problem| (problem, Some(id)))
+        let request = Request::Snapshot(request);
+        let started = running.start(request).await.map_err(|problem| (problem, None))?;
+        let id = match &started.record {
+            Record::Snapshot(record) => Some(record.id.clone()),
+            Record::Sandbox(_) | Record::Host(_) => None,
+        };
+        let ended = running.finish(started).await.and_then(Record::into_snapshot);
+        ended.map_err(|problem| (problem, id))
     });
     match Box::pin(made).await? {
         Ok(mut ready) => {
@@ -109,11 +114,8 @@ pub(super) async fn restore(face: &mut Face<'_>, args: &RestoreArgs) -> Outcome 
         strict: args.strict,
     };
     let running = Running::new(client);
-    let made = attend(face, &running, async {
-        let started = client.restore(request).await.map_err(|problem| (problem, None))?;
-        let id = started.sandbox.id.clone();
-        running.finish(started).await.map_err(|problem| (problem, Some(id)))
-    });
+    let made =
+        attend(face, &running, async { running.make_sandbox(Request::Restore(request)).await });
     match Box::pin(made).await? {
         Ok(ready) => {
             sandboxes::show(face, &ready)?;

@@ -6,7 +6,7 @@ use super::args::CreateArgs;
 use super::interrupt::{Running, attend, look_on};
 use super::output::{Face, Outcome, Stop};
 use super::{record, sandboxes, table, values};
-use crate::client::{CreateRequest, Decision, Error};
+use crate::client::{CreateRequest, Decision, Error, Request};
 use crate::domain::text::plural;
 use crate::domain::{Code, SandboxId, SandboxRecord};
 
@@ -26,9 +26,8 @@ pub(super) async fn create(face: &mut Face<'_>, args: &CreateArgs) -> Outcome {
     let client = face.client;
     let running = Running::new(client);
     let made = attend(face, &running, async {
-        let started = client.create(request).await.map_err(|problem| (problem, None))?;
-        let id = started.sandbox.id.clone();
-        running.finish(started).await.map_err(|problem| (problem, Some(id)))
+        let request = Request::Create(Box::new(request));
+        running.make_sandbox(request).await
     });
     match Box::pin(made).await? {
         Ok(ready) => {

@@ -13,7 +13,7 @@ use super::interrupt::{Running, attend};
 use super::output::{Face, Outcome, Stop};
 use super::sandboxes;
 use super::sleep::warn_of_patches;
-use crate::client::{Client, DestroyRequest, Error, RecreateRequest};
+use crate::client::{Client, DestroyRequest, Error, RecreateRequest, Request};
 use crate::domain::extension::TeardownLine;
 use crate::domain::{Code, SandboxRecord, State};
 
@@ -44,7 +44,7 @@ pub(super) async fn destroy(face: &mut Face<'_>, args: &DestroyArgs) -> Outcome 
                         );
                     }
                 };
-                let ended = destroy_one(client, running, request(record, args, asked)).await;
+                let ended = destroy_one(running, request(record, args, asked)).await;
                 let forgotten = matches!(ended, Ok((State::Forgotten, _)));
                 let (ended, left) = match ended {
                     Ok((_, left)) => (Ok(()), left),
@@ -78,7 +78,6 @@ fn request(record: &SandboxRecord, args: &DestroyArgs, asked: bool) -> DestroyRe
 
 /// Returns `destroyed`, or `forgotten` where that was asked for, and what was left alone.
 async fn destroy_one(
-    client: &dyn Client,
     running: &Running<'_>,
     request: DestroyRequest,
 ) -> Result<(State, Vec<String>), Error> {
@@ -86,7 +85,7 @@ async fn destroy_one(
         return Err(problem);
     }
     let forget = request.forget;
-    let left = running.finish(client.destroy(request).await?).await?;
+    let left = running.run(Request::Destroy(request)).await?.into_sandbox()?;
     match left.state {
         State::Destroyed => Ok((
             State::Destroyed,
@@ -162,19 +161,18 @@ pub(super) async fn recreate(face: &mut Face<'_>, args: &RecreateArgs) -> Outcom
         revision: asked.then_some(before.revision),
         no_undo: args.no_undo,
         force_protected: args.force_protected,
+        patches: None,
     };
     let running = Running::new(client);
-    let made = attend(face, &running, async {
-        let started = client.recreate(request).await.map_err(|problem| (problem, false))?;
-        running.finish(started).await.map_err(|problem| (problem, true))
-    });
+    let made =
+        attend(face, &running, async { running.make_sandbox(Request::Recreate(request)).await });
     match Box::pin(made).await? {
         Ok(ready) => {
             sandboxes::show(face, &ready)?;
             warn_of_patches(face, &ready);
             Ok(0)
         }
-        Err((problem, false)) => Err(problem.into()),
-        Err((problem, true)) => Err(failed(face, problem, &before.id).await),
+        Err((problem, None)) => Err(problem.into()),
+        Err((problem, Some(id))) => Err(failed(face, problem, &id).await),
     }
 }

@@ -5,14 +5,12 @@ use std::cell::{Cell, RefCell};
 use std::future::{self, Future};
 use std::task::{Context, Poll};
 
-use futures_util::stream;
+use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt as _, StreamExt as _};
 
 use super::output::{Face, Stop};
 use super::progress::Meter;
-use crate::client::{Client, Error, SnapshotStarted, Started};
-use crate::domain::facts::HostView;
-use crate::domain::snapshot::SnapshotRecord;
+use crate::client::{Client, Error, Record, Request, SnapshotImportRequest, Started};
 use crate::domain::{Code, Operation, OperationId, OperationState, SandboxId, SandboxRecord};
 
 /// The status of a command that Ctrl-C ended.
@@ -51,57 +49,77 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Waits for what makes or removes a sandbox; the record as it is then. An operation that began after Ctrl-C (the
-    /// request was under way) is cancelled at once.
-    pub(super) async fn finish(&self, started: Started) -> Result<SandboxRecord, Error> {
-        let Some(operation) = started.operation else { return Ok(started.sandbox) };
-        self.begin(&operation, Remedy::Destroy(started.sandbox.id)).await?;
-        self.end(&operation, self.client.finish(&operation)).await
+    /// Starts what is asked for. An operation that began after Ctrl-C (the request was under way) is cancelled at once.
+    pub(super) async fn start(&self, request: Request) -> Result<Started, Error> {
+        let makes_or_removes = match &request {
+            Request::Create(_)
+            | Request::Destroy(_)
+            | Request::Recreate(_)
+            | Request::Restore(_) => true,
+            Request::Sleep(_)
+            | Request::Wake(_)
+            | Request::ApplyPatches(_)
+            | Request::Snapshot(_)
+            | Request::VerifySnapshot(_)
+            | Request::CopySnapshot(_)
+            | Request::DeleteSnapshot(_)
+            | Request::CheckHost(_) => false,
+        };
+        let started = self.client.start(request).await?;
+        let remedy = match &started.record {
+            Record::Sandbox(record) if makes_or_removes => Remedy::Destroy(record.id.clone()),
+            Record::Sandbox(_) | Record::Snapshot(_) | Record::Host(_) => Remedy::Recover,
+        };
+        self.begin(&started, remedy).await?;
+        Ok(started)
     }
 
-    /// As [`Self::finish`], for what changes a sandbox that stays: sleep, wake, patches.
-    pub(super) async fn finish_change(&self, started: Started) -> Result<SandboxRecord, Error> {
-        let Some(operation) = started.operation else { return Ok(started.sandbox) };
-        self.begin(&operation, Remedy::Recover).await?;
-        self.end(&operation, self.client.finish(&operation)).await
-    }
-
-    /// As [`Self::finish`], for what was started on a snapshot.
-    pub(super) async fn finish_snapshot(
+    /// Starts to take a snapshot from a file, as [`Self::start`] does.
+    pub(super) async fn start_import(
         &self,
-        started: SnapshotStarted,
-    ) -> Result<SnapshotRecord, Error> {
-        let Some(operation) = started.operation else { return Ok(started.snapshot) };
-        self.begin(&operation, Remedy::Recover).await?;
-        self.end(&operation, self.client.finish_snapshot(&operation)).await
+        request: SnapshotImportRequest,
+        source: BoxStream<'static, Result<Vec<u8>, Error>>,
+    ) -> Result<Started, Error> {
+        let started = self.client.import_snapshot(request, source).await?;
+        self.begin(&started, Remedy::Recover).await?;
+        Ok(started)
     }
 
-    /// As [`Self::finish`], for what is tried on a host.
-    pub(super) async fn finish_deep_check(
+    /// Waits for the end of what was started; what it works on as it is then.
+    pub(super) async fn finish(&self, started: Started) -> Result<Record, Error> {
+        let Some(operation) = started.operation else { return Ok(started.record) };
+        let ended = self.client.wait(&operation).await;
+        self.done_anyway.set(self.done_anyway.get() || self.asked.get() && ended.is_ok());
+        self.operations.borrow_mut().retain(|(known, _)| *known != operation);
+        ended
+    }
+
+    /// Does what is asked for, to its end.
+    pub(super) async fn run(&self, request: Request) -> Result<Record, Error> {
+        self.finish(self.start(request).await?).await
+    }
+
+    /// Makes a sandbox, to its end. With the error of one that was begun comes its id.
+    pub(super) async fn make_sandbox(
         &self,
-        operation: OperationId,
-    ) -> Result<HostView, Error> {
-        self.begin(&operation, Remedy::Recover).await?;
-        self.end(&operation, self.client.finish_deep_check(&operation)).await
+        request: Request,
+    ) -> Result<SandboxRecord, (Error, Option<SandboxId>)> {
+        let started = self.start(request).await.map_err(|problem| (problem, None))?;
+        let id = match &started.record {
+            Record::Sandbox(record) => Some(record.id.clone()),
+            Record::Snapshot(_) | Record::Host(_) => None,
+        };
+        let ended = self.finish(started).await.and_then(Record::into_sandbox);
+        ended.map_err(|problem| (problem, id))
     }
 
-    async fn begin(&self, operation: &OperationId, remedy: Remedy) -> Result<(), Error> {
+    async fn begin(&self, started: &Started, remedy: Remedy) -> Result<(), Error> {
+        let Some(operation) = &started.operation else { return Ok(()) };
         self.operations.borrow_mut().push((operation.clone(), remedy));
         if self.asked.get() {
             self.client.cancel(operation).await?;
         }
         Ok(())
-    }
-
-    async fn end<T>(
-        &self,
-        operation: &OperationId,
-        ended: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, Error> {
-        let ended = ended.await;
-        self.done_anyway.set(self.done_anyway.get() || self.asked.get() && ended.is_ok());
-        self.operations.borrow_mut().retain(|(known, _)| known != operation);
-        ended
     }
 
     /// Awaits a verb that starts operations of its own one after the other, and ends at the first that is cancelled.
@@ -136,7 +154,7 @@ impl<'a> Running<'a> {
             operations.extend(known.into_iter().filter(ours).map(|one| one.id));
         }
         for operation in operations {
-            // An operation that just ended cannot be cancelled; `finish` says how it ended.
+            // An operation that just ended cannot be cancelled; `wait` says how it ended.
             let _ = self.client.cancel(&operation).await;
         }
     }

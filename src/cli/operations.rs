@@ -48,8 +48,8 @@ fn row(operation: &Operation, now: Time) -> Line {
 }
 
 fn subject(operation: &Operation) -> Option<String> {
-    let sandbox = operation.sandbox_id.as_ref().map(ToString::to_string);
-    sandbox.or_else(|| operation.snapshot_id.as_ref().map(ToString::to_string))
+    let sandbox = operation.subject.sandbox().map(ToString::to_string);
+    sandbox.or_else(|| operation.subject.snapshot().map(ToString::to_string))
 }
 
 fn state(operation: &Operation) -> String {
@@ -82,8 +82,8 @@ fn print(face: &mut Face<'_>, operation: &Operation) -> Result<(), Stop> {
     let mut fields = vec![("id", operation.id.to_string()), ("kind", operation.kind.to_string())];
     let mut add =
         |key: &'static str, value: Option<String>| fields.extend(value.map(|value| (key, value)));
-    add("sandbox", operation.sandbox_id.as_ref().map(ToString::to_string));
-    add("snapshot", operation.snapshot_id.as_ref().map(ToString::to_string));
+    add("sandbox", operation.subject.sandbox().map(ToString::to_string));
+    add("snapshot", operation.subject.snapshot().map(ToString::to_string));
     add("state", Some(state(operation)));
     add("cancel", operation.cancel_outcome.as_ref().map(|outcome| outcome.words().to_owned()));
     add("stage", operation.stage.clone());

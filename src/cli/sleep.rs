@@ -4,32 +4,37 @@ use super::args::SleepArgs;
 use super::interrupt::{Running, attend};
 use super::output::{Face, Outcome};
 use super::sandboxes;
-use crate::client::SleepRequest;
+use crate::client::{Error, Request, SleepRequest};
 use crate::domain::patch::PatchState;
 use crate::domain::{Code, SandboxRecord};
 
 pub(super) async fn sleep(face: &mut Face<'_>, args: &SleepArgs) -> Outcome {
-    change(face, args, false).await
+    change(face, args, Request::Sleep).await
 }
 
 pub(super) async fn wake(face: &mut Face<'_>, args: &SleepArgs) -> Outcome {
-    change(face, args, true).await
+    change(face, args, Request::Wake).await
 }
 
-async fn change(face: &mut Face<'_>, args: &SleepArgs, wake: bool) -> Outcome {
+/// Changes whether a sandbox runs: `verb` is a sleep or a wake.
+async fn change(
+    face: &mut Face<'_>,
+    args: &SleepArgs,
+    verb: fn(SleepRequest) -> Request,
+) -> Outcome {
     let client = face.client;
     let id = client.get(&args.id).await?.id;
-    let request = SleepRequest { id: id.to_string(), revision: None };
+    let request = verb(SleepRequest { id: id.to_string(), ..SleepRequest::default() });
+    let wakes = matches!(request, Request::Wake(_));
     let running = Running::new(client);
     let work = attend(face, &running, async {
-        let started =
-            if wake { client.wake(request).await? } else { client.sleep(request).await? };
+        let started = running.start(request).await?;
         let idle = started.operation.is_none();
-        running.finish_change(started).await.map(|record| (record, idle))
+        Ok((running.finish(started).await?.into_sandbox()?, idle))
     });
     let (record, idle) = match Box::pin(work).await? {
         Ok(done) => done,
-        Err(mut problem) => {
+        Err::<_, Error>(mut problem) => {
             // It may have slept, or woken, before it was cut off.
             if matches!(problem.code, Code::Cancelled | Code::OperationFailed)
                 && problem.hint.is_none()
@@ -41,11 +46,11 @@ async fn change(face: &mut Face<'_>, args: &SleepArgs, wake: bool) -> Outcome {
         }
     };
     if idle {
-        let is = if wake { "awake" } else { "asleep" };
+        let is = if wakes { "awake" } else { "asleep" };
         face.remark(&format!("{} is {is}: nothing to do", face.look.clean(record.title(), 200)));
     }
     sandboxes::show(face, &record)?;
-    if wake {
+    if wakes {
         warn_of_patches(face, &record);
     }
     Ok(0)

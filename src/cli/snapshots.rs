@@ -10,7 +10,7 @@ use super::args::{CopyArgs, SnapshotRef, SnapshotsCommand};
 use super::interrupt::{Running, attend};
 use super::output::{Face, Outcome, Stop};
 use super::{record, table};
-use crate::client::{SnapshotCopyRequest, SnapshotQuery};
+use crate::client::{Request, SnapshotCopyRequest, SnapshotQuery, SnapshotVerifyRequest};
 use crate::domain::snapshot::SnapshotRecord;
 
 pub(super) async fn snapshots(face: &mut Face<'_>, command: &SnapshotsCommand) -> Outcome {
@@ -72,9 +72,11 @@ pub(super) fn show(face: &mut Face<'_>, found: &SnapshotRecord) -> Result<(), St
 
 async fn verify(face: &mut Face<'_>, args: &SnapshotRef) -> Outcome {
     let client = face.client;
-    let id = client.snapshot_view(&args.snapshot).await?.record.id;
+    let id = client.snapshot_view(&args.snapshot).await?.record.id.to_string();
     let running = Running::new(client);
-    let work = async { running.finish_snapshot(client.verify_snapshot(id.as_str()).await?).await };
+    let work = async {
+        running.run(Request::VerifySnapshot(SnapshotVerifyRequest { id })).await?.into_snapshot()
+    };
     let verified = Box::pin(attend(face, &running, work)).await??;
     if face.look.json {
         face.document(&verified)?;
@@ -93,9 +95,9 @@ async fn copy(face: &mut Face<'_>, args: &CopyArgs) -> Outcome {
     let request = SnapshotCopyRequest { id, host: args.to.clone() };
     let mut idle = false;
     let work = async {
-        let started = client.copy_snapshot(request).await?;
+        let started = running.start(Request::CopySnapshot(request)).await?;
         idle = started.operation.is_none();
-        running.finish_snapshot(started).await
+        running.finish(started).await?.into_snapshot()
     };
     let copied = Box::pin(attend(face, &running, work)).await??;
     if idle {

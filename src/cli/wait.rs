@@ -93,11 +93,17 @@ async fn concerning(
     loop {
         match updates.next().await? {
             Update::Event(event) if event.sandbox_id.as_ref() == Some(id) => return Some(()),
-            Update::Ended(operation) if operation.sandbox_id.as_ref() == Some(id) => {
+            Update::Ended(ended) if ended.operation.subject.sandbox() == Some(id) => {
                 return Some(());
             }
             Update::Resync => return Some(()),
-            _ => {}
+            Update::Event(_)
+            | Update::Progress(_)
+            | Update::Ended(_)
+            | Update::Host(_)
+            | Update::Record(_)
+            | Update::Snapshots
+            | Update::Operations => {}
         }
     }
 }

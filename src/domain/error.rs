@@ -76,6 +76,8 @@ pub enum Kind {
     /// Nothing beyond its code.
     #[default]
     Plain,
+    /// What it is about is not as it was when the asker looked: nothing was done.
+    Stale,
 }
 
 /// An error (contract, section 4). `Display` prints the sentence only.

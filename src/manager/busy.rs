@@ -30,7 +30,7 @@ impl SandboxManager {
         }
         // A removal that waits for this lock is written down too.
         let on_it = |one: &Operation| {
-            one.sandbox_id.as_ref() == Some(id) && one.kind != OperationKind::Destroy
+            one.subject.sandbox() == Some(id) && one.kind != OperationKind::Destroy
         };
         held_by(&what, newest(&self.running_operations().await, on_it).as_ref())
     }
@@ -46,7 +46,7 @@ impl SandboxManager {
             }
             tokio::time::sleep(TELL_LOOK).await;
         }
-        let on_it = |one: &Operation| one.snapshot_id.as_ref() == Some(id);
+        let on_it = |one: &Operation| one.subject.snapshot() == Some(id);
         held_by(&what, newest(&self.running_operations().await, on_it).as_ref())
     }
 

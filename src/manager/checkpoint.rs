@@ -10,7 +10,7 @@ use crate::domain::extension::{
     Capability, CaptureRequest, Captured, ExtensionError, Inspection, SandboxExtension, Target,
 };
 use crate::domain::name::{SandboxId, SnapshotId, check_name};
-use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind, Subject};
 use crate::domain::profile::SnapshotMode;
 use crate::domain::request::{SnapshotRequest, SnapshotStarted};
 use crate::domain::sandbox::{SandboxRecord, State};
@@ -133,7 +133,8 @@ impl SandboxManager {
                 continue;
             };
             let mut operation = self.new_operation(OperationKind::Snapshot, &draft.sandbox_id);
-            operation.snapshot_id = Some(draft.id.clone());
+            operation.subject =
+                Subject::SandboxAndSnapshot(draft.sandbox_id.clone(), draft.id.clone());
             draft.operation = Some(running(&operation));
             self.parts.operations.put(operation.clone()).await?;
             match self.parts.snapshots.insert(draft.clone()).await {

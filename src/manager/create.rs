@@ -6,7 +6,7 @@ use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{MeterQuote, OwnerStamp, ProvisionRequest};
 use crate::domain::name::{HostName, SandboxId, check_label, check_name};
-use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::operation::{Operation, OperationKind, Subject};
 use crate::domain::patch::{PatchState, settled_state};
 use crate::domain::profile::{Profile, Seconds};
 use crate::domain::request::{CreateRequest, Decision, Started};
@@ -298,11 +298,13 @@ impl SandboxManager {
                 continue;
             };
             let mut operation = self.new_operation(kind.clone(), &id);
-            operation.snapshot_id = base.map(|base| base.id.clone());
+            if let Some(base) = base {
+                operation.subject = Subject::SandboxAndSnapshot(id.clone(), base.id.clone());
+            }
             let mut record = self.new_record(&id, request, resolved, &route, owner.clone());
             record.quote_usd = quote.as_ref().map(|quote| quote.usd);
             record.request_hash.clone_from(&request_hash);
-            record.based_on_snapshot = operation.snapshot_id.clone();
+            record.based_on_snapshot = operation.subject.snapshot().cloned();
             record.patch_state = settled_state(&record, &patches);
             record.operation = Some(running(&operation));
             record.pending.push(crate::domain::event::PendingEvent {
@@ -319,7 +321,7 @@ impl SandboxManager {
                     "profile": resolved.profile.id,
                     "host": route.host,
                     "name": request.name,
-                    "snapshot_id": operation.snapshot_id,
+                    "snapshot_id": operation.subject.snapshot(),
                 }),
             });
             // First the operation, then the record that names it: whoever reads the record can wait for its end.

@@ -15,7 +15,7 @@ use crate::domain::deep_check::{DeepCheck, DeepStage};
 use crate::domain::error::Error;
 use crate::domain::facts::HostView;
 use crate::domain::name::{HostName, OperationId, SandboxId};
-use crate::domain::operation::{CancelOutcome, Operation, OperationKind};
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind, Subject};
 use crate::manager::SandboxManager;
 use crate::manager::deep_check::course::Course;
 use crate::manager::deep_check::steps::Steps;
@@ -33,8 +33,10 @@ impl SandboxManager {
         let host = self.host_spec(name)?.name;
         self.ensure_own().await?;
         let nobody = SandboxId::new(String::new());
-        let operation =
-            Operation { sandbox_id: None, ..self.new_operation(OperationKind::Check, &nobody) };
+        let operation = Operation {
+            subject: Subject::Host,
+            ..self.new_operation(OperationKind::Check, &nobody)
+        };
         self.parts.operations.put(operation.clone()).await?;
         let (id, body) = (operation.id.clone(), operation.clone());
         let (manager, fallback) = (self.clone(), self.clone());
@@ -57,14 +59,9 @@ impl SandboxManager {
         Ok(id)
     }
 
-    /// Waits for a deep check's end; the host with what was found. Steps that failed are in that; it is told once.
+    /// Waits for a deep check's end; the host with what was found. Steps that failed are in that.
     pub async fn finish_deep_check(&self, id: &OperationId) -> Result<HostView, Error> {
-        let ended = self.jobs.ended(id).await;
-        let found = self.deeply_checked.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-        let why = ended.and_then(|operation| operation.error).map(|error| Error::from(*error));
-        found.ok_or_else(|| {
-            why.unwrap_or_else(|| Error::internal(format!("{id} is no deep check of this process")))
-        })
+        self.wait(id).await?.into_host()
     }
 
     async fn check_deeply(

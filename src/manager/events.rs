@@ -8,7 +8,7 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::domain::error::{Code, Error};
 use crate::domain::event::{Event, PendingEvent, Update};
 use crate::domain::name::{EventId, OperationId};
-use crate::domain::operation::{Operation, OperationState};
+use crate::domain::operation::{Operation, OperationState, Subject};
 use crate::domain::request::EventQuery;
 use crate::manager::SandboxManager;
 use crate::manager::record::Guard;
@@ -144,10 +144,12 @@ impl SandboxManager {
 
     /// The lock under which an operation works, if nobody has it.
     async fn free_lock(&self, operation: &Operation) -> Result<Option<Box<dyn Held>>, Error> {
-        match (&operation.sandbox_id, &operation.snapshot_id) {
-            (Some(sandbox), _) => self.parts.locks.try_lock(sandbox).await,
-            (None, Some(snapshot)) => self.parts.locks.try_lock_snapshot(snapshot).await,
-            (None, None) => Ok(None),
+        match &operation.subject {
+            Subject::Sandbox(sandbox) | Subject::SandboxAndSnapshot(sandbox, _) => {
+                self.parts.locks.try_lock(sandbox).await
+            }
+            Subject::Snapshot(snapshot) => self.parts.locks.try_lock_snapshot(snapshot).await,
+            Subject::Host => Ok(None),
         }
     }
 

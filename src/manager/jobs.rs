@@ -12,9 +12,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::domain::error::Error;
-use crate::domain::event::{Progress, Update};
+use crate::domain::event::{Ended, Progress, Update};
 use crate::domain::name::OperationId;
-use crate::domain::operation::Operation;
 
 /// How many updates a slow listener may fall behind before it is told to read everything again.
 const BACKLOG: usize = 4096;
@@ -34,7 +33,7 @@ pub struct Jobs {
 struct Job {
     cancel: CancellationToken,
     latest: Arc<Mutex<Option<Progress>>>,
-    end: watch::Receiver<Option<Operation>>,
+    end: watch::Receiver<Option<Ended>>,
 }
 
 impl Default for Jobs {
@@ -49,14 +48,14 @@ impl Default for Jobs {
 }
 
 impl Jobs {
-    /// Starts `body` as the operation `id`. It is given a token that is cancelled on request, and answers with the
-    /// ended operation; `panicked` makes that answer if the body panics.
+    /// Starts `body` as the operation `id`. It is given a token that is cancelled on request, and answers with its
+    /// end; `panicked` makes that answer if the body panics.
     pub fn start<B, F, P, Q>(&self, id: &OperationId, body: B, panicked: P)
     where
         B: FnOnce(CancellationToken) -> F,
-        F: Future<Output = Operation> + Send + 'static,
+        F: Future<Output = Ended> + Send + 'static,
         P: FnOnce(Error) -> Q + Send + 'static,
-        Q: Future<Output = Operation> + Send + 'static,
+        Q: Future<Output = Ended> + Send + 'static,
     {
         let cancel = CancellationToken::new();
         let (done, end) = watch::channel(None);
@@ -71,12 +70,12 @@ impl Jobs {
         let work = body(cancel);
         let updates = self.updates.clone();
         self.tracker.spawn(async move {
-            let operation = match AssertUnwindSafe(work).catch_unwind().await {
-                Ok(operation) => operation,
+            let ended = match AssertUnwindSafe(work).catch_unwind().await {
+                Ok(ended) => ended,
                 Err(panic) => panicked(fault_of_panic(panic.as_ref())).await,
             };
-            let _ = updates.send(Update::Ended(operation.clone()));
-            let _ = done.send(Some(operation));
+            let _ = updates.send(Update::Ended(Box::new(ended.clone())));
+            let _ = done.send(Some(ended));
         });
     }
 
@@ -122,9 +121,9 @@ impl Jobs {
     }
 
     /// The end of an operation of this process; `None` if it is not one.
-    pub async fn ended(&self, id: &OperationId) -> Option<Operation> {
+    pub async fn ended(&self, id: &OperationId) -> Option<Ended> {
         let mut end = lock(&self.running).get(id)?.end.clone();
-        end.wait_for(Option::is_some).await.ok().and_then(|operation| operation.clone())
+        end.wait_for(Option::is_some).await.ok().and_then(|ended| ended.clone())
     }
 
     /// What an operation of this process is at.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{ExtensionError, Report, Reporter, Target, TeardownReport};
 use crate::domain::host_sight::HostSight;
@@ -392,8 +392,9 @@ impl SandboxManager {
         match revision {
             Some(seen) if seen != record.revision => Err(Error::new(
                 Code::Conflict,
-                format!("sandbox {id} changed since it was looked at"),
+                format!("sandbox {id} changed since it was looked at; it is {} now", record.state),
             )
+            .of_kind(Kind::Stale)
             .hint("look again, then decide")
             .detail("expected", seen)
             .detail("current", serde_json::to_value(&record).unwrap_or_default())),

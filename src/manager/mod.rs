@@ -26,6 +26,7 @@ pub mod jobs;
 mod labels;
 pub mod ledger;
 mod lifecycle;
+mod outcome;
 mod owing;
 mod patch_pass;
 mod patches;
@@ -59,6 +60,7 @@ use crate::domain::extension::SandboxExtension;
 use crate::domain::facts::HostView;
 use crate::domain::name::{ExtensionId, HostName, OperationId, SandboxId, SnapshotId, is_hex8};
 use crate::domain::operation::{Operation, OperationState};
+use crate::domain::record::Record;
 use crate::domain::request::ListQuery;
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::snapshot::SnapshotRecord;
@@ -155,7 +157,7 @@ pub struct SandboxManager {
     /// Snapshots that this process deleted, as they were.
     deleted: Arc<Mutex<BTreeMap<SnapshotId, SnapshotRecord>>>,
     seen_hosts: Arc<Mutex<BTreeMap<String, HostView>>>,
-    /// Deep checks that ended and whose findings nobody has fetched yet.
+    /// Findings of deep checks whose ends are about to be told.
     deeply_checked: Arc<Mutex<BTreeMap<OperationId, HostView>>>,
     host_sights: Arc<tokio::sync::Mutex<host_events::HostSights>>,
     log_grew: Arc<tokio::sync::Notify>,
@@ -287,9 +289,9 @@ impl SandboxManager {
             Error::new(Code::NotFound, format!("there is no operation {id}"))
                 .hint("the dashboard's J lists them")
         })?;
-        match operation.sandbox_id {
+        match operation.subject.sandbox() {
             Some(sandbox) if operation.state == OperationState::Running => {
-                self.request_cancel(&sandbox, Some(id)).await.map(|_| ())
+                self.request_cancel(sandbox, Some(id)).await.map(|_| ())
             }
             // One that works on a snapshot alone looks for this by itself.
             None if operation.state == OperationState::Running => {
@@ -300,16 +302,24 @@ impl SandboxManager {
         }
     }
 
-    /// Waits for an operation's end; the record as it is then, or what went wrong.
+    /// Waits for an operation's end, whichever process runs it; what it worked on as it is then, or what went wrong.
+    pub async fn wait(&self, id: &OperationId) -> Result<Record, Error> {
+        match self.jobs.ended(id).await {
+            Some(ended) => ended.outcome,
+            None => outcome::outcome_of(self, &self.watch_elsewhere(id).await?).await,
+        }
+    }
+
+    /// Waits for an operation's end; the operation, and the sandbox that it worked on, as they are then.
     pub async fn finish(
         &self,
         id: &OperationId,
     ) -> Result<(Operation, Option<SandboxRecord>), Error> {
         let operation = match self.jobs.ended(id).await {
-            Some(operation) => operation,
+            Some(ended) => ended.operation,
             None => self.watch_elsewhere(id).await?,
         };
-        let record = match &operation.sandbox_id {
+        let record = match operation.subject.sandbox() {
             Some(sandbox) => Some(self.get(sandbox.as_str()).await?),
             None => None,
         };

@@ -66,6 +66,7 @@ impl SandboxManager {
         };
         let record = self.exactly(&request.id, request.revision).await?;
         may_be_patched(&record)?;
+        self.ensure_patches_as_shown(&record, request.patches.as_deref()).await?;
         let (operation, record) = self.begin(OperationKind::Patch, &record).await?;
         let (retry, host, sandbox) = (request.retry, record.host.clone(), record.clone());
         self.run_held(

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::event::{EventKind, PendingEvent, Update, derived_event_id};
 use crate::domain::extension::{Capability, SandboxExtension};
 use crate::domain::name::{PatchId, SnapshotId};
@@ -212,6 +212,29 @@ impl SandboxManager {
             .iter()
             .map(|patch| PatchStatus { sandboxes: standings(patch), patch: patch.clone() })
             .collect())
+    }
+
+    /// Compares the patches of a sandbox's snapshot with those that somebody was shown.
+    ///
+    /// Errors: `conflict` when they are others by now.
+    pub(super) async fn ensure_patches_as_shown(
+        &self,
+        record: &SandboxRecord,
+        shown: Option<&[PatchId]>,
+    ) -> Result<(), Error> {
+        let Some(shown) = shown else { return Ok(()) };
+        let patches = match &record.based_on_snapshot {
+            Some(base) => self.patches_of(base).await?,
+            None => Vec::new(),
+        };
+        if patches.iter().map(|patch| &patch.id).eq(shown) {
+            return Ok(());
+        }
+        let message =
+            format!("the patches of sandbox {} changed since it was looked at", record.id);
+        Err(Error::new(Code::Conflict, message)
+            .of_kind(Kind::Stale)
+            .hint("look again, then decide"))
     }
 
     /// A snapshot's patches, in their order.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::event::{EventKind, Update};
 use crate::domain::extension::{ExtensionError, Report, Reporter, TeardownReport};
 use crate::domain::lineage::SnapshotView;
@@ -519,6 +519,7 @@ fn refuse_unseen(
         unseen.join(", ")
     );
     Err(Error::new(Code::Conflict, message)
+        .of_kind(Kind::Stale)
         .hint("look again, then decide")
         .detail("dependants", depends))
 }

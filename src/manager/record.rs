@@ -5,13 +5,14 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::error::{Code, Error};
-use crate::domain::event::{Actor, EventKind, PendingEvent, derived_event_id};
+use crate::domain::event::{Actor, Ended, EventKind, PendingEvent, derived_event_id};
 use crate::domain::host_sight::HostSight;
 use crate::domain::name::{EventId, HostName, OperationId, SandboxId};
-use crate::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState};
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState, Subject};
 use crate::domain::sandbox::{Running, SandboxRecord, State};
 use crate::domain::snapshot::SnapshotState;
 use crate::manager::SandboxManager;
+use crate::manager::outcome::outcome_of;
 use crate::manager::owing::{settle, settle_applying};
 use crate::store::{Change, Held, ending};
 
@@ -211,8 +212,7 @@ impl SandboxManager {
         Operation {
             id: OperationId::from_random((self.parts.dice)()),
             kind,
-            sandbox_id: Some(sandbox.clone()),
-            snapshot_id: None,
+            subject: Subject::Sandbox(sandbox.clone()),
             state: OperationState::Running,
             stage: None,
             done: None,
@@ -275,7 +275,7 @@ impl SandboxManager {
         &self,
         mut operation: Operation,
         result: Result<(), Error>,
-    ) -> Operation {
+    ) -> Ended {
         operation.finished_at = Some(self.now());
         // Another process may have asked for the end meanwhile, which only the written one says.
         let written = self.parts.operations.get(&operation.id).await.ok().flatten();
@@ -291,12 +291,13 @@ impl SandboxManager {
         if let Err(fault) = ending(self.parts.operations.put(operation.clone())).await {
             tracing::warn!(operation = %operation.id, %fault, "the operation's end could not be written");
         }
-        operation
+        let outcome = outcome_of(self, &operation).await;
+        Ended { operation, outcome }
     }
 
     /// The last resort when an operation's body panicked: the record must not stay as if somebody worked on it.
-    pub(super) async fn abandon(&self, operation: Operation, fault: Error) -> Operation {
-        if let Some(id) = &operation.sandbox_id {
+    pub(super) async fn abandon(&self, operation: Operation, fault: Error) -> Ended {
+        if let Some(id) = operation.subject.sandbox() {
             let message = fault.message.clone();
             let outcome = self
                 .transition(
@@ -321,8 +322,11 @@ impl SandboxManager {
                 tracing::error!(sandbox = %id, %fault, "an abandoned operation could not be written down");
             }
         }
-        if let Some(id) =
-            operation.snapshot_id.clone().filter(|_| operation.kind != OperationKind::Restore)
+        if let Some(id) = operation
+            .subject
+            .snapshot()
+            .cloned()
+            .filter(|_| operation.kind != OperationKind::Restore)
         {
             let (message, mine) = (fault.message.clone(), operation.id.clone());
             let outcome = self

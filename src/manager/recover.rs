@@ -10,7 +10,7 @@ use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{Inspection, SandboxExtension, Target};
 use crate::domain::name::{OperationId, SandboxId};
-use crate::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState};
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState, Subject};
 use crate::domain::request::Recovered;
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::manager::SandboxManager;
@@ -87,7 +87,12 @@ impl SandboxManager {
         self.parts.operations.put(operation.clone()).await?;
         let name = operation.id.clone();
         self.start_recovery(operation, record, course, held);
-        let error = self.jobs.ended(&name).await.and_then(|ended| ended.error).map(|error| *error);
+        let error = self
+            .jobs
+            .ended(&name)
+            .await
+            .and_then(|ended| ended.operation.error)
+            .map(|error| *error);
         let record = self.get(id.as_str()).await?;
         Ok(Some(Recovered {
             id: id.to_string(),
@@ -276,12 +281,14 @@ impl SandboxManager {
         {
             return Ok(true);
         }
-        match (&operation.sandbox_id, &operation.snapshot_id) {
-            (Some(sandbox), _) => Ok(self.parts.locks.try_lock(sandbox).await?.is_none()),
-            (None, Some(snapshot)) => {
+        match &operation.subject {
+            Subject::Sandbox(sandbox) | Subject::SandboxAndSnapshot(sandbox, _) => {
+                Ok(self.parts.locks.try_lock(sandbox).await?.is_none())
+            }
+            Subject::Snapshot(snapshot) => {
                 Ok(self.parts.locks.try_lock_snapshot(snapshot).await?.is_none())
             }
-            (None, None) => Ok(false),
+            Subject::Host => Ok(false),
         }
     }
 

@@ -34,6 +34,7 @@ impl SandboxManager {
         }
         may_follow(&OperationKind::Recreate, &record)?;
         check_protection(&record, request.force_protected)?;
+        self.ensure_patches_as_shown(&record, request.patches.as_deref()).await?;
         self.ensure_name_is_its_own(&record).await?;
         self.ensure_own().await?;
         let extension = self.extension(&record.extension)?;

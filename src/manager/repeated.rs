@@ -113,7 +113,7 @@ impl SandboxManager {
     /// Errors: its error in short, where nobody knows more of it after a day.
     async fn made_in_vain(&self, record: &SandboxRecord) -> Result<OperationId, Error> {
         let failed = |one: &&Operation| {
-            one.sandbox_id.as_ref() == Some(&record.id)
+            one.subject.sandbox() == Some(&record.id)
                 && matches!(one.kind, OperationKind::Create | OperationKind::Recreate)
                 && one.error.is_some()
         };

@@ -92,7 +92,7 @@ impl SandboxManager {
     }
 
     async fn roll_onto(&self, record: &SandboxRecord) -> RolloutItem {
-        let ask = ApplyRequest { id: record.id.to_string(), revision: None, retry: false };
+        let ask = ApplyRequest { id: record.id.to_string(), ..ApplyRequest::default() };
         let had = applied_ids(record);
         let outcome = async {
             let started = self.apply_patches(&ask).await?;

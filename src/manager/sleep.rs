@@ -47,6 +47,7 @@ impl SandboxManager {
         if !may_turn(&kind, &record)? {
             return Ok(Started { operation: None, sandbox: record });
         }
+        self.ensure_patches_as_shown(&record, request.patches.as_deref()).await?;
         let target = self.target(&record).await?;
         let half = |dead: &Running| matches!(dead.kind, OperationKind::Sleep | OperationKind::Wake);
         let dead = record.operation.clone().filter(half);

@@ -1,12 +1,12 @@
 //! The records of snapshots: reading them, and writing them with the events that a write causes.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::event::{PendingEvent, Update, derived_event_id};
 use crate::domain::lineage::{Lineage, SnapshotView};
 use crate::domain::name::{EventId, OperationId, SnapshotId};
-use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::operation::{Operation, OperationKind, Subject};
 use crate::domain::request::SnapshotQuery;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::snapshot::{SnapshotKind, SnapshotRecord, SnapshotState};
@@ -64,6 +64,7 @@ impl SandboxManager {
                 Code::Conflict,
                 format!("snapshot {id} changed since it was looked at"),
             )
+            .of_kind(Kind::Stale)
             .hint("look again, then decide")
             .detail("expected", seen)
             .detail("current", serde_json::to_value(&record).unwrap_or_default())),
@@ -152,31 +153,12 @@ impl SandboxManager {
         snapshot: &SnapshotId,
     ) -> Operation {
         let id = crate::domain::SandboxId::new(String::new());
-        Operation {
-            sandbox_id: None,
-            snapshot_id: Some(snapshot.clone()),
-            ..self.new_operation(kind, &id)
-        }
+        Operation { subject: Subject::Snapshot(snapshot.clone()), ..self.new_operation(kind, &id) }
     }
 
     /// Waits for the end of an operation on a snapshot; the record as it is then. One that was deleted is told as it was.
     pub async fn finish_snapshot(&self, id: &OperationId) -> Result<SnapshotRecord, Error> {
-        let operation = match self.jobs.ended(id).await {
-            Some(operation) => operation,
-            None => self.watch_elsewhere(id).await?,
-        };
-        if let Some(error) = operation.error {
-            return Err(Error::from(*error));
-        }
-        let snapshot = operation
-            .snapshot_id
-            .ok_or_else(|| Error::internal("the operation has no snapshot"))?;
-        if let Some(record) = self.parts.snapshots.get(&snapshot).await? {
-            return Ok(record);
-        }
-        let gone =
-            self.deleted.lock().unwrap_or_else(PoisonError::into_inner).get(&snapshot).cloned();
-        gone.ok_or_else(|| Error::new(Code::NotFound, format!("snapshot {snapshot} is deleted")))
+        self.wait(id).await?.into_snapshot()
     }
 }
 

@@ -3,7 +3,7 @@
 
 mod complete;
 mod follow;
-mod snapshots;
+mod scripts;
 mod verbs;
 
 use std::any::Any;
@@ -21,18 +21,17 @@ use tokio_util::task::TaskTracker;
 
 use std::os::unix::fs::DirBuilderExt as _;
 
-use crate::client::{Client, Error, EventQuery, ListQuery, LogsRequest};
+use crate::client::{Client, Error, EventQuery, ListQuery, LogsRequest, SnapshotQuery};
 use crate::domain::Time;
 use crate::domain::error::Code;
 use crate::domain::event::Event;
 use crate::domain::name::SandboxId;
+use crate::tui::effects::scripts::add_patch;
 use crate::tui::message::{Effect, Msg};
 use crate::tui::model::{Entry, JobId, LogText, Remembered};
 
 /// How many targets of a bulk are begun at once.
 const AT_ONCE: usize = 8;
-/// Reason of a target that is not begun any more.
-const NOT_BEGUN: &str = "the dashboard had ended before it was begun";
 /// How many kept events are handed over.
 const EVENTS: usize = 300;
 
@@ -165,11 +164,56 @@ impl Effects {
                     let _ = queue.blocking_send(Msg::Completed(typed, completion));
                 });
             }
-            Effect::Snapshots
-            | Effect::Extensions
-            | Effect::Compare(..)
-            | Effect::PatchStatus(_) => self.look(effect),
-            verb => self.work(verb),
+            Effect::Start(job, request) => self.start(job, request),
+            Effect::Cancel(job, operation) => {
+                self.task(move |problem| Msg::CancelAsked(job, Err(problem)), async move {
+                    Msg::CancelAsked(job, client.cancel(&operation).await)
+                });
+            }
+            Effect::Label(request) => self.label(request),
+            Effect::Snapshots => self.task(|problem| Msg::Snapshots(Err(problem)), async move {
+                Msg::Snapshots(client.snapshots(SnapshotQuery { all: true }).await)
+            }),
+            Effect::Extensions => {
+                self.task(|problem| Msg::Extensions(Err(problem)), async move {
+                    Msg::Extensions(client.extensions().await)
+                });
+            }
+            Effect::Compare(number, request) => {
+                self.task(move |problem| Msg::Compared(number, Err(problem)), async move {
+                    Msg::Compared(number, client.diff_snapshot(request).await.map(Box::new))
+                });
+            }
+            Effect::PatchStatus(id) => {
+                let lost = id.clone();
+                self.task(|problem| Msg::PatchStatus(lost, Err(problem)), async move {
+                    let answer = client.patch_status(id.as_str()).await;
+                    Msg::PatchStatus(id, answer)
+                });
+            }
+            Effect::AddPatch(number, request, file) => {
+                self.task(move |problem| Msg::PatchAdded(number, Err(problem)), async move {
+                    Msg::PatchAdded(number, add_patch(client.as_ref(), request, file).await)
+                });
+            }
+            Effect::RemovePatch(snapshot, patch) => {
+                let lost = snapshot.clone();
+                self.task(|problem| Msg::PatchRemoved(lost, Err(problem)), async move {
+                    let answer = client.remove_patch(snapshot.as_str(), patch.as_str()).await;
+                    Msg::PatchRemoved(snapshot, answer.map(Box::new))
+                });
+            }
+            Effect::RollOut(job, request) => self.roll_out(job, request),
+            Effect::StopRollout(job) => self.stop_rollout(job),
+            // The loop's.
+            Effect::Quit
+            | Effect::Suspend
+            | Effect::Redraw
+            | Effect::Copy(_)
+            | Effect::Notify(_)
+            | Effect::Mouse(_)
+            | Effect::Shell(..)
+            | Effect::Write(_) => {}
         }
     }
 

@@ -28,7 +28,7 @@ use tokio::time::{Instant, Interval};
 
 pub use handover::ShellEnd;
 use input::Input;
-pub use message::{Completion, Effect, Frozen, FrozenSnapshot, Later, Msg};
+pub use message::{Completion, Effect, Later, Msg};
 use model::{Load, Look, Model, Remembered, ThemeName};
 pub use stop::{EndSignal, Ended};
 use stop::{Signals, Stop, draw_failed, failed};

@@ -160,10 +160,7 @@ impl Console {
     /// Takes a message for what it says of the jobs.
     fn take_unseen(&mut self, msg: Msg) {
         for effect in update(&mut self.model, msg) {
-            if matches!(
-                effect,
-                Effect::Finish(..) | Effect::FinishSnapshot(..) | Effect::Cancel(..)
-            ) {
+            if matches!(effect, Effect::Cancel(..)) {
                 self.effects.run(effect);
             }
         }

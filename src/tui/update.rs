@@ -20,7 +20,7 @@ mod work;
 
 pub(super) use work::may_leave;
 
-pub use crate::tui::message::{Effect, Frozen, FrozenSnapshot, Later, Msg};
+pub use crate::tui::message::{Effect, Later, Msg};
 use crate::tui::model::{Model, Overlay};
 
 /// Takes a message; what is to be done because of it comes back.
@@ -56,7 +56,7 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Planned(generation, answer) => form::planned(model, generation, answer),
         Msg::Started(job, answer) => work::started(model, job, answer),
         Msg::Skipped(job, reason) => work::skipped(model, job, reason),
-        Msg::Ended(job, answer) => work::ended(model, job, answer),
+        Msg::Ended(job, outcome, took) => work::ended(model, job, outcome, took),
         Msg::CancelAsked(job, answer) => work::cancel_asked(model, job, answer),
         Msg::Operations(answer) => elsewhere::operations(model, answer),
         Msg::ServicesRefreshed(host, answer) => elsewhere::services_refreshed(model, &host, answer),
@@ -68,8 +68,6 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Snapshots(answer) => snapshots::taken(model, answer),
         Msg::SnapshotsDue => snapshots::due(model),
         Msg::Extensions(answer) => snapshots::extensions(model, answer),
-        Msg::SnapshotStarted(job, answer) => work::snapshot_started(model, job, answer),
-        Msg::SnapshotEnded(job, took, answer) => work::snapshot_ended(model, job, took, answer),
         Msg::Compared(number, answer) => sheet::compared(model, number, answer),
         Msg::PatchStatus(id, answer) => patches::status(model, &id, &answer),
         Msg::PatchAdded(number, answer) => sheet::patch_added(model, number, answer),

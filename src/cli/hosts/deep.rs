@@ -11,7 +11,7 @@ use crate::cli::output::{Face, Outcome, Stop, Tone};
 use crate::cli::record;
 use crate::cli::table::{self, Line};
 use crate::client::problem::exit_status;
-use crate::client::{Client, Error};
+use crate::client::{Client, Error, HostCheckRequest, Request};
 use crate::domain::deep_check::{DeepOutcome, DeepStep};
 use crate::domain::facts::HostView;
 use crate::domain::{Code, HostName};
@@ -65,7 +65,8 @@ async fn try_all(
             if let Some(cancelled) = running.cancelled() {
                 return Err(cancelled);
             }
-            running.finish_deep_check(client.deep_check(&name).await?).await
+            let request = HostCheckRequest { host: name.clone() };
+            running.run(Request::CheckHost(request)).await?.into_host()
         };
         let ended = ended.await;
         (name, ended)

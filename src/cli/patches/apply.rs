@@ -7,7 +7,7 @@ use super::super::bulk::{BulkItem, complain, end};
 use super::super::interrupt::{Running, attend};
 use super::super::output::{Face, Outcome, Stop};
 use super::super::{record, sandboxes};
-use crate::client::{ApplyRequest, Error, RolloutItem, RolloutRequest};
+use crate::client::{ApplyRequest, Error, Request, RolloutItem, RolloutRequest};
 use crate::domain::patch::{AppliedPatch, PatchState};
 use crate::domain::{Code, SandboxRecord};
 
@@ -23,9 +23,9 @@ pub(super) async fn apply(face: &mut Face<'_>, args: &ApplyArgs) -> Outcome {
 async fn one(face: &mut Face<'_>, sandbox: &str, retry: bool) -> Outcome {
     let client = face.client;
     let before = client.get(sandbox).await?;
-    let request = ApplyRequest { id: before.id.to_string(), revision: None, retry };
+    let request = ApplyRequest { id: before.id.to_string(), retry, ..ApplyRequest::default() };
     let running = Running::new(client);
-    let work = async { running.finish_change(client.apply_patches(request).await?).await };
+    let work = async { running.run(Request::ApplyPatches(request)).await?.into_sandbox() };
     let patched = match Box::pin(attend(face, &running, work)).await? {
         Ok(patched) => patched,
         Err(problem) => {

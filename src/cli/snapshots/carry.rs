@@ -210,8 +210,9 @@ pub(super) async fn import(face: &mut Face<'_>, args: &ImportArgs) -> Outcome {
     let client = face.client;
     let running = Running::new(client);
     let request = SnapshotImportRequest { host: args.host.clone(), name: args.name.clone() };
-    let work =
-        async { running.finish_snapshot(client.import_snapshot(request, source).await?).await };
+    let work = async {
+        running.finish(running.start_import(request, source).await?).await?.into_snapshot()
+    };
     let taken = Box::pin(attend(face, &running, work)).await??;
     show(face, &taken)?;
     Ok(0)

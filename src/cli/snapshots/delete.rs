@@ -10,7 +10,7 @@ use super::super::bulk::{BulkItem, bulk};
 use super::super::confirm::{self, Question, allow, beginning};
 use super::super::interrupt::{Running, attend};
 use super::super::output::{Face, Outcome, Stop};
-use crate::client::{Client, Error, SnapshotDeleteRequest};
+use crate::client::{Client, Error, Request, SnapshotDeleteRequest};
 use crate::domain::SnapshotRecord;
 use crate::domain::lineage::SnapshotView;
 
@@ -45,7 +45,7 @@ pub(super) async fn delete(face: &mut Face<'_>, args: &DeleteArgs) -> Outcome {
                     force_protected: args.force_protected,
                     rule: None,
                 };
-                let deleted = delete_one(client, running, request).await;
+                let deleted = delete_one(running, request).await;
                 // What it said before is no news of the deletion.
                 let said = deleted.as_ref().ok().and_then(|deleted| deleted.message.clone());
                 let note = said.filter(|said| record.message.as_ref() != Some(said));
@@ -66,14 +66,13 @@ pub(super) async fn delete(face: &mut Face<'_>, args: &DeleteArgs) -> Outcome {
 
 /// Deletes one: the record that is gone. Its message says what stays behind.
 pub(super) async fn delete_one(
-    client: &dyn Client,
     running: &Running<'_>,
     request: SnapshotDeleteRequest,
 ) -> Result<SnapshotRecord, Error> {
     if let Some(problem) = running.cancelled() {
         return Err(problem);
     }
-    running.finish_snapshot(client.delete_snapshot(request).await?).await
+    running.run(Request::DeleteSnapshot(request)).await?.into_snapshot()
 }
 
 /// Finds what each reference names; the same snapshot twice is one target.

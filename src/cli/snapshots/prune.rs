@@ -33,7 +33,7 @@ pub(super) async fn prune(face: &mut Face<'_>, args: &PruneArgs) -> Outcome {
                     rule: Some(rule),
                     ..SnapshotDeleteRequest::default()
                 };
-                let ended = delete_one(client, &running, request).await;
+                let ended = delete_one(&running, request).await;
                 item.ended(ended.map_err(|problem| Error::from(Error::from(problem))));
             }
         };

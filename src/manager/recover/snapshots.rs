@@ -65,7 +65,12 @@ impl SandboxManager {
             }
             manager.finish_or_remove(&operation, &record, &cancel).await
         });
-        let error = self.jobs.ended(&name).await.and_then(|ended| ended.error).map(|error| *error);
+        let error = self
+            .jobs
+            .ended(&name)
+            .await
+            .and_then(|ended| ended.operation.error)
+            .map(|error| *error);
         let now = self.parts.snapshots.get(id).await?;
         let message = match (&error, &now) {
             (Some(error), _) => error.message.clone(),

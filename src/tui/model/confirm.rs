@@ -65,8 +65,8 @@ pub struct Target {
     pub silent: Option<String>,
     /// What will be done to it beyond the verb, a sentence each.
     pub notes: Vec<String>,
-    /// The snapshot that it is based on and the patches on that, where the verb applies them.
-    pub patches: Option<(SnapshotId, Vec<PatchId>)>,
+    /// The patches on the snapshot that it is based on, where the verb applies them.
+    pub patches: Option<Vec<PatchId>>,
     /// Why it is left out, if it is.
     pub left_out: Option<String>,
 }

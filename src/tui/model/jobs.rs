@@ -6,7 +6,7 @@ use super::job::{Elsewhere, Job, JobId, JobState};
 use crate::domain::error::Error;
 use crate::domain::event::Progress;
 use crate::domain::name::{OperationId, SandboxId, SnapshotId};
-use crate::domain::operation::Operation;
+use crate::domain::operation::{Operation, Subject};
 use crate::domain::sandbox::Running;
 use crate::domain::{OperationKind, OperationState, Time};
 
@@ -148,8 +148,7 @@ impl Jobs {
             &Operation {
                 id: running.id.clone(),
                 kind: running.kind.clone(),
-                sandbox_id: Some(id.clone()),
-                snapshot_id: None,
+                subject: Subject::Sandbox(id.clone()),
                 state: OperationState::Running,
                 stage: None,
                 done: None,
@@ -209,14 +208,14 @@ impl Jobs {
     fn add_elsewhere(&mut self, operation: &Operation, title: String) -> JobId {
         let id = self.add(
             operation.kind.clone(),
-            operation.sandbox_id.clone(),
+            operation.subject.sandbox().cloned(),
             title,
             operation.started_at,
             false,
         );
         if let Some(job) = self.get_mut(id) {
             job.operation = Some(operation.id.clone());
-            job.snapshot.clone_from(&operation.snapshot_id);
+            job.snapshot = operation.subject.snapshot().cloned();
             job.elsewhere = Some(Elsewhere {
                 pid: operation.pid,
                 host: operation.host.clone(),

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use super::{Effect, Later, elsewhere, snapshots, work};
 use crate::client::{Error, Update};
+use crate::domain::Time;
 use crate::domain::error::Code;
-use crate::domain::event::{Event, EventKind};
+use crate::domain::event::{Ended, Event, EventKind};
 use crate::domain::facts::{HostState, HostView};
 use crate::domain::name::{HostName, SandboxId};
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::text::clean_line;
-use crate::domain::{OperationState, Time};
 use crate::tui::model::{ActivityLine, Details, Entry, Load, Model, Overlay, Role};
 
 /// How long events are gathered before what they named is read.
@@ -288,34 +288,7 @@ pub(super) fn heard(model: &mut Model, heard: Update) -> Vec<Effect> {
             model.jobs.advance(progress, model.now);
             Vec::new()
         }
-        Update::Ended(operation) => {
-            // A job that was asked for here hears its end from `finish`, with the record.
-            let state = operation.state.clone();
-            let job = model
-                .jobs
-                .of_operation(&operation.id)
-                .filter(|job| !job.asked_here)
-                .map(|job| job.id);
-            let error = operation.error.map(|error| Error::from(*error));
-            let mut effects = match job {
-                Some(job) if state == OperationState::Succeeded => work::ended_well(model, job),
-                Some(job) if state != OperationState::Running => {
-                    let code = if state == OperationState::Cancelled {
-                        Code::Cancelled
-                    } else {
-                        Code::OperationFailed
-                    };
-                    let problem =
-                        error.unwrap_or_else(|| Error::new(code, format!("the operation {state}")));
-                    work::ended_badly(model, job, problem)
-                }
-                _ => Vec::new(),
-            };
-            if operation.snapshot_id.is_some() {
-                effects.extend(snapshots::read(model));
-            }
-            effects
-        }
+        Update::Ended(ended) => heard_end(model, *ended),
         Update::Host(view) => host_changed(model, *view),
         Update::Record(record) => got(model, &record.id.clone(), Ok(Box::new(Entry::new(*record)))),
         Update::Snapshots => snapshots::read(model),
@@ -328,6 +301,20 @@ pub(super) fn heard(model: &mut Model, heard: Update) -> Vec<Effect> {
             effects
         }
     }
+}
+
+/// An operation of this process ended. Of a job that was asked for here, the effect that started it tells.
+fn heard_end(model: &mut Model, ended: Ended) -> Vec<Effect> {
+    let Ended { operation, outcome } = ended;
+    let of_others = model.jobs.of_operation(&operation.id).filter(|job| !job.asked_here);
+    let mut effects = match of_others.map(|job| job.id) {
+        Some(job) => work::ended(model, job, outcome, None),
+        None => Vec::new(),
+    };
+    if operation.subject.snapshot().is_some() {
+        effects.extend(snapshots::read(model));
+    }
+    effects
 }
 
 /// An event came in.

@@ -44,11 +44,11 @@ pub(super) fn operations(model: &mut Model, answer: Result<Vec<Operation>, Error
         });
         let (sandboxes, snapshots) = (&model.sandboxes, &model.snapshots);
         let moved = model.jobs.take_elsewhere(operations, |operation| {
-            let id = operation.sandbox_id.as_ref();
+            let id = operation.subject.sandbox();
             if let Some(entry) = id.and_then(|id| sandboxes.get(id)) {
                 return work::title(&entry.record);
             }
-            let snapshot = operation.snapshot_id.as_ref().map(|id| match snapshots.get(id) {
+            let snapshot = operation.subject.snapshot().map(|id| match snapshots.get(id) {
                 Some(view) => work::snapshot_title(&view.record),
                 None => id.to_string(),
             });

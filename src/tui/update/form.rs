@@ -5,7 +5,7 @@ use std::time::Duration;
 use crossterm::event::KeyEvent;
 
 use super::{Effect, Later, fields, keys, open_form};
-use crate::client::{Decision, Error, ProfileView};
+use crate::client::{Decision, Error, ProfileView, Request};
 use crate::domain::OperationKind;
 use crate::tui::keymap::Action;
 use crate::tui::model::{CreateForm, Load, Model, Overlay, Plan, Role, Step};
@@ -183,5 +183,5 @@ fn submit(model: &mut Model) -> Vec<Effect> {
         title = format!("{title} {name}");
     }
     let job = model.jobs.start(OperationKind::Create, None, title, now);
-    vec![Effect::Create(job, Box::new(request))]
+    vec![Effect::Start(job, Request::Create(Box::new(request)))]
 }

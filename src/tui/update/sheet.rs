@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use super::{Effect, Frozen, FrozenSnapshot, confirm, fields, keys, patches, snapshots};
-use crate::client::{Error, SnapshotDiff, SnapshotDiffRequest};
+use super::{Effect, confirm, fields, keys, patches, snapshots};
+use crate::client::{Error, Request, SnapshotDiff, SnapshotDiffRequest};
 use crate::domain::OperationKind;
 use crate::domain::extension::Capability;
 use crate::domain::name::SandboxId;
@@ -183,8 +183,7 @@ fn submit(model: &mut Model) -> Vec<Effect> {
             let title = format!("{name}from {}", target.view.record.title());
             let job = model.jobs.start(OperationKind::Restore, None, title, model.now);
             wait_for(model, Some(job));
-            let (id, revision) = (target.id().clone(), target.view.record.revision);
-            vec![Effect::Restore(job, FrozenSnapshot { id, revision, dependants: None }, request)]
+            vec![Effect::Start(job, Request::Restore(request))]
         }
         SheetAbout::AddPatch(view, script) => {
             wait_for(model, None);
@@ -214,8 +213,7 @@ fn submit_snapshots(model: &mut Model, sheet: &Sheet, targets: &[Target]) -> Vec
             target.title(),
             model.now,
         );
-        let frozen = Frozen::of(target);
-        effects.push(Effect::Snapshot(job, frozen, sheet.snapshot_request(target)));
+        effects.push(Effect::Start(job, Request::Snapshot(sheet.snapshot_request(target))));
         if taken.len() == 1 {
             wait_for(model, Some(job));
         }

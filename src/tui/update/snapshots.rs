@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Effect, FrozenSnapshot, Later, confirm, data, keys};
-use crate::client::{Error, ExtensionView, SnapshotDeleteRequest};
+use super::{Effect, Later, confirm, data, keys};
+use crate::client::{Error, ExtensionView, Request, SnapshotDeleteRequest};
 use crate::domain::OperationKind;
 use crate::domain::event::{Event, EventKind};
 use crate::domain::lineage::SnapshotView;
@@ -192,17 +192,15 @@ pub(super) fn delete(model: &mut Model, confirm: &Confirm) -> Vec<Effect> {
         let force = !target.dependants.is_empty();
         // One that is taken has been named by its id.
         let (revision, force_protected) = (Some(record.revision), record.is_protected());
-        let dependants = Some(target.dependants.clone());
         let request = SnapshotDeleteRequest {
             id: id.to_string(),
             revision,
             force,
-            dependants: dependants.clone(),
+            dependants: Some(target.dependants.clone()),
             force_protected,
             rule: None,
         };
-        let frozen = FrozenSnapshot { id, revision: record.revision, dependants };
-        effects.push(Effect::DeleteSnapshot(job, frozen, request));
+        effects.push(Effect::Start(job, Request::DeleteSnapshot(request)));
     }
     model.snapshots.clear_marks();
     effects
