@@ -27,7 +27,7 @@ use sandboxer::domain::operation::{Operation, OperationKind, OperationState, Sub
 use sandboxer::domain::request::Change;
 use sandboxer::domain::snapshot::{Damage, DamageKind, SnapshotState};
 use sandboxer::tui::keymap::Mode;
-use sandboxer::tui::model::{JobState, Model, NodeId, Overlay, Pane};
+use sandboxer::tui::model::{Fetch, JobState, Model, NodeId, Overlay, Pane};
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Later, Msg};
 
@@ -209,10 +209,10 @@ fn the_snapshots_are_read_again_on_what_can_have_changed_them_and_once_for_many(
     .into_iter()
     .enumerate()
     {
-        model.reading_snapshots = (false, false);
+        model.reading_snapshots = Fetch::Idle;
         assert_eq!(reads(&update(&mut model, what)), 1, "{at}");
     }
-    model.reading_snapshots = (false, false);
+    model.reading_snapshots = Fetch::Idle;
     let over = Operation {
         subject: Subject::Snapshot("snap-0000000a".into()),
         kind: OperationKind::Verify,

@@ -21,7 +21,9 @@ use sandboxer::domain::sandbox::{Failure, SandboxRecord, State};
 use sandboxer::domain::{EventKind, Time};
 use sandboxer::tui::effects::Effects;
 use sandboxer::tui::keymap::{Keymap, Mode};
-use sandboxer::tui::model::{Entry, Filter, JobState, Load, Model, Overlay, Plan, Sort, SortKey};
+use sandboxer::tui::model::{
+    Entry, Fetch, Filter, JobState, Load, Model, Overlay, Plan, Sort, SortKey,
+};
 use sandboxer::tui::update::{start, update};
 use sandboxer::tui::{Completion, Effect, Msg};
 use tokio::sync::mpsc;
@@ -546,7 +548,7 @@ impl Drive {
         let mut model =
             Model::new((client.scenario.clock)(), Keymap::new(&BTreeMap::new()).unwrap());
         update(&mut model, Msg::Resize(120, 36));
-        model.reading = (true, false);
+        model.reading = Fetch::Running;
         let mut drive = Self { model, client, effects, inbox, quit: false };
         for effect in start(&drive.model) {
             drive.effects.run(effect);

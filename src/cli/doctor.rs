@@ -39,7 +39,7 @@ fn print(face: &mut Face<'_, ()>, checks: &[Check]) -> Result<(), Stop> {
         let tone = match check.state {
             CheckState::Failed => Tone::Bad,
             CheckState::Warning => Tone::Busy,
-            _ => Tone::Plain,
+            CheckState::Ok | CheckState::Other(_) => Tone::Plain,
         };
         let state = tone.paint(&format!("{:7}", check.state.as_str()), paints);
         let space = " ".repeat(wide - columns(&name));

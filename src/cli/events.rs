@@ -77,7 +77,16 @@ async fn follow(face: &mut Face<'_>, mut query: EventQuery, kept: bool) -> Outco
             Some(Update::Resync) if query.after_seq.is_some() || query.since.is_some() => {
                 catch_up(face, &mut query).await?;
             }
-            Some(_) => {}
+            Some(
+                Update::Event(_)
+                | Update::Progress(_)
+                | Update::Ended(_)
+                | Update::Host(_)
+                | Update::Record(_)
+                | Update::Snapshots
+                | Update::Operations
+                | Update::Resync,
+            ) => {}
         }
     }
 }

@@ -63,7 +63,7 @@ fn is_up(view: &HostView) -> Result<(), Error> {
                 "its `forbid` in the configuration says so; nothing is done there while it stands";
             Error::new(Code::Forbidden, format!("host {} is {why}", view.name)).hint(hint)
         }
-        _ => {
+        HostState::Unknown | HostState::Connecting | HostState::Down | HostState::Other(_) => {
             let mut problem =
                 Error::new(Code::HostUnreachable, format!("no answer from {}", view.name));
             problem.causes.extend(view.message.clone());
@@ -167,7 +167,7 @@ fn row(view: &HostView, now: Time) -> Line {
         HostState::Down => Tone::Bad,
         HostState::Slow | HostState::Connecting => Tone::Busy,
         HostState::Forbidden | HostState::Unknown => Tone::Faint,
-        _ => Tone::Plain,
+        HostState::Up | HostState::Other(_) => Tone::Plain,
     };
     let cells = vec![
         view.name.to_string(),

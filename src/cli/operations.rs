@@ -28,7 +28,9 @@ fn row(operation: &Operation, now: Time) -> Line {
     let tone = match operation.state {
         OperationState::Running => Tone::Busy,
         OperationState::Failed => Tone::Bad,
-        _ => Tone::Plain,
+        OperationState::Succeeded | OperationState::Cancelled | OperationState::Other(_) => {
+            Tone::Plain
+        }
     };
     let remark = match &operation.error {
         Some(error) => error.message.clone(),

@@ -28,7 +28,9 @@ pub(super) fn state(record: &SandboxRecord, now: Time, fresh: u64) -> String {
         PatchState::Pending => Some("patches pending".to_owned()),
         PatchState::Failed => Some("patch failed".to_owned()),
         PatchState::Unknown => Some("patch unknown".to_owned()),
-        _ => None,
+        PatchState::None | PatchState::Applying | PatchState::Applied | PatchState::Other(_) => {
+            None
+        }
     });
     if let Some(operation) = &record.operation {
         // In these states the state itself says what is being done.
@@ -96,7 +98,7 @@ pub(super) fn row(record: &SandboxRecord, now: Time) -> Line {
         State::Requested | State::Provisioning | State::Destroying => Tone::Busy,
         State::Destroyed | State::Forgotten => Tone::Faint,
         _ if record.degraded().next().is_some() => Tone::Bad,
-        _ => Tone::Plain,
+        State::Ready | State::Sleeping | State::Other(_) => Tone::Plain,
     };
     let cells = vec![
         record.id.to_string(),

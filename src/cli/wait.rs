@@ -126,7 +126,13 @@ fn judge_patched(record: &SandboxRecord, patches: &[Patch]) -> Result<bool, Erro
         // While it is made its patches are still to come.
         State::Requested | State::Provisioning => return Ok(false),
         State::Failed => return judge_ready(record),
-        _ => {}
+        State::Ready
+        | State::Sleeping
+        | State::Lost
+        | State::Destroying
+        | State::Destroyed
+        | State::Forgotten
+        | State::Other(_) => {}
     }
     let in_a_pass = record.operation.is_some() && record.patch_state == PatchState::Applying;
     let owes = owed(record, patches, false);
@@ -152,20 +158,24 @@ async fn patches_for(client: &dyn Client, record: &SandboxRecord) -> Result<Vec<
 }
 
 fn judge_ready(record: &SandboxRecord) -> Result<bool, Error> {
+    let is_recreated = record
+        .operation
+        .as_ref()
+        .is_some_and(|running| running.kind == crate::domain::OperationKind::Recreate);
     match &record.state {
         State::Ready => Ok(record.degraded().next().is_none()),
         // A recreate that has begun leads out of these.
-        _ if record
-            .operation
-            .as_ref()
-            .is_some_and(|running| running.kind == crate::domain::OperationKind::Recreate) =>
-        {
-            Ok(false)
-        }
+        State::Failed | State::Lost if is_recreated => Ok(false),
         State::Failed | State::Lost => Err(failure(record, record.message.as_ref())
             .hint(format!("sandboxer get {0}; sandboxer recreate {0} makes it again", record.id))),
-        state if is_ending(state) => Err(ending(record)),
-        _ => Ok(false),
+        state if is_ending(state) && !is_recreated => Err(ending(record)),
+        State::Requested
+        | State::Provisioning
+        | State::Sleeping
+        | State::Destroying
+        | State::Destroyed
+        | State::Forgotten
+        | State::Other(_) => Ok(false),
     }
 }
 

@@ -95,46 +95,34 @@ impl Effects {
                     Msg::from(*later)
                 });
             }
-            Effect::List => self.task(|problem| Msg::Listed(Err(problem)), async move {
-                Msg::Listed(client.list(ListQuery::default()).await.map(|records| {
-                    // The filter's texts are made here, off the UI's thread.
-                    records.into_iter().map(|record| Arc::new(Entry::new(record))).collect()
-                }))
+            Effect::List => self.answer(Msg::Listed, async move {
+                let records = client.list(ListQuery::default()).await?;
+                // The filter's texts are made here, off the UI's thread.
+                Ok(records.into_iter().map(|record| Arc::new(Entry::new(record))).collect())
             }),
             Effect::Get(id) => {
-                let lost = id.clone();
-                self.task(|problem| Msg::Got(lost, Err(problem)), async move {
-                    let answer = client.get(id.as_str()).await;
-                    Msg::Got(id, answer.map(|record| Box::new(Entry::new(record))))
+                let of = id.clone();
+                self.answer(move |answer| Msg::Got(of, answer), async move {
+                    client.get(id.as_str()).await.map(|record| Box::new(Entry::new(record)))
                 });
             }
-            Effect::Hosts => {
-                self.task(|problem| Msg::Hosts(Err(problem)), async move {
-                    Msg::Hosts(client.hosts().await)
-                });
-            }
+            Effect::Hosts => self.answer(Msg::Hosts, async move { client.hosts().await }),
             Effect::CheckHost(name) => {
-                let lost = name.clone();
-                self.task(|problem| Msg::HostChecked(lost, Err(problem)), async move {
-                    let answer = client.check_host(name.as_str()).await;
-                    Msg::HostChecked(name, answer.map(Box::new))
+                let of = name.clone();
+                self.answer(move |answer| Msg::HostChecked(of, answer), async move {
+                    client.check_host(name.as_str()).await.map(Box::new)
                 });
             }
             Effect::Events(of, since) => {
-                let lost = of.clone();
-                self.task(|problem| Msg::Events(lost, Err(problem)), async move {
-                    let answer = events(client.as_ref(), of.clone(), since).await;
-                    Msg::Events(of, answer)
+                let about = of.clone();
+                self.answer(move |answer| Msg::Events(about, answer), async move {
+                    events(client.as_ref(), of, since).await
                 });
             }
-            Effect::Profiles => {
-                self.task(|problem| Msg::Profiles(Err(problem)), async move {
-                    Msg::Profiles(client.profiles().await)
-                });
-            }
+            Effect::Profiles => self.answer(Msg::Profiles, async move { client.profiles().await }),
             Effect::Plan(generation, request) => {
-                self.task(move |problem| Msg::Planned(generation, Err(problem)), async move {
-                    Msg::Planned(generation, client.plan_create(*request).await.map(Box::new))
+                self.answer(move |answer| Msg::Planned(generation, answer), async move {
+                    client.plan_create(*request).await.map(Box::new)
                 });
             }
             Effect::Subscribe => self.listen(),
@@ -143,15 +131,12 @@ impl Effects {
             }
             Effect::Remember(remembered) => self.remember(remembered),
             Effect::Operations => {
-                self.task(|problem| Msg::Operations(Err(problem)), async move {
-                    Msg::Operations(client.operations().await)
-                });
+                self.answer(Msg::Operations, async move { client.operations().await });
             }
             Effect::RefreshServices(name) => {
-                let lost = name.clone();
-                self.task(|problem| Msg::ServicesRefreshed(lost, Err(problem)), async move {
-                    let answer = client.refresh_services(name.as_str()).await;
-                    Msg::ServicesRefreshed(name, answer)
+                let of = name.clone();
+                self.answer(move |answer| Msg::ServicesRefreshed(of, answer), async move {
+                    client.refresh_services(name.as_str()).await
                 });
             }
             Effect::Follow(generation, request) => self.follow(generation, request),
@@ -166,41 +151,37 @@ impl Effects {
             }
             Effect::Start(job, request) => self.start(job, request),
             Effect::Cancel(job, operation) => {
-                self.task(move |problem| Msg::CancelAsked(job, Err(problem)), async move {
-                    Msg::CancelAsked(job, client.cancel(&operation).await)
+                self.answer(move |answer| Msg::CancelAsked(job, answer), async move {
+                    client.cancel(&operation).await
                 });
             }
             Effect::Label(request) => self.label(request),
-            Effect::Snapshots => self.task(|problem| Msg::Snapshots(Err(problem)), async move {
-                Msg::Snapshots(client.snapshots(SnapshotQuery { all: true }).await)
+            Effect::Snapshots => self.answer(Msg::Snapshots, async move {
+                client.snapshots(SnapshotQuery { all: true }).await
             }),
             Effect::Extensions => {
-                self.task(|problem| Msg::Extensions(Err(problem)), async move {
-                    Msg::Extensions(client.extensions().await)
-                });
+                self.answer(Msg::Extensions, async move { client.extensions().await });
             }
             Effect::Compare(number, request) => {
-                self.task(move |problem| Msg::Compared(number, Err(problem)), async move {
-                    Msg::Compared(number, client.diff_snapshot(request).await.map(Box::new))
+                self.answer(move |answer| Msg::Compared(number, answer), async move {
+                    client.diff_snapshot(request).await.map(Box::new)
                 });
             }
             Effect::PatchStatus(id) => {
-                let lost = id.clone();
-                self.task(|problem| Msg::PatchStatus(lost, Err(problem)), async move {
-                    let answer = client.patch_status(id.as_str()).await;
-                    Msg::PatchStatus(id, answer)
+                let of = id.clone();
+                self.answer(move |answer| Msg::PatchStatus(of, answer), async move {
+                    client.patch_status(id.as_str()).await
                 });
             }
             Effect::AddPatch(number, request, file) => {
-                self.task(move |problem| Msg::PatchAdded(number, Err(problem)), async move {
-                    Msg::PatchAdded(number, add_patch(client.as_ref(), request, file).await)
+                self.answer(move |answer| Msg::PatchAdded(number, answer), async move {
+                    add_patch(client.as_ref(), request, file).await
                 });
             }
             Effect::RemovePatch(snapshot, patch) => {
-                let lost = snapshot.clone();
-                self.task(|problem| Msg::PatchRemoved(lost, Err(problem)), async move {
-                    let answer = client.remove_patch(snapshot.as_str(), patch.as_str()).await;
-                    Msg::PatchRemoved(snapshot, answer.map(Box::new))
+                let of = snapshot.clone();
+                self.answer(move |answer| Msg::PatchRemoved(of, answer), async move {
+                    client.remove_patch(snapshot.as_str(), patch.as_str()).await.map(Box::new)
                 });
             }
             Effect::RollOut(job, request) => self.roll_out(job, request),
@@ -215,6 +196,16 @@ impl Effects {
             | Effect::Shell(..)
             | Effect::Write(_) => {}
         }
+    }
+
+    /// A task that asks the client and tells what it answered, or why it could not.
+    fn answer<T, M, F>(&self, told: M, work: F)
+    where
+        M: FnOnce(Result<T, Error>) -> Msg + Clone + Send + 'static,
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        let failed = told.clone();
+        self.task(move |problem| failed(Err(problem)), async move { told(work.await) });
     }
 
     /// A task that ends with one message; a panic in it becomes that message's failure.

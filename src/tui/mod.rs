@@ -29,7 +29,7 @@ use tokio::time::{Instant, Interval};
 pub use handover::ShellEnd;
 use input::Input;
 pub use message::{Completion, Effect, Later, Msg};
-use model::{Load, Look, Model, Remembered, ThemeName};
+use model::{Fetch, Load, Look, Model, Remembered, ThemeName};
 pub use stop::{EndSignal, Ended};
 use stop::{Signals, Stop, draw_failed, failed};
 use terminal::Tty;
@@ -161,7 +161,7 @@ fn model_of(client: &dyn Client, options: &Options) -> Result<Model, Error> {
     model.zone = options.zone.clone();
     model.process =
         (std::process::id(), rustix::system::uname().nodename().to_string_lossy().into_owned());
-    (model.reading, model.reading_snapshots) = ((true, false), (true, false));
+    (model.reading, model.reading_snapshots) = (Fetch::Running, Fetch::Running);
     let text = options.state_file.as_ref().and_then(|path| std::fs::read_to_string(path).ok());
     let remembered = Remembered::parse(text.as_deref().unwrap_or_default());
     model.focus_on(remembered.pane.unwrap_or(model.focus));

@@ -4,6 +4,7 @@ mod activity;
 mod confirm;
 mod details;
 mod failure;
+mod fetch;
 mod fields;
 mod filter;
 mod form;
@@ -39,10 +40,11 @@ use tui_input::Input;
 pub use activity::{Activity, ActivityLine};
 pub use confirm::{Confirm, PatchTarget, Purpose, SnapshotTarget, Target};
 pub use details::Details;
+pub use fetch::Fetch;
 pub use fields::{Choice, Field, FieldKey, Fields};
 pub use filter::Filter;
 pub use form::{CreateForm, Plan, Step};
-pub use hosts::{Host, Hosts, Standing};
+pub use hosts::{Host, HostChange, Hosts, Standing};
 pub use job::{Elsewhere, Job, JobId, JobState};
 pub use jobs::{Jobs, Moved};
 pub use labels::{LabelChange, LabelRow, LabelTarget, Labelling, Labels};
@@ -259,12 +261,12 @@ pub struct Model {
     pub refresh: Duration,
     /// When everything was read last.
     pub read_at: Option<Time>,
-    /// Whether a read of everything is under way; and whether another one is needed after it.
-    pub reading: (bool, bool),
-    /// Whether the operations are being read; and whether they are needed once more after it.
-    pub reading_operations: (bool, bool),
-    /// Whether the snapshots are being read, or about to be; and whether they are needed once more after it.
-    pub reading_snapshots: (bool, bool),
+    /// The read of everything.
+    pub reading: Fetch,
+    /// The read of the operations.
+    pub reading_operations: Fetch,
+    /// The read of the snapshots, which begins with a pause.
+    pub reading_snapshots: Fetch,
     /// This process: its number and its machine, by which its own operations are known.
     pub process: (u32, String),
     /// The number of the last log that was opened.
@@ -309,9 +311,9 @@ impl Model {
             listening: false,
             refresh: Duration::from_secs(2),
             read_at: None,
-            reading: (false, false),
-            reading_operations: (false, false),
-            reading_snapshots: (false, false),
+            reading: Fetch::Idle,
+            reading_operations: Fetch::Idle,
+            reading_snapshots: Fetch::Idle,
             process: (0, String::new()),
             last_log: 0,
             last_sheet: 0,

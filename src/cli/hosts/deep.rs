@@ -98,7 +98,7 @@ fn row(host: &HostName, step: &DeepStep) -> Line {
     let tone = match step.outcome {
         DeepOutcome::Failed => Tone::Bad,
         DeepOutcome::Skipped => Tone::Faint,
-        _ => Tone::Plain,
+        DeepOutcome::Ok | DeepOutcome::Other(_) => Tone::Plain,
     };
     let took = match (&step.outcome, step.took_ms) {
         (DeepOutcome::Skipped, _) => "-".to_owned(),

@@ -39,7 +39,7 @@ fn row(sequence: &str, standing: &PatchStanding) -> Line {
     let tone = match standing.state {
         PatchState::Failed | PatchState::Unknown => Tone::Bad,
         PatchState::Applying | PatchState::Pending => Tone::Busy,
-        _ => Tone::Plain,
+        PatchState::None | PatchState::Applied | PatchState::Other(_) => Tone::Plain,
     };
     let run = standing.run.as_ref();
     let cells = vec![

@@ -32,7 +32,7 @@ pub(super) fn row(view: &SnapshotView, now: Time) -> Line {
         SnapshotState::Creating | SnapshotState::Deleting => Tone::Busy,
         _ if record.is_lost() => Tone::Bad,
         _ if !record.damage.is_empty() => Tone::Busy,
-        _ => Tone::Plain,
+        SnapshotState::Ready | SnapshotState::Other(_) => Tone::Plain,
     };
     let copies = match record.replicas.len() {
         0 => String::new(),

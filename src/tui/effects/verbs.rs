@@ -44,13 +44,12 @@ impl Effects {
 
     pub(super) fn label(&self, request: LabelRequest) {
         let (client, begun) = (self.client(), Arc::clone(&self.begun));
-        let id = SandboxId::new(request.id.as_str());
-        let lost = id.clone();
-        self.task(move |problem| Msg::Labelled(lost, Err(problem)), async move {
+        let of = SandboxId::new(request.id.as_str());
+        self.answer(move |answer| Msg::Labelled(of, answer), async move {
             let Ok(_permit) = begun.acquire().await else {
-                return Msg::Labelled(id, Err(Error::new(Code::Cancelled, NOT_BEGUN)));
+                return Err(Error::new(Code::Cancelled, NOT_BEGUN));
             };
-            Msg::Labelled(id, client.label(request).await.map(Box::new))
+            client.label(request).await.map(Box::new)
         });
     }
 

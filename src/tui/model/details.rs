@@ -278,7 +278,9 @@ fn teardown(paper: &mut Paper, record: &SandboxRecord) {
             let role = match line.outcome {
                 TeardownOutcome::Removed => Role::Good,
                 TeardownOutcome::Failed => Role::Bad,
-                _ => Role::Dim,
+                TeardownOutcome::Absent | TeardownOutcome::Foreign | TeardownOutcome::Other(_) => {
+                    Role::Dim
+                }
             };
             let reason =
                 line.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();

@@ -199,7 +199,7 @@ impl Job {
             _ if operation.cancel_requested || self.state == JobState::Cancelling => {
                 JobState::Cancelling
             }
-            _ => JobState::Running,
+            OperationState::Running | OperationState::Other(_) => JobState::Running,
         };
         self.ended = operation.finished_at;
     }

@@ -70,7 +70,7 @@ fn overview(paper: &mut Paper, view: &SnapshotView, present: Present<'_>, jobs: 
         SnapshotState::Ready if record.is_lost() => Role::Bad,
         SnapshotState::Ready => Role::Good,
         SnapshotState::Failed => Role::Bad,
-        _ => Role::Busy,
+        SnapshotState::Creating | SnapshotState::Deleting | SnapshotState::Other(_) => Role::Busy,
     };
     paper.pair("state", role, &format!("{} {}", snapshot_glyph(&record.state), record.state));
     paper.maybe("", Role::Warn, caveat(view).map(|words| format!("⚠ {words}")));
@@ -327,6 +327,6 @@ pub fn patch_words(state: &PatchState) -> &'static str {
         PatchState::Applied => "applied",
         PatchState::Failed => "failed",
         PatchState::Unknown => "nobody knows whether it ran",
-        _ => "",
+        PatchState::None | PatchState::Other(_) => "",
     }
 }

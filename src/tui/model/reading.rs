@@ -75,7 +75,15 @@ impl Model {
             Overlay::Output(id, _) => self.jobs.get(*id).map(|job| output(job, width)),
             Overlay::Help(_) => Some(self.help(width)),
             Overlay::Error(problem, _) => Some(error(problem, width)),
-            _ => None,
+            Overlay::Create(_)
+            | Overlay::Confirm(_)
+            | Overlay::Jobs(_)
+            | Overlay::Palette(..)
+            | Overlay::Logs(_)
+            | Overlay::Shell(_)
+            | Overlay::Labels(_)
+            | Overlay::Sheet(_)
+            | Overlay::Patches(_) => None,
         }
     }
 

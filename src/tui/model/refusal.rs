@@ -74,7 +74,11 @@ impl Model {
             Capability::Snapshots => "take or restore snapshots",
             Capability::Patches => "apply patches",
             Capability::Sleep => "sleep",
-            _ => "do that",
+            Capability::Exec
+            | Capability::Logs
+            | Capability::Adopt
+            | Capability::Metered
+            | Capability::Other(_) => "do that",
         };
         (!has).then(|| format!("{extension} cannot {verb}"))
     }

@@ -12,7 +12,7 @@ use crate::domain::facts::{HostState, HostView};
 use crate::domain::name::{HostName, SandboxId};
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::text::clean_line;
-use crate::tui::model::{ActivityLine, Details, Entry, Load, Model, Overlay, Role};
+use crate::tui::model::{ActivityLine, Details, Entry, HostChange, Load, Model, Overlay, Role};
 
 /// How long events are gathered before what they named is read.
 const GATHER: Duration = Duration::from_millis(50);
@@ -38,19 +38,16 @@ pub(super) fn tick(model: &mut Model, now: Time) -> Vec<Effect> {
 
 /// Reads everything, unless a read is under way: then once more after it.
 pub(super) fn list(model: &mut Model) -> Vec<Effect> {
-    if model.reading.0 {
-        model.reading.1 = true;
+    if !model.reading.begin() {
         return Vec::new();
     }
-    model.reading = (true, false);
     model.stale.clear();
     vec![Effect::List]
 }
 
 /// All sandboxes were read.
 pub(super) fn listed(model: &mut Model, answer: Result<Vec<Arc<Entry>>, Error>) -> Vec<Effect> {
-    let again = model.reading.1;
-    model.reading = (false, false);
+    let again = model.reading.end();
     model.read_at = Some(model.now);
     let mut effects = Vec::new();
     match answer {
@@ -231,7 +228,7 @@ fn host_changed(model: &mut Model, view: HostView) -> Vec<Effect> {
     // One that never answered here did not go down: it is only shown, nobody is called.
     let had_answered = model.hosts.get(name.as_str()).is_some_and(|host| host.answered.is_some());
     match model.hosts.take(view, model.now) {
-        Some(false) => {
+        Some(HostChange::WentDown) => {
             let text = clean_line(&format!("host {name} is down: {message}"), 300);
             let mut problem = Error::new(Code::HostUnreachable, format!("{name} does not answer"));
             problem.causes = vec![message];
@@ -240,7 +237,7 @@ fn host_changed(model: &mut Model, view: HostView) -> Vec<Effect> {
             model.say(Role::Bad, text.clone());
             if had_answered { vec![Effect::Notify(text)] } else { Vec::new() }
         }
-        Some(true) => {
+        Some(HostChange::CameUp) => {
             model.activity.add(line(
                 model.now,
                 Role::Good,

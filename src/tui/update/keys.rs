@@ -106,7 +106,15 @@ pub(super) fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
         Mode::LogField => logs::field_paste(model, text),
         Mode::LabelField => labels::field_paste(model, text),
         // What has to be typed before something destructive is typed, not pasted.
-        _ => Vec::new(),
+        Mode::Main
+        | Mode::Paper
+        | Mode::Picker
+        | Mode::Confirm
+        | Mode::Jobs
+        | Mode::Logs
+        | Mode::Shell
+        | Mode::Labels
+        | Mode::Patches => Vec::new(),
     }
 }
 
@@ -173,7 +181,16 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
             Mode::Shell => shell::act(model, action),
             Mode::Labels => labels::act(model, action),
             Mode::Patches => patches::act(model, action),
-            _ => {
+            Mode::Main
+            | Mode::Filter
+            | Mode::Paper
+            | Mode::Picker
+            | Mode::Form
+            | Mode::Confirm
+            | Mode::Jobs
+            | Mode::LogField
+            | Mode::LabelField
+            | Mode::Palette => {
                 overlay::scroll(model, action);
                 Vec::new()
             }

@@ -77,10 +77,7 @@ pub(super) fn read_again(model: &mut Model) -> Vec<Effect> {
     let mut effects = Vec::new();
     for overlay in &mut model.overlays {
         if let Overlay::Patches(patches) = overlay {
-            if patches.reading.0 {
-                patches.reading.1 = true;
-            } else {
-                patches.reading = (true, false);
+            if patches.reading.begin() {
                 effects.push(Effect::PatchStatus(patches.snapshot.clone()));
             }
         }
@@ -100,8 +97,7 @@ pub(super) fn status(
         if patches.snapshot != *id {
             continue;
         }
-        again |= patches.reading.1;
-        patches.reading = (false, false);
+        again |= patches.reading.end();
         match answer {
             Ok(status) => patches.replace(status.clone()),
             Err(problem) => patches.load = Load::Failed(problem.clone()),

@@ -10,8 +10,8 @@ use crate::domain::event::{Event, EventKind};
 use crate::domain::lineage::SnapshotView;
 use crate::tui::keymap::Action;
 use crate::tui::model::{
-    Confirm, Filter, JobId, Load, Model, NodeId, Overlay, Pane, Role, SheetAbout, SnapshotDetails,
-    SnapshotTarget,
+    Confirm, Fetch, Filter, JobId, Load, Model, NodeId, Overlay, Pane, Role, SheetAbout,
+    SnapshotDetails, SnapshotTarget,
 };
 
 /// How long changes are gathered before the snapshots are read.
@@ -19,17 +19,15 @@ const GATHER: Duration = Duration::from_millis(50);
 
 /// Reads the snapshots in a moment, unless that is under way: then once more after it.
 pub(super) fn read(model: &mut Model) -> Vec<Effect> {
-    if model.reading_snapshots.0 {
-        model.reading_snapshots.1 = true;
+    if !model.reading_snapshots.begin() {
         return Vec::new();
     }
-    model.reading_snapshots = (true, false);
     vec![Effect::After(GATHER, Box::new(Later::Snapshots))]
 }
 
 /// It is time to read them. What is asked for from here on is not in the answer.
 pub(super) fn due(model: &mut Model) -> Vec<Effect> {
-    model.reading_snapshots.1 = false;
+    model.reading_snapshots = Fetch::Running;
     vec![Effect::Snapshots]
 }
 
@@ -50,8 +48,7 @@ pub(super) fn taken(
     model: &mut Model,
     answer: Result<Vec<Arc<SnapshotView>>, Error>,
 ) -> Vec<Effect> {
-    let again = model.reading_snapshots.1;
-    model.reading_snapshots = (false, false);
+    let again = model.reading_snapshots.end();
     let mut effects = Vec::new();
     match answer {
         Ok(_) if model.frozen.is_some() && model.snapshots.load == Load::Ready => data::hold(model),
@@ -80,7 +77,19 @@ fn refresh_overlays(model: &mut Model) {
                 SheetAbout::Restore(target, _) if !sheet.submitting => &mut target.view,
                 SheetAbout::Snapshot(_) | SheetAbout::Restore(..) => continue,
             },
-            _ => continue,
+            Overlay::Details(_)
+            | Overlay::Create(_)
+            | Overlay::Confirm(_)
+            | Overlay::Jobs(_)
+            | Overlay::Output(..)
+            | Overlay::Help(_)
+            | Overlay::Error(..)
+            | Overlay::Palette(..)
+            | Overlay::Logs(_)
+            | Overlay::Shell(_)
+            | Overlay::Labels(_)
+            | Overlay::Patches(_)
+            | Overlay::Page(_) => continue,
         };
         if let Some(view) = model.snapshots.get(&shown.record.id) {
             *shown = Arc::clone(view);

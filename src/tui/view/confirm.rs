@@ -172,7 +172,11 @@ fn consequence(purpose: Purpose) -> &'static str {
         Purpose::Apply { retry: true } => {
             "What failed, or may have run, runs once more, then the rest. A script that is not made for that may do harm."
         }
-        _ => "Containers, networks, volumes and the workspace are removed.",
+        Purpose::Destroy
+        | Purpose::DeleteSnapshots
+        | Purpose::RemovePatch
+        | Purpose::CancelJob(_)
+        | Purpose::Quit => "Containers, networks, volumes and the workspace are removed.",
     }
 }
 

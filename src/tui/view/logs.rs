@@ -168,7 +168,7 @@ fn standing(model: &Model, paint: &mut Paint<'_>, area: Area, logs: &Logs) {
             };
             vec![(Role::Warn, &since), (Role::Key, &follow), (Role::Dim, " follows")]
         }
-        _ => vec![(Role::Good, "● following")],
+        LogState::Opening | LogState::Open => vec![(Role::Good, "● following")],
     };
     paint.spans(area.x + 1, area.y, room, &spans);
     paint.put_right(area, area.y, &right, Role::Dim);

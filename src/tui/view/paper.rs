@@ -62,7 +62,15 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
             hints.push((key(Action::CopyId), "copy"));
             ("Error".to_owned(), *offset)
         }
-        _ => (String::new(), 0),
+        Overlay::Create(_)
+        | Overlay::Confirm(_)
+        | Overlay::Jobs(_)
+        | Overlay::Palette(..)
+        | Overlay::Logs(_)
+        | Overlay::Shell(_)
+        | Overlay::Labels(_)
+        | Overlay::Sheet(_)
+        | Overlay::Patches(_) => (String::new(), 0),
     };
     if last > 0 {
         hints.push((format!("{} {}", key(Action::Down), key(Action::Up)), "scroll"));

@@ -49,7 +49,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, patches: &Patches) {
         Load::Ready if patches.is_empty() => {
             return nothing(model, paint, area, &key(Action::AddPatch));
         }
-        _ => {}
+        Load::Loading | Load::Ready | Load::Failed(_) => {}
     }
     for (row, place) in patches.places().enumerate() {
         let y = area.y + u16::try_from(row).unwrap_or(u16::MAX);

@@ -57,7 +57,7 @@ fn title(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
         Load::Failed(problem) if !list.is_empty() => {
             format!("not read again: {} ", problem.message)
         }
-        _ => String::new(),
+        Load::Loading | Load::Ready | Load::Failed(_) => String::new(),
     };
     if !stale.is_empty() {
         spans.extend([(Role::Border, "─ "), (Role::Bad, stale.as_str())]);
