@@ -28,7 +28,7 @@ fn alt(model: &mut Model, code: KeyCode) -> Vec<Effect> {
 fn verbs(effects: &[Effect]) -> Vec<&Effect> {
     effects
         .iter()
-        .filter(|effect| !matches!(effect, Effect::Remember(_) | Effect::After(..)))
+        .filter(|effect| !matches!(effect, Effect::SaveState(_) | Effect::After(..)))
         .collect()
 }
 
@@ -82,7 +82,7 @@ fn a_dialog_or_form_that_no_longer_fits_is_closed_and_what_is_read_stays() {
         );
     }
     for (read, mode) in
-        [("enter", Mode::Paper), ("l", Mode::Logs), ("l /", Mode::Logs), ("J", Mode::Jobs)]
+        [("enter", Mode::TextBlock), ("l", Mode::Logs), ("l /", Mode::Logs), ("J", Mode::Jobs)]
     {
         let mut model = world_model();
         press(&mut model, read);
@@ -285,7 +285,7 @@ fn tab_completes_a_path_and_goes_on_where_there_is_nothing_to_complete() {
     model.home = Some("/home/kim".into());
     press(&mut model, "2 g p a");
     let focus = |model: &Model| match model.overlays.last() {
-        Some(Overlay::Sheet(sheet)) => {
+        Some(Overlay::ActionForm(sheet)) => {
             (sheet.fields.focus, sheet.fields.list[0].input.value().to_owned())
         }
         other => panic!("{other:?}"),
@@ -313,7 +313,9 @@ fn tab_completes_a_path_and_goes_on_where_there_is_nothing_to_complete() {
     assert_eq!(focus(&model).0, 0);
     update(&mut model, Msg::Completed("~/fix.sh".to_owned(), Completion::Nothing));
     assert_eq!(focus(&model), (1, "~/fix.sh".to_owned()));
-    let Some(Overlay::Sheet(sheet)) = model.overlays.last() else { panic!("{:?}", model.overlays) };
+    let Some(Overlay::ActionForm(sheet)) = model.overlays.last() else {
+        panic!("{:?}", model.overlays)
+    };
     assert_eq!(sheet.fields.list[1].input.value(), "why");
     // Any other field, and down, go on at once.
     assert_eq!(press(&mut model, "tab"), []);
@@ -348,5 +350,5 @@ fn enter_on_a_line_of_activity_shows_one_that_is_destroyed() {
     let shown = screen(&mut model, (120, 36));
     assert!(shown.contains("destroyed"), "{shown}");
     assert_eq!(press(&mut model, "d"), []);
-    assert_eq!(model.mode(), Mode::Paper, "there is nothing to destroy");
+    assert_eq!(model.mode(), Mode::TextBlock, "there is nothing to destroy");
 }

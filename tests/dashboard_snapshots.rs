@@ -29,7 +29,7 @@ use sandboxer::domain::snapshot::{Damage, DamageKind, SnapshotState};
 use sandboxer::tui::keymap::Mode;
 use sandboxer::tui::model::{Fetch, JobState, Model, NodeId, Overlay, Pane};
 use sandboxer::tui::update::update;
-use sandboxer::tui::{Effect, Later, Msg};
+use sandboxer::tui::{Effect, Msg, Timer};
 
 const SIZES: [(u16, u16); 3] = [(120, 36), (100, 30), (80, 24)];
 
@@ -183,7 +183,7 @@ fn the_snapshots_are_read_again_on_what_can_have_changed_them_and_once_for_many(
         effects
             .iter()
             .filter(
-                |effect| matches!(effect, Effect::After(_, later) if **later == Later::Snapshots),
+                |effect| matches!(effect, Effect::After(_, timer) if **timer == Timer::Snapshots),
             )
             .count()
     };
@@ -786,7 +786,7 @@ fn no_screen_of_these_panics_at_any_size_and_hostile_text_stays_in_its_cells() {
             model.look.ascii = ascii;
             press(&mut model, "2 j j j");
             press(&mut model, keys);
-            let number = model.last_sheet;
+            let number = model.last_action_form;
             update(&mut model, Msg::Compared(number, Ok(Box::new(diff()))));
             let status = FakeClient::new(world.clone())
                 .patch_status("snap-0000000a")

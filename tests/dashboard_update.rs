@@ -784,7 +784,7 @@ fn the_output_of_what_failed_is_one_key_away_from_its_row_and_from_its_error() {
         press(&mut model, "j");
     }
     let is_output = |model: &Model| match model.overlays.last() {
-        Some(Overlay::Page(page)) => {
+        Some(Overlay::Text(page)) => {
             assert!(
                 page.text.starts_with("Error: connection refused\n"),
                 "why comes first: {}",

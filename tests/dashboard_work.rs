@@ -275,7 +275,7 @@ async fn operations_are_read_when_a_record_tells_of_a_new_one() {
         Drive::new(Scenario { operations: elsewhere(real_now()), ..world(real_now()) }).await;
     drive.until("the operations", |model| model.jobs.running().count() == 1).await;
     let job = drive.model.jobs.running().next().unwrap();
-    assert_eq!(job.elsewhere.as_ref().unwrap().pid, 4711);
+    assert_eq!(job.external.as_ref().unwrap().pid, 4711);
     assert!(drive.model.jobs.running_here().next().is_none());
     assert_eq!(drive.model.jobs.list().len(), 2);
     // Read again: the same two.

@@ -3,13 +3,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::{self, Future};
-use std::task::{Context, Poll};
+use std::task::{Context as TaskContext, Poll};
 
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt as _, StreamExt as _};
 
-use super::output::{Face, Stop};
-use super::progress::Meter;
+use super::output::{CliError, Context};
+use super::progress::ProgressDisplay;
 use crate::client::{Client, Error, Record, Request, SnapshotImportRequest, Started};
 use crate::domain::{Code, Operation, OperationId, OperationState, SandboxId, SandboxRecord};
 
@@ -137,8 +137,9 @@ impl<'a> Running<'a> {
 
     /// Returns once Ctrl-C was pressed. Only for work that [`attend`] awaits: it looks again whenever that goes on.
     pub(super) async fn asked_to_stop(&self) {
-        let asked =
-            |_: &mut Context<'_>| if self.asked.get() { Poll::Ready(()) } else { Poll::Pending };
+        let asked = |_: &mut TaskContext<'_>| {
+            if self.asked.get() { Poll::Ready(()) } else { Poll::Pending }
+        };
         future::poll_fn(asked).await;
     }
 
@@ -185,14 +186,15 @@ impl<'a> Running<'a> {
 /// cancelled and it is awaited on, since dropping a future stops nothing on a host.
 ///
 /// Errors: `cancelled` on a second Ctrl-C, with [`super::Io::leave_at_once`] set.
-pub(super) async fn attend<T>(
-    face: &mut Face<'_>,
+pub(super) async fn with_progress<T>(
+    context: &mut Context<'_>,
     running: &Running<'_>,
     work: impl Future<Output = T>,
-) -> Result<T, Stop> {
+) -> Result<T, CliError> {
     // Before the work begins, so that its first step is not missed. Progress is an ornament: no stream, no error.
-    let mut updates = face.client.subscribe().await.unwrap_or_else(|_| stream::pending().boxed());
-    let mut meter = Meter::new(face);
+    let mut updates =
+        context.client.subscribe().await.unwrap_or_else(|_| stream::pending().boxed());
+    let mut display = ProgressDisplay::new(context);
     let mut tick = tokio::time::interval(std::time::Duration::from_millis(100));
     tokio::pin!(work);
     loop {
@@ -201,25 +203,25 @@ pub(super) async fn attend<T>(
                 // What was reported before the end and not yet read. Bounded: others may go on reporting.
                 for _ in 0..LAST_WORDS {
                     let Some(Some(update)) = updates.next().now_or_never() else { break };
-                    meter.hear(face.io, &update);
+                    display.hear(context.io, &update);
                 }
-                meter.clear();
+                display.clear();
                 if running.done_anyway.get() {
-                    face.remark("the cancel came too late: it is done");
+                    context.remark("the cancel came too late: it is done");
                 }
                 return Ok(ended);
             }
-            Some(update) = updates.next() => meter.hear(face.io, &update),
-            Some(()) = face.io.interrupts.next() => {
-                meter.clear();
+            Some(update) = updates.next() => display.hear(context.io, &update),
+            Some(()) = context.io.interrupts.next() => {
+                display.clear();
                 if running.asked.get() {
-                    face.io.leave_at_once = true;
+                    context.io.leave_at_once = true;
                     return Err(running.abandoned().into());
                 }
-                face.remark("cancelling; Ctrl-C again leaves at once");
+                context.remark("cancelling; Ctrl-C again leaves at once");
                 running.cancel().await;
             }
-            _ = tick.tick(), if meter.moves() => meter.tick(),
+            _ = tick.tick(), if display.moves() => display.tick(),
         }
     }
 }
@@ -227,12 +229,12 @@ pub(super) async fn attend<T>(
 /// Awaits something that changes nothing; Ctrl-C just ends it.
 ///
 /// Errors: `cancelled`.
-pub(super) async fn look_on<T>(
-    face: &mut Face<'_>,
+pub(super) async fn until_interrupted<T>(
+    context: &mut Context<'_>,
     work: impl Future<Output = T>,
-) -> Result<T, Stop> {
+) -> Result<T, CliError> {
     tokio::select! {
         ended = work => Ok(ended),
-        Some(()) = face.io.interrupts.next() => Err(Error::new(Code::Cancelled, "cancelled; nothing was changed").into()),
+        Some(()) = context.io.interrupts.next() => Err(Error::new(Code::Cancelled, "cancelled; nothing was changed").into()),
     }
 }

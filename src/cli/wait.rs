@@ -6,8 +6,8 @@ use futures_util::StreamExt as _;
 use tokio::time::Instant;
 
 use super::args::{WaitArgs, WaitFor};
-use super::interrupt::look_on;
-use super::output::{Face, Outcome};
+use super::interrupt::until_interrupted;
+use super::output::{Context, Outcome};
 use super::{record, sandboxes};
 use crate::client::{Client, Error, Update};
 use crate::domain::patch::{Patch, PatchState, owed};
@@ -17,11 +17,11 @@ use crate::domain::{Code, SandboxId, SandboxRecord, State};
 /// The record is read again at least this often, in case an event was missed.
 const AGAIN: Duration = Duration::from_secs(1);
 
-pub(super) async fn wait(face: &mut Face<'_>, args: &WaitArgs) -> Outcome {
-    let client = face.client;
+pub(super) async fn wait(context: &mut Context<'_>, args: &WaitArgs) -> Outcome {
+    let client = context.client;
     let deadline = args.timeout.map(|timeout| Instant::now() + timeout.duration());
-    let reached = look_on(face, until(client, args, deadline)).await?;
-    sandboxes::show(face, &reached?)?;
+    let reached = until_interrupted(context, until(client, args, deadline)).await?;
+    sandboxes::show(context, &reached?)?;
     Ok(0)
 }
 

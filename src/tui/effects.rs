@@ -28,7 +28,7 @@ use crate::domain::event::Event;
 use crate::domain::name::SandboxId;
 use crate::tui::effects::scripts::add_patch;
 use crate::tui::message::{Effect, Msg};
-use crate::tui::model::{Entry, JobId, LogText, Remembered};
+use crate::tui::model::{Entry, JobId, LogText, SavedState};
 
 /// How many targets of a bulk are begun at once.
 const AT_ONCE: usize = 8;
@@ -89,10 +89,10 @@ impl Effects {
     pub fn run(&self, effect: Effect) {
         let client = Arc::clone(&self.client);
         match effect {
-            Effect::After(wait, later) => {
-                self.task(|_| Msg::Deaf, async move {
+            Effect::After(wait, timer) => {
+                self.task(|_| Msg::Disconnected, async move {
                     tokio::time::sleep(wait).await;
-                    Msg::from(*later)
+                    Msg::from(*timer)
                 });
             }
             Effect::List => self.answer(Msg::Listed, async move {
@@ -129,7 +129,7 @@ impl Effects {
             Effect::Discard(old) => {
                 self.tasks.spawn_blocking(move || drop(old));
             }
-            Effect::Remember(remembered) => self.remember(remembered),
+            Effect::SaveState(saved_state) => self.save_state(saved_state),
             Effect::Operations => {
                 self.answer(Msg::Operations, async move { client.operations().await });
             }
@@ -230,7 +230,7 @@ impl Effects {
     fn listen(&self) {
         let client = Arc::clone(&self.client);
         let queue = self.queue.clone();
-        self.task(|_| Msg::Deaf, async move {
+        self.task(|_| Msg::Disconnected, async move {
             let mut stream = match client.subscribe().await {
                 Ok(stream) => stream,
                 Err(problem) => return Msg::Subscribed(Err(problem)),
@@ -241,7 +241,7 @@ impl Effects {
                     break;
                 }
             }
-            Msg::Deaf
+            Msg::Disconnected
         });
     }
 
@@ -285,10 +285,10 @@ impl Effects {
     }
 
     /// Writes what is remembered; that it cannot be written is no reason to disturb anyone.
-    fn remember(&self, remembered: Remembered) {
+    fn save_state(&self, saved_state: SavedState) {
         let Some(path) = self.state_file.clone() else { return };
         self.tasks.spawn_blocking(move || {
-            if let Err(error) = write_state(&path, &remembered) {
+            if let Err(error) = write_state(&path, &saved_state) {
                 tracing::debug!(%error, path = %path.display(), "the dashboard's state was not written");
             }
         });
@@ -313,11 +313,11 @@ fn save_log(path: &std::path::Path, lines: &[Arc<LogText>]) -> std::io::Result<(
 }
 
 /// Writes the state file by way of a temporary one.
-pub fn write_state(path: &std::path::Path, remembered: &Remembered) -> std::io::Result<()> {
+pub fn write_state(path: &std::path::Path, saved_state: &SavedState) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or_else(|| std::path::Path::new("."));
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let file = tempfile::NamedTempFile::new_in(folder)?;
-    std::fs::write(file.path(), remembered.to_json())?;
+    std::fs::write(file.path(), saved_state.to_json())?;
     file.persist(path).map(|_| ()).map_err(|error| error.error)
 }
 

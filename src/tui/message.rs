@@ -20,8 +20,8 @@ use crate::domain::name::{HostName, OperationId, PatchId, SandboxId, SnapshotId}
 use crate::domain::operation::Operation;
 use crate::domain::patch::Patch;
 use crate::domain::sandbox::SandboxRecord;
-use crate::tui::handover::ShellEnd;
-use crate::tui::model::{Entry, JobId, LogText, Remembered};
+use crate::tui::foreground_process::ShellEnd;
+use crate::tui::model::{Entry, JobId, LogText, SavedState};
 
 /// Something the console hears.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ pub enum Msg {
     /// Events are listened to, or cannot be.
     Subscribed(Result<(), Error>),
     /// The event stream ended.
-    Deaf,
+    Disconnected,
     /// It is time to listen again.
     ListenDue,
     /// Something happened.
@@ -157,7 +157,7 @@ pub enum Effect {
     Write(SnapshotId),
 
     /// Says something later.
-    After(Duration, Box<Later>),
+    After(Duration, Box<Timer>),
     /// Reads all sandboxes.
     List,
     /// Reads one sandbox.
@@ -211,12 +211,12 @@ pub enum Effect {
     /// Frees records that are no longer shown, off the UI's thread.
     Discard(Vec<Arc<Entry>>),
     /// Remembers for the next run.
-    Remember(Remembered),
+    SaveState(SavedState),
 }
 
 /// What is said later.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Later {
+pub enum Timer {
     /// [`Msg::FetchDue`].
     Fetch,
     /// [`Msg::HostDue`].
@@ -229,14 +229,14 @@ pub enum Later {
     Snapshots,
 }
 
-impl From<Later> for Msg {
-    fn from(later: Later) -> Self {
-        match later {
-            Later::Fetch => Self::FetchDue,
-            Later::Host(name) => Self::HostDue(name),
-            Later::Plan(generation) => Self::PlanDue(generation),
-            Later::Listen => Self::ListenDue,
-            Later::Snapshots => Self::SnapshotsDue,
+impl From<Timer> for Msg {
+    fn from(timer: Timer) -> Self {
+        match timer {
+            Timer::Fetch => Self::FetchDue,
+            Timer::Host(name) => Self::HostDue(name),
+            Timer::Plan(generation) => Self::PlanDue(generation),
+            Timer::Listen => Self::ListenDue,
+            Timer::Snapshots => Self::SnapshotsDue,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Everything a screen can show, as plain data. Knows no terminal and no colours.
 
+mod action_form;
 mod activity;
+mod availability;
 mod confirm;
 mod details;
 mod failure;
@@ -17,16 +19,14 @@ mod layout;
 mod lineage;
 mod logs;
 mod palette;
-mod paper;
 mod patches;
 mod reading;
-mod refusal;
-mod remembered;
 mod rows;
 mod sandboxes;
-mod sheet;
+mod saved_state;
 mod shell;
 mod snapshots;
+mod text_block;
 mod window;
 mod words;
 
@@ -37,6 +37,7 @@ use std::time::Duration;
 use crossterm::event::KeyEvent;
 use tui_input::Input;
 
+pub use action_form::{ActionForm, ActionFormKind, Comparison, Script};
 pub use activity::{Activity, ActivityLine};
 pub use confirm::{Confirm, PatchTarget, Purpose, SnapshotTarget, Target};
 pub use details::Details;
@@ -45,26 +46,26 @@ pub use fields::{Choice, Field, FieldKey, Fields};
 pub use filter::Filter;
 pub use form::{CreateForm, Plan, Step};
 pub use hosts::{Host, HostChange, Hosts, Standing};
-pub use job::{Elsewhere, Job, JobId, JobState};
+pub use job::{ExternalProcess, Job, JobId, JobState};
 pub use jobs::{Jobs, Moved};
 pub use labels::{LabelChange, LabelRow, LabelTarget, Labelling, Labels};
 pub use layout::{Area, Column, Placed, SMALLEST, Screen};
 pub use lineage::{SnapshotDetails, patch_words};
 pub use logs::{
-    KEPT_BYTES, KEPT_LINES, LogField, LogRow, LogState, LogTail, LogText, Logs, Needle, Place,
+    KEPT_BYTES, KEPT_LINES, LogField, LogRow, LogState, LogTail, LogText, Logs, Place,
+    SearchPattern,
 };
 pub use palette::Offer;
-pub use paper::{Paper, PaperLine, Role, Span, wrap};
 pub use patches::{PatchRow, Patches};
-pub use reading::Page;
-pub use remembered::Remembered;
+pub use reading::TextOverlay;
 pub use rows::{Entry, Sort, SortKey};
 pub use sandboxes::{Counts, Sandboxes};
-pub use sheet::{Comparison, Script, Sheet, SheetAbout};
+pub use saved_state::SavedState;
 pub use shell::ShellChoice;
 pub use snapshots::{
     Node, NodeId, Snapshots, caveat, is_blocked, is_undo, snapshot_glyph, standings,
 };
+pub use text_block::{Role, Span, TextBlock, TextLine, wrap};
 pub use window::Window;
 pub use words::{
     Present, age, bytes, clock, date, left, many, patch_glyph, patch_role, short_profile,
@@ -186,11 +187,11 @@ pub enum Overlay {
     /// One snapshot's whole record.
     Snapshot(Box<SnapshotDetails>),
     /// A form of a verb on snapshots.
-    Sheet(Box<Sheet>),
+    ActionForm(Box<ActionForm>),
     /// The patches of a snapshot.
     Patches(Box<Patches>),
     /// A script, or what it wrote.
-    Page(Page),
+    Text(TextOverlay),
 }
 
 /// Why the console stays although the operator wants to leave.
@@ -272,7 +273,7 @@ pub struct Model {
     /// The number of the last log that was opened.
     pub last_log: u64,
     /// The number of the last form of a verb on snapshots.
-    pub last_sheet: u64,
+    pub last_action_form: u64,
     /// The log that is followed.
     pub followed: Option<u64>,
     /// The time zone of every screen; the header names it.
@@ -316,7 +317,7 @@ impl Model {
             reading_snapshots: Fetch::Idle,
             process: (0, String::new()),
             last_log: 0,
-            last_sheet: 0,
+            last_action_form: 0,
             followed: None,
             zone: jiff::tz::TimeZone::UTC,
         }
@@ -328,13 +329,13 @@ impl Model {
             Some(
                 Overlay::Details(_)
                 | Overlay::Snapshot(_)
-                | Overlay::Page(_)
+                | Overlay::Text(_)
                 | Overlay::Output(..)
                 | Overlay::Help(_)
                 | Overlay::Error(..),
-            ) => Mode::Paper,
+            ) => Mode::TextBlock,
             Some(Overlay::Create(form)) if form.step == Step::Pick => Mode::Picker,
-            Some(Overlay::Create(_) | Overlay::Sheet(_)) => Mode::Form,
+            Some(Overlay::Create(_) | Overlay::ActionForm(_)) => Mode::Form,
             Some(Overlay::Patches(_)) => Mode::Patches,
             Some(Overlay::Confirm(_)) => Mode::Confirm,
             Some(Overlay::Jobs(_)) => Mode::Jobs,
@@ -369,7 +370,7 @@ impl Model {
     }
 
     /// What is to be remembered for the next run.
-    pub fn remembered(&self) -> Remembered {
-        Remembered { pane: Some(self.focus), sort: Some(self.sandboxes.sort()) }
+    pub fn saved_state(&self) -> SavedState {
+        SavedState { pane: Some(self.focus), sort: Some(self.sandboxes.sort()) }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Effect, Later, elsewhere, snapshots, work};
+use super::{Effect, Timer, external_operations, snapshots, work};
 use crate::client::{Error, Update};
 use crate::domain::Time;
 use crate::domain::error::Code;
@@ -59,14 +59,17 @@ pub(super) fn listed(model: &mut Model, answer: Result<Vec<Arc<Entry>>, Error>) 
             if !old.is_empty() {
                 effects.push(Effect::Discard(old));
             }
-            effects.extend(elsewhere::read(model));
+            effects.extend(external_operations::read(model));
             effects.extend(snapshots::read(model));
             if first {
                 // A host that answered before this could not tell whether it had anything to be asked for.
                 let hosts: Vec<HostName> =
                     model.hosts.list.iter().map(|host| host.view.name.clone()).collect();
-                effects
-                    .extend(hosts.iter().flat_map(|name| elsewhere::refresh_services(model, name)));
+                effects.extend(
+                    hosts
+                        .iter()
+                        .flat_map(|name| external_operations::refresh_services(model, name)),
+                );
             }
         }
         // Rows that are there stay; the title says that they could not be read again.
@@ -175,7 +178,7 @@ pub(super) fn hosts(model: &mut Model, answer: Result<Vec<HostView>, Error>) -> 
             new.enumerate()
                 .map(|(place, name)| {
                     let wait = Duration::from_millis(20 + 60 * u64::try_from(place).unwrap_or(0));
-                    Effect::After(wait, Box::new(Later::Host(name)))
+                    Effect::After(wait, Box::new(Timer::Host(name)))
                 })
                 .collect()
         }
@@ -216,8 +219,8 @@ pub(super) fn host_checked(
         },
     };
     let mut effects = host_changed(model, view);
-    effects.extend(elsewhere::refresh_services(model, &name));
-    effects.push(Effect::After(HOST_INTERVAL, Box::new(Later::Host(name))));
+    effects.extend(external_operations::refresh_services(model, &name));
+    effects.push(Effect::After(HOST_INTERVAL, Box::new(Timer::Host(name))));
     effects
 }
 
@@ -264,16 +267,16 @@ pub(super) fn subscribed(model: &mut Model, answer: Result<(), Error>) -> Vec<Ef
         }
         Err(problem) => {
             model.say(Role::Bad, format!("events cannot be followed: {}", problem.message));
-            deaf(model)
+            disconnected(model)
         }
     }
 }
 
 /// The event stream ended: listen again, and read what was missed.
-pub(super) fn deaf(model: &mut Model) -> Vec<Effect> {
+pub(super) fn disconnected(model: &mut Model) -> Vec<Effect> {
     model.listening = false;
     let mut effects = list(model);
-    effects.push(Effect::After(Duration::from_secs(1), Box::new(Later::Listen)));
+    effects.push(Effect::After(Duration::from_secs(1), Box::new(Timer::Listen)));
     effects
 }
 
@@ -289,7 +292,7 @@ pub(super) fn heard(model: &mut Model, heard: Update) -> Vec<Effect> {
         Update::Host(view) => host_changed(model, *view),
         Update::Record(record) => got(model, &record.id.clone(), Ok(Box::new(Entry::new(*record)))),
         Update::Snapshots => snapshots::read(model),
-        Update::Operations => elsewhere::read(model),
+        Update::Operations => external_operations::read(model),
         Update::Resync => {
             let mut effects = list(model);
             effects.extend(snapshots::read(model));
@@ -319,7 +322,7 @@ fn happened(model: &mut Model, event: &Event) -> Vec<Effect> {
     let mut effects = snapshots::read_if_news(model, event);
     if let Some(id) = &event.sandbox_id {
         if model.stale.is_empty() {
-            effects.push(Effect::After(GATHER, Box::new(Later::Fetch)));
+            effects.push(Effect::After(GATHER, Box::new(Timer::Fetch)));
         }
         model.stale.insert(id.clone());
     }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Effect, Later, confirm, data, keys};
+use super::{Effect, Timer, confirm, data, keys};
 use crate::client::{Error, ExtensionView, Request, SnapshotDeleteRequest};
 use crate::domain::OperationKind;
 use crate::domain::event::{Event, EventKind};
 use crate::domain::lineage::SnapshotView;
 use crate::tui::keymap::Action;
 use crate::tui::model::{
-    Confirm, Fetch, Filter, JobId, Load, Model, NodeId, Overlay, Pane, Role, SheetAbout,
+    ActionFormKind, Confirm, Fetch, Filter, JobId, Load, Model, NodeId, Overlay, Pane, Role,
     SnapshotDetails, SnapshotTarget,
 };
 
@@ -22,7 +22,7 @@ pub(super) fn read(model: &mut Model) -> Vec<Effect> {
     if !model.reading_snapshots.begin() {
         return Vec::new();
     }
-    vec![Effect::After(GATHER, Box::new(Later::Snapshots))]
+    vec![Effect::After(GATHER, Box::new(Timer::Snapshots))]
 }
 
 /// It is time to read them. What is asked for from here on is not in the answer.
@@ -72,10 +72,10 @@ fn refresh_overlays(model: &mut Model) {
             Overlay::Snapshot(details) => &mut details.view,
             // Who will get a patch, its number, and what a restore will get are as they are now and not as they were when
             // the form was opened. What was asked for already is what was seen then.
-            Overlay::Sheet(sheet) => match &mut sheet.about {
-                SheetAbout::AddPatch(view, _) | SheetAbout::RollOut(view, _) => view,
-                SheetAbout::Restore(target, _) if !sheet.submitting => &mut target.view,
-                SheetAbout::Snapshot(_) | SheetAbout::Restore(..) => continue,
+            Overlay::ActionForm(action_form) => match &mut action_form.about {
+                ActionFormKind::AddPatch(view, _) | ActionFormKind::RollOut(view, _) => view,
+                ActionFormKind::Restore(target, _) if !action_form.submitting => &mut target.view,
+                ActionFormKind::Snapshot(_) | ActionFormKind::Restore(..) => continue,
             },
             Overlay::Details(_)
             | Overlay::Create(_)
@@ -89,7 +89,7 @@ fn refresh_overlays(model: &mut Model) {
             | Overlay::Shell(_)
             | Overlay::Labels(_)
             | Overlay::Patches(_)
-            | Overlay::Page(_) => continue,
+            | Overlay::Text(_) => continue,
         };
         if let Some(view) = model.snapshots.get(&shown.record.id) {
             *shown = Arc::clone(view);

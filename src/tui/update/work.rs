@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Effect, data, elsewhere, open_form, sheet, snapshots};
+use super::{Effect, action_form, data, external_operations, open_form, snapshots};
 use crate::client::{Error, Record, Started};
 use crate::domain::error::{Code, Kind};
 use crate::domain::name::{OperationId, PatchId};
@@ -69,7 +69,7 @@ fn started_on_sandbox(model: &mut Model, id: JobId, record: SandboxRecord) {
 }
 
 fn started_on_snapshot(model: &mut Model, id: JobId, record: SnapshotRecord) -> Vec<Effect> {
-    sheet::begun(model, id);
+    action_form::begun(model, id);
     let mut made = false;
     if let Some(job) = model.jobs.get_mut(id) {
         job.snapshot = Some(record.id.clone());
@@ -96,9 +96,9 @@ fn refused(model: &mut Model, job: JobId, problem: Error) -> Vec<Effect> {
     let kind = model.jobs.get(job).map(|job| job.kind.clone());
     if kind == Some(OperationKind::Snapshot) && is_stale(&problem) {
         // The form has its targets as they were: asked again, it would be refused again.
-        sheet::begun(model, job);
+        action_form::begun(model, job);
     }
-    if sheet::refused(model, job, &problem) {
+    if action_form::refused(model, job, &problem) {
         return refused_in_form(model, job, problem);
     }
     if kind == Some(OperationKind::Create)
@@ -187,7 +187,7 @@ fn ended_on_sandbox(model: &mut Model, job: JobId, record: SandboxRecord) -> Vec
         data::take(model, Entry::new(record));
     }
     let mut effects = ended_as(model, job, result);
-    effects.extend(elsewhere::refresh_services(model, &host));
+    effects.extend(external_operations::refresh_services(model, &host));
     effects.extend(snapshots::read(model));
     effects
 }
@@ -221,12 +221,12 @@ pub(super) fn title(record: &SandboxRecord) -> String {
 fn close_form(model: &mut Model, job: JobId) {
     let create = model.jobs.get(job).is_some_and(|job| job.kind == OperationKind::Create);
     model.overlays.retain(|overlay| !(create && matches!(overlay, Overlay::Create(_))));
-    sheet::begun(model, job);
+    action_form::begun(model, job);
 }
 
 /// A job was not begun any more, and that is said.
 pub(super) fn skipped(model: &mut Model, job: JobId, reason: String) -> Vec<Effect> {
-    sheet::begun(model, job);
+    action_form::begun(model, job);
     finish(model, job, JobState::Skipped(reason), Outcome::Done);
     Vec::new()
 }
@@ -316,12 +316,12 @@ fn finish(model: &mut Model, id: JobId, state: JobState, outcome: Outcome) {
 }
 
 /// Tells of the end of another process's operation that was seen to run: as a toast too, if it was cancelled from here.
-pub(super) fn ended_elsewhere(model: &mut Model, id: JobId, before: &JobState) {
+pub(super) fn ended_externally(model: &mut Model, id: JobId, before: &JobState) {
     let now = model.now;
     let Some(job) = model.jobs.get(id) else { return };
     let Some(mut line) = ended_line(job, Outcome::Done, now) else { return };
-    if let Some(elsewhere) = &job.elsewhere {
-        line.text = format!("{}  by {}", line.text, elsewhere.actor);
+    if let Some(external) = &job.external {
+        line.text = format!("{}  by {}", line.text, external.actor);
     }
     if *before == JobState::Cancelling {
         model.say(line.role, line.text.clone());

@@ -119,12 +119,12 @@ fn body(model: &Model, confirm: &Confirm) -> Vec<Line> {
                 lines.push(vec![(Role::Good, "it has ended meanwhile".to_owned())]);
             }
             lines.push(vec![(Role::Plain, job.cancel_leaves().to_owned())]);
-            if let Some(elsewhere) = &job.elsewhere {
+            if let Some(external) = &job.external {
                 let words = format!(
                     "It runs in process {} on {}, for {}, since {}. That process is asked to end it; one that is dead cannot hear it.",
-                    elsewhere.pid,
-                    elsewhere.host,
-                    elsewhere.actor,
+                    external.pid,
+                    external.host,
+                    external.actor,
                     age(job.seconds(model.now))
                 );
                 lines.push(Vec::new());

@@ -84,7 +84,7 @@ impl Model {
     }
 
     /// Why an action cannot be done here, if that is known before it is tried.
-    pub fn refusal(&self, action: Action) -> Option<String> {
+    pub fn unavailable(&self, action: Action) -> Option<String> {
         if self.read_only && action.is_mutating() {
             return Some("this console is read-only".to_owned());
         }

@@ -37,7 +37,7 @@ pub(super) fn operations(model: &mut Model, answer: Result<Vec<Operation>, Error
             !old
         });
         let (sandboxes, snapshots) = (&model.sandboxes, &model.snapshots);
-        let moved = model.jobs.take_elsewhere(operations, |operation| {
+        let moved = model.jobs.take_external(operations, |operation| {
             let id = operation.subject.sandbox();
             if let Some(entry) = id.and_then(|id| sandboxes.get(id)) {
                 return work::title(&entry.record);
@@ -63,7 +63,7 @@ fn of_moved(model: &mut Model, moved: Moved) -> Vec<Effect> {
     let id = match moved {
         Moved::Began(id) => id,
         Moved::Ended(id, before) => {
-            work::ended_elsewhere(model, id, &before);
+            work::ended_externally(model, id, &before);
             id
         }
     };
