@@ -37,9 +37,7 @@ async fn query(context: &Context<'_>, args: &EventsArgs) -> Result<EventQuery, C
         None => None,
     };
     let actor = match &context.global.actor {
-        Some(text) => {
-            Some(Actor::parse(text).map_err(crate::domain::error::Error::from)?.to_string())
-        }
+        Some(text) => Some(Actor::parse(text)?.to_string()),
         None => None,
     };
     let (after_seq, since) = match args.since {

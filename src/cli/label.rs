@@ -25,7 +25,7 @@ fn request(changes: &[LabelChange]) -> Result<LabelRequest, CliError> {
         }
         match change {
             LabelChange::Set(pair) => {
-                drop(request.set.insert(pair.key.clone(), pair.value.clone()))
+                drop(request.set.insert(pair.key.clone(), pair.value.clone()));
             }
             LabelChange::Remove(key) => drop(request.remove.insert(key.clone())),
         }

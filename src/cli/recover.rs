@@ -27,7 +27,7 @@ pub(super) async fn recover(context: &mut Context<'_>) -> Outcome {
 fn item(thing: &Recovered) -> BulkItem {
     let ended = match &thing.error {
         _ if thing.ok => Ok(()),
-        Some(error) => Err(error.clone().into()),
+        Some(error) => Err(error.clone()),
         None => Err(Error::new(Code::OperationFailed, thing.message.clone())),
     };
     BulkItem::new(thing.id.as_str(), ended)

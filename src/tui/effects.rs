@@ -27,7 +27,7 @@ use crate::domain::error::Code;
 use crate::domain::event::Event;
 use crate::domain::name::SandboxId;
 use crate::tui::effects::scripts::add_patch;
-use crate::tui::message::{Effect, Msg};
+use crate::tui::message::{Effect, Msg, Timer};
 use crate::tui::model::{Entry, JobId, LogText, SavedState};
 
 /// How many targets of a bulk are begun at once.
@@ -89,12 +89,7 @@ impl Effects {
     pub fn run(&self, effect: Effect) {
         let client = Arc::clone(&self.client);
         match effect {
-            Effect::After(wait, timer) => {
-                self.task(|_| Msg::Disconnected, async move {
-                    tokio::time::sleep(wait).await;
-                    Msg::from(*timer)
-                });
-            }
+            Effect::After(wait, timer) => self.after(wait, *timer),
             Effect::List => self.answer(Msg::Listed, async move {
                 let records = client.list(ListQuery::default()).await?;
                 // The filter's texts are made here, off the UI's thread.
@@ -142,13 +137,7 @@ impl Effects {
             Effect::Follow(generation, request) => self.follow(generation, request),
             Effect::Unfollow => drop(self.next_followed()),
             Effect::SaveLog(generation, path, lines) => self.save(generation, path, lines),
-            Effect::Complete(typed, home, folders) => {
-                let queue = self.queue.clone();
-                self.tasks.spawn_blocking(move || {
-                    let completion = complete::complete(&typed, home.as_deref(), folders);
-                    let _ = queue.blocking_send(Msg::Completed(typed, completion));
-                });
-            }
+            Effect::Complete(typed, home, folders) => self.complete(typed, home, folders),
             Effect::Start(job, request) => self.start(job, request),
             Effect::Cancel(job, operation) => {
                 self.answer(move |answer| Msg::CancelAsked(job, answer), async move {
@@ -196,6 +185,21 @@ impl Effects {
             | Effect::Shell(..)
             | Effect::Write(_) => {}
         }
+    }
+
+    fn after(&self, wait: Duration, timer: Timer) {
+        self.task(|_| Msg::Disconnected, async move {
+            tokio::time::sleep(wait).await;
+            Msg::from(timer)
+        });
+    }
+
+    fn complete(&self, typed: String, home: Option<PathBuf>, folders: bool) {
+        let queue = self.queue.clone();
+        self.tasks.spawn_blocking(move || {
+            let completion = complete::complete(&typed, home.as_deref(), folders);
+            let _ = queue.blocking_send(Msg::Completed(typed, completion));
+        });
     }
 
     /// A task that asks the client and tells what it answered, or why it could not.

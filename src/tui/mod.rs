@@ -263,7 +263,7 @@ impl Console {
                 Next::Quit => return Ok(()),
                 Next::Suspend => self.suspend(&mut source.signals.continued).await?,
                 Next::Shell(request, title) => {
-                    self.hand_over(*request, &title, &mut input, source).await?
+                    self.hand_over(*request, &title, &mut input, source).await?;
                 }
                 Next::Write(snapshot) => self.write_patch(snapshot, &mut input, source).await?,
             }

@@ -29,8 +29,7 @@ pub(super) async fn check(context: &mut Context<'_>, names: &[String]) -> Outcom
     for (name, ended) in checked {
         let (name, error) = match ended {
             Ok(view) => {
-                let error =
-                    view.deep.as_ref().and_then(|deep| deep.error()).cloned().map(Error::from);
+                let error = view.deep.as_ref().and_then(|deep| deep.error()).cloned();
                 let name = view.name.to_string();
                 views.push(view);
                 (name, error)

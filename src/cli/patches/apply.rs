@@ -112,12 +112,7 @@ async fn all(context: &mut Context<'_>, snapshot: &str, canary: Option<u32>) -> 
     let ends: Vec<_> = items
         .iter()
         .filter(|item| !(called_off && !item.ok && item.error.is_none()))
-        .map(|item| {
-            BulkItem::new(
-                item.id.as_str(),
-                item.error.clone().map_or(Ok(()), |error| Err(error.into())),
-            )
-        })
+        .map(|item| BulkItem::new(item.id.as_str(), item.error.clone().map_or(Ok(()), Err)))
         .collect();
     let printed =
         if context.options.json { context.document(&items) } else { print(context, &items) };

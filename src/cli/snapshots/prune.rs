@@ -9,7 +9,7 @@ use super::super::interrupt::{Running, with_progress};
 use super::super::output::{CliError, Context, Outcome};
 use super::super::table::size;
 use super::delete::delete_one;
-use crate::client::{Error, PruneItem, PruneRequest, SnapshotDeleteRequest};
+use crate::client::{PruneItem, PruneRequest, SnapshotDeleteRequest};
 use crate::domain::retention::OldRule;
 use crate::domain::text::plural;
 use crate::domain::{Code, SnapshotId};
@@ -34,7 +34,7 @@ pub(super) async fn prune(context: &mut Context<'_>, args: &PruneArgs) -> Outcom
                     ..SnapshotDeleteRequest::default()
                 };
                 let ended = delete_one(&running, request).await;
-                item.ended(ended.map_err(|problem| Error::from(Error::from(problem))));
+                item.ended(ended);
             }
         };
         Box::pin(with_progress(context, &running, work)).await?;
@@ -72,12 +72,7 @@ fn finish(context: &mut Context<'_>, args: &PruneArgs, items: &[PruneItem]) -> O
         if context.options.json { context.document(items) } else { print(context, args, items) };
     let tried = items.iter().filter(|item| item.ok || item.error.is_some());
     let ends: Vec<_> = tried
-        .map(|item| {
-            BulkItem::new(
-                item.id.as_str(),
-                item.error.clone().map_or(Ok(()), |error| Err(Error::from(error))),
-            )
-        })
+        .map(|item| BulkItem::new(item.id.as_str(), item.error.clone().map_or(Ok(()), Err)))
         .collect();
     if !context.options.json {
         for item in &ends {

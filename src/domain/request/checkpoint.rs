@@ -223,7 +223,7 @@ impl PruneItem {
         match ended {
             // What was true when it went.
             Ok(last) => {
-                self.reason = last.message.unwrap_or_else(|| std::mem::take(&mut self.reason))
+                self.reason = last.message.unwrap_or_else(|| std::mem::take(&mut self.reason));
             }
             Err(error) => {
                 self.ok = false;

@@ -247,7 +247,7 @@ impl ActionForm {
                 snapshot_lines(&mut lines, targets, mode.as_deref());
             }
             ActionFormKind::Restore(target, comparison) => {
-                restore_lines(&mut lines, target, comparison, now)
+                restore_lines(&mut lines, target, comparison, now);
             }
             ActionFormKind::AddPatch(view, script) => patch_lines(&mut lines, view, script),
             ActionFormKind::RollOut(view, protected) => roll_out_lines(&mut lines, view, protected),
@@ -266,7 +266,7 @@ fn snapshot_lines(lines: &mut Lines, targets: &[Target], chosen: Option<&str>) {
     for target in targets {
         match &target.left_out {
             Some(reason) => {
-                lines.push((Role::Warn, format!("{}  left out: {reason}", target.title())))
+                lines.push((Role::Warn, format!("{}  left out: {reason}", target.title())));
             }
             None => lines.push((
                 Role::Plain,
@@ -324,10 +324,10 @@ fn restore_lines(lines: &mut Lines, target: &SnapshotTarget, comparison: &Compar
 fn comparison_lines(lines: &mut Lines, comparison: &Comparison, source: &SandboxId) {
     match comparison {
         Comparison::Asking => {
-            lines.push((Role::Dim, "comparing it with what it was taken of…".to_owned()))
+            lines.push((Role::Dim, "comparing it with what it was taken of…".to_owned()));
         }
         Comparison::Failed(problem) => {
-            lines.push((Role::Dim, format!("cannot be compared: {}", problem.message)))
+            lines.push((Role::Dim, format!("cannot be compared: {}", problem.message)));
         }
         Comparison::Known(diff) => {
             let what = if diff.b == source.as_str() {

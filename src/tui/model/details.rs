@@ -89,7 +89,7 @@ impl Details {
                 );
             }
             Load::Ready if self.events.is_empty() => {
-                block.text(Role::Dim, 2, "no events are kept of it")
+                block.text(Role::Dim, 2, "no events are kept of it");
             }
             Load::Ready => {}
         }
@@ -215,11 +215,11 @@ fn host_section(block: &mut TextBlock, record: &SandboxRecord, host: Option<&Hos
         Standing::Up => block.pair("state", Role::Good, &format!("● up{latency}")),
         Standing::Slow => block.pair("state", Role::Warn, &format!("● slow{latency}")),
         Standing::Connecting => {
-            block.pair("state", Role::Busy, &format!("◌ connecting{}", since(host.asked)))
+            block.pair("state", Role::Busy, &format!("◌ connecting{}", since(host.asked)));
         }
         Standing::Forbidden => block.pair("state", Role::Dim, "forbidden by the configuration"),
         Standing::Down => {
-            block.pair("state", Role::Bad, &format!("✗ down{}", since(host.down_since)))
+            block.pair("state", Role::Bad, &format!("✗ down{}", since(host.down_since)));
         }
     }
     block.maybe("ssh", Role::Code, host.view.ssh.as_deref().map(|target| format!("ssh {target}")));

@@ -187,7 +187,7 @@ impl Job {
     /// Takes another process's word of it.
     pub(super) fn follow(&mut self, operation: &Operation) {
         let error = || {
-            let error = operation.error.clone().map(|error| Error::from(*error));
+            let error = operation.error.clone().map(|error| *error);
             error.unwrap_or_else(|| Error::new(Code::OperationFailed, "it failed"))
         };
         self.state = match operation.state {

@@ -152,11 +152,11 @@ pub(super) fn text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
     match key.code {
         KeyCode::PageDown => {
             action_form.offset =
-                (action_form.offset + PAGE).min(action_form.lines(now).len().saturating_sub(1))
+                (action_form.offset + PAGE).min(action_form.lines(now).len().saturating_sub(1));
         }
         KeyCode::PageUp => action_form.offset = action_form.offset.saturating_sub(PAGE),
         _ if !action_form.submitting && fields::text(&mut action_form.fields, key) => {
-            action_form.error = None
+            action_form.error = None;
         }
         _ => {}
     }

@@ -151,7 +151,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
     let count = confirm.buttons.len().max(1);
     match action {
         Action::NextButton | Action::PreviousButton | Action::Press if !confirm.drawn => {
-            keys::say_undrawn(model)
+            keys::say_undrawn(model);
         }
         Action::NextButton => confirm.focus = (confirm.focus + 1) % count,
         Action::PreviousButton => confirm.focus = (confirm.focus + count - 1) % count,

@@ -61,7 +61,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Protect => labels.toggle_protection(),
         Action::WriteLabels if !labels.drawn => keys::say_undrawn(model),
         Action::WriteLabels if !labels.is_changed() => {
-            model.say(Role::Dim, "nothing is changed: a adds, x removes")
+            model.say(Role::Dim, "nothing is changed: a adds, x removes");
         }
         Action::WriteLabels => return write(model),
         Action::Retry => return look_again(model),

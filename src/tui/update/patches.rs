@@ -77,10 +77,10 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
 pub(super) fn read_again(model: &mut Model) -> Vec<Effect> {
     let mut effects = Vec::new();
     for overlay in &mut model.overlays {
-        if let Overlay::Patches(patches) = overlay {
-            if patches.reading.begin() {
-                effects.push(Effect::PatchStatus(patches.snapshot.clone()));
-            }
+        if let Overlay::Patches(patches) = overlay
+            && patches.reading.begin()
+        {
+            effects.push(Effect::PatchStatus(patches.snapshot.clone()));
         }
     }
     effects
@@ -169,7 +169,7 @@ pub(super) fn removed(model: &mut Model, answer: Result<Box<Patch>, Error>) -> V
             format!("patch {} is taken away; who has it keeps it", patch.sequence),
         ),
         Err(problem) => {
-            model.say(Role::Bad, format!("the patch was not taken away: {}", problem.message))
+            model.say(Role::Bad, format!("the patch was not taken away: {}", problem.message));
         }
     }
     snapshots::read(model)
@@ -240,9 +240,9 @@ pub(super) fn rolled_out(
         let problem = match cancelled {
             false => Error::new(Code::Partial, text),
             true if well == 0 && failures.iter().all(|(_, error)| undone(error)) => {
-                CancelOutcome::Undone.fault(text).into()
+                CancelOutcome::Undone.fault(text)
             }
-            true => CancelOutcome::Stopped.fault(text).into(),
+            true => CancelOutcome::Stopped.fault(text),
         };
         effects.extend(work::ended_badly(model, job, problem));
         return effects;
@@ -270,7 +270,7 @@ pub(super) fn written(
             return action_form::open_patch(model, Script::Written(text));
         }
         Ok(Some(_)) => {
-            model.say(Role::Warn, "the patches were closed meanwhile: what was written is dropped")
+            model.say(Role::Warn, "the patches were closed meanwhile: what was written is dropped");
         }
         Ok(None) => model.say(Role::Dim, "nothing was written: no patch was added"),
         Err(problem) => {

@@ -50,7 +50,7 @@ pub(super) fn ended(model: &mut Model, title: &str, end: ShellEnd) -> Vec<Effect
     match end {
         ShellEnd::Left(0) => model.say(Role::Good, format!("the shell in {title} ended")),
         ShellEnd::Left(status) => {
-            model.say(Role::Warn, format!("the shell in {title} ended with status {status}"))
+            model.say(Role::Warn, format!("the shell in {title} ended with status {status}"));
         }
         ShellEnd::GivenUp => model.say(Role::Warn, format!("the shell in {title} was not opened")),
         ShellEnd::Failed(problem) => {

@@ -111,7 +111,8 @@ fn plan(paint: &mut Paint<'_>, form: &CreateForm, area: Area) {
     }
     match &form.plan {
         Plan::Unasked => {
-            lines.push((Role::Dim, "what it would do is shown when the fields are well".to_owned()))
+            lines
+                .push((Role::Dim, "what it would do is shown when the fields are well".to_owned()));
         }
         Plan::Asking => lines.push((Role::Dim, "looking at what it would do…".to_owned())),
         Plan::Known(decision) => decided(decision, &mut lines),
