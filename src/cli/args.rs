@@ -8,23 +8,23 @@
     reason = "the comments of fields are the help text, which is no markdown"
 )]
 
-mod inside;
+mod exec;
+mod maintenance;
 mod patches;
 mod snapshots;
-mod upkeep;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 
-pub use inside::{ExecArgs, LogsArgs, ShellArgs};
+pub use exec::{ExecArgs, LogsArgs, ShellArgs};
+pub use maintenance::{CompletionsArgs, DoctorArgs, ManArgs, OperationsCommand};
 pub use patches::{AddArgs, ApplyArgs, PatchesCommand, RemoveArgs};
 pub use snapshots::{
     CopyArgs, DeleteArgs, DiffArgs, ExportArgs, ImportArgs, PruneArgs, RestoreArgs, SleepArgs,
     SnapshotArgs, SnapshotRef, SnapshotsCommand,
 };
-pub use upkeep::{CompletionsArgs, DoctorArgs, ManArgs, OperationsCommand};
 
 use super::complete::{self, Typed};
 use super::examples;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::output::{Face, Outcome, Stop};
+use super::output::{CliError, Context, Outcome};
 use crate::client::problem::exit_status;
 use crate::domain::Code;
 use crate::domain::error::Error;
@@ -29,56 +29,60 @@ impl BulkItem {
 /// Prints what became of each, and ends with the status of all: 0, the one code that all failures have when all
 /// failed, else `partial`. `done` is the word for one that is done.
 pub(super) fn bulk(
-    face: &mut Face<'_>,
+    context: &mut Context<'_>,
     items: &[BulkItem],
     done: impl Fn(&BulkItem) -> &'static str,
 ) -> Outcome {
-    let printed = print(face, items, done);
-    end(face, items, printed)
+    let printed = print(context, items, done);
+    end(context, items, printed)
 }
 
 /// Ends with the status of all, after they were printed.
-pub(super) fn end(face: &Face<'_>, items: &[BulkItem], printed: Result<(), Stop>) -> Outcome {
+pub(super) fn end(
+    context: &Context<'_>,
+    items: &[BulkItem],
+    printed: Result<(), CliError>,
+) -> Outcome {
     let problem = summary(items);
     let status = problem.as_ref().map_or(0, |problem| exit_status(&problem.code));
     match printed {
         // What failed, failed, whether or not anybody read the list.
-        Err(Stop::PipeClosed) => return Ok(status),
+        Err(CliError::PipeClosed) => return Ok(status),
         other => other?,
     }
     match problem {
-        Some(problem) if face.look.json => Err(problem.into()),
+        Some(problem) if context.options.json => Err(problem.into()),
         _ => Ok(status),
     }
 }
 
 fn print(
-    face: &mut Face<'_>,
+    context: &mut Context<'_>,
     items: &[BulkItem],
     done: impl Fn(&BulkItem) -> &'static str,
-) -> Result<(), Stop> {
-    if face.look.json {
-        return face.document(items);
+) -> Result<(), CliError> {
+    if context.options.json {
+        return context.document(items);
     }
     for item in items {
         if item.error.is_none() {
-            let id = face.look.clean(&item.id, 200);
-            face.line(&format!("{} {id}", done(item)))?;
+            let id = context.options.clean(&item.id, 200);
+            context.line(&format!("{} {id}", done(item)))?;
         }
-        complain(face, item, items.len() == 1);
+        complain(context, item, items.len() == 1);
     }
     Ok(())
 }
 
 /// Shows why one is not done, and which; `alone`: it is plain which.
-pub(super) fn complain(face: &mut Face<'_>, item: &BulkItem, alone: bool) {
+pub(super) fn complain(context: &mut Context<'_>, item: &BulkItem, alone: bool) {
     let Some(problem) = &item.error else { return };
     if alone || problem.message.contains(&item.id) {
-        return face.error(problem);
+        return context.error(problem);
     }
     let mut problem = problem.clone();
-    problem.message = format!("{}: {}", face.look.clean(&item.id, 200), problem.message);
-    face.error(&problem);
+    problem.message = format!("{}: {}", context.options.clean(&item.id, 200), problem.message);
+    context.error(&problem);
 }
 
 /// The one problem that stands for all failures.

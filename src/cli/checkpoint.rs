@@ -4,20 +4,20 @@ use std::io::Write as _;
 
 use super::args::{RestoreArgs, SnapshotArgs};
 use super::create;
-use super::interrupt::{Running, attend};
-use super::output::{Face, Outcome, Stop};
+use super::interrupt::{Running, with_progress};
+use super::output::{CliError, Context, Outcome};
 use super::record;
 use super::sandboxes;
 use super::sleep::warn_of_patches;
 use super::snapshots;
-use crate::client::{Error, RestoreRequest, SnapshotRequest};
+use crate::client::{Error, Record, Request, RestoreRequest, SnapshotRequest};
 use crate::domain::Code;
 use crate::domain::name::SnapshotId;
 use crate::domain::request::counted;
 use crate::domain::snapshot::{Consistency, SnapshotRecord};
 
-pub(super) async fn snapshot(face: &mut Face<'_>, args: &SnapshotArgs) -> Outcome {
-    let client = face.client;
+pub(super) async fn snapshot(context: &mut Context<'_>, args: &SnapshotArgs) -> Outcome {
+    let client = context.client;
     let request = SnapshotRequest {
         id: client.get(&args.id).await?.id.to_string(),
         revision: None,
@@ -25,51 +25,56 @@ pub(super) async fn snapshot(face: &mut Face<'_>, args: &SnapshotArgs) -> Outcom
         mode: args.mode.as_ref().map(ToString::to_string),
     };
     let running = Running::new(client);
-    let made = attend(face, &running, async {
-        let started = client.snapshot(request).await.map_err(|problem| (problem, None))?;
-        let id = started.snapshot.id.clone();
-        running.finish_snapshot(started).await.map_err(|problem| (problem, Some(id)))
+    let made = with_progress(context, &running, async {
+        let request = Request::Snapshot(request);
+        let started = running.start(request).await.map_err(|problem| (problem, None))?;
+        let id = match &started.record {
+            Record::Snapshot(record) => Some(record.id.clone()),
+            Record::Sandbox(_) | Record::Host(_) => None,
+        };
+        let ended = running.finish(started).await.and_then(Record::into_snapshot);
+        ended.map_err(|problem| (problem, id))
     });
     match Box::pin(made).await? {
         Ok(mut ready) => {
             // What went for it, by the profile's `keep`.
-            let told = ready.message.take_if(|_| !face.look.json);
-            snapshots::show(face, &ready)?;
+            let told = ready.message.take_if(|_| !context.options.json);
+            snapshots::show(context, &ready)?;
             if let Some(told) = told {
-                face.remark(&face.look.clean(&told, 1000));
+                context.remark(&context.options.clean(&told, 1000));
             }
-            caveats(face, &ready);
+            caveats(context, &ready);
             Ok(0)
         }
         Err((problem, None)) => Err(problem.into()),
-        Err((problem, Some(id))) => Err(failed(face, problem, &id).await),
+        Err((problem, Some(id))) => Err(failed(context, problem, &id).await),
     }
 }
 
 /// What is less than was hoped for, and must not be overlooked.
-fn caveats(face: &mut Face<'_>, record: &SnapshotRecord) {
+fn caveats(context: &mut Context<'_>, record: &SnapshotRecord) {
     let archive = &record.archive;
     if archive.consistency == Some(Consistency::Fuzzy) {
-        face.remark("warning: files changed while they were read; --mode stop keeps them still");
+        context.remark("warning: files changed while they were read; --mode stop keeps them still");
     }
     for volume in &archive.not_captured {
         let text = format!("volume {} is not in it: {}", volume.name, volume.reason);
-        face.remark(&format!("warning: {}", face.look.clean(&text, 1000)));
+        context.remark(&format!("warning: {}", context.options.clean(&text, 1000)));
     }
     for remark in &archive.remarks {
-        face.remark(&format!("warning: {}", face.look.clean(remark, 1000)));
+        context.remark(&format!("warning: {}", context.options.clean(remark, 1000)));
     }
     if !archive.not_preserved.is_empty() {
-        let counted = face.look.clean(&counted(&archive.not_preserved), 1000);
-        face.remark(&format!("warning: the host could not keep {counted}"));
+        let counted = context.options.clean(&counted(&archive.not_preserved), 1000);
+        context.remark(&format!("warning: the host could not keep {counted}"));
     }
 }
 
 /// Shows the evidence of a snapshot that failed, and returns the problem to end with, which says what remains.
-async fn failed(face: &mut Face<'_>, mut problem: Error, id: &SnapshotId) -> Stop {
-    let Ok(left) = face.client.snapshot_view(id.as_str()).await else { return problem.into() };
+async fn failed(context: &mut Context<'_>, mut problem: Error, id: &SnapshotId) -> CliError {
+    let Ok(left) = context.client.snapshot_view(id.as_str()).await else { return problem.into() };
     let left = left.record;
-    if face.look.json {
+    if context.options.json {
         problem = problem
             .detail("snapshot_id", left.id.as_str())
             .detail("state", left.state.as_str())
@@ -78,8 +83,8 @@ async fn failed(face: &mut Face<'_>, mut problem: Error, id: &SnapshotId) -> Sto
     } else if let Some(failure) = left.failure.as_ref().filter(|_| problem.code != Code::Cancelled)
     {
         // Part of the error: shown with --quiet too.
-        for line in record::failure(failure, face.look) {
-            let _ = writeln!(face.io.stderr, "{line}");
+        for line in record::failure(failure, context.options) {
+            let _ = writeln!(context.io.stderr, "{line}");
         }
     }
     if problem.hint.is_none() {
@@ -95,8 +100,8 @@ async fn failed(face: &mut Face<'_>, mut problem: Error, id: &SnapshotId) -> Sto
     problem.into()
 }
 
-pub(super) async fn restore(face: &mut Face<'_>, args: &RestoreArgs) -> Outcome {
-    let client = face.client;
+pub(super) async fn restore(context: &mut Context<'_>, args: &RestoreArgs) -> Outcome {
+    let client = context.client;
     let request = RestoreRequest {
         snapshot: client.snapshot_view(&args.snapshot).await?.record.id.to_string(),
         revision: None,
@@ -107,25 +112,23 @@ pub(super) async fn restore(face: &mut Face<'_>, args: &RestoreArgs) -> Outcome 
         strict: args.strict,
     };
     let running = Running::new(client);
-    let made = attend(face, &running, async {
-        let started = client.restore(request).await.map_err(|problem| (problem, None))?;
-        let id = started.sandbox.id.clone();
-        running.finish(started).await.map_err(|problem| (problem, Some(id)))
+    let made = with_progress(context, &running, async {
+        running.make_sandbox(Request::Restore(request)).await
     });
     match Box::pin(made).await? {
         Ok(ready) => {
-            sandboxes::show(face, &ready)?;
+            sandboxes::show(context, &ready)?;
             if !ready.not_preserved.is_empty() {
-                let counted = face.look.clean(&counted(&ready.not_preserved), 1000);
-                face.remark(&format!(
+                let counted = context.options.clean(&counted(&ready.not_preserved), 1000);
+                context.remark(&format!(
                     "warning: {} could not set {counted}; --strict fails on that",
                     ready.host
                 ));
             }
-            warn_of_patches(face, &ready);
+            warn_of_patches(context, &ready);
             Ok(0)
         }
         Err((problem, None)) => Err(problem.into()),
-        Err((problem, Some(id))) => Err(create::failed(face, problem, &id).await),
+        Err((problem, Some(id))) => Err(create::failed(context, problem, &id).await),
     }
 }

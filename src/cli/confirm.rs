@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 
-use super::output::{Face, Stop};
+use super::output::{CliError, Context};
 use super::table::{age, size};
 use super::tty::Tty;
 use crate::domain::error::Error;
@@ -124,8 +124,11 @@ pub(super) fn beginning(typed: &str, id: &str, name: Option<&str>) -> Option<Str
 ///
 /// Errors: `usage` off a terminal where `--yes` is needed, and on one that cannot be asked on; `cancelled` when the answer
 /// is no, or Ctrl-C.
-pub(super) async fn allow(face: &mut Face<'_>, question: &Question<'_>) -> Result<bool, Stop> {
-    let terminal = face.io.terminals.stdin && !face.look.json;
+pub(super) async fn allow(
+    context: &mut Context<'_>,
+    question: &Question<'_>,
+) -> Result<bool, CliError> {
+    let terminal = context.io.terminals.stdin && !context.options.json;
     match course(question.yes, terminal, question.needs_yes.is_some()) {
         Course::Go => Ok(false),
         Course::Refuse => {
@@ -134,18 +137,18 @@ pub(super) async fn allow(face: &mut Face<'_>, question: &Question<'_>) -> Resul
                 .into())
         }
         Course::Ask if question.about.lines.is_empty() => Ok(false),
-        Course::Ask => ask(face, question).await.map(|()| true),
+        Course::Ask => ask(context, question).await.map(|()| true),
     }
 }
 
-async fn ask(face: &mut Face<'_>, question: &Question<'_>) -> Result<(), Stop> {
-    let text = wording(face, question);
-    let opened = (face.io.tty)().and_then(|mut tty| tty.ask(&text).map(|()| tty));
+async fn ask(context: &mut Context<'_>, question: &Question<'_>) -> Result<(), CliError> {
+    let text = wording(context, question);
+    let opened = (context.io.tty)().and_then(|mut tty| tty.ask(&text).map(|()| tty));
     // Standard input is a terminal, so somebody may be there who was to be asked: that is no leave to go on.
     let mut tty = opened.map_err(|error| unasked(question, &error))?;
     let answer = tokio::select! {
         answer = answer(tty.as_mut()) => answer,
-        Some(()) = face.io.interrupts.next() => String::new(),
+        Some(()) = context.io.interrupts.next() => String::new(),
     };
     if !answer.ends_with('\n') {
         tty.end_line();
@@ -179,16 +182,16 @@ fn unasked(question: &Question<'_>, error: &std::io::Error) -> Error {
 }
 
 /// The question, with the full id of everything it is about.
-fn wording(face: &Face<'_>, question: &Question<'_>) -> String {
-    let look = face.look;
+fn wording(context: &Context<'_>, question: &Question<'_>) -> String {
+    let options = context.options;
     let mut text = String::new();
     for line in &question.about.lines {
         text.push_str("  ");
-        text.push_str(&look.clean(line, 400));
+        text.push_str(&options.clean(line, 400));
         text.push('\n');
     }
     if let Some(note) = &question.note {
-        text.push_str(&look.clean(note, 1000));
+        text.push_str(&options.clean(note, 1000));
         text.push('\n');
     }
     let [one, several] = question.about.nouns;

@@ -3,14 +3,14 @@
 use std::io::Write as _;
 
 use super::args::CreateArgs;
-use super::interrupt::{Running, attend, look_on};
-use super::output::{Face, Outcome, Stop};
+use super::interrupt::{Running, until_interrupted, with_progress};
+use super::output::{CliError, Context, Outcome};
 use super::{record, sandboxes, table, values};
-use crate::client::{CreateRequest, Decision, Error};
+use crate::client::{CreateRequest, Decision, Error, Request};
 use crate::domain::text::plural;
 use crate::domain::{Code, SandboxId, SandboxRecord};
 
-pub(super) async fn create(face: &mut Face<'_>, args: &CreateArgs) -> Outcome {
+pub(super) async fn create(context: &mut Context<'_>, args: &CreateArgs) -> Outcome {
     if args.no_wait {
         return Err(Error::new(
             Code::Usage,
@@ -21,28 +21,27 @@ pub(super) async fn create(face: &mut Face<'_>, args: &CreateArgs) -> Outcome {
     let dry_run = args.dry_run;
     let request = request(args.clone())?;
     if dry_run {
-        return plan(face, request).await;
+        return plan(context, request).await;
     }
-    let client = face.client;
+    let client = context.client;
     let running = Running::new(client);
-    let made = attend(face, &running, async {
-        let started = client.create(request).await.map_err(|problem| (problem, None))?;
-        let id = started.sandbox.id.clone();
-        running.finish(started).await.map_err(|problem| (problem, Some(id)))
+    let made = with_progress(context, &running, async {
+        let request = Request::Create(Box::new(request));
+        running.make_sandbox(request).await
     });
     match Box::pin(made).await? {
         Ok(ready) => {
             for remark in ready.route.iter().flat_map(|route| &route.remarks) {
-                face.remark(&format!("remark: {}", face.look.clean(remark, 1000)));
+                context.remark(&format!("remark: {}", context.options.clean(remark, 1000)));
             }
-            sandboxes::show(face, &ready).map(|()| 0)
+            sandboxes::show(context, &ready).map(|()| 0)
         }
         Err((problem, None)) => Err(problem.into()),
-        Err((problem, Some(id))) => Err(failed(face, problem, &id).await),
+        Err((problem, Some(id))) => Err(failed(context, problem, &id).await),
     }
 }
 
-fn request(args: CreateArgs) -> Result<CreateRequest, Stop> {
+fn request(args: CreateArgs) -> Result<CreateRequest, CliError> {
     Ok(CreateRequest {
         profile: args.profile,
         inputs: values::map_of("--input", args.inputs)?,
@@ -59,14 +58,18 @@ fn request(args: CreateArgs) -> Result<CreateRequest, Stop> {
 
 /// Shows the evidence of a failed establishment, and returns the problem to end with. With `--json` the evidence
 /// is in the problem's `details`.
-pub(super) async fn failed(face: &mut Face<'_>, mut problem: Error, id: &SandboxId) -> Stop {
-    let Ok(left) = face.client.get(id.as_str()).await else { return problem.into() };
-    if face.look.json {
+pub(super) async fn failed(
+    context: &mut Context<'_>,
+    mut problem: Error,
+    id: &SandboxId,
+) -> CliError {
+    let Ok(left) = context.client.get(id.as_str()).await else { return problem.into() };
+    if context.options.json {
         problem.details = details(problem.details, &left);
     } else {
         // Part of the error: shown with --quiet too.
-        for line in record::evidence(&left, face.look) {
-            let _ = writeln!(face.io.stderr, "{line}");
+        for line in record::evidence(&left, context.options) {
+            let _ = writeln!(context.io.stderr, "{line}");
         }
     }
     if problem.hint.is_none() {
@@ -111,13 +114,13 @@ fn next_step(left: &SandboxRecord) -> String {
 }
 
 /// Prints what a create would do. The status is the one that the create would end with.
-async fn plan(face: &mut Face<'_>, request: CreateRequest) -> Outcome {
-    let client = face.client;
-    let decision = look_on(face, client.plan_create(request)).await??;
-    if face.look.json {
-        face.document(&decision)?;
+async fn plan(context: &mut Context<'_>, request: CreateRequest) -> Outcome {
+    let client = context.client;
+    let decision = until_interrupted(context, client.plan_create(request)).await??;
+    if context.options.json {
+        context.document(&decision)?;
     } else {
-        print_plan(face, &decision)?;
+        print_plan(context, &decision)?;
     }
     verdict(&decision).map_or(Ok(0), |problem| Err(problem.into()))
 }
@@ -140,7 +143,7 @@ fn verdict(decision: &Decision) -> Option<Error> {
     Some(problem)
 }
 
-fn print_plan(face: &mut Face<'_>, decision: &Decision) -> Result<(), Stop> {
+fn print_plan(context: &mut Context<'_>, decision: &Decision) -> Result<(), CliError> {
     let mut fields = vec![
         ("profile", format!("{} {}", decision.profile, decision.version)),
         ("extension", decision.extension.clone()),
@@ -177,5 +180,5 @@ fn print_plan(face: &mut Face<'_>, decision: &Decision) -> Result<(), Stop> {
             .unwrap_or_default();
         fields.push(("refused", format!("{}: {}{allow}", refusal.path, refusal.message)));
     }
-    record::block(face, &fields)
+    record::block(context, &fields)
 }

@@ -9,11 +9,11 @@ use super::args::{DestroyArgs, RecreateArgs};
 use super::bulk::{BulkItem, bulk};
 use super::confirm::{self, Question, allow, beginning};
 use super::create::failed;
-use super::interrupt::{Running, attend};
-use super::output::{Face, Outcome, Stop};
+use super::interrupt::{Running, with_progress};
+use super::output::{CliError, Context, Outcome};
 use super::sandboxes;
 use super::sleep::warn_of_patches;
-use crate::client::{Client, DestroyRequest, Error, RecreateRequest};
+use crate::client::{Client, DestroyRequest, Error, RecreateRequest, Request};
 use crate::domain::extension::TeardownLine;
 use crate::domain::{Code, SandboxRecord, State};
 
@@ -26,10 +26,10 @@ const LINE: usize = 1000;
 /// One target: what was typed, and what it names.
 type Target = (String, Result<SandboxRecord, Error>);
 
-pub(super) async fn destroy(face: &mut Face<'_>, args: &DestroyArgs) -> Outcome {
-    let targets = resolve(face.client, &args.ids).await;
-    let asked = agree(face, args, &targets).await?;
-    let client = face.client;
+pub(super) async fn destroy(context: &mut Context<'_>, args: &DestroyArgs) -> Outcome {
+    let targets = resolve(context.client, &args.ids).await;
+    let asked = agree(context, args, &targets).await?;
+    let client = context.client;
     let running = Running::new(client);
     let work = stream::iter(&targets)
         .map(|(typed, target)| {
@@ -44,7 +44,7 @@ pub(super) async fn destroy(face: &mut Face<'_>, args: &DestroyArgs) -> Outcome 
                         );
                     }
                 };
-                let ended = destroy_one(client, running, request(record, args, asked)).await;
+                let ended = destroy_one(running, request(record, args, asked)).await;
                 let forgotten = matches!(ended, Ok((State::Forgotten, _)));
                 let (ended, left) = match ended {
                     Ok((_, left)) => (Ok(()), left),
@@ -55,14 +55,19 @@ pub(super) async fn destroy(face: &mut Face<'_>, args: &DestroyArgs) -> Outcome 
         })
         .buffered(AT_ONCE)
         .collect::<Vec<_>>();
-    let (items, told): (Vec<_>, Vec<_>) = attend(face, &running, work).await?.into_iter().unzip();
+    let (items, told): (Vec<_>, Vec<_>) =
+        with_progress(context, &running, work).await?.into_iter().unzip();
     let of = items.iter().zip(&told);
     let forgotten: HashSet<_> = of.filter(|(_, (is, _))| *is).map(|(item, _)| &item.id).collect();
-    let look = face.look;
-    for line in told.iter().flat_map(|(_, left)| left).filter(|_| !look.json) {
-        face.line(&look.clean(line, LINE))?;
+    let options = context.options;
+    for line in told.iter().flat_map(|(_, left)| left).filter(|_| !options.json) {
+        context.line(&options.clean(line, LINE))?;
     }
-    bulk(face, &items, |item| if forgotten.contains(&item.id) { "forgotten" } else { "destroyed" })
+    bulk(
+        context,
+        &items,
+        |item| if forgotten.contains(&item.id) { "forgotten" } else { "destroyed" },
+    )
 }
 
 fn request(record: &SandboxRecord, args: &DestroyArgs, asked: bool) -> DestroyRequest {
@@ -78,7 +83,6 @@ fn request(record: &SandboxRecord, args: &DestroyArgs, asked: bool) -> DestroyRe
 
 /// Returns `destroyed`, or `forgotten` where that was asked for, and what was left alone.
 async fn destroy_one(
-    client: &dyn Client,
     running: &Running<'_>,
     request: DestroyRequest,
 ) -> Result<(State, Vec<String>), Error> {
@@ -86,7 +90,7 @@ async fn destroy_one(
         return Err(problem);
     }
     let forget = request.forget;
-    let left = running.finish(client.destroy(request).await?).await?;
+    let left = running.run(Request::Destroy(request)).await?.into_sandbox()?;
     match left.state {
         State::Destroyed => Ok((
             State::Destroyed,
@@ -118,7 +122,11 @@ async fn resolve(client: &dyn Client, references: &[String]) -> Vec<Target> {
         .collect()
 }
 
-async fn agree(face: &mut Face<'_>, args: &DestroyArgs, targets: &[Target]) -> Result<bool, Stop> {
+async fn agree(
+    context: &mut Context<'_>,
+    args: &DestroyArgs,
+    targets: &[Target],
+) -> Result<bool, CliError> {
     let known = targets
         .iter()
         .filter_map(|(typed, target)| target.as_ref().ok().map(|record| (typed, record)));
@@ -136,8 +144,8 @@ async fn agree(face: &mut Face<'_>, args: &DestroyArgs, targets: &[Target]) -> R
         known.map(|(_, record)| record).filter(|one| one.state.may_be_destroyed()).collect();
     let note = args.forget.then(|| unseen(&records));
     let verb = if args.forget { "forget" } else { "destroy" };
-    let about = confirm::sandboxes(&records, face.now());
-    allow(face, &Question { verb, note, about, yes: args.yes, needs_yes }).await
+    let about = confirm::sandboxes(&records, context.now());
+    allow(context, &Question { verb, note, about, yes: args.yes, needs_yes }).await
 }
 
 /// What it means that a sandbox is forgotten.
@@ -149,32 +157,32 @@ fn unseen(records: &[&SandboxRecord]) -> String {
     )
 }
 
-pub(super) async fn recreate(face: &mut Face<'_>, args: &RecreateArgs) -> Outcome {
-    let client = face.client;
+pub(super) async fn recreate(context: &mut Context<'_>, args: &RecreateArgs) -> Outcome {
+    let client = context.client;
     let before = client.get(&args.id).await?;
-    let about = confirm::sandboxes(&[&before], face.now());
+    let about = confirm::sandboxes(&[&before], context.now());
     let needs_yes = Some("recreate".to_owned());
     let asked =
-        allow(face, &Question { verb: "recreate", note: None, about, yes: args.yes, needs_yes })
+        allow(context, &Question { verb: "recreate", note: None, about, yes: args.yes, needs_yes })
             .await?;
     let request = RecreateRequest {
         id: before.id.to_string(),
         revision: asked.then_some(before.revision),
         no_undo: args.no_undo,
         force_protected: args.force_protected,
+        patches: None,
     };
     let running = Running::new(client);
-    let made = attend(face, &running, async {
-        let started = client.recreate(request).await.map_err(|problem| (problem, false))?;
-        running.finish(started).await.map_err(|problem| (problem, true))
+    let made = with_progress(context, &running, async {
+        running.make_sandbox(Request::Recreate(request)).await
     });
     match Box::pin(made).await? {
         Ok(ready) => {
-            sandboxes::show(face, &ready)?;
-            warn_of_patches(face, &ready);
+            sandboxes::show(context, &ready)?;
+            warn_of_patches(context, &ready);
             Ok(0)
         }
-        Err((problem, false)) => Err(problem.into()),
-        Err((problem, true)) => Err(failed(face, problem, &before.id).await),
+        Err((problem, None)) => Err(problem.into()),
+        Err((problem, Some(id))) => Err(failed(context, problem, &id).await),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Local;
 use super::args::DoctorArgs;
-use super::output::{Face, Outcome, Stop, Tone};
+use super::output::{CliError, Context, Outcome, Tone};
 use crate::client::{Check, CheckState, Error};
 use crate::domain::Code;
 use crate::domain::text::columns;
@@ -11,19 +11,20 @@ use crate::domain::text::columns;
 const FOUND: usize = 1000;
 
 pub(super) async fn doctor(
-    face: &mut Face<'_, ()>,
+    context: &mut Context<'_, ()>,
     args: &DoctorArgs,
     local: &Local<'_>,
 ) -> Outcome {
     let checks = (local.doctor)(args.claim).await?;
     let failed = checks.iter().filter(|check| check.state == CheckState::Failed).count();
     let status = u8::from(failed > 0);
-    let printed = if face.look.json { face.document(&checks) } else { print(face, &checks) };
+    let printed =
+        if context.options.json { context.document(&checks) } else { print(context, &checks) };
     match printed {
-        Err(Stop::PipeClosed) => return Ok(status),
+        Err(CliError::PipeClosed) => return Ok(status),
         other => other?,
     }
-    if failed > 0 && face.look.json {
+    if failed > 0 && context.options.json {
         let message = format!("{failed} of {} checks failed", checks.len());
         return Err(Error::new(Code::OperationFailed, message).into());
     }
@@ -31,31 +32,31 @@ pub(super) async fn doctor(
 }
 
 /// A line for each, with what to do below it. No table: what was found is a sentence, and must not be cut.
-fn print(face: &mut Face<'_, ()>, checks: &[Check]) -> Result<(), Stop> {
-    let (look, paints) = (face.look, face.paints());
-    let names: Vec<_> = checks.iter().map(|check| look.clean(&check.name, FOUND)).collect();
+fn print(context: &mut Context<'_, ()>, checks: &[Check]) -> Result<(), CliError> {
+    let (options, paints) = (context.options, context.paints());
+    let names: Vec<_> = checks.iter().map(|check| options.clean(&check.name, FOUND)).collect();
     let wide = names.iter().map(|name| columns(name)).max().unwrap_or_default();
     for (check, name) in checks.iter().zip(names) {
         let tone = match check.state {
             CheckState::Failed => Tone::Bad,
             CheckState::Warning => Tone::Busy,
-            _ => Tone::Plain,
+            CheckState::Ok | CheckState::Other(_) => Tone::Plain,
         };
         let state = tone.paint(&format!("{:7}", check.state.as_str()), paints);
         let space = " ".repeat(wide - columns(&name));
         let margin = " ".repeat(wide + 11);
-        let mut lines = check.message.lines().map(|line| look.clean(line, FOUND));
-        face.line(
+        let mut lines = check.message.lines().map(|line| options.clean(line, FOUND));
+        context.line(
             format!("{state}  {name}{space}  {}", lines.next().unwrap_or_default()).trim_end(),
         )?;
         for line in lines {
-            face.line(&format!("{margin}{line}"))?;
+            context.line(&format!("{margin}{line}"))?;
         }
         if let Some(hint) = &check.hint {
-            face.line(&format!(
+            context.line(&format!(
                 "{margin}{} {}",
                 Tone::Strong.paint("hint:", paints),
-                look.clean(hint, FOUND)
+                options.clean(hint, FOUND)
             ))?;
         }
     }

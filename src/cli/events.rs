@@ -4,7 +4,7 @@ use futures_util::StreamExt as _;
 
 use super::args::EventsArgs;
 use super::interrupt::INTERRUPTED;
-use super::output::{Face, Outcome, Stop};
+use super::output::{CliError, Context, Outcome};
 use super::values::Since;
 use crate::client::{EventQuery, Update};
 use crate::domain::{Actor, Event};
@@ -12,31 +12,31 @@ use crate::domain::{Actor, Event};
 /// How often it is asked whether anybody still reads.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(500);
 
-pub(super) async fn events(face: &mut Face<'_>, args: &EventsArgs) -> Outcome {
-    let query = query(face, args).await?;
+pub(super) async fn events(context: &mut Context<'_>, args: &EventsArgs) -> Outcome {
+    let query = query(context, args).await?;
     if args.follow {
-        return follow(face, query, args.since.is_some()).await;
+        return follow(context, query, args.since.is_some()).await;
     }
-    let events = face.client.events(query).await?;
-    if face.look.json {
-        face.document(&events)?;
+    let events = context.client.events(query).await?;
+    if context.options.json {
+        context.document(&events)?;
     } else if events.is_empty() {
-        face.remark("no events");
+        context.remark("no events");
     }
-    if !face.look.json {
+    if !context.options.json {
         for event in &events {
-            show(face, event)?;
+            show(context, event)?;
         }
     }
     Ok(0)
 }
 
-async fn query(face: &Face<'_>, args: &EventsArgs) -> Result<EventQuery, Stop> {
+async fn query(context: &Context<'_>, args: &EventsArgs) -> Result<EventQuery, CliError> {
     let sandbox = match &args.sandbox {
-        Some(reference) => Some(face.client.get(reference).await?.id),
+        Some(reference) => Some(context.client.get(reference).await?.id),
         None => None,
     };
-    let actor = match &face.global.actor {
+    let actor = match &context.global.actor {
         Some(text) => Some(Actor::parse(text)?.to_string()),
         None => None,
     };
@@ -44,46 +44,55 @@ async fn query(face: &Face<'_>, args: &EventsArgs) -> Result<EventQuery, Stop> {
         None => (None, None),
         Some(Since::Seq(seq)) => (Some(seq), None),
         Some(Since::Time(time)) => (None, Some(time)),
-        Some(Since::Ago(ago)) => (None, Some(face.now().minus_seconds(ago.get()))),
+        Some(Since::Ago(ago)) => (None, Some(context.now().minus_seconds(ago.get()))),
     };
     Ok(EventQuery { after_seq, since, sandbox, kinds: args.kinds.clone(), actor })
 }
 
 /// Prints what is kept (only with `--since`), then what comes. Ends when nobody reads stdout, or with Ctrl-C.
-async fn follow(face: &mut Face<'_>, mut query: EventQuery, kept: bool) -> Outcome {
+async fn follow(context: &mut Context<'_>, mut query: EventQuery, kept: bool) -> Outcome {
     // Listening begins before the kept ones are read: what happens in between is then in both, and the numbers
     // tell it apart.
-    let mut updates = face.client.subscribe().await?;
+    let mut updates = context.client.subscribe().await?;
     if kept {
-        catch_up(face, &mut query).await?;
+        catch_up(context, &mut query).await?;
     }
-    let mut look = tokio::time::interval(LOOK);
+    let mut options = tokio::time::interval(LOOK);
     loop {
         let update = tokio::select! {
             update = updates.next() => update,
             // Nothing may happen for hours: a reader that went away must not be waited for so long.
-            _ = look.tick() => if (face.io.reader_left)() { return Ok(0) } else { continue },
-            Some(()) = face.io.interrupts.next() => return Ok(INTERRUPTED),
+            _ = options.tick() => if (context.io.reader_left)() { return Ok(0) } else { continue },
+            Some(()) = context.io.interrupts.next() => return Ok(INTERRUPTED),
         };
         match update {
             None => return Ok(0),
             Some(Update::Event(event)) if passes(&query, &event) => {
                 query.after_seq = Some(event.seq);
-                show_one(face, &event)?;
+                show_one(context, &event)?;
             }
             // Without a number that was seen, everything ever kept would come.
             Some(Update::Resync) if query.after_seq.is_some() || query.since.is_some() => {
-                catch_up(face, &mut query).await?;
+                catch_up(context, &mut query).await?;
             }
-            Some(_) => {}
+            Some(
+                Update::Event(_)
+                | Update::Progress(_)
+                | Update::Ended(_)
+                | Update::Host(_)
+                | Update::Record(_)
+                | Update::Snapshots
+                | Update::Operations
+                | Update::Resync,
+            ) => {}
         }
     }
 }
 
-async fn catch_up(face: &mut Face<'_>, query: &mut EventQuery) -> Result<(), Stop> {
-    for event in face.client.events(query.clone()).await? {
+async fn catch_up(context: &mut Context<'_>, query: &mut EventQuery) -> Result<(), CliError> {
+    for event in context.client.events(query.clone()).await? {
         query.after_seq = Some(event.seq);
-        show_one(face, &event)?;
+        show_one(context, &event)?;
     }
     Ok(())
 }
@@ -97,16 +106,16 @@ fn passes(query: &EventQuery, event: &Event) -> bool {
 }
 
 /// One event as it comes, written out at once.
-fn show_one(face: &mut Face<'_>, event: &Event) -> Result<(), Stop> {
-    if face.look.json {
-        return face.json_line(event);
+fn show_one(context: &mut Context<'_>, event: &Event) -> Result<(), CliError> {
+    if context.options.json {
+        return context.json_line(event);
     }
-    show(face, event)?;
-    Ok(face.io.stdout.flush()?)
+    show(context, event)?;
+    Ok(context.io.stdout.flush()?)
 }
 
 /// A line for a person. Fixed columns, since with `--follow` nobody knows the widest.
-fn show(face: &mut Face<'_>, event: &Event) -> Result<(), Stop> {
+fn show(context: &mut Context<'_>, event: &Event) -> Result<(), CliError> {
     let data = match &event.data {
         serde_json::Value::Null => String::new(),
         data => data.to_string(),
@@ -116,6 +125,6 @@ fn show(face: &mut Face<'_>, event: &Event) -> Result<(), Stop> {
         "{}  {:>6}  {:<20}  {sandbox:<8}  {}  {data}",
         event.time, event.seq, event.kind, event.actor
     );
-    let line = face.look.clean(text.trim_end(), face.io.width.unwrap_or(1000));
-    face.line(&line)
+    let line = context.options.clean(text.trim_end(), context.io.width.unwrap_or(1000));
+    context.line(&line)
 }

@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::args::ExecArgs;
-use super::interrupt::{INTERRUPTED, look_on};
-use super::output::{Face, Outcome, Stop};
-use super::pour::pour;
+use super::interrupt::{INTERRUPTED, until_interrupted};
+use super::output::paced::write_paced;
+use super::output::{CliError, Context, Outcome};
 use crate::client::{Error, ExecRequest};
 use crate::domain::Code;
 use crate::domain::output::{ExecOutput, Source};
@@ -39,9 +39,9 @@ pub struct ExecResult {
 
 type Pieces = BoxStream<'static, Result<ExecOutput, Error>>;
 
-pub(super) async fn exec(face: &mut Face<'_>, args: &ExecArgs) -> Outcome {
-    let client = face.client;
-    let input = args.stdin.then(|| (face.io.input)());
+pub(super) async fn exec(context: &mut Context<'_>, args: &ExecArgs) -> Outcome {
+    let client = context.client;
+    let input = args.stdin.then(|| (context.io.input)());
     let begin = async {
         let id = client.get(&args.id).await?.id.to_string();
         client
@@ -51,35 +51,43 @@ pub(super) async fn exec(face: &mut Face<'_>, args: &ExecArgs) -> Outcome {
             )
             .await
     };
-    let pieces = look_on(face, begin).await??;
-    if face.look.json { collect(face, pieces).await } else { pass_on(face, pieces).await }
+    let pieces = until_interrupted(context, begin).await??;
+    if context.options.json {
+        collect(context, pieces).await
+    } else {
+        pass_on(context, pieces).await
+    }
 }
 
 /// Returning early drops the pieces, which ends the command.
-async fn pass_on(face: &mut Face<'_>, mut pieces: Pieces) -> Outcome {
+async fn pass_on(context: &mut Context<'_>, mut pieces: Pieces) -> Outcome {
     loop {
         let piece = tokio::select! {
             piece = pieces.next() => piece,
-            Some(()) = face.io.interrupts.next() => return Ok(INTERRUPTED),
+            Some(()) = context.io.interrupts.next() => return Ok(INTERRUPTED),
         };
         match told(piece)? {
             ExecOutput::Exit(status) => return Ok(exit_status(status)),
-            ExecOutput::Output(source, bytes) => match pour(face.io, source, &bytes).await {
-                Ok(true) => {}
-                Ok(false) => return Ok(INTERRUPTED),
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(READER_LEFT),
-                Err(error) => return Err(error.into()),
-            },
+            ExecOutput::Output(source, bytes) => {
+                match write_paced(context.io, source, &bytes).await {
+                    Ok(true) => {}
+                    Ok(false) => return Ok(INTERRUPTED),
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                        return Ok(READER_LEFT);
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+            }
         }
     }
 }
 
-async fn collect(face: &mut Face<'_>, mut pieces: Pieces) -> Outcome {
+async fn collect(context: &mut Context<'_>, mut pieces: Pieces) -> Outcome {
     let (mut stdout, mut stderr) = (Kept::default(), Kept::default());
     let status = loop {
         let piece = tokio::select! {
             piece = pieces.next() => piece,
-            Some(()) = face.io.interrupts.next() => {
+            Some(()) = context.io.interrupts.next() => {
                 return Err(Error::new(Code::Cancelled, "cancelled; the command was ended").into());
             }
         };
@@ -92,9 +100,9 @@ async fn collect(face: &mut Face<'_>, mut pieces: Pieces) -> Outcome {
     let truncated = stdout.more || stderr.more;
     let result =
         ExecResult { exit_status: status, stdout: stdout.text(), stderr: stderr.text(), truncated };
-    match face.document(&result) {
+    match context.document(&result) {
         // It ended as it ended, whether or not anybody read it.
-        Err(Stop::PipeClosed) => Ok(exit_status(status)),
+        Err(CliError::PipeClosed) => Ok(exit_status(status)),
         printed => printed.map(|()| exit_status(status)),
     }
 }

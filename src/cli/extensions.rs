@@ -1,18 +1,18 @@
 //! `extensions list` and `show`.
 
-use super::output::{Face, Outcome};
+use super::output::{Context, Outcome};
 use super::profiles::{remark, source, tone};
 use super::table::Line;
 use super::{record, table};
 use crate::client::ExtensionView;
 
-pub(super) async fn list(face: &mut Face<'_>) -> Outcome {
-    let views = face.client.extensions().await?;
-    if face.look.json {
-        face.document(&views)?;
+pub(super) async fn list(context: &mut Context<'_>) -> Outcome {
+    let views = context.client.extensions().await?;
+    if context.options.json {
+        context.document(&views)?;
     } else {
         let rows: Vec<_> = views.iter().map(row).collect();
-        table::print(face, &["ID", "VERSION", "KIND", "SOURCE", "SUMMARY"], &rows)?;
+        table::print(context, &["ID", "VERSION", "KIND", "SOURCE", "SUMMARY"], &rows)?;
     }
     Ok(0)
 }
@@ -33,10 +33,10 @@ fn row(view: &ExtensionView) -> Line {
     Line { tone: tone(view.error.is_some(), view.available), cells }
 }
 
-pub(super) async fn show(face: &mut Face<'_>, id: &str) -> Outcome {
-    let view = face.client.extension(id).await?;
-    if face.look.json {
-        face.document(&view)?;
+pub(super) async fn show(context: &mut Context<'_>, id: &str) -> Outcome {
+    let view = context.client.extension(id).await?;
+    if context.options.json {
+        context.document(&view)?;
         return Ok(0);
     }
     let mut fields = vec![("id", view.id.clone())];
@@ -63,6 +63,6 @@ pub(super) async fn show(face: &mut Face<'_>, id: &str) -> Outcome {
         add("per GB", manifest.rates.per_gb_usd.map(|usd| usd.to_string()));
         add("at least", manifest.rates.minimum_usd.map(|usd| usd.to_string()));
     }
-    record::block(face, &fields)?;
+    record::block(context, &fields)?;
     Ok(0)
 }

@@ -6,8 +6,8 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 
 use super::bulk::{self, BulkItem};
-use super::interrupt::look_on;
-use super::output::{Face, Outcome, Stop, Tone};
+use super::interrupt::until_interrupted;
+use super::output::{CliError, Context, Outcome, Tone};
 use super::table::{self, Line, age, size};
 use crate::client::problem::exit_status;
 use crate::client::{Client, Error};
@@ -17,31 +17,31 @@ use crate::domain::{Code, Time};
 /// How many are probed at a time.
 const AT_ONCE: usize = 32;
 
-pub(super) async fn list(face: &mut Face<'_>) -> Outcome {
-    let views = face.client.hosts().await?;
-    show(face, &views)?;
+pub(super) async fn list(context: &mut Context<'_>) -> Outcome {
+    let views = context.client.hosts().await?;
+    show(context, &views)?;
     Ok(0)
 }
 
 /// Probes hosts. The status is 0 when all are up, that of `partial` when some are not, and when none is, the one of what all of
 /// them are, else that of `host_unreachable`.
-pub(super) async fn check(face: &mut Face<'_>, names: &[String], deep: bool) -> Outcome {
+pub(super) async fn check(context: &mut Context<'_>, names: &[String], deep: bool) -> Outcome {
     if deep {
-        return deep::check(face, names).await;
+        return deep::check(context, names).await;
     }
-    let client = face.client;
-    let checked = look_on(face, probe(client, names)).await??;
+    let client = context.client;
+    let checked = until_interrupted(context, probe(client, names)).await??;
     let items: Vec<BulkItem> = checked.iter().map(item).collect();
     let views: Vec<HostView> = checked.into_iter().filter_map(|(_, view)| view.ok()).collect();
-    if !views.is_empty() || face.look.json {
-        show(face, &views)?;
+    if !views.is_empty() || context.options.json {
+        show(context, &views)?;
     }
     let Some(problem) = not_up(&items) else { return Ok(0) };
-    if face.look.json || items.len() == 1 {
+    if context.options.json || items.len() == 1 {
         return Err(problem.into());
     }
     for item in &items {
-        bulk::complain(face, item, false);
+        bulk::complain(context, item, false);
     }
     Ok(exit_status(&problem.code))
 }
@@ -63,7 +63,7 @@ fn is_up(view: &HostView) -> Result<(), Error> {
                 "its `forbid` in the configuration says so; nothing is done there while it stands";
             Error::new(Code::Forbidden, format!("host {} is {why}", view.name)).hint(hint)
         }
-        _ => {
+        HostState::Unknown | HostState::Connecting | HostState::Down | HostState::Other(_) => {
             let mut problem =
                 Error::new(Code::HostUnreachable, format!("no answer from {}", view.name));
             problem.causes.extend(view.message.clone());
@@ -131,14 +131,14 @@ fn not_up(items: &[BulkItem]) -> Option<Error> {
     Some(problem)
 }
 
-fn show(face: &mut Face<'_>, views: &[HostView]) -> Result<(), Stop> {
-    if face.look.json {
-        return face.document(views);
+fn show(context: &mut Context<'_>, views: &[HostView]) -> Result<(), CliError> {
+    if context.options.json {
+        return context.document(views);
     }
-    let now = face.now();
+    let now = context.now();
     let rows: Vec<_> = views.iter().map(|view| row(view, now)).collect();
     table::print(
-        face,
+        context,
         &[
             "HOST",
             "STATE!",
@@ -167,7 +167,7 @@ fn row(view: &HostView, now: Time) -> Line {
         HostState::Down => Tone::Bad,
         HostState::Slow | HostState::Connecting => Tone::Busy,
         HostState::Forbidden | HostState::Unknown => Tone::Faint,
-        _ => Tone::Plain,
+        HostState::Up | HostState::Other(_) => Tone::Plain,
     };
     let cells = vec![
         view.name.to_string(),

@@ -3,16 +3,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::{self, Future};
-use std::task::{Context, Poll};
+use std::task::{Context as TaskContext, Poll};
 
-use futures_util::stream;
+use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt as _, StreamExt as _};
 
-use super::output::{Face, Stop};
-use super::progress::Meter;
-use crate::client::{Client, Error, SnapshotStarted, Started};
-use crate::domain::facts::HostView;
-use crate::domain::snapshot::SnapshotRecord;
+use super::output::{CliError, Context};
+use super::progress::ProgressDisplay;
+use crate::client::{Client, Error, Record, Request, SnapshotImportRequest, Started};
 use crate::domain::{Code, Operation, OperationId, OperationState, SandboxId, SandboxRecord};
 
 /// The status of a command that Ctrl-C ended.
@@ -51,57 +49,77 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Waits for what makes or removes a sandbox; the record as it is then. An operation that began after Ctrl-C (the
-    /// request was under way) is cancelled at once.
-    pub(super) async fn finish(&self, started: Started) -> Result<SandboxRecord, Error> {
-        let Some(operation) = started.operation else { return Ok(started.sandbox) };
-        self.begin(&operation, Remedy::Destroy(started.sandbox.id)).await?;
-        self.end(&operation, self.client.finish(&operation)).await
+    /// Starts what is asked for. An operation that began after Ctrl-C (the request was under way) is cancelled at once.
+    pub(super) async fn start(&self, request: Request) -> Result<Started, Error> {
+        let makes_or_removes = match &request {
+            Request::Create(_)
+            | Request::Destroy(_)
+            | Request::Recreate(_)
+            | Request::Restore(_) => true,
+            Request::Sleep(_)
+            | Request::Wake(_)
+            | Request::ApplyPatches(_)
+            | Request::Snapshot(_)
+            | Request::VerifySnapshot(_)
+            | Request::CopySnapshot(_)
+            | Request::DeleteSnapshot(_)
+            | Request::CheckHost(_) => false,
+        };
+        let started = self.client.start(request).await?;
+        let remedy = match &started.record {
+            Record::Sandbox(record) if makes_or_removes => Remedy::Destroy(record.id.clone()),
+            Record::Sandbox(_) | Record::Snapshot(_) | Record::Host(_) => Remedy::Recover,
+        };
+        self.begin(&started, remedy).await?;
+        Ok(started)
     }
 
-    /// As [`Self::finish`], for what changes a sandbox that stays: sleep, wake, patches.
-    pub(super) async fn finish_change(&self, started: Started) -> Result<SandboxRecord, Error> {
-        let Some(operation) = started.operation else { return Ok(started.sandbox) };
-        self.begin(&operation, Remedy::Recover).await?;
-        self.end(&operation, self.client.finish(&operation)).await
-    }
-
-    /// As [`Self::finish`], for what was started on a snapshot.
-    pub(super) async fn finish_snapshot(
+    /// Starts to take a snapshot from a file, as [`Self::start`] does.
+    pub(super) async fn start_import(
         &self,
-        started: SnapshotStarted,
-    ) -> Result<SnapshotRecord, Error> {
-        let Some(operation) = started.operation else { return Ok(started.snapshot) };
-        self.begin(&operation, Remedy::Recover).await?;
-        self.end(&operation, self.client.finish_snapshot(&operation)).await
+        request: SnapshotImportRequest,
+        source: BoxStream<'static, Result<Vec<u8>, Error>>,
+    ) -> Result<Started, Error> {
+        let started = self.client.import_snapshot(request, source).await?;
+        self.begin(&started, Remedy::Recover).await?;
+        Ok(started)
     }
 
-    /// As [`Self::finish`], for what is tried on a host.
-    pub(super) async fn finish_deep_check(
+    /// Waits for the end of what was started; what it works on as it is then.
+    pub(super) async fn finish(&self, started: Started) -> Result<Record, Error> {
+        let Some(operation) = started.operation else { return Ok(started.record) };
+        let ended = self.client.wait(&operation).await;
+        self.done_anyway.set(self.done_anyway.get() || self.asked.get() && ended.is_ok());
+        self.operations.borrow_mut().retain(|(known, _)| *known != operation);
+        ended
+    }
+
+    /// Does what is asked for, to its end.
+    pub(super) async fn run(&self, request: Request) -> Result<Record, Error> {
+        self.finish(self.start(request).await?).await
+    }
+
+    /// Makes a sandbox, to its end. With the error of one that was begun comes its id.
+    pub(super) async fn make_sandbox(
         &self,
-        operation: OperationId,
-    ) -> Result<HostView, Error> {
-        self.begin(&operation, Remedy::Recover).await?;
-        self.end(&operation, self.client.finish_deep_check(&operation)).await
+        request: Request,
+    ) -> Result<SandboxRecord, (Error, Option<SandboxId>)> {
+        let started = self.start(request).await.map_err(|problem| (problem, None))?;
+        let id = match &started.record {
+            Record::Sandbox(record) => Some(record.id.clone()),
+            Record::Snapshot(_) | Record::Host(_) => None,
+        };
+        let ended = self.finish(started).await.and_then(Record::into_sandbox);
+        ended.map_err(|problem| (problem, id))
     }
 
-    async fn begin(&self, operation: &OperationId, remedy: Remedy) -> Result<(), Error> {
+    async fn begin(&self, started: &Started, remedy: Remedy) -> Result<(), Error> {
+        let Some(operation) = &started.operation else { return Ok(()) };
         self.operations.borrow_mut().push((operation.clone(), remedy));
         if self.asked.get() {
             self.client.cancel(operation).await?;
         }
         Ok(())
-    }
-
-    async fn end<T>(
-        &self,
-        operation: &OperationId,
-        ended: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, Error> {
-        let ended = ended.await;
-        self.done_anyway.set(self.done_anyway.get() || self.asked.get() && ended.is_ok());
-        self.operations.borrow_mut().retain(|(known, _)| known != operation);
-        ended
     }
 
     /// Awaits a verb that starts operations of its own one after the other, and ends at the first that is cancelled.
@@ -119,8 +137,9 @@ impl<'a> Running<'a> {
 
     /// Returns once Ctrl-C was pressed. Only for work that [`attend`] awaits: it looks again whenever that goes on.
     pub(super) async fn asked_to_stop(&self) {
-        let asked =
-            |_: &mut Context<'_>| if self.asked.get() { Poll::Ready(()) } else { Poll::Pending };
+        let asked = |_: &mut TaskContext<'_>| {
+            if self.asked.get() { Poll::Ready(()) } else { Poll::Pending }
+        };
         future::poll_fn(asked).await;
     }
 
@@ -136,7 +155,7 @@ impl<'a> Running<'a> {
             operations.extend(known.into_iter().filter(ours).map(|one| one.id));
         }
         for operation in operations {
-            // An operation that just ended cannot be cancelled; `finish` says how it ended.
+            // An operation that just ended cannot be cancelled; `wait` says how it ended.
             let _ = self.client.cancel(&operation).await;
         }
     }
@@ -167,14 +186,15 @@ impl<'a> Running<'a> {
 /// cancelled and it is awaited on, since dropping a future stops nothing on a host.
 ///
 /// Errors: `cancelled` on a second Ctrl-C, with [`super::Io::leave_at_once`] set.
-pub(super) async fn attend<T>(
-    face: &mut Face<'_>,
+pub(super) async fn with_progress<T>(
+    context: &mut Context<'_>,
     running: &Running<'_>,
     work: impl Future<Output = T>,
-) -> Result<T, Stop> {
+) -> Result<T, CliError> {
     // Before the work begins, so that its first step is not missed. Progress is an ornament: no stream, no error.
-    let mut updates = face.client.subscribe().await.unwrap_or_else(|_| stream::pending().boxed());
-    let mut meter = Meter::new(face);
+    let mut updates =
+        context.client.subscribe().await.unwrap_or_else(|_| stream::pending().boxed());
+    let mut display = ProgressDisplay::new(context);
     let mut tick = tokio::time::interval(std::time::Duration::from_millis(100));
     tokio::pin!(work);
     loop {
@@ -183,25 +203,25 @@ pub(super) async fn attend<T>(
                 // What was reported before the end and not yet read. Bounded: others may go on reporting.
                 for _ in 0..LAST_WORDS {
                     let Some(Some(update)) = updates.next().now_or_never() else { break };
-                    meter.hear(face.io, &update);
+                    display.hear(context.io, &update);
                 }
-                meter.clear();
+                display.clear();
                 if running.done_anyway.get() {
-                    face.remark("the cancel came too late: it is done");
+                    context.remark("the cancel came too late: it is done");
                 }
                 return Ok(ended);
             }
-            Some(update) = updates.next() => meter.hear(face.io, &update),
-            Some(()) = face.io.interrupts.next() => {
-                meter.clear();
+            Some(update) = updates.next() => display.hear(context.io, &update),
+            Some(()) = context.io.interrupts.next() => {
+                display.clear();
                 if running.asked.get() {
-                    face.io.leave_at_once = true;
+                    context.io.leave_at_once = true;
                     return Err(running.abandoned().into());
                 }
-                face.remark("cancelling; Ctrl-C again leaves at once");
+                context.remark("cancelling; Ctrl-C again leaves at once");
                 running.cancel().await;
             }
-            _ = tick.tick(), if meter.moves() => meter.tick(),
+            _ = tick.tick(), if display.moves() => display.tick(),
         }
     }
 }
@@ -209,12 +229,12 @@ pub(super) async fn attend<T>(
 /// Awaits something that changes nothing; Ctrl-C just ends it.
 ///
 /// Errors: `cancelled`.
-pub(super) async fn look_on<T>(
-    face: &mut Face<'_>,
+pub(super) async fn until_interrupted<T>(
+    context: &mut Context<'_>,
     work: impl Future<Output = T>,
-) -> Result<T, Stop> {
+) -> Result<T, CliError> {
     tokio::select! {
         ended = work => Ok(ended),
-        Some(()) = face.io.interrupts.next() => Err(Error::new(Code::Cancelled, "cancelled; nothing was changed").into()),
+        Some(()) = context.io.interrupts.next() => Err(Error::new(Code::Cancelled, "cancelled; nothing was changed").into()),
     }
 }

@@ -1,22 +1,22 @@
 //! `label`: sets labels and takes them away.
 
 use super::args::LabelArgs;
-use super::output::{Face, Outcome, Stop};
+use super::output::{CliError, Context, Outcome};
 use super::sandboxes;
 use super::values::{LabelChange, Pair};
 use crate::client::{Error, LabelRequest};
 use crate::domain::Code;
 
-pub(super) async fn label(face: &mut Face<'_>, args: &LabelArgs) -> Outcome {
+pub(super) async fn label(context: &mut Context<'_>, args: &LabelArgs) -> Outcome {
     let mut request = request(&args.changes)?;
-    request.id = face.client.get(&args.id).await?.id.to_string();
-    let labelled = face.client.label(request).await?;
-    sandboxes::show(face, &labelled)?;
+    request.id = context.client.get(&args.id).await?.id.to_string();
+    let labelled = context.client.label(request).await?;
+    sandboxes::show(context, &labelled)?;
     Ok(0)
 }
 
 /// A key that is named twice is refused: whichever won, one of the two would be a silent mistake.
-fn request(changes: &[LabelChange]) -> Result<LabelRequest, Stop> {
+fn request(changes: &[LabelChange]) -> Result<LabelRequest, CliError> {
     let mut request = LabelRequest::default();
     for change in changes {
         let (LabelChange::Set(Pair { key, .. }) | LabelChange::Remove(key)) = change;

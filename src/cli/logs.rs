@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::args::LogsArgs;
-use super::interrupt::{INTERRUPTED, look_on};
-use super::output::{Face, Look, Outcome, Stop, encoding};
-use super::pour::pour;
+use super::interrupt::{INTERRUPTED, until_interrupted};
+use super::output::paced::write_paced;
+use super::output::{CliError, Context, Outcome, OutputOptions, encoding};
 use crate::client::{Error, LogsRequest};
 use crate::domain::SandboxRecord;
 use crate::domain::output::{LogLine, Source};
@@ -38,8 +38,8 @@ pub struct LogEntry {
     pub cut: bool,
 }
 
-pub(super) async fn logs(face: &mut Face<'_>, args: &LogsArgs) -> Outcome {
-    let client = face.client;
+pub(super) async fn logs(context: &mut Context<'_>, args: &LogsArgs) -> Outcome {
+    let client = context.client;
     let begin = async {
         let record = client.get(&args.id).await?;
         let request = LogsRequest {
@@ -50,38 +50,38 @@ pub(super) async fn logs(face: &mut Face<'_>, args: &LogsArgs) -> Outcome {
         };
         Ok::<_, Error>((margin(&record, args), client.logs(request).await?))
     };
-    let (margin, mut lines) = look_on(face, begin).await??;
+    let (margin, mut lines) = until_interrupted(context, begin).await??;
     let (mut page, mut silent) = (Vec::new(), true);
-    let mut look = tokio::time::interval(LOOK);
+    let mut options = tokio::time::interval(LOOK);
     loop {
         let ready = if page.len() < PAGE { lines.next().now_or_never() } else { None };
         let next = if let Some(next) = ready {
             next
         } else {
-            if !turn(face, &mut page).await? {
+            if !turn(context, &mut page).await? {
                 return Ok(INTERRUPTED);
             }
             tokio::select! {
                 next = lines.next() => next,
                 // Nothing may be written for hours: a reader that went away must not be waited for so long.
-                _ = look.tick() => if (face.io.reader_left)() { return Ok(0) } else { continue },
-                Some(()) = face.io.interrupts.next() => return Ok(INTERRUPTED),
+                _ = options.tick() => if (context.io.reader_left)() { return Ok(0) } else { continue },
+                Some(()) = context.io.interrupts.next() => return Ok(INTERRUPTED),
             }
         };
         match next {
             Some(Ok(line)) => {
                 silent = false;
-                page.extend_from_slice(shown(line, face.look, margin)?.as_bytes());
+                page.extend_from_slice(shown(line, context.options, margin)?.as_bytes());
                 page.push(b'\n');
             }
             ended => {
-                let read = turn(face, &mut page).await?;
+                let read = turn(context, &mut page).await?;
                 return match ended {
                     Some(Err(problem)) => Err(problem.into()),
                     _ if !read => Ok(INTERRUPTED),
                     _ => {
                         if silent {
-                            face.remark("nothing was written");
+                            context.remark("nothing was written");
                         }
                         Ok(0)
                     }
@@ -92,8 +92,8 @@ pub(super) async fn logs(face: &mut Face<'_>, args: &LogsArgs) -> Outcome {
 }
 
 /// Writes a page out and begins an empty one; `false` when Ctrl-C came first.
-async fn turn(face: &mut Face<'_>, page: &mut Vec<u8>) -> Result<bool, Stop> {
-    let read = pour(face.io, Source::Stdout, page).await?;
+async fn turn(context: &mut Context<'_>, page: &mut Vec<u8>) -> Result<bool, CliError> {
+    let read = write_paced(context.io, Source::Stdout, page).await?;
     page.clear();
     Ok(read)
 }
@@ -106,19 +106,19 @@ fn margin(record: &SandboxRecord, args: &LogsArgs) -> Option<usize> {
     record.services.iter().map(|service| columns(&service.name).min(NAME)).max().or(Some(0))
 }
 
-fn shown(line: LogLine, look: Look, margin: Option<usize>) -> Result<String, Stop> {
+fn shown(line: LogLine, options: OutputOptions, margin: Option<usize>) -> Result<String, CliError> {
     let LogLine { service, source, bytes, cut } = line;
     let text = String::from_utf8_lossy(&bytes);
-    if look.json {
+    if options.json {
         let entry = LogEntry { service, stream: source, line: text.into_owned(), cut };
         return serde_json::to_string(&entry).map_err(|error| encoding(&error));
     }
-    let text = look.clean(&text, usize::MAX - 1);
+    let text = options.clean(&text, usize::MAX - 1);
     let rest = if cut { " [the rest of this line is left out]" } else { "" };
     Ok(margin.map_or_else(
         || format!("{text}{rest}"),
         |wide| {
-            let name = look.clean(&service, NAME);
+            let name = options.clean(&service, NAME);
             let space = " ".repeat(wide.saturating_sub(columns(&name)));
             format!("{name}{space} | {text}{rest}")
         },

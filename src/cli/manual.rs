@@ -6,24 +6,24 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
 use super::args::{CompletionsArgs, ManArgs, without_examples};
-use super::output::{Face, Outcome, Stop};
+use super::output::{CliError, Context, Outcome};
 use super::{complete, examples};
 use crate::client::problem::codes_by_exit_status;
 use crate::domain::Code;
 use crate::domain::error::Error;
 
-pub(super) fn completions(face: &mut Face<'_, ()>, args: &CompletionsArgs) -> Outcome {
-    no_json(face, "a completion script")?;
-    face.io.stdout.write_all(&complete::script(args.shell))?;
+pub(super) fn completions(context: &mut Context<'_, ()>, args: &CompletionsArgs) -> Outcome {
+    no_json(context, "a completion script")?;
+    context.io.stdout.write_all(&complete::script(args.shell))?;
     Ok(0)
 }
 
-pub(super) fn man(face: &mut Face<'_, ()>, args: &ManArgs) -> Outcome {
-    no_json(face, "a manual page")?;
+pub(super) fn man(context: &mut Context<'_, ()>, args: &ManArgs) -> Outcome {
+    no_json(context, "a manual page")?;
     let Some(dir) = &args.dir else {
         let mut page = Vec::new();
         write_page(without_examples(), "", &mut page)?;
-        face.io.stdout.write_all(&page)?;
+        context.io.stdout.write_all(&page)?;
         return Ok(0);
     };
     write_pages(dir).map_err(|error| {
@@ -32,9 +32,9 @@ pub(super) fn man(face: &mut Face<'_, ()>, args: &ManArgs) -> Outcome {
         problem.causes.push(error.to_string());
         problem
     })?;
-    face.remark(&format!(
+    context.remark(&format!(
         "the manual pages are in {}",
-        face.look.clean(&dir.to_string_lossy(), 400)
+        context.options.clean(&dir.to_string_lossy(), 400)
     ));
     Ok(0)
 }
@@ -137,8 +137,8 @@ fn section<'a>(roff: &mut Roff, title: &str, rows: impl Iterator<Item = (&'a str
     }
 }
 
-fn no_json(face: &Face<'_, ()>, what: &str) -> Result<(), Stop> {
-    if face.look.json {
+fn no_json(context: &Context<'_, ()>, what: &str) -> Result<(), CliError> {
+    if context.options.json {
         return Err(Error::new(Code::Usage, format!("{what} is no JSON"))
             .hint("leave --json out")
             .into());

@@ -26,7 +26,6 @@ mod manual;
 mod operations;
 mod output;
 mod patches;
-mod pour;
 mod profiles;
 mod progress;
 mod record;
@@ -57,7 +56,7 @@ pub use values::{LabelChange, Pair, Since};
 
 use args::{Command, ExtensionsCommand, HostsCommand, OperationsCommand, ProfilesCommand};
 use futures_util::future::BoxFuture;
-use output::{Face, Look, Outcome, Stop};
+use output::{CliError, Context, Outcome, OutputOptions};
 
 use crate::client::problem::exit_status;
 use crate::client::{Check, Client, Error};
@@ -75,12 +74,12 @@ pub struct Local<'a> {
 /// Does what the command line says if that needs no client, no configuration and no data directory; the exit
 /// status. None: it needs them.
 pub async fn alone(cli: &Cli, local: &Local<'_>, io: &mut Io) -> Option<u8> {
-    let look = Look::of(&cli.global, io);
-    let mut face = Face { client: &(), io, look, global: &cli.global };
+    let options = OutputOptions::of(&cli.global, io);
+    let mut context = Context { client: &(), io, options, global: &cli.global };
     let outcome = match &cli.command {
-        Some(Command::Doctor(args)) => doctor::doctor(&mut face, args, local).await,
-        Some(Command::Completions(args)) => manual::completions(&mut face, args),
-        Some(Command::Man(args)) => manual::man(&mut face, args),
+        Some(Command::Doctor(args)) => doctor::doctor(&mut context, args, local).await,
+        Some(Command::Completions(args)) => manual::completions(&mut context, args),
+        Some(Command::Man(args)) => manual::man(&mut context, args),
         _ => return None,
     };
     Some(end(cli, io, outcome))
@@ -97,10 +96,10 @@ pub async fn run(cli: Cli, client: Arc<dyn Client>, local: &Local<'_>, io: &mut 
     if let Some(status) = alone(&cli, local, io).await {
         return status;
     }
-    let look = Look::of(&cli.global, io);
+    let options = OutputOptions::of(&cli.global, io);
     let outcome = {
-        let mut face = Face { client: client.as_ref(), io, look, global: &cli.global };
-        dispatch(&mut face, cli.command.as_ref(), local).await
+        let mut context = Context { client: client.as_ref(), io, options, global: &cli.global };
+        dispatch(&mut context, cli.command.as_ref(), local).await
     };
     end(&cli, io, outcome)
 }
@@ -110,15 +109,15 @@ fn end(cli: &Cli, io: &mut Io, outcome: Outcome) -> u8 {
     let outcome = outcome.and_then(|status| Ok(io.stdout.flush().map(|()| status)?));
     match outcome {
         Ok(status) => status,
-        Err(Stop::PipeClosed) => 0,
-        Err(Stop::Error(problem)) => report(&problem, cli, io),
+        Err(CliError::PipeClosed) => 0,
+        Err(CliError::Error(problem)) => report(&problem, cli, io),
     }
 }
 
 /// Shows an error and returns the exit status. Also for one that came before [`run`] (a configuration that cannot
 /// be read, say).
 pub fn report(problem: &Error, cli: &Cli, io: &mut Io) -> u8 {
-    output::error(io, Look::of(&cli.global, io), problem);
+    output::error(io, OutputOptions::of(&cli.global, io), problem);
     match &cli.command {
         // Any other status is the command's own.
         Some(Command::Exec(_)) if problem.code != Code::Cancelled => exec::OURS,
@@ -134,51 +133,57 @@ pub fn unsupported(global: &Global) -> Option<Error> {
     Some(problem.hint("without --server the command works on this machine's own records"))
 }
 
-async fn dispatch(face: &mut Face<'_>, command: Option<&Command>, local: &Local<'_>) -> Outcome {
-    if let Some(problem) = unsupported(face.global) {
+async fn dispatch(
+    context: &mut Context<'_>,
+    command: Option<&Command>,
+    local: &Local<'_>,
+) -> Outcome {
+    if let Some(problem) = unsupported(context.global) {
         return Err(problem.into());
     }
     match command {
-        None => nothing(face),
+        None => nothing(context),
         Some(Command::Dashboard(_)) => {
             Err(Error::new(Code::Usage, "the dashboard needs a terminal").into())
         }
-        Some(Command::Create(args)) => create::create(face, args).await,
-        Some(Command::List(args)) => sandboxes::list(face, args).await,
-        Some(Command::Get(args)) => sandboxes::get(face, &args.id).await,
-        Some(Command::Destroy(args)) => destroy::destroy(face, args).await,
-        Some(Command::Recreate(args)) => destroy::recreate(face, args).await,
-        Some(Command::Sleep(args)) => sleep::sleep(face, args).await,
-        Some(Command::Wake(args)) => sleep::wake(face, args).await,
-        Some(Command::Snapshot(args)) => checkpoint::snapshot(face, args).await,
-        Some(Command::Restore(args)) => checkpoint::restore(face, args).await,
-        Some(Command::Snapshots(command)) => snapshots::snapshots(face, command).await,
-        Some(Command::Patches(command)) => patches::patches(face, command).await,
-        Some(Command::Wait(args)) => wait::wait(face, args).await,
-        Some(Command::Label(args)) => label::label(face, args).await,
-        Some(Command::Exec(args)) => exec::exec(face, args).await,
-        Some(Command::Shell(args)) => shell::shell(face, args).await,
-        Some(Command::Logs(args)) => logs::logs(face, args).await,
-        Some(Command::Profiles(ProfilesCommand::List)) => profiles::list(face).await,
-        Some(Command::Profiles(ProfilesCommand::Show { id })) => profiles::show(face, id).await,
+        Some(Command::Create(args)) => create::create(context, args).await,
+        Some(Command::List(args)) => sandboxes::list(context, args).await,
+        Some(Command::Get(args)) => sandboxes::get(context, &args.id).await,
+        Some(Command::Destroy(args)) => destroy::destroy(context, args).await,
+        Some(Command::Recreate(args)) => destroy::recreate(context, args).await,
+        Some(Command::Sleep(args)) => sleep::sleep(context, args).await,
+        Some(Command::Wake(args)) => sleep::wake(context, args).await,
+        Some(Command::Snapshot(args)) => checkpoint::snapshot(context, args).await,
+        Some(Command::Restore(args)) => checkpoint::restore(context, args).await,
+        Some(Command::Snapshots(command)) => snapshots::snapshots(context, command).await,
+        Some(Command::Patches(command)) => patches::patches(context, command).await,
+        Some(Command::Wait(args)) => wait::wait(context, args).await,
+        Some(Command::Label(args)) => label::label(context, args).await,
+        Some(Command::Exec(args)) => exec::exec(context, args).await,
+        Some(Command::Shell(args)) => shell::shell(context, args).await,
+        Some(Command::Logs(args)) => logs::logs(context, args).await,
+        Some(Command::Profiles(ProfilesCommand::List)) => profiles::list(context).await,
+        Some(Command::Profiles(ProfilesCommand::Show { id })) => profiles::show(context, id).await,
         Some(Command::Profiles(ProfilesCommand::Validate { files })) => {
-            profiles::validate(face, files, local)
+            profiles::validate(context, files, local)
         }
-        Some(Command::Extensions(ExtensionsCommand::List)) => extensions::list(face).await,
+        Some(Command::Extensions(ExtensionsCommand::List)) => extensions::list(context).await,
         Some(Command::Extensions(ExtensionsCommand::Show { id })) => {
-            extensions::show(face, id).await
+            extensions::show(context, id).await
         }
-        Some(Command::Hosts(HostsCommand::List)) => hosts::list(face).await,
+        Some(Command::Hosts(HostsCommand::List)) => hosts::list(context).await,
         Some(Command::Hosts(HostsCommand::Check { hosts, deep })) => {
-            hosts::check(face, hosts, *deep).await
+            hosts::check(context, hosts, *deep).await
         }
-        Some(Command::Operations(OperationsCommand::List)) => operations::list(face).await,
-        Some(Command::Operations(OperationsCommand::Get { id })) => operations::get(face, id).await,
+        Some(Command::Operations(OperationsCommand::List)) => operations::list(context).await,
+        Some(Command::Operations(OperationsCommand::Get { id })) => {
+            operations::get(context, id).await
+        }
         Some(Command::Operations(OperationsCommand::Cancel { id })) => {
-            operations::cancel(face, id).await
+            operations::cancel(context, id).await
         }
-        Some(Command::Events(args)) => events::events(face, args).await,
-        Some(Command::Recover) => recover::recover(face).await,
+        Some(Command::Events(args)) => events::events(context, args).await,
+        Some(Command::Recover) => recover::recover(context).await,
         // Done by `alone` and `complete`.
         Some(
             Command::Doctor(_) | Command::Completions(_) | Command::Man(_) | Command::Complete(_),
@@ -187,13 +192,13 @@ async fn dispatch(face: &mut Face<'_>, command: Option<&Command>, local: &Local<
 }
 
 /// No command and no terminal: the help, and the status of wrong usage.
-fn nothing(face: &mut Face<'_>) -> Outcome {
+fn nothing(context: &mut Context<'_>) -> Outcome {
     let problem = Error::new(Code::Usage, "no command, and no terminal for the dashboard")
         .hint("sandboxer --help");
-    if face.look.json {
+    if context.options.json {
         return Err(problem.into());
     }
     let help = command().render_help();
-    let _ = write!(face.io.stderr, "{help}");
+    let _ = write!(context.io.stderr, "{help}");
     Ok(exit_status(&problem.code))
 }

@@ -1,22 +1,22 @@
 //! `operations list`, `get` and `cancel`.
 
-use super::output::{Face, Outcome, Stop, Tone};
+use super::output::{CliError, Context, Outcome, Tone};
 use super::table::{Line, age, short, size};
 use super::{record, table};
 use crate::domain::operation::CancelOutcome;
 use crate::domain::{Operation, OperationState, Time};
 
-pub(super) async fn list(face: &mut Face<'_>) -> Outcome {
-    let operations = face.client.operations().await?;
-    if face.look.json {
-        face.document(&operations)?;
+pub(super) async fn list(context: &mut Context<'_>) -> Outcome {
+    let operations = context.client.operations().await?;
+    if context.options.json {
+        context.document(&operations)?;
     } else if operations.is_empty() {
-        face.remark("no operations in the last day");
+        context.remark("no operations in the last day");
     } else {
-        let now = face.now();
+        let now = context.now();
         let rows: Vec<_> = operations.iter().map(|operation| row(operation, now)).collect();
         table::print(
-            face,
+            context,
             &["ID", "KIND!", "ON!", "STATE!", "TOOK!", "BEGAN", "BY", "REMARK"],
             &rows,
         )?;
@@ -28,7 +28,9 @@ fn row(operation: &Operation, now: Time) -> Line {
     let tone = match operation.state {
         OperationState::Running => Tone::Busy,
         OperationState::Failed => Tone::Bad,
-        _ => Tone::Plain,
+        OperationState::Succeeded | OperationState::Cancelled | OperationState::Other(_) => {
+            Tone::Plain
+        }
     };
     let remark = match &operation.error {
         Some(error) => error.message.clone(),
@@ -48,8 +50,8 @@ fn row(operation: &Operation, now: Time) -> Line {
 }
 
 fn subject(operation: &Operation) -> Option<String> {
-    let sandbox = operation.sandbox_id.as_ref().map(ToString::to_string);
-    sandbox.or_else(|| operation.snapshot_id.as_ref().map(ToString::to_string))
+    let sandbox = operation.subject.sandbox().map(ToString::to_string);
+    sandbox.or_else(|| operation.subject.snapshot().map(ToString::to_string))
 }
 
 fn state(operation: &Operation) -> String {
@@ -67,23 +69,23 @@ fn took(operation: &Operation, now: Time) -> u64 {
     operation.finished_at.unwrap_or(now).since(operation.started_at).as_secs()
 }
 
-pub(super) async fn get(face: &mut Face<'_>, reference: &str) -> Outcome {
-    let operation = face.client.operation(reference).await?;
-    if face.look.json {
-        face.document(&operation)?;
+pub(super) async fn get(context: &mut Context<'_>, reference: &str) -> Outcome {
+    let operation = context.client.operation(reference).await?;
+    if context.options.json {
+        context.document(&operation)?;
     } else {
-        print(face, &operation)?;
+        print(context, &operation)?;
     }
     Ok(0)
 }
 
-fn print(face: &mut Face<'_>, operation: &Operation) -> Result<(), Stop> {
-    let now = face.now();
+fn print(context: &mut Context<'_>, operation: &Operation) -> Result<(), CliError> {
+    let now = context.now();
     let mut fields = vec![("id", operation.id.to_string()), ("kind", operation.kind.to_string())];
     let mut add =
         |key: &'static str, value: Option<String>| fields.extend(value.map(|value| (key, value)));
-    add("sandbox", operation.sandbox_id.as_ref().map(ToString::to_string));
-    add("snapshot", operation.snapshot_id.as_ref().map(ToString::to_string));
+    add("sandbox", operation.subject.sandbox().map(ToString::to_string));
+    add("snapshot", operation.subject.snapshot().map(ToString::to_string));
     add("state", Some(state(operation)));
     add("cancel", operation.cancel_outcome.as_ref().map(|outcome| outcome.words().to_owned()));
     add("stage", operation.stage.clone());
@@ -104,34 +106,34 @@ fn print(face: &mut Face<'_>, operation: &Operation) -> Result<(), Stop> {
         }
         add("hint", error.hint.clone());
     }
-    record::block(face, &fields)
+    record::block(context, &fields)
 }
 
 /// Asks, and returns at once. One that has ended is nothing to do.
-pub(super) async fn cancel(face: &mut Face<'_>, reference: &str) -> Outcome {
-    let mut operation = face.client.operation(reference).await?;
+pub(super) async fn cancel(context: &mut Context<'_>, reference: &str) -> Outcome {
+    let mut operation = context.client.operation(reference).await?;
     if operation.state == OperationState::Running {
-        let asked = face.client.cancel(&operation.id).await;
-        operation = face.client.operation(operation.id.as_str()).await?;
+        let asked = context.client.cancel(&operation.id).await;
+        operation = context.client.operation(operation.id.as_str()).await?;
         // It may have ended while it was asked; then there is nothing to complain about.
         if operation.state == OperationState::Running {
             asked?;
         }
     }
-    if face.look.json {
-        face.document(&operation)?;
+    if context.options.json {
+        context.document(&operation)?;
         return Ok(0);
     }
-    let id = face.look.clean(operation.id.as_str(), 200);
+    let id = context.options.clean(operation.id.as_str(), 200);
     if operation.state == OperationState::Running {
-        face.line(&format!("asked {id} to end: {}", operation.kind.cancel_leaves()))?;
-        let (pid, host) = (operation.pid, face.look.clean(&operation.host, 200));
-        face.remark(&format!(
+        context.line(&format!("asked {id} to end: {}", operation.kind.cancel_leaves()))?;
+        let (pid, host) = (operation.pid, context.options.clean(&operation.host, 200));
+        context.remark(&format!(
             "process {pid} on {host} does it; `sandboxer operations get {id}` shows whether it was undone, stopped or \
              done anyway\nif that process is dead: sandboxer recover"
         ));
     } else {
-        face.line(&format!("{id} has ended already ({}): nothing to do", state(&operation)))?;
+        context.line(&format!("{id} has ended already ({}): nothing to do", state(&operation)))?;
     }
     Ok(0)
 }

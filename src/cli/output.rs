@@ -3,6 +3,8 @@
 //! The same reply is either one JSON document, exact, or text for a person, cleaned of everything that could move
 //! the cursor (semantics 11). Nothing here panics when a pipe is closed: writes are results.
 
+pub(super) mod paced;
+
 use std::io::{self, BufRead, Write};
 
 use futures_util::StreamExt as _;
@@ -168,7 +170,7 @@ fn presses() -> BoxStream<'static, ()> {
 /// How things are shown.
 #[derive(Debug, Clone, Copy, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an independent flag of the contract")]
-pub(super) struct Look {
+pub(super) struct OutputOptions {
     /// JSON instead of text.
     pub json: bool,
     /// Colours, where the stream is a terminal.
@@ -179,7 +181,7 @@ pub(super) struct Look {
     pub quiet: bool,
 }
 
-impl Look {
+impl OutputOptions {
     /// From the flags and the environment.
     pub(super) fn of(global: &Global, io: &Io) -> Self {
         Self {
@@ -223,20 +225,20 @@ impl Tone {
 
 /// Why a verb ended early.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(super) enum CliError {
     /// An error to be shown.
     Error(Box<Error>),
     /// Nobody reads stdout any more.
     PipeClosed,
 }
 
-impl From<Error> for Stop {
+impl From<Error> for CliError {
     fn from(problem: Error) -> Self {
         Self::Error(Box::new(problem))
     }
 }
 
-impl From<io::Error> for Stop {
+impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::PipeClosed;
@@ -248,19 +250,19 @@ impl From<io::Error> for Stop {
 }
 
 /// What a verb returns: the exit status, or why it ended early.
-pub(super) type Outcome = Result<u8, Stop>;
+pub(super) type Outcome = Result<u8, CliError>;
 
 /// A verb's view of the world. A verb that needs no client has `()` in its place.
-pub(super) struct Face<'a, C: ?Sized = dyn Client + 'a> {
+pub(super) struct Context<'a, C: ?Sized = dyn Client + 'a> {
     pub client: &'a C,
     pub io: &'a mut Io,
-    pub look: Look,
+    pub options: OutputOptions,
     pub global: &'a Global,
 }
 
-impl<C: ?Sized> Face<'_, C> {
+impl<C: ?Sized> Context<'_, C> {
     /// One JSON document; indented where a person looks at it.
-    pub(super) fn document<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Stop> {
+    pub(super) fn document<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), CliError> {
         let text = if self.io.terminals.stdout {
             serde_json::to_string_pretty(value)
         } else {
@@ -270,7 +272,7 @@ impl<C: ?Sized> Face<'_, C> {
     }
 
     /// One JSON document: an array of these, on one line.
-    pub(super) fn array(&mut self, items: &[JsonText]) -> Result<(), Stop> {
+    pub(super) fn array(&mut self, items: &[JsonText]) -> Result<(), CliError> {
         // Large pieces: standard output by itself writes each of them out.
         let mut out = io::BufWriter::with_capacity(1 << 16, &mut self.io.stdout);
         let mut before = "[";
@@ -284,32 +286,32 @@ impl<C: ?Sized> Face<'_, C> {
     }
 
     /// One JSON object on one line, written out at once.
-    pub(super) fn json_line<T: Serialize>(&mut self, value: &T) -> Result<(), Stop> {
+    pub(super) fn json_line<T: Serialize>(&mut self, value: &T) -> Result<(), CliError> {
         let text = serde_json::to_string(value).map_err(|error| encoding(&error))?;
         self.line(&text)?;
         Ok(self.io.stdout.flush()?)
     }
 
     /// A line on stdout. The text is ours or cleaned.
-    pub(super) fn line(&mut self, text: &str) -> Result<(), Stop> {
+    pub(super) fn line(&mut self, text: &str) -> Result<(), CliError> {
         Ok(writeln!(self.io.stdout, "{text}")?)
     }
 
     /// A remark for a person on stderr; nothing with `--quiet` or `--json`. A closed stderr is no reason to stop.
     pub(super) fn remark(&mut self, text: &str) {
-        if !self.look.quiet && !self.look.json {
+        if !self.options.quiet && !self.options.json {
             let _ = writeln!(self.io.stderr, "{text}");
         }
     }
 
     /// An error on stderr that does not end the command.
     pub(super) fn error(&mut self, problem: &Error) {
-        error(self.io, self.look, problem);
+        error(self.io, self.options, problem);
     }
 
     /// Whether stdout takes colours.
     pub(super) fn paints(&self) -> bool {
-        self.look.color && self.io.terminals.stdout
+        self.options.color && self.io.terminals.stdout
     }
 
     /// The time.
@@ -318,7 +320,7 @@ impl<C: ?Sized> Face<'_, C> {
     }
 }
 
-pub(super) fn encoding(error: &serde_json::Error) -> Stop {
+pub(super) fn encoding(error: &serde_json::Error) -> CliError {
     Error::new(Code::Internal, format!("the answer cannot be written as JSON: {error}")).into()
 }
 
@@ -337,34 +339,37 @@ pub struct ProgressLine {
 }
 
 /// Writes an error to stderr: a JSON line, or the sentence, its causes, evidence and a hint.
-pub(super) fn error(io: &mut Io, look: Look, problem: &Error) {
-    let text = if look.json {
+pub(super) fn error(io: &mut Io, options: OutputOptions, problem: &Error) {
+    let text = if options.json {
         serde_json::to_string(&ErrorLine { error: problem.clone() }).unwrap_or_default()
     } else {
-        error_text(problem, look, look.color && io.terminals.stderr)
+        error_text(problem, options, options.color && io.terminals.stderr)
     };
     // Where stderr is closed too there is nobody left to tell; the status still says it.
     let _ = writeln!(io.stderr, "{text}").and_then(|()| io.stderr.flush());
 }
 
-fn error_text(problem: &Error, look: Look, color: bool) -> String {
-    let mut text =
-        format!("{} {}", Tone::Bad.paint("error:", color), look.clean(&problem.message, SENTENCE));
+fn error_text(problem: &Error, options: OutputOptions, color: bool) -> String {
+    let mut text = format!(
+        "{} {}",
+        Tone::Bad.paint("error:", color),
+        options.clean(&problem.message, SENTENCE)
+    );
     if let Kind::Cancelled(outcome) = &problem.kind {
-        text.extend([" (", &look.clean(outcome.words(), SENTENCE), ")"]);
+        text.extend([" (", &options.clean(outcome.words(), SENTENCE), ")"]);
     }
     for cause in &problem.causes {
         // ssh's own words have several lines: each is a line here too.
         for line in cause.lines() {
             text.push_str("\n  ");
-            text.push_str(&look.clean(line, SENTENCE));
+            text.push_str(&options.clean(line, SENTENCE));
         }
     }
     if let Some(hint) = &problem.hint {
         text.push('\n');
         text.push_str(&Tone::Strong.paint("hint:", color));
         text.push(' ');
-        text.push_str(&look.clean(hint, SENTENCE));
+        text.push_str(&options.clean(hint, SENTENCE));
     }
     text
 }

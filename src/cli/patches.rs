@@ -10,7 +10,7 @@ use std::path::Path;
 use super::args::{AddArgs, PatchesCommand, RemoveArgs, SnapshotRef};
 use super::confirm::{self, Question, allow};
 use super::output::Tone;
-use super::output::{Face, Outcome, Stop};
+use super::output::{CliError, Context, Outcome};
 use super::record;
 use super::table::{self, Line, age, size};
 use crate::client::{Error, PatchRequest};
@@ -18,27 +18,27 @@ use crate::domain::Code;
 use crate::domain::lineage::SnapshotView;
 use crate::domain::patch::{MAX_SCRIPT_BYTES, Patch, find};
 
-pub(super) async fn patches(face: &mut Face<'_>, command: &PatchesCommand) -> Outcome {
+pub(super) async fn patches(context: &mut Context<'_>, command: &PatchesCommand) -> Outcome {
     match command {
-        PatchesCommand::List(args) => list(face, args).await,
-        PatchesCommand::Add(args) => add(face, args).await,
-        PatchesCommand::Remove(args) => remove(face, args).await,
-        PatchesCommand::Status(args) => status::status(face, args).await,
-        PatchesCommand::Apply(args) => apply::apply(face, args).await,
+        PatchesCommand::List(args) => list(context, args).await,
+        PatchesCommand::Add(args) => add(context, args).await,
+        PatchesCommand::Remove(args) => remove(context, args).await,
+        PatchesCommand::Status(args) => status::status(context, args).await,
+        PatchesCommand::Apply(args) => apply::apply(context, args).await,
     }
 }
 
-async fn list(face: &mut Face<'_>, args: &SnapshotRef) -> Outcome {
-    let view = face.client.snapshot_view(&args.snapshot).await?;
-    if face.look.json {
-        face.document(&view.patches)?;
+async fn list(context: &mut Context<'_>, args: &SnapshotRef) -> Outcome {
+    let view = context.client.snapshot_view(&args.snapshot).await?;
+    if context.options.json {
+        context.document(&view.patches)?;
     } else if view.patches.is_empty() {
-        face.remark(&format!(
+        context.remark(&format!(
             "snapshot {} has no patches",
-            face.look.clean(view.record.title(), 200)
+            context.options.clean(view.record.title(), 200)
         ));
     } else {
-        let now = face.now();
+        let now = context.now();
         let row = |patch: &Patch| Line {
             tone: Tone::Plain,
             cells: vec![
@@ -53,7 +53,7 @@ async fn list(face: &mut Face<'_>, args: &SnapshotRef) -> Outcome {
         };
         let rows: Vec<_> = view.patches.iter().map(row).collect();
         table::print(
-            face,
+            context,
             &["PATCH", "ID!", "RUNS IN", "SIZE!", "AGE!", "BY", "DESCRIPTION"],
             &rows,
         )?;
@@ -61,23 +61,23 @@ async fn list(face: &mut Face<'_>, args: &SnapshotRef) -> Outcome {
     Ok(0)
 }
 
-async fn add(face: &mut Face<'_>, args: &AddArgs) -> Outcome {
-    let snapshot = face.client.snapshot_view(&args.snapshot).await?.record.id.to_string();
-    let script = script(face, &args.script_file)?;
+async fn add(context: &mut Context<'_>, args: &AddArgs) -> Outcome {
+    let snapshot = context.client.snapshot_view(&args.snapshot).await?.record.id.to_string();
+    let script = script(context, &args.script_file)?;
     let request = PatchRequest {
         snapshot: snapshot.clone(),
         script,
         description: args.description.clone(),
         run_in: args.run_in.clone(),
     };
-    let patch = face.client.add_patch(request).await?;
-    if face.look.json {
-        face.document(&patch)?;
+    let patch = context.client.add_patch(request).await?;
+    if context.options.json {
+        context.document(&patch)?;
         return Ok(0);
     }
-    show(face, &patch)?;
+    show(context, &patch)?;
     // It is added, whether or not anybody can be told who will get it.
-    if let Ok(view) = face.client.snapshot_view(&snapshot).await {
+    if let Ok(view) = context.client.snapshot_view(&snapshot).await {
         let waiting: Vec<_> = view
             .sandboxes
             .iter()
@@ -89,12 +89,12 @@ async fn add(face: &mut Face<'_>, args: &AddArgs) -> Outcome {
             [] => "no sandbox is based on the snapshot: the next that is restored from it gets the patch".to_owned(),
             names => format!("on their next wake, or with `patches apply`, get it: {}", names.join(", ")),
         };
-        face.remark(&face.look.clean(&text, 1000));
+        context.remark(&context.options.clean(&text, 1000));
     }
     Ok(0)
 }
 
-fn show(face: &mut Face<'_>, patch: &Patch) -> Result<(), Stop> {
+fn show(context: &mut Context<'_>, patch: &Patch) -> Result<(), CliError> {
     let mut fields = vec![
         ("patch", patch.sequence.to_string()),
         ("id", patch.id.to_string()),
@@ -103,16 +103,16 @@ fn show(face: &mut Face<'_>, patch: &Patch) -> Result<(), Stop> {
         ("size", size(patch.script.len() as u64)),
     ];
     fields.extend(patch.description.clone().map(|text| ("for", text)));
-    record::block(face, &fields)
+    record::block(context, &fields)
 }
 
 /// Reads a script, no more of it than may be taken.
-fn script(face: &mut Face<'_>, path: &Path) -> Result<String, Error> {
+fn script(context: &mut Context<'_>, path: &Path) -> Result<String, Error> {
     let read = if path.as_os_str() == "-" {
-        if face.io.terminals.stdin {
-            face.remark("type the script; Ctrl-D ends it");
+        if context.io.terminals.stdin {
+            context.remark("type the script; Ctrl-D ends it");
         }
-        read(&mut face.io.stdin)
+        read(&mut context.io.stdin)
     } else {
         File::open(path).and_then(read)
     };
@@ -143,21 +143,21 @@ fn read(source: impl Read) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-async fn remove(face: &mut Face<'_>, args: &RemoveArgs) -> Outcome {
-    let view = face.client.snapshot_view(&args.snapshot).await?;
+async fn remove(context: &mut Context<'_>, args: &RemoveArgs) -> Outcome {
+    let view = context.client.snapshot_view(&args.snapshot).await?;
     // From here on it is the id of what was shown: one that comes by this number later is not meant.
     let Some(patch) = find(&view.patches, &args.patch) else {
         return Err(no_such_patch(&view, &args.patch).into());
     };
-    agree(face, args, &view, patch).await?;
+    agree(context, args, &view, patch).await?;
     let record = &view.record;
-    let patch = face.client.remove_patch(record.id.as_str(), patch.id.as_str()).await?;
-    if face.look.json {
-        face.document(&patch)?;
+    let patch = context.client.remove_patch(record.id.as_str(), patch.id.as_str()).await?;
+    if context.options.json {
+        context.document(&patch)?;
     } else {
         let text =
             format!("removed patch {} ({}) from {}", patch.sequence, patch.id, record.title());
-        face.line(&face.look.clean(&text, 1000))?;
+        context.line(&context.options.clean(&text, 1000))?;
     }
     Ok(0)
 }
@@ -178,15 +178,15 @@ fn no_such_patch(view: &SnapshotView, reference: &str) -> Error {
 }
 
 async fn agree(
-    face: &mut Face<'_>,
+    context: &mut Context<'_>,
     args: &RemoveArgs,
     view: &SnapshotView,
     patch: &Patch,
-) -> Result<(), Stop> {
+) -> Result<(), CliError> {
     let needs_yes = Some("patches remove".to_owned());
     let note = "Sandboxes that have it keep it; those that owe it never get it.".to_owned();
-    let about = confirm::patch(patch, view, face.now());
-    allow(face, &Question { verb: "remove", note: Some(note), about, yes: args.yes, needs_yes })
+    let about = confirm::patch(patch, view, context.now());
+    allow(context, &Question { verb: "remove", note: Some(note), about, yes: args.yes, needs_yes })
         .await
         .map(drop)
 }

@@ -3,19 +3,19 @@
 use std::path::PathBuf;
 
 use super::bulk::{BulkItem, bulk};
-use super::output::{Face, Outcome, Stop, Tone};
+use super::output::{CliError, Context, Outcome, Tone};
 use super::table::{Line, short};
 use super::{Local, record, table};
 use crate::client::ProfileView;
 use crate::domain::profile::{InputSpec, Profile, Seconds};
 
-pub(super) async fn list(face: &mut Face<'_>) -> Outcome {
-    let views = face.client.profiles().await?;
-    if face.look.json {
-        face.document(&views)?;
+pub(super) async fn list(context: &mut Context<'_>) -> Outcome {
+    let views = context.client.profiles().await?;
+    if context.options.json {
+        context.document(&views)?;
     } else {
         let rows: Vec<_> = views.iter().map(row).collect();
-        table::print(face, &["ID", "VERSION", "EXTENSION", "SOURCE", "SUMMARY"], &rows)?;
+        table::print(context, &["ID", "VERSION", "EXTENSION", "SOURCE", "SUMMARY"], &rows)?;
     }
     Ok(0)
 }
@@ -54,17 +54,17 @@ pub(super) fn tone(broken: bool, available: bool) -> Tone {
     }
 }
 
-pub(super) async fn show(face: &mut Face<'_>, id: &str) -> Outcome {
-    let view = face.client.profile(id).await?;
-    if face.look.json {
-        face.document(&view)?;
+pub(super) async fn show(context: &mut Context<'_>, id: &str) -> Outcome {
+    let view = context.client.profile(id).await?;
+    if context.options.json {
+        context.document(&view)?;
     } else {
-        print(face, &view)?;
+        print(context, &view)?;
     }
     Ok(0)
 }
 
-fn print(face: &mut Face<'_>, view: &ProfileView) -> Result<(), Stop> {
+fn print(context: &mut Context<'_>, view: &ProfileView) -> Result<(), CliError> {
     let mut fields = vec![("id", view.id.clone())];
     let mut add =
         |key: &'static str, value: Option<String>| fields.extend(value.map(|value| (key, value)));
@@ -84,7 +84,7 @@ fn print(face: &mut Face<'_>, view: &ProfileView) -> Result<(), Stop> {
     if let Some(profile) = &view.profile {
         recipe(profile, &mut add);
     }
-    record::block(face, &fields)
+    record::block(context, &fields)
 }
 
 fn recipe(profile: &Profile, add: &mut impl FnMut(&'static str, Option<String>)) {
@@ -119,11 +119,11 @@ fn input(name: &str, spec: &InputSpec) -> String {
 }
 
 /// Checks files; local, so that an editor or a CI job needs no host and no records.
-pub(super) fn validate(face: &mut Face<'_>, files: &[PathBuf], local: &Local<'_>) -> Outcome {
+pub(super) fn validate(context: &mut Context<'_>, files: &[PathBuf], local: &Local<'_>) -> Outcome {
     let check = |file: &PathBuf| {
         let ended = (local.validate_profile)(file);
         BulkItem::new(file.to_string_lossy(), ended)
     };
     let items: Vec<_> = files.iter().map(check).collect();
-    bulk(face, &items, |_| "valid:")
+    bulk(context, &items, |_| "valid:")
 }

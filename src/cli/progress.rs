@@ -7,7 +7,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::time::Instant;
 
-use super::output::{Face, Io, Look, ProgressLine};
+use super::output::{Context, Io, OutputOptions, ProgressLine};
 use super::table::size;
 use crate::client::Update;
 use crate::domain::Progress;
@@ -19,8 +19,8 @@ const PAUSE: Duration = Duration::from_secs(10);
 const BAR: usize = 29;
 
 /// Shows what the running operations are at.
-pub(super) struct Meter {
-    look: Look,
+pub(super) struct ProgressDisplay {
+    options: OutputOptions,
     form: Form,
 }
 
@@ -31,16 +31,19 @@ enum Form {
     Bar { bar: ProgressBar, width: usize },
 }
 
-impl Meter {
-    pub(super) fn new(face: &Face<'_>) -> Self {
-        let look = face.look;
-        let form = match (look.quiet, look.json, face.io.terminals.stderr && face.io.moves) {
-            (true, _, _) => Form::Silent,
-            (_, true, _) => Form::Json,
-            (_, _, true) => Form::Bar { bar: new_bar(look), width: face.io.width.unwrap_or(80) },
-            _ => Form::Lines { last: None },
-        };
-        Self { look, form }
+impl ProgressDisplay {
+    pub(super) fn new(context: &Context<'_>) -> Self {
+        let options = context.options;
+        let form =
+            match (options.quiet, options.json, context.io.terminals.stderr && context.io.moves) {
+                (true, _, _) => Form::Silent,
+                (_, true, _) => Form::Json,
+                (_, _, true) => {
+                    Form::Bar { bar: new_bar(options), width: context.io.width.unwrap_or(80) }
+                }
+                _ => Form::Lines { last: None },
+            };
+        Self { options, form }
     }
 
     /// Whether it wants to be ticked. By hand: the library's own ticker is a thread.
@@ -76,7 +79,7 @@ impl Meter {
                     last.as_ref().is_none_or(|(known, at)| *known != step || at.elapsed() >= PAUSE);
                 if due {
                     *last = Some((step, Instant::now()));
-                    let _ = writeln!(io.stderr, "{}", self.look.clean(&sentence(progress), 400));
+                    let _ = writeln!(io.stderr, "{}", self.options.clean(&sentence(progress), 400));
                 }
             }
             Form::Bar { bar, width } => {
@@ -90,7 +93,7 @@ impl Meter {
                         bar.set_position(u64::from(progress.step.saturating_sub(1)));
                     }
                 }
-                bar.set_message(self.look.clean(&sentence(progress), width.saturating_sub(BAR)));
+                bar.set_message(self.options.clean(&sentence(progress), width.saturating_sub(BAR)));
                 bar.tick();
             }
         }
@@ -112,13 +115,13 @@ impl Meter {
             Form::Lines { last } => {
                 if last.as_ref().is_none_or(|(_, at)| at.elapsed() >= PAUSE) {
                     *last = Some((stage.to_owned(), Instant::now()));
-                    let _ = writeln!(io.stderr, "{}", self.look.clean(&text, 400));
+                    let _ = writeln!(io.stderr, "{}", self.options.clean(&text, 400));
                 }
             }
             Form::Bar { bar, width } => {
                 bar.set_length(of.unwrap_or(done).max(done));
                 bar.set_position(done);
-                bar.set_message(self.look.clean(&text, width.saturating_sub(BAR)));
+                bar.set_message(self.options.clean(&text, width.saturating_sub(BAR)));
                 bar.tick();
             }
         }
@@ -129,14 +132,14 @@ impl Meter {
         if let Form::Bar { bar, .. } = &mut self.form {
             bar.finish_and_clear();
             // Another one for what comes: `reset` would draw this one again at once.
-            *bar = new_bar(self.look);
+            *bar = new_bar(self.options);
         }
     }
 }
 
-fn new_bar(look: Look) -> ProgressBar {
+fn new_bar(options: OutputOptions) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
-    let (ticks, chars) = if look.ascii {
+    let (ticks, chars) = if options.ascii {
         ("|/-\\ ", "=> ")
     } else {
         ("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏ ", "━╸─")

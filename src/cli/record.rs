@@ -1,6 +1,6 @@
 //! A sandbox record in words: the block that `get` and `create` print, the cells of `list`, a failure's evidence.
 
-use super::output::{Face, Look, Stop, Tone};
+use super::output::{CliError, Context, OutputOptions, Tone};
 use super::table::{Line, age, short};
 use crate::client::Client;
 use crate::domain::extension::TeardownLine;
@@ -28,7 +28,9 @@ pub(super) fn state(record: &SandboxRecord, now: Time, fresh: u64) -> String {
         PatchState::Pending => Some("patches pending".to_owned()),
         PatchState::Failed => Some("patch failed".to_owned()),
         PatchState::Unknown => Some("patch unknown".to_owned()),
-        _ => None,
+        PatchState::None | PatchState::Applying | PatchState::Applied | PatchState::Other(_) => {
+            None
+        }
     });
     if let Some(operation) = &record.operation {
         // In these states the state itself says what is being done.
@@ -96,7 +98,7 @@ pub(super) fn row(record: &SandboxRecord, now: Time) -> Line {
         State::Requested | State::Provisioning | State::Destroying => Tone::Busy,
         State::Destroyed | State::Forgotten => Tone::Faint,
         _ if record.degraded().next().is_some() => Tone::Bad,
-        _ => Tone::Plain,
+        State::Ready | State::Sleeping | State::Other(_) => Tone::Plain,
     };
     let cells = vec![
         record.id.to_string(),
@@ -111,10 +113,10 @@ pub(super) fn row(record: &SandboxRecord, now: Time) -> Line {
 }
 
 /// Prints one record for a person.
-pub(super) fn print(face: &mut Face<'_>, record: &SandboxRecord) -> Result<(), Stop> {
-    block(face, &fields(record, face.now()))?;
-    for line in evidence(record, face.look) {
-        face.line(&line)?;
+pub(super) fn print(context: &mut Context<'_>, record: &SandboxRecord) -> Result<(), CliError> {
+    block(context, &fields(record, context.now()))?;
+    for line in evidence(record, context.options) {
+        context.line(&line)?;
     }
     Ok(())
 }
@@ -168,31 +170,31 @@ fn expires(record: &SandboxRecord, now: Time) -> String {
 }
 
 /// Prints names and values in two columns; values are cleaned.
-pub(super) fn block(face: &mut Face<'_>, fields: &[(&str, String)]) -> Result<(), Stop> {
-    let look = face.look;
+pub(super) fn block(context: &mut Context<'_>, fields: &[(&str, String)]) -> Result<(), CliError> {
+    let options = context.options;
     let wide = fields.iter().map(|(key, _)| key.len()).max().unwrap_or_default();
-    let paints = face.paints();
+    let paints = context.paints();
     for (key, value) in fields {
         let key = Tone::Faint.paint(&format!("{key:wide$}"), paints);
-        face.line(format!("{key}  {}", look.clean(value, VALUE)).trim_end())?;
+        context.line(format!("{key}  {}", options.clean(value, VALUE)).trim_end())?;
     }
     Ok(())
 }
 
 /// The step that failed, why, and the last lines it wrote. Cleaned.
-pub(super) fn failure(failure: &Failure, look: Look) -> Vec<String> {
+pub(super) fn failure(failure: &Failure, options: OutputOptions) -> Vec<String> {
     let status =
         failure.exit_status.map(|status| format!(" (exit status {status})")).unwrap_or_default();
-    let mut lines = vec![format!("failed step: {}{status}", look.clean(&failure.step, VALUE))];
+    let mut lines = vec![format!("failed step: {}{status}", options.clean(&failure.step, VALUE))];
     let output = clean_block(&failure.output);
     let telling = telling_lines(&output);
     if telling.len() == output.lines().count() {
-        lines.extend(quoted(&output, look));
+        lines.extend(quoted(&output, options));
         return lines;
     }
-    lines.extend(telling.iter().map(|line| format!("  {}", look.clean(line, VALUE))));
+    lines.extend(telling.iter().map(|line| format!("  {}", options.clean(line, VALUE))));
     lines.push("its last lines:".to_owned());
-    lines.extend(quoted(&folded(&output), look));
+    lines.extend(quoted(&folded(&output), options));
     lines
 }
 
@@ -211,38 +213,38 @@ pub(super) async fn standing_in_the_way(
 }
 
 /// How a patch ended, and what it wrote last. Cleaned.
-pub(super) fn patch_output(applied: &AppliedPatch, look: Look) -> Vec<String> {
+pub(super) fn patch_output(applied: &AppliedPatch, options: OutputOptions) -> Vec<String> {
     let status =
         applied.exit_status.map(|status| format!(" (exit status {status})")).unwrap_or_default();
     let mut lines = vec![format!("patch {} {}{status}", applied.sequence, applied.state)];
-    lines.extend(applied.output.iter().flat_map(|output| quoted(output, look)));
+    lines.extend(applied.output.iter().flat_map(|output| quoted(output, options)));
     lines
 }
 
 /// The last lines that a program wrote, each marked as quoted. Cleaned.
-pub(super) fn quoted(output: &str, look: Look) -> Vec<String> {
+pub(super) fn quoted(output: &str, options: OutputOptions) -> Vec<String> {
     let output = clean_block(&last_lines(output, EVIDENCE));
-    output.lines().map(|line| format!("  | {}", look.clean(line, VALUE))).collect()
+    output.lines().map(|line| format!("  | {}", options.clean(line, VALUE))).collect()
 }
 
 /// What is known of a failure: the step, its last lines, what is left on the host. Cleaned.
-pub(super) fn evidence(record: &SandboxRecord, look: Look) -> Vec<String> {
+pub(super) fn evidence(record: &SandboxRecord, options: OutputOptions) -> Vec<String> {
     let mut lines = Vec::new();
-    lines.extend(record.failure.iter().flat_map(|failed| failure(failed, look)));
+    lines.extend(record.failure.iter().flat_map(|failed| failure(failed, options)));
     lines.extend(
         record
             .teardown
             .iter()
             .filter_map(TeardownLine::left_alone)
-            .map(|line| look.clean(&line, VALUE)),
+            .map(|line| options.clean(&line, VALUE)),
     );
     if !record.leftovers.is_empty() {
-        lines.push(format!("left on {}:", look.clean(record.host.as_str(), VALUE)));
+        lines.push(format!("left on {}:", options.clean(record.host.as_str(), VALUE)));
         for resource in &record.leftovers {
             lines.push(format!(
                 "  {} {}",
-                look.clean(&resource.kind, VALUE),
-                look.clean(&resource.id, VALUE)
+                options.clean(&resource.kind, VALUE),
+                options.clean(&resource.id, VALUE)
             ));
         }
     }

@@ -1,14 +1,14 @@
 //! `recover`: brings into order what killed processes left.
 
 use super::bulk::{BulkItem, complain, end};
-use super::interrupt::{Running, attend};
-use super::output::{Face, Outcome, Stop, Tone};
+use super::interrupt::{Running, with_progress};
+use super::output::{CliError, Context, Outcome, Tone};
 use super::table::{self, Line};
 use crate::client::{Error, Recovered};
 use crate::domain::Code;
 
-pub(super) async fn recover(face: &mut Face<'_>) -> Outcome {
-    let client = face.client;
+pub(super) async fn recover(context: &mut Context<'_>) -> Outcome {
+    let client = context.client;
     let running = Running::new(client);
     let work = async {
         tokio::select! {
@@ -18,10 +18,10 @@ pub(super) async fn recover(face: &mut Face<'_>) -> Outcome {
                 .hint("sandboxer recover goes on with the rest")),
         }
     };
-    let things = Box::pin(attend(face, &running, work)).await??;
+    let things = Box::pin(with_progress(context, &running, work)).await??;
     let items: Vec<_> = things.iter().map(item).collect();
-    let printed = print(face, &things, &items);
-    end(face, &items, printed)
+    let printed = print(context, &things, &items);
+    end(context, &items, printed)
 }
 
 fn item(thing: &Recovered) -> BulkItem {
@@ -33,18 +33,22 @@ fn item(thing: &Recovered) -> BulkItem {
     BulkItem::new(thing.id.as_str(), ended)
 }
 
-fn print(face: &mut Face<'_>, things: &[Recovered], items: &[BulkItem]) -> Result<(), Stop> {
-    if face.look.json {
-        return face.document(things);
+fn print(
+    context: &mut Context<'_>,
+    things: &[Recovered],
+    items: &[BulkItem],
+) -> Result<(), CliError> {
+    if context.options.json {
+        return context.document(things);
     }
     if things.is_empty() {
-        face.remark("nothing was left behind");
+        context.remark("nothing was left behind");
         return Ok(());
     }
     let rows: Vec<_> = things.iter().map(row).collect();
-    table::print(face, &["ID", "STATE!", "WAS", "DONE"], &rows)?;
+    table::print(context, &["ID", "STATE!", "WAS", "DONE"], &rows)?;
     for item in items {
-        complain(face, item, false);
+        complain(context, item, false);
     }
     Ok(())
 }

@@ -2,12 +2,12 @@
 
 use super::args::ListArgs;
 use super::lineage::{self, SandboxDetail};
-use super::output::{Face, Outcome, Stop};
+use super::output::{CliError, Context, Outcome};
 use super::{record, table, values};
 use crate::client::ListQuery;
 use crate::domain::SandboxRecord;
 
-pub(super) async fn list(face: &mut Face<'_>, args: &ListArgs) -> Outcome {
+pub(super) async fn list(context: &mut Context<'_>, args: &ListArgs) -> Outcome {
     let query = ListQuery {
         states: args.states.clone(),
         host: args.host.clone(),
@@ -16,65 +16,69 @@ pub(super) async fn list(face: &mut Face<'_>, args: &ListArgs) -> Outcome {
         all: args.all,
     };
     // For a program that reads it the records go from the store to the pipe as they are; a person gets them indented.
-    if face.look.json && !face.io.terminals.stdout {
-        let records = face.client.list_json(query).await?;
-        face.array(&records)?;
+    if context.options.json && !context.io.terminals.stdout {
+        let records = context.client.list_json(query).await?;
+        context.array(&records)?;
         return Ok(0);
     }
     let everything = query == ListQuery::default();
-    let records = face.client.list(query).await?;
-    if face.look.json {
-        face.document(&records.iter().map(|record| &**record).collect::<Vec<_>>())?;
+    let records = context.client.list(query).await?;
+    if context.options.json {
+        context.document(&records.iter().map(|record| &**record).collect::<Vec<_>>())?;
     } else if records.is_empty() && everything {
-        face.remark("no sandboxes; create one: sandboxer create --profile sandbox-canary");
+        context.remark("no sandboxes; create one: sandboxer create --profile sandbox-canary");
     } else if records.is_empty() {
-        face.remark("no sandbox matches");
+        context.remark("no sandbox matches");
     } else {
-        let now = face.now();
+        let now = context.now();
         let rows: Vec<_> = records.iter().map(|one| record::row(one, now)).collect();
-        table::print(face, &["ID", "NAME", "STATE!", "PROFILE", "HOST", "AGE!", "LEFT!"], &rows)?;
+        table::print(
+            context,
+            &["ID", "NAME", "STATE!", "PROFILE", "HOST", "AGE!", "LEFT!"],
+            &rows,
+        )?;
     }
     Ok(0)
 }
 
-pub(super) async fn get(face: &mut Face<'_>, reference: &str) -> Outcome {
-    let record = face.client.get(reference).await?;
-    let lineage = face.client.lineage(record.id.as_str()).await;
-    if face.look.json {
+pub(super) async fn get(context: &mut Context<'_>, reference: &str) -> Outcome {
+    let record = context.client.get(reference).await?;
+    let lineage = context.client.lineage(record.id.as_str()).await;
+    if context.options.json {
         let (lineage, unread) = match lineage {
             Ok(lineage) => (Some(lineage), None),
             Err(problem) => (None, Some(problem)),
         };
-        face.document(&SandboxDetail { record, lineage, unread })?;
+        context.document(&SandboxDetail { record, lineage, unread })?;
         return Ok(0);
     }
-    let mut fields = record::fields(&record, face.now());
+    let mut fields = record::fields(&record, context.now());
     let further = match lineage {
-        Ok(lineage) => lineage::fields(face.client, &record, &lineage).await,
+        Ok(lineage) => lineage::fields(context.client, &record, &lineage).await,
         Err(problem) => Err(problem),
     };
     match further {
         Ok(further) => fields.extend(further),
-        Err(problem) => face.remark(&face.look.clean(&lineage::unread(&problem), 1000)),
+        Err(problem) => context.remark(&context.options.clean(&lineage::unread(&problem), 1000)),
     }
-    record::block(face, &fields)?;
-    for line in record::evidence(&record, face.look) {
-        face.line(&line)?;
+    record::block(context, &fields)?;
+    for line in record::evidence(&record, context.options) {
+        context.line(&line)?;
     }
     // Where the patch was what failed, that is the evidence.
     let stuck = if record.failure.is_none() {
-        record::standing_in_the_way(face.client, &record).await
+        record::standing_in_the_way(context.client, &record).await
     } else {
         Vec::new()
     };
-    let look = face.look;
-    for line in stuck.iter().flat_map(|applied| record::patch_output(applied, look)) {
-        face.line(&line)?;
+    let options = context.options;
+    for line in stuck.iter().flat_map(|applied| record::patch_output(applied, options)) {
+        context.line(&line)?;
     }
     Ok(0)
 }
 
 /// Prints one record, whole as JSON or as a block.
-pub(super) fn show(face: &mut Face<'_>, found: &SandboxRecord) -> Result<(), Stop> {
-    if face.look.json { face.document(found) } else { record::print(face, found) }
+pub(super) fn show(context: &mut Context<'_>, found: &SandboxRecord) -> Result<(), CliError> {
+    if context.options.json { context.document(found) } else { record::print(context, found) }
 }

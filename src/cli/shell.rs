@@ -8,30 +8,30 @@ use tokio::process::{Child, Command};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::args::ShellArgs;
-use super::interrupt::look_on;
-use super::output::{Face, Outcome};
+use super::interrupt::until_interrupted;
+use super::output::{Context, Outcome};
 use crate::client::{Error, ShellRequest};
 use crate::domain::Code;
 use crate::domain::output::Interactive;
 
-pub(super) async fn shell(face: &mut Face<'_>, args: &ShellArgs) -> Outcome {
-    if let Some(problem) = refused(face, args) {
+pub(super) async fn shell(context: &mut Context<'_>, args: &ShellArgs) -> Outcome {
+    if let Some(problem) = refused(context, args) {
         return Err(problem.into());
     }
-    let client = face.client;
+    let client = context.client;
     let begin = async {
         let id = client.get(&args.id).await?.id.to_string();
         client.shell(ShellRequest { id, service: args.service.clone() }).await
     };
-    let interactive = look_on(face, begin).await??;
+    let interactive = until_interrupted(context, begin).await??;
     let ended = Handover::listen()?.until_end_of(&interactive).await?;
     Ok(status(ended))
 }
 
-fn refused(face: &Face<'_>, args: &ShellArgs) -> Option<Error> {
-    let why = if face.look.json {
+fn refused(context: &Context<'_>, args: &ShellArgs) -> Option<Error> {
+    let why = if context.options.json {
         "a shell has no --json"
-    } else if face.io.terminals.stdin && face.io.terminals.stdout {
+    } else if context.io.terminals.stdin && context.io.terminals.stdout {
         return None;
     } else {
         "a shell needs a terminal as standard input and output"

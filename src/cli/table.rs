@@ -2,7 +2,7 @@
 
 use comfy_table::{Cell, ContentArrangement, Row, Table};
 
-use super::output::{Face, Look, Stop, Tone};
+use super::output::{CliError, Context, OutputOptions, Tone};
 use crate::domain::Time;
 
 /// The widest a cell gets even where nothing limits the table: a label of 90,000 characters is no table.
@@ -20,23 +20,23 @@ pub(super) struct Line {
 /// Prints a table: cut to the terminal's width by columns, never wrapped; a whole row has one tone. A head that
 /// ends in `!` is of a column that must stay whole, as the first always does.
 pub(super) fn print<C: ?Sized>(
-    face: &mut Face<'_, C>,
+    context: &mut Context<'_, C>,
     head: &[&str],
     lines: &[Line],
-) -> Result<(), Stop> {
-    let color = face.paints();
-    let table = layout(head, lines, face.look, face.io.width);
+) -> Result<(), CliError> {
+    let color = context.paints();
+    let table = layout(head, lines, context.options, context.io.width);
     let tones = std::iter::once(Tone::Strong).chain(lines.iter().map(|line| line.tone));
     for (text, tone) in table.lines().zip(tones) {
-        face.line(&tone.paint(text.trim_end(), color))?;
+        context.line(&tone.paint(text.trim_end(), color))?;
     }
     Ok(())
 }
 
-fn layout(head: &[&str], lines: &[Line], look: Look, width: Option<usize>) -> Table {
+fn layout(head: &[&str], lines: &[Line], options: OutputOptions, width: Option<usize>) -> Table {
     let mut table = Table::new();
     table.load_style(comfy_table::presets::NOTHING);
-    table.set_truncation_indicator(if look.ascii { "~" } else { "…" });
+    table.set_truncation_indicator(if options.ascii { "~" } else { "…" });
     if let Some(width) = width {
         table.set_content_arrangement(ContentArrangement::Dynamic);
         table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
@@ -51,7 +51,7 @@ fn layout(head: &[&str], lines: &[Line], look: Look, width: Option<usize>) -> Ta
         table.add_row(row(line
             .cells
             .iter()
-            .map(|cell| Cell::new(look.clean(cell, CELL)))
+            .map(|cell| Cell::new(options.clean(cell, CELL)))
             .collect()));
     }
     let last = head.len().saturating_sub(1);
@@ -110,7 +110,7 @@ mod tests {
         }
     }
 
-    fn shown(cells: &[&[&str]], width: Option<usize>, look: Look) -> Vec<String> {
+    fn shown(cells: &[&[&str]], width: Option<usize>, options: OutputOptions) -> Vec<String> {
         let lines: Vec<Line> = cells
             .iter()
             .map(|cells| Line {
@@ -118,7 +118,7 @@ mod tests {
                 cells: cells.iter().map(|&cell| cell.to_owned()).collect(),
             })
             .collect();
-        layout(&["ID", "NAME", "HOST"], &lines, look, width)
+        layout(&["ID", "NAME", "HOST"], &lines, options, width)
             .lines()
             .map(|line| line.trim_end().to_owned())
             .collect()
@@ -129,14 +129,14 @@ mod tests {
         let rows: &[&[&str]] =
             &[&["a1b2c3d4", "日本語テキスト日本語テキスト", "coulombcore"], &["b", "x", "local"]];
         for width in [24, 30, 40, 80] {
-            let lines = shown(rows, Some(width), Look::default());
+            let lines = shown(rows, Some(width), OutputOptions::default());
             assert_eq!(lines.len(), 3, "{width}: {lines:?}");
             for line in &lines {
                 assert!(crate::domain::text::columns(line) <= width, "{width}: {line:?}");
             }
             assert!(lines[1].starts_with("a1b2c3d4 "), "{width}: {lines:?}");
         }
-        insta::assert_snapshot!(shown(rows, Some(30), Look::default()).join("\n"), @r"
+        insta::assert_snapshot!(shown(rows, Some(30), OutputOptions::default()).join("\n"), @r"
         ID        NAME       HOST
         a1b2c3d4  日本語テ…  coulombc…
         b         x          local
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn escapes_never_reach_a_table() {
         let rows: &[&[&str]] = &[&["\u{1b}[2Jid", "a\nb\u{202e}", "\u{1b}]0;title\u{7}h"]];
-        let ascii = Look { ascii: true, ..Look::default() };
+        let ascii = OutputOptions { ascii: true, ..OutputOptions::default() };
         insta::assert_snapshot!(shown(rows, None, ascii).join("\n"), @r"
         ID  NAME  HOST
         id  a b?  h

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::exec;
-use super::output::{self, Io, Look};
+use super::output::{self, Io, OutputOptions};
 use crate::client::problem::exit_status;
 use crate::domain::Code;
 use crate::domain::error::Error;
@@ -45,8 +45,8 @@ impl ParseOutcome {
                 0
             }
             Self::Usage { problem, json, status } => {
-                let look = Look { json: *json, ..Look::default() };
-                output::error(io, look, problem);
+                let options = OutputOptions { json: *json, ..OutputOptions::default() };
+                output::error(io, options, problem);
                 *status
             }
         }

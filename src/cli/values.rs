@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::Stop;
+use super::CliError;
 use crate::domain::error::Error;
 use crate::domain::profile::{Seconds, SnapshotMode};
 use crate::domain::{Code, EventKind, State, Time};
@@ -60,7 +60,7 @@ pub(super) fn label_change(text: &str) -> Result<LabelChange, String> {
 }
 
 /// Pairs as a map. A key that is given twice is refused: whichever won, one of the two would be a silent mistake.
-pub(super) fn map_of(flag: &str, pairs: Vec<Pair>) -> Result<BTreeMap<String, String>, Stop> {
+pub(super) fn map_of(flag: &str, pairs: Vec<Pair>) -> Result<BTreeMap<String, String>, CliError> {
     let mut map = BTreeMap::new();
     for Pair { key, value } in pairs {
         if map.contains_key(&key) {

@@ -6,8 +6,8 @@ use futures_util::StreamExt as _;
 use tokio::time::Instant;
 
 use super::args::{WaitArgs, WaitFor};
-use super::interrupt::look_on;
-use super::output::{Face, Outcome};
+use super::interrupt::until_interrupted;
+use super::output::{Context, Outcome};
 use super::{record, sandboxes};
 use crate::client::{Client, Error, Update};
 use crate::domain::patch::{Patch, PatchState, owed};
@@ -17,11 +17,11 @@ use crate::domain::{Code, SandboxId, SandboxRecord, State};
 /// The record is read again at least this often, in case an event was missed.
 const AGAIN: Duration = Duration::from_secs(1);
 
-pub(super) async fn wait(face: &mut Face<'_>, args: &WaitArgs) -> Outcome {
-    let client = face.client;
+pub(super) async fn wait(context: &mut Context<'_>, args: &WaitArgs) -> Outcome {
+    let client = context.client;
     let deadline = args.timeout.map(|timeout| Instant::now() + timeout.duration());
-    let reached = look_on(face, until(client, args, deadline)).await?;
-    sandboxes::show(face, &reached?)?;
+    let reached = until_interrupted(context, until(client, args, deadline)).await?;
+    sandboxes::show(context, &reached?)?;
     Ok(0)
 }
 
@@ -93,11 +93,17 @@ async fn concerning(
     loop {
         match updates.next().await? {
             Update::Event(event) if event.sandbox_id.as_ref() == Some(id) => return Some(()),
-            Update::Ended(operation) if operation.sandbox_id.as_ref() == Some(id) => {
+            Update::Ended(ended) if ended.operation.subject.sandbox() == Some(id) => {
                 return Some(());
             }
             Update::Resync => return Some(()),
-            _ => {}
+            Update::Event(_)
+            | Update::Progress(_)
+            | Update::Ended(_)
+            | Update::Host(_)
+            | Update::Record(_)
+            | Update::Snapshots
+            | Update::Operations => {}
         }
     }
 }
@@ -120,7 +126,13 @@ fn judge_patched(record: &SandboxRecord, patches: &[Patch]) -> Result<bool, Erro
         // While it is made its patches are still to come.
         State::Requested | State::Provisioning => return Ok(false),
         State::Failed => return judge_ready(record),
-        _ => {}
+        State::Ready
+        | State::Sleeping
+        | State::Lost
+        | State::Destroying
+        | State::Destroyed
+        | State::Forgotten
+        | State::Other(_) => {}
     }
     let in_a_pass = record.operation.is_some() && record.patch_state == PatchState::Applying;
     let owes = owed(record, patches, false);
@@ -146,20 +158,24 @@ async fn patches_for(client: &dyn Client, record: &SandboxRecord) -> Result<Vec<
 }
 
 fn judge_ready(record: &SandboxRecord) -> Result<bool, Error> {
+    let is_recreated = record
+        .operation
+        .as_ref()
+        .is_some_and(|running| running.kind == crate::domain::OperationKind::Recreate);
     match &record.state {
         State::Ready => Ok(record.degraded().next().is_none()),
         // A recreate that has begun leads out of these.
-        _ if record
-            .operation
-            .as_ref()
-            .is_some_and(|running| running.kind == crate::domain::OperationKind::Recreate) =>
-        {
-            Ok(false)
-        }
+        State::Failed | State::Lost if is_recreated => Ok(false),
         State::Failed | State::Lost => Err(failure(record, record.message.as_ref())
             .hint(format!("sandboxer get {0}; sandboxer recreate {0} makes it again", record.id))),
-        state if is_ending(state) => Err(ending(record)),
-        _ => Ok(false),
+        state if is_ending(state) && !is_recreated => Err(ending(record)),
+        State::Requested
+        | State::Provisioning
+        | State::Sleeping
+        | State::Destroying
+        | State::Destroyed
+        | State::Forgotten
+        | State::Other(_) => Ok(false),
     }
 }
 

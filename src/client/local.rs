@@ -5,7 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 
-use crate::client::Client;
+use crate::client::{Client, Record, Request, Started};
+use crate::domain::Error;
 use crate::domain::event::{Actor, Event, Update};
 use crate::domain::facts::HostView;
 use crate::domain::lineage::{Lineage, SnapshotView};
@@ -14,18 +15,13 @@ use crate::domain::operation::Operation;
 use crate::domain::output::{ExecOutput, Interactive, LogLine};
 use crate::domain::patch::Patch;
 use crate::domain::request::{
-    ApplyRequest, PatchRequest, PatchStatus, PruneItem, PruneRequest, RestoreRequest, RolloutItem,
-    RolloutRequest, SleepRequest, SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotDiff,
-    SnapshotDiffRequest, SnapshotImportRequest, SnapshotQuery, SnapshotRequest, SnapshotStarted,
-};
-use crate::domain::request::{
-    CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest, ExtensionView, LabelRequest,
-    ListQuery, LogsRequest, ProfileView, Recovered, RecreateRequest, ShellRequest, Started,
+    CreateRequest, Decision, EventQuery, ExecRequest, ExtensionView, HostCheckRequest,
+    LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, ProfileView, PruneItem,
+    PruneRequest, Recovered, RolloutItem, RolloutRequest, ShellRequest, SnapshotDiff,
+    SnapshotDiffRequest, SnapshotImportRequest, SnapshotQuery,
 };
 use crate::domain::sandbox::SandboxRecord;
-use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::verbatim::JsonText;
-use crate::domain::{Code, Error};
 use crate::manager::SandboxManager;
 
 /// Every verb, done by this process.
@@ -38,79 +34,63 @@ impl LocalClient {
     pub fn new(manager: SandboxManager) -> Self {
         Self { manager }
     }
+
+    async fn check_deeply(&self, request: &HostCheckRequest) -> Result<Started, Error> {
+        let mut hosts = self.manager.hosts().await?.into_iter();
+        let host = hosts.find(|host| host.name.same(&request.host));
+        let operation = self.manager.deep_check(&request.host).await?;
+        // The check knows the hosts by the same list.
+        let host = host.ok_or_else(|| Error::internal("a host is checked that is not listed"))?;
+        Ok(Started { operation: Some(operation), record: host.into() })
+    }
 }
 
 #[async_trait]
 impl Client for LocalClient {
-    async fn create(&self, request: CreateRequest) -> Result<Started, Error> {
-        Ok(self.manager.create(request).await?)
+    async fn start(&self, request: Request) -> Result<Started, Error> {
+        let manager = &self.manager;
+        Ok(match request {
+            Request::Create(request) => manager.create(*request).await?.into(),
+            Request::Destroy(request) => manager.destroy(&request).await?.into(),
+            Request::Recreate(request) => manager.recreate(&request).await?.into(),
+            Request::Sleep(request) => manager.sleep(&request).await?.into(),
+            Request::Wake(request) => manager.wake(&request).await?.into(),
+            Request::ApplyPatches(request) => manager.apply_patches(&request).await?.into(),
+            Request::Snapshot(request) => manager.snapshot(&request).await?.into(),
+            Request::Restore(request) => manager.restore(&request).await?.into(),
+            Request::VerifySnapshot(request) => manager.verify_snapshot(&request.id).await?.into(),
+            Request::CopySnapshot(request) => manager.copy_snapshot(&request).await?.into(),
+            Request::DeleteSnapshot(request) => manager.delete_snapshot(&request).await?.into(),
+            Request::CheckHost(request) => self.check_deeply(&request).await?,
+        })
+    }
+
+    async fn wait(&self, operation: &OperationId) -> Result<Record, Error> {
+        self.manager.wait(operation).await
     }
 
     async fn plan_create(&self, request: CreateRequest) -> Result<Decision, Error> {
-        Ok(self.manager.plan_create(&request).await?)
+        self.manager.plan_create(&request).await
     }
 
     async fn list(&self, query: ListQuery) -> Result<Vec<Arc<SandboxRecord>>, Error> {
-        Ok(self.manager.list(&query).await?)
+        self.manager.list(&query).await
     }
 
     async fn list_json(&self, query: ListQuery) -> Result<Vec<JsonText>, Error> {
-        Ok(self.manager.list_json(&query).await?)
+        self.manager.list_json(&query).await
     }
 
     async fn get(&self, reference: &str) -> Result<SandboxRecord, Error> {
-        Ok(self.manager.get(reference).await?)
-    }
-
-    async fn destroy(&self, request: DestroyRequest) -> Result<Started, Error> {
-        Ok(self.manager.destroy(&request).await?)
-    }
-
-    async fn recreate(&self, request: RecreateRequest) -> Result<Started, Error> {
-        Ok(self.manager.recreate(&request).await?)
-    }
-
-    async fn sleep(&self, request: SleepRequest) -> Result<Started, Error> {
-        Ok(self.manager.sleep(&request).await?)
-    }
-
-    async fn wake(&self, request: SleepRequest) -> Result<Started, Error> {
-        Ok(self.manager.wake(&request).await?)
-    }
-
-    async fn snapshot(&self, request: SnapshotRequest) -> Result<SnapshotStarted, Error> {
-        Ok(self.manager.snapshot(&request).await?)
-    }
-
-    async fn restore(&self, request: RestoreRequest) -> Result<Started, Error> {
-        Ok(self.manager.restore(&request).await?)
+        self.manager.get(reference).await
     }
 
     async fn snapshots(&self, query: SnapshotQuery) -> Result<Vec<Arc<SnapshotView>>, Error> {
-        Ok(self.manager.snapshots(&query).await?)
+        self.manager.snapshots(&query).await
     }
 
     async fn snapshot_view(&self, reference: &str) -> Result<SnapshotView, Error> {
-        Ok(self.manager.snapshot_view(reference).await?)
-    }
-
-    async fn finish_snapshot(&self, operation: &OperationId) -> Result<SnapshotRecord, Error> {
-        Ok(self.manager.finish_snapshot(operation).await?)
-    }
-
-    async fn verify_snapshot(&self, id: &str) -> Result<SnapshotStarted, Error> {
-        Ok(self.manager.verify_snapshot(id).await?)
-    }
-
-    async fn delete_snapshot(
-        &self,
-        request: SnapshotDeleteRequest,
-    ) -> Result<SnapshotStarted, Error> {
-        Ok(self.manager.delete_snapshot(&request).await?)
-    }
-
-    async fn copy_snapshot(&self, request: SnapshotCopyRequest) -> Result<SnapshotStarted, Error> {
-        Ok(self.manager.copy_snapshot(&request).await?)
+        self.manager.snapshot_view(reference).await
     }
 
     async fn export_snapshot(
@@ -124,68 +104,48 @@ impl Client for LocalClient {
         &self,
         request: SnapshotImportRequest,
         source: BoxStream<'static, Result<Vec<u8>, Error>>,
-    ) -> Result<SnapshotStarted, Error> {
-        Ok(self.manager.import_snapshot(&request, source).await?)
+    ) -> Result<Started, Error> {
+        Ok(self.manager.import_snapshot(&request, source).await?.into())
     }
 
     async fn diff_snapshot(&self, request: SnapshotDiffRequest) -> Result<SnapshotDiff, Error> {
-        Ok(self.manager.diff_snapshot(&request).await?)
+        self.manager.diff_snapshot(&request).await
     }
 
     async fn prune_snapshots(&self, request: PruneRequest) -> Result<Vec<PruneItem>, Error> {
-        Ok(self.manager.prune_snapshots(&request).await?)
+        self.manager.prune_snapshots(&request).await
     }
 
     async fn add_patch(&self, request: PatchRequest) -> Result<Patch, Error> {
-        Ok(self.manager.add_patch(&request).await?)
+        self.manager.add_patch(&request).await
     }
 
     async fn remove_patch(&self, snapshot: &str, patch: &str) -> Result<Patch, Error> {
-        Ok(self.manager.remove_patch(snapshot, patch).await?)
+        self.manager.remove_patch(snapshot, patch).await
     }
 
     async fn patch_status(&self, snapshot: &str) -> Result<Vec<PatchStatus>, Error> {
-        Ok(self.manager.patch_status(snapshot).await?)
-    }
-
-    async fn apply_patches(&self, request: ApplyRequest) -> Result<Started, Error> {
-        Ok(self.manager.apply_patches(&request).await?)
+        self.manager.patch_status(snapshot).await
     }
 
     async fn roll_out(&self, request: RolloutRequest) -> Result<Vec<RolloutItem>, Error> {
-        Ok(self.manager.roll_out(&request).await?)
+        self.manager.roll_out(&request).await
     }
 
     async fn lineage(&self, id: &str) -> Result<Lineage, Error> {
-        Ok(self.manager.lineage(id).await?)
-    }
-
-    async fn finish(&self, operation: &OperationId) -> Result<SandboxRecord, Error> {
-        let (operation, record) = self.manager.finish(operation).await?;
-        if let Some(error) = operation.error {
-            let mut problem = *error;
-            if let Some(record) = &record {
-                problem =
-                    problem.detail("id", record.id.as_str()).detail("state", record.state.as_str());
-                if let Some(failure) = &record.failure {
-                    problem = problem.step(failure.step.as_str());
-                }
-            }
-            return Err(problem);
-        }
-        record.ok_or_else(|| Error::new(Code::Internal, "the operation has no sandbox"))
+        self.manager.lineage(id).await
     }
 
     async fn cancel(&self, operation: &OperationId) -> Result<(), Error> {
-        Ok(self.manager.cancel(operation).await?)
+        self.manager.cancel(operation).await
     }
 
     async fn operations(&self) -> Result<Vec<Operation>, Error> {
-        Ok(self.manager.operations().await?)
+        self.manager.operations().await
     }
 
     async fn operation(&self, reference: &str) -> Result<Operation, Error> {
-        Ok(self.manager.operation(reference).await?)
+        self.manager.operation(reference).await
     }
 
     async fn exec(
@@ -204,23 +164,23 @@ impl Client for LocalClient {
     }
 
     async fn shell(&self, request: ShellRequest) -> Result<Interactive, Error> {
-        Ok(self.manager.shell(&request).await?)
+        self.manager.shell(&request).await
     }
 
     async fn label(&self, request: LabelRequest) -> Result<SandboxRecord, Error> {
-        Ok(self.manager.label(request).await?)
+        self.manager.label(request).await
     }
 
     async fn recover(&self) -> Result<Vec<Recovered>, Error> {
-        Ok(self.manager.recover().await?)
+        self.manager.recover().await
     }
 
     async fn observe(&self, id: &str) -> Result<SandboxRecord, Error> {
-        Ok(self.manager.observe(id).await?)
+        self.manager.observe(id).await
     }
 
     async fn refresh_services(&self, host: &str) -> Result<(), Error> {
-        Ok(self.manager.refresh_services(host).await?)
+        self.manager.refresh_services(host).await
     }
 
     async fn profiles(&self) -> Result<Vec<ProfileView>, Error> {
@@ -240,27 +200,19 @@ impl Client for LocalClient {
     }
 
     async fn hosts(&self) -> Result<Vec<HostView>, Error> {
-        Ok(self.manager.hosts().await?)
+        self.manager.hosts().await
     }
 
     async fn check_host(&self, name: &str) -> Result<HostView, Error> {
-        Ok(self.manager.check_host(name).await?)
-    }
-
-    async fn deep_check(&self, name: &str) -> Result<OperationId, Error> {
-        Ok(self.manager.deep_check(name).await?)
-    }
-
-    async fn finish_deep_check(&self, operation: &OperationId) -> Result<HostView, Error> {
-        Ok(self.manager.finish_deep_check(operation).await?)
+        self.manager.check_host(name).await
     }
 
     async fn events(&self, query: EventQuery) -> Result<Vec<Event>, Error> {
-        Ok(self.manager.events(&query).await?)
+        self.manager.events(&query).await
     }
 
     async fn subscribe(&self) -> Result<BoxStream<'static, Update>, Error> {
-        Ok(self.manager.subscribe().await?)
+        self.manager.subscribe().await
     }
 
     fn actor(&self) -> Actor {

@@ -5,25 +5,25 @@
 
 pub mod local;
 pub mod problem;
+mod request;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 
-pub use crate::domain::error::Error;
+pub use request::{Request, Started};
 
+pub use crate::domain::error::Error;
 pub use crate::domain::event::Update;
+pub use crate::domain::record::Record;
 pub use crate::domain::request::{
-    ApplyRequest, PatchRequest, PatchStanding, PatchStatus, PruneItem, PruneRequest,
-    RestoreRequest, RolloutItem, RolloutRequest, SleepRequest, SnapshotCopyRequest,
-    SnapshotDeleteRequest, SnapshotDiff, SnapshotDiffRequest, SnapshotImportRequest, SnapshotQuery,
-    SnapshotRequest, SnapshotStarted,
-};
-pub use crate::domain::request::{
-    Check, CheckState, CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest,
-    ExtensionView, LabelRequest, ListQuery, LogsRequest, ProfileView, Recovered, RecreateRequest,
-    ShellRequest, Started,
+    ApplyRequest, Check, CheckState, CreateRequest, Decision, DestroyRequest, EventQuery,
+    ExecRequest, ExtensionView, HostCheckRequest, LabelRequest, ListQuery, LogsRequest,
+    PatchRequest, PatchStanding, PatchStatus, ProfileView, PruneItem, PruneRequest, Recovered,
+    RecreateRequest, RestoreRequest, RolloutItem, RolloutRequest, ShellRequest, SleepRequest,
+    SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotDiff, SnapshotDiffRequest,
+    SnapshotImportRequest, SnapshotQuery, SnapshotRequest, SnapshotVerifyRequest,
 };
 
 use crate::domain::error::Code;
@@ -35,14 +35,15 @@ use crate::domain::operation::Operation;
 use crate::domain::output::{ExecOutput, Interactive, LogLine};
 use crate::domain::patch::Patch;
 use crate::domain::sandbox::SandboxRecord;
-use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::verbatim::JsonText;
 
 /// Every verb of the contract that is there yet. Object-safe; a server's and this process's are twins.
 #[async_trait]
 pub trait Client: Send + Sync {
     /// Writes the record, starts the work, and returns at once.
-    async fn create(&self, request: CreateRequest) -> Result<Started, Error>;
+    async fn start(&self, request: Request) -> Result<Started, Error>;
+    /// Waits until an operation has ended, whichever process runs it; what it worked on as it is then, or its error.
+    async fn wait(&self, operation: &OperationId) -> Result<Record, Error>;
     /// What a create would do; touches nothing.
     async fn plan_create(&self, request: CreateRequest) -> Result<Decision, Error>;
     /// Sandboxes, oldest first.
@@ -58,45 +59,21 @@ pub trait Client: Send + Sync {
     /// The sandbox that an exact id, an exact name or a unique prefix of an id (4 or more) means, destroyed ones
     /// and the history included. `not_found`, or `conflict` for an ambiguous prefix, naming the matches.
     async fn get(&self, reference: &str) -> Result<SandboxRecord, Error>;
-    /// Starts a removal and returns at once.
-    async fn destroy(&self, request: DestroyRequest) -> Result<Started, Error>;
-    /// Starts a recreate and returns at once.
-    async fn recreate(&self, request: RecreateRequest) -> Result<Started, Error>;
-    /// Starts to stop one that is ready, and returns at once. One that sleeps is nothing to do.
-    async fn sleep(&self, request: SleepRequest) -> Result<Started, Error>;
-    /// Starts to wake one that sleeps, patches and all, and returns at once. One that is ready is nothing to do.
-    async fn wake(&self, request: SleepRequest) -> Result<Started, Error>;
-    /// Starts a snapshot and returns at once.
-    async fn snapshot(&self, request: SnapshotRequest) -> Result<SnapshotStarted, Error>;
-    /// Starts a new sandbox from a snapshot and returns at once.
-    async fn restore(&self, request: RestoreRequest) -> Result<Started, Error>;
     /// Snapshots with what hangs on them, oldest first.
     async fn snapshots(&self, query: SnapshotQuery) -> Result<Vec<Arc<SnapshotView>>, Error>;
     /// The snapshot that an exact id, an exact name or a unique beginning of an id (`snap-` plus 4 or more) means.
     async fn snapshot_view(&self, reference: &str) -> Result<SnapshotView, Error>;
-    /// Waits until an operation on a snapshot ended; the record as it is then, or the operation's error. The record of one
-    /// that was deleted is its last.
-    async fn finish_snapshot(&self, operation: &OperationId) -> Result<SnapshotRecord, Error>;
-    /// Starts to read a snapshot and to compare it with what is known of it.
-    async fn verify_snapshot(&self, id: &str) -> Result<SnapshotStarted, Error>;
-    /// Starts to delete a snapshot. `in_use` names what depends on it.
-    async fn delete_snapshot(
-        &self,
-        request: SnapshotDeleteRequest,
-    ) -> Result<SnapshotStarted, Error>;
-    /// Starts to copy a snapshot to another host.
-    async fn copy_snapshot(&self, request: SnapshotCopyRequest) -> Result<SnapshotStarted, Error>;
     /// The bytes of a file that [`Client::import_snapshot`] takes.
     async fn export_snapshot(
         &self,
         id: &str,
     ) -> Result<BoxStream<'static, Result<Vec<u8>, Error>>, Error>;
-    /// Starts to take a snapshot from a file's bytes.
+    /// Starts to take a snapshot from a file's bytes. Not a [`Request`]: a stream is no document.
     async fn import_snapshot(
         &self,
         request: SnapshotImportRequest,
         source: BoxStream<'static, Result<Vec<u8>, Error>>,
-    ) -> Result<SnapshotStarted, Error>;
+    ) -> Result<Started, Error>;
     /// What differs between a snapshot and another one, or a sandbox as it is now.
     async fn diff_snapshot(&self, request: SnapshotDiffRequest) -> Result<SnapshotDiff, Error>;
     /// Deletes old snapshots on which nothing depends, or says which it would.
@@ -107,15 +84,11 @@ pub trait Client: Send + Sync {
     async fn remove_patch(&self, snapshot: &str, patch: &str) -> Result<Patch, Error>;
     /// Which sandboxes have each patch of a snapshot, will get it, or failed.
     async fn patch_status(&self, snapshot: &str) -> Result<Vec<PatchStatus>, Error>;
-    /// Starts to apply what a sandbox owes, without a wake; it stays `ready`.
-    async fn apply_patches(&self, request: ApplyRequest) -> Result<Started, Error>;
     /// Applies a snapshot's patches to all sandboxes based on it, some first; stops at the first failure.
     async fn roll_out(&self, request: RolloutRequest) -> Result<Vec<RolloutItem>, Error>;
     /// Where a sandbox (exact id) comes from, and the snapshots taken of it.
     async fn lineage(&self, id: &str) -> Result<Lineage, Error>;
-    /// Waits until an operation of this process ended; the record as it is then, or the operation's error.
-    async fn finish(&self, operation: &OperationId) -> Result<SandboxRecord, Error>;
-    /// Asks an operation to roll back. Returns at once; `finish` tells the end.
+    /// Asks an operation to roll back. Returns at once; [`Self::wait`] tells the end.
     async fn cancel(&self, operation: &OperationId) -> Result<(), Error>;
     /// Operations that run and the last day's, oldest first.
     async fn operations(&self) -> Result<Vec<Operation>, Error>;
@@ -156,10 +129,6 @@ pub trait Client: Send + Sync {
     /// Connects to one host and probes it. A host that is down is a view that says so, not an error; only an
     /// unknown name is `not_found`.
     async fn check_host(&self, name: &str) -> Result<HostView, Error>;
-    /// Starts to try everything on one host and returns at once. What fails there is a step that says so.
-    async fn deep_check(&self, name: &str) -> Result<OperationId, Error>;
-    /// Waits for a deep check's end; the host with what was found. It is told once.
-    async fn finish_deep_check(&self, operation: &OperationId) -> Result<HostView, Error>;
     /// Kept events that pass, in order.
     async fn events(&self, query: EventQuery) -> Result<Vec<Event>, Error>;
     /// Everything that happens from now on, in this process and in others.

@@ -129,6 +129,8 @@ pub enum Kind {
     PassedOver(String),
     /// Somebody asked for its end: how that left it.
     Cancelled(CancelOutcome),
+    /// What it is about is not as it was when the asker looked: nothing was done.
+    Stale,
 }
 
 /// The evidence of a failed step.

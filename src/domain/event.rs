@@ -10,6 +10,7 @@ use crate::domain::error::{Code, Error};
 use crate::domain::facts::HostView;
 use crate::domain::name::{EventId, OperationId, SandboxId};
 use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::record::Record;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::words::string_enum;
 
@@ -234,6 +235,15 @@ pub struct Progress {
     pub message: Option<String>,
 }
 
+/// End of an operation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ended {
+    /// The operation as it is stored now.
+    pub operation: Operation,
+    /// What it worked on as it is now, or the operation's error.
+    pub outcome: Result<Record, Error>,
+}
+
 /// What a face hears while it listens.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Update {
@@ -241,8 +251,8 @@ pub enum Update {
     Event(Event),
     /// An operation of this process moved.
     Progress(Progress),
-    /// An operation of this process ended.
-    Ended(Operation),
+    /// An operation of this process ended. Of another process's, [`Self::Operations`] says that there is news.
+    Ended(Box<Ended>),
     /// A host's state changed.
     Host(Box<HostView>),
     /// A record changed without an event: its services were seen in another state.

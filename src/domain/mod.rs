@@ -20,6 +20,7 @@ pub mod output;
 pub mod patch;
 pub mod profile;
 pub mod recipe_yaml;
+pub mod record;
 pub mod request;
 pub mod retention;
 pub mod root;

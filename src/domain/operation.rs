@@ -89,6 +89,65 @@ string_enum! {
     }
 }
 
+/// What an operation works on. In JSON the fields `sandbox_id` and `snapshot_id` of the operation itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "SubjectIds", into = "SubjectIds")]
+#[schemars(with = "SubjectIds")]
+pub enum Subject {
+    /// A sandbox.
+    Sandbox(SandboxId),
+    /// A snapshot.
+    Snapshot(SnapshotId),
+    /// A sandbox and a snapshot: one is made from the other, and the operation's kind says which.
+    SandboxAndSnapshot(SandboxId, SnapshotId),
+    /// A host, which the record does not name.
+    Host,
+}
+
+impl Subject {
+    /// The sandbox, where there is one.
+    pub fn sandbox(&self) -> Option<&SandboxId> {
+        match self {
+            Self::Sandbox(sandbox) | Self::SandboxAndSnapshot(sandbox, _) => Some(sandbox),
+            Self::Snapshot(_) | Self::Host => None,
+        }
+    }
+
+    /// The snapshot, where there is one.
+    pub fn snapshot(&self) -> Option<&SnapshotId> {
+        match self {
+            Self::Snapshot(snapshot) | Self::SandboxAndSnapshot(_, snapshot) => Some(snapshot),
+            Self::Sandbox(_) | Self::Host => None,
+        }
+    }
+}
+
+/// Subject of an operation as it is stored and sent.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+struct SubjectIds {
+    /// On which sandbox.
+    sandbox_id: Option<SandboxId>,
+    /// On which snapshot.
+    snapshot_id: Option<SnapshotId>,
+}
+
+impl From<SubjectIds> for Subject {
+    fn from(ids: SubjectIds) -> Self {
+        match (ids.sandbox_id, ids.snapshot_id) {
+            (Some(sandbox), None) => Self::Sandbox(sandbox),
+            (None, Some(snapshot)) => Self::Snapshot(snapshot),
+            (Some(sandbox), Some(snapshot)) => Self::SandboxAndSnapshot(sandbox, snapshot),
+            (None, None) => Self::Host,
+        }
+    }
+}
+
+impl From<Subject> for SubjectIds {
+    fn from(subject: Subject) -> Self {
+        Self { sandbox_id: subject.sandbox().cloned(), snapshot_id: subject.snapshot().cloned() }
+    }
+}
+
 /// One operation (contract, section 3). `stage`, `done`, `of` and `bytes` live only in the running process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Operation {
@@ -96,10 +155,9 @@ pub struct Operation {
     pub id: OperationId,
     /// What it does.
     pub kind: OperationKind,
-    /// On which sandbox.
-    pub sandbox_id: Option<SandboxId>,
-    /// On which snapshot.
-    pub snapshot_id: Option<SnapshotId>,
+    /// What it works on.
+    #[serde(flatten)]
+    pub subject: Subject,
     /// How far it has come.
     pub state: OperationState,
     /// The step it is at.
@@ -128,4 +186,38 @@ pub struct Operation {
     pub cancel_outcome: Option<CancelOutcome>,
     /// How it failed. Boxed: most have not.
     pub error: Option<Box<Error>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subject_is_the_ids_of_its_operation() {
+        let common = serde_json::json!({
+            "id": "op-0000000a", "kind": "restore", "sandbox_id": null, "snapshot_id": null, "state": "running",
+            "stage": null, "done": null, "of": null, "bytes": null, "started_at": "2026-01-01T00:00:00.000Z",
+            "finished_at": null, "pid": 1, "host": "here", "actor": {"type": "adm", "name": "kim"},
+            "cancel_requested": false, "cancel_outcome": null, "error": null
+        });
+        let (sandbox, snapshot) = (SandboxId::new("a1b2c3d4"), SnapshotId::new("snap-0000000a"));
+        for (sandbox_id, snapshot_id, subject) in [
+            (Some("a1b2c3d4"), None, Subject::Sandbox(sandbox.clone())),
+            (None, Some("snap-0000000a"), Subject::Snapshot(snapshot.clone())),
+            (
+                Some("a1b2c3d4"),
+                Some("snap-0000000a"),
+                Subject::SandboxAndSnapshot(sandbox.clone(), snapshot.clone()),
+            ),
+            (None, None, Subject::Host),
+        ] {
+            let mut stored = common.clone();
+            stored["sandbox_id"] = sandbox_id.into();
+            stored["snapshot_id"] = snapshot_id.into();
+            let operation: Operation = serde_json::from_value(stored.clone()).unwrap();
+            assert_eq!(operation.subject, subject);
+            let written = serde_json::to_string(&operation).unwrap();
+            assert_eq!(written, stored.to_string(), "field by field, in the same order");
+        }
+    }
 }

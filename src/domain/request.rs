@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::error::Error;
 use crate::domain::extension::Preview;
 use crate::domain::manifest::ExtensionManifest;
-use crate::domain::name::{OperationId, SandboxId};
+use crate::domain::name::{OperationId, PatchId, SandboxId};
 use crate::domain::profile::Profile;
 use crate::domain::sandbox::{Route, SandboxRecord};
 use crate::domain::{EventKind, State, Time, Usd};
@@ -123,6 +123,17 @@ pub struct RecreateRequest {
     pub no_undo: bool,
     /// Although it is labelled `protect=true`.
     pub force_protected: bool,
+    /// The patches that the asker saw on its snapshot; others are `conflict`. None: whatever is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patches: Option<Vec<PatchId>>,
+}
+
+/// What a deep check of a host asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct HostCheckRequest {
+    /// The host's name.
+    pub host: String,
 }
 
 /// Which command to run in a sandbox.

@@ -30,12 +30,12 @@ pub(crate) enum Guard {
 /// Event that a write causes: its kind and particulars.
 pub(crate) type NewEvent = (EventKind, serde_json::Value);
 
-/// Record as it was seen on its host, the events of its change, and the change.
+/// JournalRecord as it was seen on its host, the events of its change, and the change.
 pub(crate) type Observed =
     (Arc<SandboxRecord>, Vec<NewEvent>, Box<dyn FnOnce(&mut SandboxRecord) + Send>);
 
-/// Record that the journal writes.
-pub(crate) trait Record: Clone + Send + Sync + 'static {
+/// JournalRecord that the journal writes.
+pub(crate) trait JournalRecord: Clone + Send + Sync + 'static {
     /// Its id.
     type Id: Clone + fmt::Display + Send + Sync + 'static;
 
@@ -85,7 +85,7 @@ pub(crate) trait Record: Clone + Send + Sync + 'static {
     }
 }
 
-impl Record for SandboxRecord {
+impl JournalRecord for SandboxRecord {
     type Id = SandboxId;
 
     const NOUN: &'static str = "sandbox";
@@ -151,7 +151,7 @@ impl Record for SandboxRecord {
     }
 }
 
-impl Record for SnapshotRecord {
+impl JournalRecord for SnapshotRecord {
     type Id = SnapshotId;
 
     const NOUN: &'static str = "snapshot";
@@ -212,7 +212,7 @@ impl Record for SnapshotRecord {
 /// Changes a record if it is as `guard` says, with the events that this causes, and publishes them.
 ///
 /// Errors: `conflict` for another revision or another operation; whatever `change` refuses.
-pub(crate) async fn update<R: Record>(
+pub(crate) async fn update<R: JournalRecord>(
     deps: &Deps,
     id: &R::Id,
     guard: Guard,
@@ -307,7 +307,7 @@ fn with_events<'a, R, F>(
     change: F,
 ) -> impl FnOnce(&mut R) -> Result<(), Error> + Send + use<'a, R, F>
 where
-    R: Record,
+    R: JournalRecord,
     F: FnOnce(&mut R) -> Result<(), Error> + Send,
 {
     let now = deps.now();
@@ -322,7 +322,7 @@ where
 }
 
 /// Appends what earlier writers of this record left pending; the ids that are in the log now.
-async fn flush<R: Record>(deps: &Deps, id: &R::Id) -> Result<Vec<EventId>, Error> {
+async fn flush<R: JournalRecord>(deps: &Deps, id: &R::Id) -> Result<Vec<EventId>, Error> {
     let Some(mut record) = R::read(deps, id).await? else { return Ok(Vec::new()) };
     Ok(flush_pending(deps, std::mem::take(record.pending())).await)
 }

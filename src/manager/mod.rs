@@ -26,6 +26,7 @@ use crate::domain::name::OperationId;
 use crate::domain::operation::Operation;
 use crate::domain::output::{ExecOutput, Interactive, LogLine};
 use crate::domain::patch::Patch;
+use crate::domain::record::Record;
 use crate::domain::request::{
     ApplyRequest, Check, CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest,
     LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, PruneItem, PruneRequest,
@@ -34,7 +35,6 @@ use crate::domain::request::{
     SnapshotImportRequest, SnapshotQuery, SnapshotRequest, SnapshotStarted, Started,
 };
 use crate::domain::sandbox::SandboxRecord;
-use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::verbatim::JsonText;
 use crate::store::catalogue::Catalogue;
 
@@ -123,11 +123,6 @@ impl SandboxManager {
     /// Where a sandbox comes from, and the snapshots taken of it.
     pub async fn lineage(&self, id: &str) -> Result<Lineage, Error> {
         snapshots::find::lineage(&self.deps, id).await
-    }
-
-    /// Waits for the end of an operation on a snapshot; the record as it is then. One that was deleted is told as it was.
-    pub async fn finish_snapshot(&self, id: &OperationId) -> Result<SnapshotRecord, Error> {
-        operation::wait::wait_for_snapshot_operation(&self.deps, id).await
     }
 
     /// Kept events that pass, in order.
@@ -344,6 +339,11 @@ impl SandboxManager {
         operation::cancel::cancel_operation(&self.deps, id).await
     }
 
+    /// Waits for an operation's end, whichever process runs it; what it worked on as it is then, or what went wrong.
+    pub async fn wait(&self, id: &OperationId) -> Result<Record, Error> {
+        operation::wait::wait(&self.deps, id).await
+    }
+
     /// Waits for an operation's end; the record as it is then, or what went wrong.
     pub async fn finish(
         &self,
@@ -358,10 +358,5 @@ impl SandboxManager {
     /// Errors: `not_found` for an unknown name, `conflict` in a copied or restored data directory.
     pub async fn deep_check(&self, name: &str) -> Result<OperationId, Error> {
         hosts::deep_check::deep_check(&self.deps, name).await
-    }
-
-    /// Waits for a deep check's end; the host with what was found. Steps that failed are in that; it is told once.
-    pub async fn finish_deep_check(&self, id: &OperationId) -> Result<HostView, Error> {
-        hosts::deep_check::finish_deep_check(&self.deps, id).await
     }
 }

@@ -3,7 +3,7 @@
 
 mod complete;
 mod follow;
-mod snapshots;
+mod scripts;
 mod verbs;
 
 use std::any::Any;
@@ -21,18 +21,17 @@ use tokio_util::task::TaskTracker;
 
 use std::os::unix::fs::DirBuilderExt as _;
 
-use crate::client::{Client, Error, EventQuery, ListQuery, LogsRequest};
+use crate::client::{Client, Error, EventQuery, ListQuery, LogsRequest, SnapshotQuery};
 use crate::domain::Time;
 use crate::domain::error::Code;
 use crate::domain::event::Event;
 use crate::domain::name::SandboxId;
-use crate::tui::message::{Effect, Msg};
-use crate::tui::model::{Entry, JobId, LogText, Remembered};
+use crate::tui::effects::scripts::add_patch;
+use crate::tui::message::{Effect, Msg, Timer};
+use crate::tui::model::{Entry, JobId, LogText, SavedState};
 
 /// How many targets of a bulk are begun at once.
 const AT_ONCE: usize = 8;
-/// Reason of a target that is not begun any more.
-const NOT_BEGUN: &str = "the dashboard had ended before it was begun";
 /// How many kept events are handed over.
 const EVENTS: usize = 300;
 
@@ -90,87 +89,127 @@ impl Effects {
     pub fn run(&self, effect: Effect) {
         let client = Arc::clone(&self.client);
         match effect {
-            Effect::After(wait, later) => {
-                self.task(|_| Msg::Deaf, async move {
-                    tokio::time::sleep(wait).await;
-                    Msg::from(*later)
-                });
-            }
-            Effect::List => self.task(|problem| Msg::Listed(Err(problem)), async move {
-                Msg::Listed(client.list(ListQuery::default()).await.map(|records| {
-                    // The filter's texts are made here, off the UI's thread.
-                    records.into_iter().map(|record| Arc::new(Entry::new(record))).collect()
-                }))
+            Effect::After(wait, timer) => self.after(wait, *timer),
+            Effect::List => self.answer(Msg::Listed, async move {
+                let records = client.list(ListQuery::default()).await?;
+                // The filter's texts are made here, off the UI's thread.
+                Ok(records.into_iter().map(|record| Arc::new(Entry::new(record))).collect())
             }),
             Effect::Get(id) => {
-                let lost = id.clone();
-                self.task(|problem| Msg::Got(lost, Err(problem)), async move {
-                    let answer = client.get(id.as_str()).await;
-                    Msg::Got(id, answer.map(|record| Box::new(Entry::new(record))))
+                let of = id.clone();
+                self.answer(move |answer| Msg::Got(of, answer), async move {
+                    client.get(id.as_str()).await.map(|record| Box::new(Entry::new(record)))
                 });
             }
-            Effect::Hosts => {
-                self.task(|problem| Msg::Hosts(Err(problem)), async move {
-                    Msg::Hosts(client.hosts().await)
-                });
-            }
+            Effect::Hosts => self.answer(Msg::Hosts, async move { client.hosts().await }),
             Effect::CheckHost(name) => {
-                let lost = name.clone();
-                self.task(|problem| Msg::HostChecked(lost, Err(problem)), async move {
-                    let answer = client.check_host(name.as_str()).await;
-                    Msg::HostChecked(name, answer.map(Box::new))
+                let of = name.clone();
+                self.answer(move |answer| Msg::HostChecked(of, answer), async move {
+                    client.check_host(name.as_str()).await.map(Box::new)
                 });
             }
             Effect::Events(of, since) => {
-                let lost = of.clone();
-                self.task(|problem| Msg::Events(lost, Err(problem)), async move {
-                    let answer = events(client.as_ref(), of.clone(), since).await;
-                    Msg::Events(of, answer)
+                let about = of.clone();
+                self.answer(move |answer| Msg::Events(about, answer), async move {
+                    events(client.as_ref(), of, since).await
                 });
             }
-            Effect::Profiles => {
-                self.task(|problem| Msg::Profiles(Err(problem)), async move {
-                    Msg::Profiles(client.profiles().await)
-                });
-            }
+            Effect::Profiles => self.answer(Msg::Profiles, async move { client.profiles().await }),
             Effect::Plan(generation, request) => {
-                self.task(move |problem| Msg::Planned(generation, Err(problem)), async move {
-                    Msg::Planned(generation, client.plan_create(*request).await.map(Box::new))
+                self.answer(move |answer| Msg::Planned(generation, answer), async move {
+                    client.plan_create(*request).await.map(Box::new)
                 });
             }
             Effect::Subscribe => self.listen(),
             Effect::Discard(old) => {
                 self.tasks.spawn_blocking(move || drop(old));
             }
-            Effect::Remember(remembered) => self.remember(remembered),
+            Effect::SaveState(saved_state) => self.save_state(saved_state),
             Effect::Operations => {
-                self.task(|problem| Msg::Operations(Err(problem)), async move {
-                    Msg::Operations(client.operations().await)
-                });
+                self.answer(Msg::Operations, async move { client.operations().await });
             }
             Effect::RefreshServices(name) => {
-                let lost = name.clone();
-                self.task(|problem| Msg::ServicesRefreshed(lost, Err(problem)), async move {
-                    let answer = client.refresh_services(name.as_str()).await;
-                    Msg::ServicesRefreshed(name, answer)
+                let of = name.clone();
+                self.answer(move |answer| Msg::ServicesRefreshed(of, answer), async move {
+                    client.refresh_services(name.as_str()).await
                 });
             }
             Effect::Follow(generation, request) => self.follow(generation, request),
             Effect::Unfollow => drop(self.next_followed()),
             Effect::SaveLog(generation, path, lines) => self.save(generation, path, lines),
-            Effect::Complete(typed, home, folders) => {
-                let queue = self.queue.clone();
-                self.tasks.spawn_blocking(move || {
-                    let completion = complete::complete(&typed, home.as_deref(), folders);
-                    let _ = queue.blocking_send(Msg::Completed(typed, completion));
+            Effect::Complete(typed, home, folders) => self.complete(typed, home, folders),
+            Effect::Start(job, request) => self.start(job, request),
+            Effect::Cancel(job, operation) => {
+                self.answer(move |answer| Msg::CancelAsked(job, answer), async move {
+                    client.cancel(&operation).await
                 });
             }
-            Effect::Snapshots
-            | Effect::Extensions
-            | Effect::Compare(..)
-            | Effect::PatchStatus(_) => self.look(effect),
-            verb => self.work(verb),
+            Effect::Label(request) => self.label(request),
+            Effect::Snapshots => self.answer(Msg::Snapshots, async move {
+                client.snapshots(SnapshotQuery { all: true }).await
+            }),
+            Effect::Extensions => {
+                self.answer(Msg::Extensions, async move { client.extensions().await });
+            }
+            Effect::Compare(number, request) => {
+                self.answer(move |answer| Msg::Compared(number, answer), async move {
+                    client.diff_snapshot(request).await.map(Box::new)
+                });
+            }
+            Effect::PatchStatus(id) => {
+                let of = id.clone();
+                self.answer(move |answer| Msg::PatchStatus(of, answer), async move {
+                    client.patch_status(id.as_str()).await
+                });
+            }
+            Effect::AddPatch(number, request, file) => {
+                self.answer(move |answer| Msg::PatchAdded(number, answer), async move {
+                    add_patch(client.as_ref(), request, file).await
+                });
+            }
+            Effect::RemovePatch(snapshot, patch) => {
+                let of = snapshot.clone();
+                self.answer(move |answer| Msg::PatchRemoved(of, answer), async move {
+                    client.remove_patch(snapshot.as_str(), patch.as_str()).await.map(Box::new)
+                });
+            }
+            Effect::RollOut(job, request) => self.roll_out(job, request),
+            Effect::StopRollout(job) => self.stop_rollout(job),
+            // The loop's.
+            Effect::Quit
+            | Effect::Suspend
+            | Effect::Redraw
+            | Effect::Copy(_)
+            | Effect::Notify(_)
+            | Effect::Mouse(_)
+            | Effect::Shell(..)
+            | Effect::Write(_) => {}
         }
+    }
+
+    fn after(&self, wait: Duration, timer: Timer) {
+        self.task(|_| Msg::Disconnected, async move {
+            tokio::time::sleep(wait).await;
+            Msg::from(timer)
+        });
+    }
+
+    fn complete(&self, typed: String, home: Option<PathBuf>, folders: bool) {
+        let queue = self.queue.clone();
+        self.tasks.spawn_blocking(move || {
+            let completion = complete::complete(&typed, home.as_deref(), folders);
+            let _ = queue.blocking_send(Msg::Completed(typed, completion));
+        });
+    }
+
+    /// A task that asks the client and tells what it answered, or why it could not.
+    fn answer<T, M, F>(&self, told: M, work: F)
+    where
+        M: FnOnce(Result<T, Error>) -> Msg + Clone + Send + 'static,
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        let failed = told.clone();
+        self.task(move |problem| failed(Err(problem)), async move { told(work.await) });
     }
 
     /// A task that ends with one message; a panic in it becomes that message's failure.
@@ -195,7 +234,7 @@ impl Effects {
     fn listen(&self) {
         let client = Arc::clone(&self.client);
         let queue = self.queue.clone();
-        self.task(|_| Msg::Deaf, async move {
+        self.task(|_| Msg::Disconnected, async move {
             let mut stream = match client.subscribe().await {
                 Ok(stream) => stream,
                 Err(problem) => return Msg::Subscribed(Err(problem)),
@@ -206,7 +245,7 @@ impl Effects {
                     break;
                 }
             }
-            Msg::Deaf
+            Msg::Disconnected
         });
     }
 
@@ -250,10 +289,10 @@ impl Effects {
     }
 
     /// Writes what is remembered; that it cannot be written is no reason to disturb anyone.
-    fn remember(&self, remembered: Remembered) {
+    fn save_state(&self, saved_state: SavedState) {
         let Some(path) = self.state_file.clone() else { return };
         self.tasks.spawn_blocking(move || {
-            if let Err(error) = write_state(&path, &remembered) {
+            if let Err(error) = write_state(&path, &saved_state) {
                 tracing::debug!(%error, path = %path.display(), "the dashboard's state was not written");
             }
         });
@@ -278,11 +317,11 @@ fn save_log(path: &std::path::Path, lines: &[Arc<LogText>]) -> std::io::Result<(
 }
 
 /// Writes the state file by way of a temporary one.
-pub fn write_state(path: &std::path::Path, remembered: &Remembered) -> std::io::Result<()> {
+pub fn write_state(path: &std::path::Path, saved_state: &SavedState) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or_else(|| std::path::Path::new("."));
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let file = tempfile::NamedTempFile::new_in(folder)?;
-    std::fs::write(file.path(), remembered.to_json())?;
+    std::fs::write(file.path(), saved_state.to_json())?;
     file.persist(path).map(|_| ()).map_err(|error| error.error)
 }
 

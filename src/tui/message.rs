@@ -8,11 +8,11 @@ use crossterm::event::{KeyEvent, MouseEvent};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::client::{
-    ApplyRequest, CreateRequest, Decision, DestroyRequest, Error, ExtensionView, LabelRequest,
-    LogsRequest, PatchRequest, PatchStatus, ProfileView, RecreateRequest, RestoreRequest,
-    RolloutItem, RolloutRequest, ShellRequest, SleepRequest, SnapshotDeleteRequest, SnapshotDiff,
-    SnapshotDiffRequest, SnapshotRequest, SnapshotStarted, Started, Update,
+    CreateRequest, Decision, Error, ExtensionView, LabelRequest, LogsRequest, PatchRequest,
+    PatchStatus, ProfileView, Record, Request, RolloutItem, RolloutRequest, ShellRequest,
+    SnapshotDiff, SnapshotDiffRequest, Started, Update,
 };
+use crate::domain::Time;
 use crate::domain::event::Event;
 use crate::domain::facts::HostView;
 use crate::domain::lineage::SnapshotView;
@@ -20,10 +20,8 @@ use crate::domain::name::{HostName, OperationId, PatchId, SandboxId, SnapshotId}
 use crate::domain::operation::Operation;
 use crate::domain::patch::Patch;
 use crate::domain::sandbox::SandboxRecord;
-use crate::domain::snapshot::SnapshotRecord;
-use crate::domain::{State, Time};
-use crate::tui::handover::ShellEnd;
-use crate::tui::model::{Entry, JobId, LogText, Remembered, Target};
+use crate::tui::foreground_process::ShellEnd;
+use crate::tui::model::{Entry, JobId, LogText, SavedState};
 
 /// Something the console hears.
 #[derive(Debug)]
@@ -57,7 +55,7 @@ pub enum Msg {
     /// Events are listened to, or cannot be.
     Subscribed(Result<(), Error>),
     /// The event stream ended.
-    Deaf,
+    Disconnected,
     /// It is time to listen again.
     ListenDue,
     /// Something happened.
@@ -70,12 +68,12 @@ pub enum Msg {
     PlanDue(u64),
     /// What a create would do.
     Planned(u64, Result<Box<Decision>, Error>),
-    /// A job's verb was answered.
+    /// A job's request was accepted, or refused.
     Started(JobId, Result<Box<Started>, Error>),
-    /// A job's target is not what the operator saw; nothing was done.
+    /// A job was not begun any more.
     Skipped(JobId, String),
-    /// A job's operation ended.
-    Ended(JobId, Result<Box<SandboxRecord>, Error>),
+    /// A job's operation ended: with what it worked on as it is now, or badly; and how long it took, where that is known.
+    Ended(JobId, Result<Record, Error>, Option<Duration>),
     /// A job's end was asked for, or could not be.
     CancelAsked(JobId, Result<(), Error>),
     /// All operations, those of other processes among them.
@@ -98,10 +96,6 @@ pub enum Msg {
     SnapshotsDue,
     /// All extensions.
     Extensions(Result<Vec<ExtensionView>, Error>),
-    /// A verb on a snapshot was answered.
-    SnapshotStarted(JobId, Result<Box<SnapshotStarted>, Error>),
-    /// An operation on a snapshot ended, and how long it took, where that is known.
-    SnapshotEnded(JobId, Option<Duration>, Result<Box<SnapshotRecord>, Error>),
     /// What differs between a snapshot and what it was taken of, for the form of that number.
     Compared(u64, Result<Box<SnapshotDiff>, Error>),
     /// How the patches of a snapshot stand.
@@ -142,42 +136,6 @@ pub enum Completion {
     Nothing,
 }
 
-/// A target that is looked at once more before anything is done to it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Frozen {
-    /// Its id.
-    pub id: SandboxId,
-    /// The revision that the operator saw.
-    pub revision: u64,
-    /// The state that the operator saw.
-    pub state: State,
-    /// The snapshot whose patches it will get, and those that the operator saw, where that matters.
-    pub patches: Option<(SnapshotId, Vec<PatchId>)>,
-}
-
-impl Frozen {
-    /// As a question or a form has it.
-    pub fn of(target: &Target) -> Self {
-        Self {
-            id: target.id.clone(),
-            revision: target.revision,
-            state: target.state.clone(),
-            patches: target.patches.clone(),
-        }
-    }
-}
-
-/// A snapshot that is looked at once more before anything is done to it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FrozenSnapshot {
-    /// Its id.
-    pub id: SnapshotId,
-    /// The revision that the operator saw.
-    pub revision: u64,
-    /// What depended on it, where that matters.
-    pub dependants: Option<Vec<String>>,
-}
-
 /// Something the console does. The first group is done by the loop itself, on the terminal.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
@@ -199,7 +157,7 @@ pub enum Effect {
     Write(SnapshotId),
 
     /// Says something later.
-    After(Duration, Box<Later>),
+    After(Duration, Box<Timer>),
     /// Reads all sandboxes.
     List,
     /// Reads one sandbox.
@@ -216,14 +174,8 @@ pub enum Effect {
     Profiles,
     /// Finds out what a create would do.
     Plan(u64, Box<CreateRequest>),
-    /// Creates.
-    Create(JobId, Box<CreateRequest>),
-    /// Destroys a target if it is still what the operator saw.
-    Destroy(JobId, Frozen, DestroyRequest),
-    /// Recreates a target if it is still what the operator saw.
-    Recreate(JobId, Frozen, RecreateRequest),
-    /// Waits for an operation's end.
-    Finish(JobId, OperationId),
+    /// Starts an operation, and waits for its end. What the operator saw is in the request.
+    Start(JobId, Request),
     /// Asks for an operation's end.
     Cancel(JobId, OperationId),
     /// Reads all operations.
@@ -242,18 +194,6 @@ pub enum Effect {
     Snapshots,
     /// Reads the extensions.
     Extensions,
-    /// Takes a snapshot of a target if it is still what the operator saw.
-    Snapshot(JobId, Frozen, SnapshotRequest),
-    /// Deletes a snapshot if it, and what depends on it, is still what the operator saw.
-    DeleteSnapshot(JobId, FrozenSnapshot, SnapshotDeleteRequest),
-    /// Waits for the end of an operation on a snapshot.
-    FinishSnapshot(JobId, OperationId),
-    /// Makes a sandbox from a snapshot if that is still what the operator saw.
-    Restore(JobId, FrozenSnapshot, RestoreRequest),
-    /// Stops a target if it is still what the operator saw.
-    Sleep(JobId, Frozen, SleepRequest),
-    /// Wakes a target if it is still what the operator saw.
-    Wake(JobId, Frozen, SleepRequest),
     /// Compares a snapshot with what it was taken of, for the form of that number.
     Compare(u64, SnapshotDiffRequest),
     /// Finds out how the patches of a snapshot stand.
@@ -262,8 +202,6 @@ pub enum Effect {
     AddPatch(u64, PatchRequest, Option<PathBuf>),
     /// Takes a patch away from a snapshot.
     RemovePatch(SnapshotId, PatchId),
-    /// Applies what a target owes of its patches if it is still what the operator saw.
-    Apply(JobId, Frozen, ApplyRequest),
     /// Applies a snapshot's patches to the sandboxes based on it.
     RollOut(JobId, RolloutRequest),
     /// Begins no further sandbox of a rollout.
@@ -273,12 +211,12 @@ pub enum Effect {
     /// Frees records that are no longer shown, off the UI's thread.
     Discard(Vec<Arc<Entry>>),
     /// Remembers for the next run.
-    Remember(Remembered),
+    SaveState(SavedState),
 }
 
 /// What is said later.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Later {
+pub enum Timer {
     /// [`Msg::FetchDue`].
     Fetch,
     /// [`Msg::HostDue`].
@@ -291,14 +229,14 @@ pub enum Later {
     Snapshots,
 }
 
-impl From<Later> for Msg {
-    fn from(later: Later) -> Self {
-        match later {
-            Later::Fetch => Self::FetchDue,
-            Later::Host(name) => Self::HostDue(name),
-            Later::Plan(generation) => Self::PlanDue(generation),
-            Later::Listen => Self::ListenDue,
-            Later::Snapshots => Self::SnapshotsDue,
+impl From<Timer> for Msg {
+    fn from(timer: Timer) -> Self {
+        match timer {
+            Timer::Fetch => Self::FetchDue,
+            Timer::Host(name) => Self::HostDue(name),
+            Timer::Plan(generation) => Self::PlanDue(generation),
+            Timer::Listen => Self::ListenDue,
+            Timer::Snapshots => Self::SnapshotsDue,
         }
     }
 }

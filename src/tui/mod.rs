@@ -5,12 +5,12 @@
 //! may have changed, at most every 16 ms.
 
 pub mod effects;
-mod handover;
+mod foreground_process;
 mod input;
 pub mod keymap;
 mod message;
 pub mod model;
-mod stop;
+mod shutdown;
 mod terminal;
 pub mod update;
 pub mod view;
@@ -26,12 +26,12 @@ use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, Interval};
 
-pub use handover::ShellEnd;
+pub use foreground_process::ShellEnd;
 use input::Input;
-pub use message::{Completion, Effect, Frozen, FrozenSnapshot, Later, Msg};
-use model::{Load, Look, Model, Remembered, ThemeName};
-pub use stop::{EndSignal, Ended};
-use stop::{Signals, Stop, draw_failed, failed};
+pub use message::{Completion, Effect, Msg, Timer};
+use model::{Fetch, Load, Look, Model, SavedState, ThemeName};
+pub use shutdown::{EndSignal, Ended};
+use shutdown::{LoopEnd, Signals, draw_failed, failed};
 use terminal::Tty;
 use update::update;
 
@@ -132,21 +132,21 @@ pub async fn run(client: Arc<dyn Client>, options: Options) -> Result<Ended, Err
         Console { model, tty, effects, notify, clock, dirty: true, drawn: None, away: false };
     let mut tick = tokio::time::interval(Duration::from_secs(1));
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut ears = Ears { inbox, signals, gone, tick };
-    let mut outcome = console.run(input, &mut ears).await;
+    let mut source = EventSource { inbox, signals, gone, tick };
+    let mut outcome = console.run(input, &mut source).await;
     drop(guard);
-    if matches!(outcome, Err(Stop::Signal(EndSignal::HangUp))) {
-        outcome = console.finish_without_screen(&mut ears).await;
+    if matches!(outcome, Err(LoopEnd::Signal(EndSignal::HangUp))) {
+        outcome = console.finish_without_screen(&mut source).await;
     }
-    drop(ears);
+    drop(source);
     console.effects.stop().await;
     if let Some(path) = &options.state_file {
-        let _ = effects::write_state(path, &console.model.remembered());
+        let _ = effects::write_state(path, &console.model.saved_state());
     }
     match outcome {
         Ok(()) => Ok(Ended::Left),
-        Err(Stop::Signal(signal)) => Ok(Ended::By(signal)),
-        Err(Stop::Failed(fault)) => Err(fault),
+        Err(LoopEnd::Signal(signal)) => Ok(Ended::By(signal)),
+        Err(LoopEnd::Failed(fault)) => Err(fault),
     }
 }
 
@@ -161,11 +161,11 @@ fn model_of(client: &dyn Client, options: &Options) -> Result<Model, Error> {
     model.zone = options.zone.clone();
     model.process =
         (std::process::id(), rustix::system::uname().nodename().to_string_lossy().into_owned());
-    (model.reading, model.reading_snapshots) = ((true, false), (true, false));
+    (model.reading, model.reading_snapshots) = (Fetch::Running, Fetch::Running);
     let text = options.state_file.as_ref().and_then(|path| std::fs::read_to_string(path).ok());
-    let remembered = Remembered::parse(text.as_deref().unwrap_or_default());
-    model.focus_on(remembered.pane.unwrap_or(model.focus));
-    if let Some(sort) = remembered.sort {
+    let saved_state = SavedState::parse(text.as_deref().unwrap_or_default());
+    model.focus_on(saved_state.pane.unwrap_or(model.focus));
+    if let Some(sort) = saved_state.sort {
         model.sandboxes.set_sort(sort);
     }
     Ok(model)
@@ -195,7 +195,7 @@ fn watch() -> Result<oneshot::Receiver<()>, Error> {
 }
 
 /// What the loop hears besides keys.
-struct Ears {
+struct EventSource {
     inbox: mpsc::Receiver<Msg>,
     signals: Signals,
     gone: oneshot::Receiver<()>,
@@ -238,34 +238,34 @@ impl Console {
         Ok(())
     }
 
-    async fn run(&mut self, mut input: Input, ears: &mut Ears) -> Result<(), Stop> {
+    async fn run(&mut self, mut input: Input, source: &mut EventSource) -> Result<(), LoopEnd> {
         let start = Instant::now();
         self.resized()?;
         loop {
             let next = tokio::select! {
                 biased;
-                signal = ears.signals.ends.next() => return Err(Stop::Signal(signal)),
-                _ = &mut ears.gone => return Err(Stop::Signal(EndSignal::HangUp)),
-                _ = ears.signals.continued.recv() => { self.resume()?; Next::On }
+                signal = source.signals.ends.next() => return Err(LoopEnd::Signal(signal)),
+                _ = &mut source.gone => return Err(LoopEnd::Signal(EndSignal::HangUp)),
+                _ = source.signals.continued.recv() => { self.resume()?; Next::On }
                 // Before the next key: what does not fit on the screen any more is not there.
-                _ = ears.signals.resized.recv() => self.resized()?,
+                _ = source.signals.resized.recv() => self.resized()?,
                 event = input.next() => match event {
                     Ok(Some(event)) => self.input(event)?,
-                    Ok(None) => return Err(Stop::Signal(EndSignal::HangUp)),
+                    Ok(None) => return Err(LoopEnd::Signal(EndSignal::HangUp)),
                     Err(error) => return Err(failed("the terminal cannot be read", error)),
                 },
                 () = tokio::time::sleep_until(self.frame_due(start)), if self.dirty => { self.draw()?; Next::On }
-                Some(msg) = ears.inbox.recv() => self.take_all(msg, &mut ears.inbox)?,
-                _ = ears.tick.tick() => self.take(Msg::Tick((self.clock)()))?,
+                Some(msg) = source.inbox.recv() => self.take_all(msg, &mut source.inbox)?,
+                _ = source.tick.tick() => self.take(Msg::Tick((self.clock)()))?,
             };
             match next {
                 Next::On => {}
                 Next::Quit => return Ok(()),
-                Next::Suspend => self.suspend(&mut ears.signals.continued).await?,
+                Next::Suspend => self.suspend(&mut source.signals.continued).await?,
                 Next::Shell(request, title) => {
-                    self.hand_over(*request, &title, &mut input, ears).await?;
+                    self.hand_over(*request, &title, &mut input, source).await?;
                 }
-                Next::Write(snapshot) => self.write_patch(snapshot, &mut input, ears).await?,
+                Next::Write(snapshot) => self.write_patch(snapshot, &mut input, source).await?,
             }
             // What was waited for may have ended while a shell had the terminal.
             if update::may_leave(&self.model) {
@@ -283,7 +283,7 @@ impl Console {
         }
     }
 
-    fn input(&mut self, event: Event) -> Result<Next, Stop> {
+    fn input(&mut self, event: Event) -> Result<Next, LoopEnd> {
         let msg = match event {
             Event::Key(key) => Msg::Key(key),
             Event::Paste(text) => Msg::Paste(text),
@@ -295,7 +295,7 @@ impl Console {
     }
 
     /// Takes a message and those that wait behind it, but not so many that a key would wait.
-    fn take_all(&mut self, msg: Msg, inbox: &mut mpsc::Receiver<Msg>) -> Result<Next, Stop> {
+    fn take_all(&mut self, msg: Msg, inbox: &mut mpsc::Receiver<Msg>) -> Result<Next, LoopEnd> {
         let mut next = self.take(msg)?;
         for _ in 0..64 {
             if next != Next::On {
@@ -307,7 +307,7 @@ impl Console {
         Ok(next)
     }
 
-    fn take(&mut self, msg: Msg) -> Result<Next, Stop> {
+    fn take(&mut self, msg: Msg) -> Result<Next, LoopEnd> {
         // Reminders show nothing by themselves.
         self.dirty |=
             !matches!(msg, Msg::FetchDue | Msg::PlanDue(_) | Msg::ListenDue | Msg::SnapshotsDue);
@@ -334,7 +334,7 @@ impl Console {
         Ok(next)
     }
 
-    fn draw(&mut self) -> Result<(), Stop> {
+    fn draw(&mut self) -> Result<(), LoopEnd> {
         self.resized()?;
         let model = &self.model;
         let drawn = terminal::on_screen(|| {
@@ -352,7 +352,7 @@ impl Console {
     }
 
     /// Takes the terminal's size, if it is another one.
-    fn resized(&mut self) -> Result<Next, Stop> {
+    fn resized(&mut self) -> Result<Next, LoopEnd> {
         self.dirty = true;
         let size = self.tty.size().map_err(draw_failed)?;
         if (size.width, size.height) == self.model.size {
@@ -362,7 +362,7 @@ impl Console {
     }
 
     /// Gives the terminal back, stops, and comes back when the shell says so.
-    async fn suspend(&mut self, continued: &mut Signal) -> Result<(), Stop> {
+    async fn suspend(&mut self, continued: &mut Signal) -> Result<(), LoopEnd> {
         terminal::restore();
         terminal::stop_here(continued)
             .await
@@ -370,7 +370,7 @@ impl Console {
         self.resume()
     }
 
-    fn resume(&mut self) -> Result<(), Stop> {
+    fn resume(&mut self) -> Result<(), LoopEnd> {
         terminal::enter(self.model.mouse).map_err(draw_failed)?;
         self.take(Msg::Resumed)?;
         Ok(())

@@ -1,9 +1,12 @@
 //! Everything a screen can show, as plain data. Knows no terminal and no colours.
 
+mod action_form;
 mod activity;
+mod availability;
 mod confirm;
 mod details;
 mod failure;
+mod fetch;
 mod fields;
 mod filter;
 mod form;
@@ -16,16 +19,14 @@ mod layout;
 mod lineage;
 mod logs;
 mod palette;
-mod paper;
 mod patches;
 mod reading;
-mod refusal;
-mod remembered;
 mod rows;
 mod sandboxes;
-mod sheet;
+mod saved_state;
 mod shell;
 mod snapshots;
+mod text_block;
 mod window;
 mod words;
 
@@ -36,33 +37,35 @@ use std::time::Duration;
 use crossterm::event::KeyEvent;
 use tui_input::Input;
 
+pub use action_form::{ActionForm, ActionFormKind, Comparison, Script};
 pub use activity::{Activity, ActivityLine};
 pub use confirm::{Confirm, PatchTarget, Purpose, SnapshotTarget, Target};
 pub use details::Details;
+pub use fetch::Fetch;
 pub use fields::{Choice, Field, FieldKey, Fields};
 pub use filter::Filter;
 pub use form::{CreateForm, Plan, Step};
-pub use hosts::{Host, Hosts, Standing};
-pub use job::{Elsewhere, Job, JobId, JobState};
+pub use hosts::{Host, HostChange, Hosts, Standing};
+pub use job::{ExternalProcess, Job, JobId, JobState};
 pub use jobs::{Jobs, Moved};
 pub use labels::{LabelChange, LabelRow, LabelTarget, Labelling, Labels};
 pub use layout::{Area, Column, Placed, SMALLEST, Screen};
 pub use lineage::{SnapshotDetails, patch_words};
 pub use logs::{
-    KEPT_BYTES, KEPT_LINES, LogField, LogRow, LogState, LogTail, LogText, Logs, Needle, Place,
+    KEPT_BYTES, KEPT_LINES, LogField, LogRow, LogState, LogTail, LogText, Logs, Place,
+    SearchPattern,
 };
 pub use palette::Offer;
-pub use paper::{Paper, PaperLine, Role, Span, wrap};
 pub use patches::{PatchRow, Patches};
-pub use reading::Page;
-pub use remembered::Remembered;
+pub use reading::TextOverlay;
 pub use rows::{Entry, Sort, SortKey};
 pub use sandboxes::{Counts, Sandboxes};
-pub use sheet::{Comparison, Script, Sheet, SheetAbout};
+pub use saved_state::SavedState;
 pub use shell::ShellChoice;
 pub use snapshots::{
     Node, NodeId, Snapshots, caveat, is_blocked, is_undo, snapshot_glyph, standings,
 };
+pub use text_block::{Role, Span, TextBlock, TextLine, wrap};
 pub use window::Window;
 pub use words::{
     Present, age, bytes, clock, date, left, many, patch_glyph, patch_role, short_profile,
@@ -184,11 +187,11 @@ pub enum Overlay {
     /// One snapshot's whole record.
     Snapshot(Box<SnapshotDetails>),
     /// A form of a verb on snapshots.
-    Sheet(Box<Sheet>),
+    ActionForm(Box<ActionForm>),
     /// The patches of a snapshot.
     Patches(Box<Patches>),
     /// A script, or what it wrote.
-    Page(Page),
+    Text(TextOverlay),
 }
 
 /// Why the console stays although the operator wants to leave.
@@ -259,18 +262,18 @@ pub struct Model {
     pub refresh: Duration,
     /// When everything was read last.
     pub read_at: Option<Time>,
-    /// Whether a read of everything is under way; and whether another one is needed after it.
-    pub reading: (bool, bool),
-    /// Whether the operations are being read; and whether they are needed once more after it.
-    pub reading_operations: (bool, bool),
-    /// Whether the snapshots are being read, or about to be; and whether they are needed once more after it.
-    pub reading_snapshots: (bool, bool),
+    /// The read of everything.
+    pub reading: Fetch,
+    /// The read of the operations.
+    pub reading_operations: Fetch,
+    /// The read of the snapshots, which begins with a pause.
+    pub reading_snapshots: Fetch,
     /// This process: its number and its machine, by which its own operations are known.
     pub process: (u32, String),
     /// The number of the last log that was opened.
     pub last_log: u64,
     /// The number of the last form of a verb on snapshots.
-    pub last_sheet: u64,
+    pub last_action_form: u64,
     /// The log that is followed.
     pub followed: Option<u64>,
     /// The time zone of every screen; the header names it.
@@ -309,12 +312,12 @@ impl Model {
             listening: false,
             refresh: Duration::from_secs(2),
             read_at: None,
-            reading: (false, false),
-            reading_operations: (false, false),
-            reading_snapshots: (false, false),
+            reading: Fetch::Idle,
+            reading_operations: Fetch::Idle,
+            reading_snapshots: Fetch::Idle,
             process: (0, String::new()),
             last_log: 0,
-            last_sheet: 0,
+            last_action_form: 0,
             followed: None,
             zone: jiff::tz::TimeZone::UTC,
         }
@@ -326,13 +329,13 @@ impl Model {
             Some(
                 Overlay::Details(_)
                 | Overlay::Snapshot(_)
-                | Overlay::Page(_)
+                | Overlay::Text(_)
                 | Overlay::Output(..)
                 | Overlay::Help(_)
                 | Overlay::Error(..),
-            ) => Mode::Paper,
+            ) => Mode::TextBlock,
             Some(Overlay::Create(form)) if form.step == Step::Pick => Mode::Picker,
-            Some(Overlay::Create(_) | Overlay::Sheet(_)) => Mode::Form,
+            Some(Overlay::Create(_) | Overlay::ActionForm(_)) => Mode::Form,
             Some(Overlay::Patches(_)) => Mode::Patches,
             Some(Overlay::Confirm(_)) => Mode::Confirm,
             Some(Overlay::Jobs(_)) => Mode::Jobs,
@@ -367,7 +370,7 @@ impl Model {
     }
 
     /// What is to be remembered for the next run.
-    pub fn remembered(&self) -> Remembered {
-        Remembered { pane: Some(self.focus), sort: Some(self.sandboxes.sort()) }
+    pub fn saved_state(&self) -> SavedState {
+        SavedState { pane: Some(self.focus), sort: Some(self.sandboxes.sort()) }
     }
 }

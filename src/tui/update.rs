@@ -1,9 +1,10 @@
 //! The one place where the model changes: synchronous and pure. Time comes in with the tick.
 
+mod action_form;
 mod activity;
 mod confirm;
 mod data;
-mod elsewhere;
+mod external_operations;
 mod fields;
 mod filter;
 mod form;
@@ -13,14 +14,13 @@ mod logs;
 mod mouse;
 mod overlay;
 mod patches;
-mod sheet;
 mod shell;
 mod snapshots;
 mod work;
 
 pub(super) use work::may_leave;
 
-pub use crate::tui::message::{Effect, Frozen, FrozenSnapshot, Later, Msg};
+pub use crate::tui::message::{Effect, Msg, Timer};
 use crate::tui::model::{Model, Overlay};
 
 /// Takes a message; what is to be done because of it comes back.
@@ -47,7 +47,7 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::HostDue(name) => data::host_due(model, name),
         Msg::HostChecked(name, answer) => data::host_checked(model, name, answer),
         Msg::Subscribed(answer) => data::subscribed(model, answer),
-        Msg::Deaf => data::deaf(model),
+        Msg::Disconnected => data::disconnected(model),
         Msg::ListenDue => vec![Effect::Subscribe],
         Msg::Heard(heard) => data::heard(model, *heard),
         Msg::Events(of, answer) => data::events(model, of.as_ref(), answer),
@@ -56,10 +56,12 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Planned(generation, answer) => form::planned(model, generation, answer),
         Msg::Started(job, answer) => work::started(model, job, answer),
         Msg::Skipped(job, reason) => work::skipped(model, job, reason),
-        Msg::Ended(job, answer) => work::ended(model, job, answer),
+        Msg::Ended(job, outcome, took) => work::ended(model, job, outcome, took),
         Msg::CancelAsked(job, answer) => work::cancel_asked(model, job, answer),
-        Msg::Operations(answer) => elsewhere::operations(model, answer),
-        Msg::ServicesRefreshed(host, answer) => elsewhere::services_refreshed(model, &host, answer),
+        Msg::Operations(answer) => external_operations::operations(model, answer),
+        Msg::ServicesRefreshed(host, answer) => {
+            external_operations::services_refreshed(model, &host, answer)
+        }
         Msg::Labelled(id, answer) => labels::written(model, &id, answer),
         Msg::LogOpened(log) => logs::opened(model, log),
         Msg::Log(log, batch) => logs::lines(model, log, *batch),
@@ -68,11 +70,9 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Snapshots(answer) => snapshots::taken(model, answer),
         Msg::SnapshotsDue => snapshots::due(model),
         Msg::Extensions(answer) => snapshots::extensions(model, answer),
-        Msg::SnapshotStarted(job, answer) => work::snapshot_started(model, job, answer),
-        Msg::SnapshotEnded(job, took, answer) => work::snapshot_ended(model, job, took, answer),
-        Msg::Compared(number, answer) => sheet::compared(model, number, answer),
+        Msg::Compared(number, answer) => action_form::compared(model, number, answer),
         Msg::PatchStatus(id, answer) => patches::status(model, &id, &answer),
-        Msg::PatchAdded(number, answer) => sheet::patch_added(model, number, answer),
+        Msg::PatchAdded(number, answer) => action_form::patch_added(model, number, answer),
         Msg::PatchRemoved(_, answer) => patches::removed(model, answer),
         Msg::RolledOut(job, answer) => patches::rolled_out(model, job, answer),
         Msg::Written(id, answer) => patches::written(model, &id, answer),

@@ -6,12 +6,12 @@ use futures_util::stream::{self, StreamExt as _};
 
 use super::wanted;
 use crate::cli::bulk::{self, BulkItem};
-use crate::cli::interrupt::{Running, attend};
-use crate::cli::output::{Face, Outcome, Stop, Tone};
+use crate::cli::interrupt::{Running, with_progress};
+use crate::cli::output::{CliError, Context, Outcome, Tone};
 use crate::cli::record;
 use crate::cli::table::{self, Line};
 use crate::client::problem::exit_status;
-use crate::client::{Client, Error};
+use crate::client::{Client, Error, HostCheckRequest, Request};
 use crate::domain::deep_check::{DeepOutcome, DeepStep};
 use crate::domain::facts::HostView;
 use crate::domain::{Code, HostName};
@@ -20,10 +20,10 @@ use crate::domain::{Code, HostName};
 const AT_ONCE: usize = 3;
 
 /// The status is 0 when every step of every host worked or was skipped for a reason, else that of the hosts' first failures.
-pub(super) async fn check(face: &mut Face<'_>, names: &[String]) -> Outcome {
-    let client = face.client;
+pub(super) async fn check(context: &mut Context<'_>, names: &[String]) -> Outcome {
+    let client = context.client;
     let running = Running::new(client);
-    let checked = attend(face, &running, try_all(client, &running, names));
+    let checked = with_progress(context, &running, try_all(client, &running, names));
     let checked = Box::pin(checked).await??;
     let (mut views, mut items) = (Vec::new(), Vec::new());
     for (name, ended) in checked {
@@ -38,14 +38,14 @@ pub(super) async fn check(face: &mut Face<'_>, names: &[String]) -> Outcome {
         };
         items.push(BulkItem::new(name, error.map_or(Ok(()), Err)));
     }
-    let printed = show(face, &views, &items);
-    let outcome = bulk::end(face, &items, printed);
+    let printed = show(context, &views, &items);
+    let outcome = bulk::end(context, &items, printed);
     match items
         .iter()
         .find_map(|item| item.error.as_ref().filter(|problem| problem.code == Code::Cancelled))
     {
         // Whatever became of the others: it was called off.
-        Some(problem) if face.look.json => Err(problem.clone().into()),
+        Some(problem) if context.options.json => Err(problem.clone().into()),
         Some(problem) => Ok(exit_status(&problem.code)),
         None => outcome,
     }
@@ -64,7 +64,8 @@ async fn try_all(
             if let Some(cancelled) = running.cancelled() {
                 return Err(cancelled);
             }
-            running.finish_deep_check(client.deep_check(&name).await?).await
+            let request = HostCheckRequest { host: name.clone() };
+            running.run(Request::CheckHost(request)).await?.into_host()
         };
         let ended = ended.await;
         (name, ended)
@@ -72,9 +73,9 @@ async fn try_all(
     Ok(stream::iter(names).map(one).buffered(AT_ONCE).collect().await)
 }
 
-fn show(face: &mut Face<'_>, views: &[HostView], items: &[BulkItem]) -> Result<(), Stop> {
-    if face.look.json {
-        return face.document(views);
+fn show(context: &mut Context<'_>, views: &[HostView], items: &[BulkItem]) -> Result<(), CliError> {
+    if context.options.json {
+        return context.document(views);
     }
     let steps =
         |view: &HostView| view.deep.as_ref().map(|deep| deep.steps.clone()).unwrap_or_default();
@@ -83,11 +84,11 @@ fn show(face: &mut Face<'_>, views: &[HostView], items: &[BulkItem]) -> Result<(
         .flat_map(|view| steps(view).into_iter().map(|step| row(&view.name, &step)))
         .collect();
     if !rows.is_empty() {
-        table::print(face, &["HOST", "STEP!", "OUTCOME!", "TOOK", "REMARK"], &rows)?;
+        table::print(context, &["HOST", "STEP!", "OUTCOME!", "TOOK", "REMARK"], &rows)?;
     }
     for item in items {
-        evidence(face, item);
-        bulk::complain(face, item, items.len() == 1);
+        evidence(context, item);
+        bulk::complain(context, item, items.len() == 1);
     }
     Ok(())
 }
@@ -96,7 +97,7 @@ fn row(host: &HostName, step: &DeepStep) -> Line {
     let tone = match step.outcome {
         DeepOutcome::Failed => Tone::Bad,
         DeepOutcome::Skipped => Tone::Faint,
-        _ => Tone::Plain,
+        DeepOutcome::Ok | DeepOutcome::Other(_) => Tone::Plain,
     };
     let took = match (&step.outcome, step.took_ms) {
         (DeepOutcome::Skipped, _) => "-".to_owned(),
@@ -118,10 +119,10 @@ fn row(host: &HostName, step: &DeepStep) -> Line {
 }
 
 /// What the program wrote that failed: part of the error, shown with --quiet too.
-fn evidence(face: &mut Face<'_>, item: &BulkItem) {
+fn evidence(context: &mut Context<'_>, item: &BulkItem) {
     let problem = item.error.as_ref().filter(|problem| problem.code != Code::Cancelled);
     let Some(failure) = problem.and_then(Error::recorded_failure) else { return };
-    for line in record::failure(&failure, face.look) {
-        let _ = writeln!(face.io.stderr, "{line}");
+    for line in record::failure(&failure, context.options) {
+        let _ = writeln!(context.io.stderr, "{line}");
     }
 }

@@ -4,34 +4,34 @@ use std::io::Write as _;
 
 use super::super::args::ApplyArgs;
 use super::super::bulk::{BulkItem, complain, end};
-use super::super::interrupt::{Running, attend};
-use super::super::output::{Face, Outcome, Stop};
+use super::super::interrupt::{Running, with_progress};
+use super::super::output::{CliError, Context, Outcome};
 use super::super::{record, sandboxes};
-use crate::client::{ApplyRequest, Error, RolloutItem, RolloutRequest};
+use crate::client::{ApplyRequest, Error, Request, RolloutItem, RolloutRequest};
 use crate::domain::patch::{AppliedPatch, PatchState};
 use crate::domain::{Code, SandboxRecord};
 
-pub(super) async fn apply(face: &mut Face<'_>, args: &ApplyArgs) -> Outcome {
+pub(super) async fn apply(context: &mut Context<'_>, args: &ApplyArgs) -> Outcome {
     match (&args.sandbox, &args.all) {
-        (Some(sandbox), _) => one(face, sandbox, args.retry).await,
-        (None, Some(snapshot)) => all(face, snapshot, args.canary).await,
+        (Some(sandbox), _) => one(context, sandbox, args.retry).await,
+        (None, Some(snapshot)) => all(context, snapshot, args.canary).await,
         // clap asks for one of them.
         (None, None) => Err(Error::new(Code::Usage, "which sandbox? or --all S").into()),
     }
 }
 
-async fn one(face: &mut Face<'_>, sandbox: &str, retry: bool) -> Outcome {
-    let client = face.client;
+async fn one(context: &mut Context<'_>, sandbox: &str, retry: bool) -> Outcome {
+    let client = context.client;
     let before = client.get(sandbox).await?;
-    let request = ApplyRequest { id: before.id.to_string(), revision: None, retry };
+    let request = ApplyRequest { id: before.id.to_string(), retry, ..ApplyRequest::default() };
     let running = Running::new(client);
-    let work = async { running.finish_change(client.apply_patches(request).await?).await };
-    let patched = match Box::pin(attend(face, &running, work)).await? {
+    let work = async { running.run(Request::ApplyPatches(request)).await?.into_sandbox() };
+    let patched = match Box::pin(with_progress(context, &running, work)).await? {
         Ok(patched) => patched,
         Err(problem) => {
             let left = client.get(before.id.as_str()).await;
             return Err(match left {
-                Ok(left) => failed(face, problem, &before, &left).await,
+                Ok(left) => failed(context, problem, &before, &left).await,
                 Err(_) => problem.into(),
             });
         }
@@ -41,39 +41,39 @@ async fn one(face: &mut Face<'_>, sandbox: &str, retry: bool) -> Outcome {
         let message =
             patched.patch_error.clone().unwrap_or_else(|| "its patches are not all in".to_owned());
         return Err(
-            failed(face, Error::new(Code::OperationFailed, message), &before, &patched).await
+            failed(context, Error::new(Code::OperationFailed, message), &before, &patched).await
         );
     }
     if patched.applied_patches == before.applied_patches {
-        face.remark(&format!(
+        context.remark(&format!(
             "{} owes no patch: nothing to do",
-            face.look.clean(patched.title(), 200)
+            context.options.clean(patched.title(), 200)
         ));
     }
-    sandboxes::show(face, &patched)?;
+    sandboxes::show(context, &patched)?;
     Ok(0)
 }
 
 /// Shows what the patch wrote that failed now, or that stands in the way since an earlier pass, and returns the problem to
 /// end with. With `--json` that is in the problem's `details`.
 async fn failed(
-    face: &mut Face<'_>,
+    context: &mut Context<'_>,
     mut problem: Error,
     before: &SandboxRecord,
     left: &SandboxRecord,
-) -> Stop {
+) -> CliError {
     // Nothing ran where it was refused; what the record has is of another time.
     if problem.code != Code::OperationFailed {
         return problem.into();
     }
-    if face.look.json {
+    if context.options.json {
         let applied = serde_json::to_value(&left.applied_patches).unwrap_or_default();
         problem = problem
             .detail("sandbox_id", left.id.as_str())
             .detail("patch_state", left.patch_state.as_str())
             .detail("applied_patches", applied);
     } else {
-        let mut shown = record::standing_in_the_way(face.client, left).await;
+        let mut shown = record::standing_in_the_way(context.client, left).await;
         let ran = |applied: &&AppliedPatch| {
             applied.stopped() && !before.applied_patches.contains(applied)
         };
@@ -84,15 +84,16 @@ async fn failed(
             }
         }
         // Part of the error: shown with --quiet too.
-        for line in shown.iter().flat_map(|applied| record::patch_output(applied, face.look)) {
-            let _ = writeln!(face.io.stderr, "{line}");
+        for line in shown.iter().flat_map(|applied| record::patch_output(applied, context.options))
+        {
+            let _ = writeln!(context.io.stderr, "{line}");
         }
     }
     problem.into()
 }
 
-async fn all(face: &mut Face<'_>, snapshot: &str, canary: Option<u32>) -> Outcome {
-    let client = face.client;
+async fn all(context: &mut Context<'_>, snapshot: &str, canary: Option<u32>) -> Outcome {
+    let client = context.client;
     let snapshot = client.snapshot_view(snapshot).await?.record.id.to_string();
     let running = Running::new(client);
     let work = running.several(client.roll_out(RolloutRequest {
@@ -100,7 +101,7 @@ async fn all(face: &mut Face<'_>, snapshot: &str, canary: Option<u32>) -> Outcom
         canary,
         ..RolloutRequest::default()
     }));
-    let items = Box::pin(attend(face, &running, work)).await??;
+    let items = Box::pin(with_progress(context, &running, work)).await??;
     // What was not begun has not failed; where somebody called the rollout off, it says nothing of its end either.
     let called_off = items
         .iter()
@@ -111,19 +112,20 @@ async fn all(face: &mut Face<'_>, snapshot: &str, canary: Option<u32>) -> Outcom
         .filter(|item| !(called_off && !item.ok && item.error.is_none()))
         .map(|item| BulkItem::new(item.id.as_str(), item.error.clone().map_or(Ok(()), Err)))
         .collect();
-    let printed = if face.look.json { face.document(&items) } else { print(face, &items) };
-    if !face.look.json {
+    let printed =
+        if context.options.json { context.document(&items) } else { print(context, &items) };
+    if !context.options.json {
         for item in &ends {
-            complain(face, item, items.len() == 1);
+            complain(context, item, items.len() == 1);
         }
         if items.is_empty() {
-            face.remark("no sandbox is based on the snapshot: nothing to do");
+            context.remark("no sandbox is based on the snapshot: nothing to do");
         }
     }
-    end(face, &ends, printed)
+    end(context, &ends, printed)
 }
 
-fn print(face: &mut Face<'_>, items: &[RolloutItem]) -> Result<(), Stop> {
+fn print(context: &mut Context<'_>, items: &[RolloutItem]) -> Result<(), CliError> {
     for item in items.iter().filter(|item| item.error.is_none()) {
         let applied: Vec<_> = item.applied.iter().map(ToString::to_string).collect();
         let what = match &item.reason {
@@ -132,7 +134,7 @@ fn print(face: &mut Face<'_>, items: &[RolloutItem]) -> Result<(), Stop> {
             None => format!("applied {}", applied.join(", ")),
         };
         let canary = if item.canary { " (canary)" } else { "" };
-        face.line(&face.look.clean(&format!("{}{canary} {what}", item.id), 1000))?;
+        context.line(&context.options.clean(&format!("{}{canary} {what}", item.id), 1000))?;
     }
     Ok(())
 }

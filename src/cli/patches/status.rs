@@ -1,22 +1,25 @@
 //! `patches status`: each patch, and how each sandbox stands to it.
 
 use super::super::args::SnapshotRef;
-use super::super::output::{Face, Outcome, Tone};
+use super::super::output::{Context, Outcome, Tone};
 use super::super::table::{self, Line, short};
 use crate::client::{PatchStanding, PatchStatus};
 use crate::domain::patch::PatchState;
 
-pub(super) async fn status(face: &mut Face<'_>, args: &SnapshotRef) -> Outcome {
-    let record = face.client.snapshot_view(&args.snapshot).await?.record;
-    let found = face.client.patch_status(record.id.as_str()).await?;
-    if face.look.json {
-        face.document(&found)?;
+pub(super) async fn status(context: &mut Context<'_>, args: &SnapshotRef) -> Outcome {
+    let record = context.client.snapshot_view(&args.snapshot).await?.record;
+    let found = context.client.patch_status(record.id.as_str()).await?;
+    if context.options.json {
+        context.document(&found)?;
     } else if found.is_empty() {
-        face.remark(&format!("snapshot {} has no patches", face.look.clean(record.title(), 200)));
+        context.remark(&format!(
+            "snapshot {} has no patches",
+            context.options.clean(record.title(), 200)
+        ));
     } else {
         let rows: Vec<_> = found.iter().flat_map(rows).collect();
         table::print(
-            face,
+            context,
             &["PATCH", "SANDBOX!", "NAME", "HOST", "STATE!", "TOOK!", "REMARK"],
             &rows,
         )?;
@@ -39,7 +42,7 @@ fn row(sequence: &str, standing: &PatchStanding) -> Line {
     let tone = match standing.state {
         PatchState::Failed | PatchState::Unknown => Tone::Bad,
         PatchState::Applying | PatchState::Pending => Tone::Busy,
-        _ => Tone::Plain,
+        PatchState::None | PatchState::Applied | PatchState::Other(_) => Tone::Plain,
     };
     let run = standing.run.as_ref();
     let cells = vec![

@@ -8,9 +8,9 @@ use futures_util::stream;
 use super::super::args::DeleteArgs;
 use super::super::bulk::{BulkItem, bulk};
 use super::super::confirm::{self, Question, allow, beginning};
-use super::super::interrupt::{Running, attend};
-use super::super::output::{Face, Outcome, Stop};
-use crate::client::{Client, Error, SnapshotDeleteRequest};
+use super::super::interrupt::{Running, with_progress};
+use super::super::output::{CliError, Context, Outcome};
+use crate::client::{Client, Error, Request, SnapshotDeleteRequest};
 use crate::domain::SnapshotRecord;
 use crate::domain::lineage::SnapshotView;
 
@@ -20,10 +20,10 @@ const AT_ONCE: usize = 16;
 /// One target: what was typed, and what it names.
 type Target = (String, Result<SnapshotView, Error>);
 
-pub(super) async fn delete(face: &mut Face<'_>, args: &DeleteArgs) -> Outcome {
-    let targets = resolve(face.client, &args.snapshots).await;
-    let asked = agree(face, args, &targets).await?;
-    let client = face.client;
+pub(super) async fn delete(context: &mut Context<'_>, args: &DeleteArgs) -> Outcome {
+    let targets = resolve(context.client, &args.snapshots).await;
+    let asked = agree(context, args, &targets).await?;
+    let client = context.client;
     let running = Running::new(client);
     let work = stream::iter(&targets)
         .map(|(typed, target)| {
@@ -45,7 +45,7 @@ pub(super) async fn delete(face: &mut Face<'_>, args: &DeleteArgs) -> Outcome {
                     force_protected: args.force_protected,
                     rule: None,
                 };
-                let deleted = delete_one(client, running, request).await;
+                let deleted = delete_one(running, request).await;
                 // What it said before is no news of the deletion.
                 let said = deleted.as_ref().ok().and_then(|deleted| deleted.message.clone());
                 let note = said.filter(|said| record.message.as_ref() != Some(said));
@@ -55,25 +55,28 @@ pub(super) async fn delete(face: &mut Face<'_>, args: &DeleteArgs) -> Outcome {
         .buffered(AT_ONCE)
         .collect::<Vec<_>>();
     let (items, notes): (Vec<_>, Vec<_>) =
-        Box::pin(attend(face, &running, work)).await?.into_iter().unzip();
+        Box::pin(with_progress(context, &running, work)).await?.into_iter().unzip();
     for (item, note) in items.iter().zip(notes) {
         if let Some(note) = note {
-            face.remark(&format!("warning: {}: {}", item.id, face.look.clean(&note, 1000)));
+            context.remark(&format!(
+                "warning: {}: {}",
+                item.id,
+                context.options.clean(&note, 1000)
+            ));
         }
     }
-    bulk(face, &items, |_| "deleted")
+    bulk(context, &items, |_| "deleted")
 }
 
 /// Deletes one: the record that is gone. Its message says what stays behind.
 pub(super) async fn delete_one(
-    client: &dyn Client,
     running: &Running<'_>,
     request: SnapshotDeleteRequest,
 ) -> Result<SnapshotRecord, Error> {
     if let Some(problem) = running.cancelled() {
         return Err(problem);
     }
-    running.finish_snapshot(client.delete_snapshot(request).await?).await
+    running.run(Request::DeleteSnapshot(request)).await?.into_snapshot()
 }
 
 /// Finds what each reference names; the same snapshot twice is one target.
@@ -93,7 +96,11 @@ async fn resolve(client: &dyn Client, references: &[String]) -> Vec<Target> {
     found
 }
 
-async fn agree(face: &mut Face<'_>, args: &DeleteArgs, targets: &[Target]) -> Result<bool, Stop> {
+async fn agree(
+    context: &mut Context<'_>,
+    args: &DeleteArgs,
+    targets: &[Target],
+) -> Result<bool, CliError> {
     let known =
         targets.iter().filter_map(|(typed, target)| target.as_ref().ok().map(|view| (typed, view)));
     let mut beginnings = known.clone().map(|(typed, view)| {
@@ -112,6 +119,6 @@ async fn agree(face: &mut Face<'_>, args: &DeleteArgs, targets: &[Target]) -> Re
     let note = in_use.then(|| {
         "Patches go with their snapshot; sandboxes based on it cannot be recreated.".to_owned()
     });
-    let about = confirm::snapshots(&views, face.now());
-    allow(face, &Question { verb: "delete", note, about, yes: args.yes, needs_yes }).await
+    let about = confirm::snapshots(&views, context.now());
+    allow(context, &Question { verb: "delete", note, about, yes: args.yes, needs_yes }).await
 }

@@ -1,27 +1,27 @@
 //! `snapshots diff`.
 
 use super::super::args::DiffArgs;
-use super::super::interrupt::look_on;
-use super::super::output::{Face, Outcome, Stop, Tone};
+use super::super::interrupt::until_interrupted;
+use super::super::output::{CliError, Context, Outcome, Tone};
 use super::super::table::size;
 use crate::client::{Client, Error, SnapshotDiff, SnapshotDiffRequest};
 use crate::domain::Code;
 use crate::domain::archive::TreeEntry;
 use crate::domain::request::Change;
 
-pub(super) async fn diff(face: &mut Face<'_>, args: &DiffArgs) -> Outcome {
-    let client = face.client;
+pub(super) async fn diff(context: &mut Context<'_>, args: &DiffArgs) -> Outcome {
+    let client = context.client;
     let a = client.snapshot_view(&args.a).await?.record.id.to_string();
     let b = match &args.b {
         Some(reference) => Some(other(client, reference).await?),
         None => None,
     };
     let request = SnapshotDiffRequest { a, b };
-    let found = Box::pin(look_on(face, client.diff_snapshot(request))).await??;
-    if face.look.json {
-        face.document(&found)?;
+    let found = Box::pin(until_interrupted(context, client.diff_snapshot(request))).await??;
+    if context.options.json {
+        context.document(&found)?;
     } else {
-        print(face, &found)?;
+        print(context, &found)?;
     }
     Ok(0)
 }
@@ -51,23 +51,27 @@ async fn other(client: &dyn Client, reference: &str) -> Result<String, Error> {
     }
 }
 
-fn print(face: &mut Face<'_>, found: &SnapshotDiff) -> Result<(), Stop> {
-    let paints = face.paints();
+fn print(context: &mut Context<'_>, found: &SnapshotDiff) -> Result<(), CliError> {
+    let paints = context.paints();
     for change in &found.changes {
         let (sign, tone) = match change.change.as_str() {
             "added" => ("+", Tone::Plain),
             "removed" => ("-", Tone::Bad),
             _ => ("~", Tone::Busy),
         };
-        let line = face.look.clean(&format!("{sign} {}{}", change.path, particulars(change)), 2000);
-        face.line(&tone.paint(&line, paints))?;
+        let line =
+            context.options.clean(&format!("{sign} {}{}", change.path, particulars(change)), 2000);
+        context.line(&tone.paint(&line, paints))?;
     }
     if found.truncated {
-        face.line(&format!("{} not all are shown", if face.look.ascii { "..." } else { "…" }))?;
+        context.line(&format!(
+            "{} not all are shown",
+            if context.options.ascii { "..." } else { "…" }
+        ))?;
     }
-    face.line(&face.look.clean(&totals(found), 1000))?;
+    context.line(&context.options.clean(&totals(found), 1000))?;
     for note in &found.notes {
-        face.remark(&format!("note: {}", face.look.clean(note, 1000)));
+        context.remark(&format!("note: {}", context.options.clean(note, 1000)));
     }
     Ok(())
 }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::super::args::PruneArgs;
 use super::super::bulk::{BulkItem, complain, end};
 use super::super::confirm::{self, Question, allow};
-use super::super::interrupt::{Running, attend};
-use super::super::output::{Face, Outcome, Stop};
+use super::super::interrupt::{Running, with_progress};
+use super::super::output::{CliError, Context, Outcome};
 use super::super::table::size;
 use super::delete::delete_one;
 use crate::client::{PruneItem, PruneRequest, SnapshotDeleteRequest};
@@ -14,14 +14,14 @@ use crate::domain::retention::OldRule;
 use crate::domain::text::plural;
 use crate::domain::{Code, SnapshotId};
 
-pub(super) async fn prune(face: &mut Face<'_>, args: &PruneArgs) -> Outcome {
-    let client = face.client;
+pub(super) async fn prune(context: &mut Context<'_>, args: &PruneArgs) -> Outcome {
+    let client = context.client;
     let older_than_s = args.older_than.map(crate::domain::profile::Seconds::get);
     let mut items = client
         .prune_snapshots(PruneRequest { keep: args.keep, older_than_s, dry_run: true })
         .await?;
     if !args.dry_run {
-        let seen = agree(face, args, &mut items).await?;
+        let seen = agree(context, args, &mut items).await?;
         let rule = OldRule { keep: args.keep, older_than_s, taken_here: false };
         let running = Running::new(client);
         let work = async {
@@ -33,33 +33,33 @@ pub(super) async fn prune(face: &mut Face<'_>, args: &PruneArgs) -> Outcome {
                     rule: Some(rule),
                     ..SnapshotDeleteRequest::default()
                 };
-                let ended = delete_one(client, &running, request).await;
+                let ended = delete_one(&running, request).await;
                 item.ended(ended);
             }
         };
-        Box::pin(attend(face, &running, work)).await?;
+        Box::pin(with_progress(context, &running, work)).await?;
     }
-    finish(face, args, &items)
+    finish(context, args, &items)
 }
 
 /// Asks about those that are to go; the revisions that were shown, none where nobody was asked.
 async fn agree(
-    face: &mut Face<'_>,
+    context: &mut Context<'_>,
     args: &PruneArgs,
     items: &mut [PruneItem],
-) -> Result<HashMap<SnapshotId, u64>, Stop> {
+) -> Result<HashMap<SnapshotId, u64>, CliError> {
     let mut views = Vec::new();
     for item in items.iter_mut().filter(|item| item.ok) {
-        match face.client.snapshot_view(item.id.as_str()).await {
+        match context.client.snapshot_view(item.id.as_str()).await {
             Ok(view) => views.push(view),
             Err(problem) if problem.code == Code::NotFound => item.skip(PruneItem::GONE),
             Err(problem) => return Err(problem.into()),
         }
     }
-    let about = confirm::snapshots(&views.iter().collect::<Vec<_>>(), face.now());
+    let about = confirm::snapshots(&views.iter().collect::<Vec<_>>(), context.now());
     let needs_yes = Some("snapshots prune".to_owned());
     let asked =
-        allow(face, &Question { verb: "delete", note: None, about, yes: args.yes, needs_yes })
+        allow(context, &Question { verb: "delete", note: None, about, yes: args.yes, needs_yes })
             .await?;
     let shown =
         views.into_iter().filter(|_| asked).map(|view| (view.record.id, view.record.revision));
@@ -67,21 +67,22 @@ async fn agree(
 }
 
 /// What stays, since something depends on it or it is not old any more, is no failure.
-fn finish(face: &mut Face<'_>, args: &PruneArgs, items: &[PruneItem]) -> Outcome {
-    let printed = if face.look.json { face.document(items) } else { print(face, args, items) };
+fn finish(context: &mut Context<'_>, args: &PruneArgs, items: &[PruneItem]) -> Outcome {
+    let printed =
+        if context.options.json { context.document(items) } else { print(context, args, items) };
     let tried = items.iter().filter(|item| item.ok || item.error.is_some());
     let ends: Vec<_> = tried
         .map(|item| BulkItem::new(item.id.as_str(), item.error.clone().map_or(Ok(()), Err)))
         .collect();
-    if !face.look.json {
+    if !context.options.json {
         for item in &ends {
-            complain(face, item, false);
+            complain(context, item, false);
         }
     }
-    end(face, &ends, printed)
+    end(context, &ends, printed)
 }
 
-fn print(face: &mut Face<'_>, args: &PruneArgs, items: &[PruneItem]) -> Result<(), Stop> {
+fn print(context: &mut Context<'_>, args: &PruneArgs, items: &[PruneItem]) -> Result<(), CliError> {
     let gone = if args.dry_run { "would delete" } else { "deleted" };
     for item in items.iter().filter(|item| item.error.is_none()) {
         let name = item.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
@@ -98,13 +99,13 @@ fn print(face: &mut Face<'_>, args: &PruneArgs, items: &[PruneItem]) -> Result<(
         };
         let reason = kept.unwrap_or(&item.reason);
         let line = format!("{verb} {}{name}{bytes}: {reason}", item.id);
-        face.line(&face.look.clean(&line, 1000))?;
+        context.line(&context.options.clean(&line, 1000))?;
     }
     let freed: u64 = items.iter().filter(|item| item.ok).filter_map(|item| item.bytes).sum();
     match items.iter().filter(|item| item.ok).count() {
-        0 if items.is_empty() => face.remark("no snapshot is that old: nothing to do"),
+        0 if items.is_empty() => context.remark("no snapshot is that old: nothing to do"),
         0 => {}
-        count => face.remark(&format!(
+        count => context.remark(&format!(
             "{gone} {}, {}",
             plural(count as u64, "snapshot", "snapshots"),
             size(freed)

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::super::output::{Face, Look, Stop, Tone};
+use super::super::output::{CliError, Context, OutputOptions, Tone};
 use super::super::table::{Line, age, size};
 use crate::domain::Time;
 use crate::domain::lineage::{BasedOn, SnapshotView};
@@ -32,7 +32,7 @@ pub(super) fn row(view: &SnapshotView, now: Time) -> Line {
         SnapshotState::Creating | SnapshotState::Deleting => Tone::Busy,
         _ if record.is_lost() => Tone::Bad,
         _ if !record.damage.is_empty() => Tone::Busy,
-        _ => Tone::Plain,
+        SnapshotState::Ready | SnapshotState::Other(_) => Tone::Plain,
     };
     let copies = match record.replicas.len() {
         0 => String::new(),
@@ -158,20 +158,20 @@ pub(super) fn fields(record: &SnapshotRecord, now: Time) -> Vec<(&'static str, S
 
 /// Prints one snapshot, its patches, and the tree of what hangs on it.
 pub(super) fn print(
-    face: &mut Face<'_>,
+    context: &mut Context<'_>,
     view: &SnapshotView,
     all: &[Arc<SnapshotView>],
-) -> Result<(), Stop> {
-    super::show(face, &view.record)?;
+) -> Result<(), CliError> {
+    super::show(context, &view.record)?;
     if view.patches.is_empty() && view.sandboxes.is_empty() && view.children.is_empty() {
         return Ok(());
     }
-    face.line("")?;
-    let mut tree = Tree { all, look: face.look, lines: Vec::new(), seen: HashSet::new() };
+    context.line("")?;
+    let mut tree = Tree { all, options: context.options, lines: Vec::new(), seen: HashSet::new() };
     tree.lines.push(titled(&view.record));
     tree.below(view, "");
     for line in tree.lines {
-        face.line(&face.look.clean(&line, 1000))?;
+        context.line(&context.options.clean(&line, 1000))?;
     }
     Ok(())
 }
@@ -179,7 +179,7 @@ pub(super) fn print(
 /// Draws snapshot → sandboxes based on it → snapshots taken of those, and so on.
 struct Tree<'a> {
     all: &'a [Arc<SnapshotView>],
-    look: Look,
+    options: OutputOptions,
     lines: Vec<String>,
     /// Snapshots that are drawn: a record that names itself as its ancestor must not draw for ever.
     seen: HashSet<String>,
@@ -236,8 +236,11 @@ impl Tree<'_> {
     }
 
     fn branches(&mut self, branches: Vec<Branch<'_>>, indent: &str) {
-        let (fork, last, bar) =
-            if self.look.ascii { ("|- ", "`- ", "|  ") } else { ("├─ ", "└─ ", "│  ") };
+        let (fork, last, bar) = if self.options.ascii {
+            ("|- ", "`- ", "|  ")
+        } else {
+            ("├─ ", "└─ ", "│  ")
+        };
         let count = branches.len();
         for (at, branch) in branches.into_iter().enumerate() {
             let ends = at + 1 == count;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::archive::TreeEntry;
 use crate::domain::error::{Error, Kind};
-use crate::domain::name::{HostName, OperationId, SandboxId, SnapshotId};
+use crate::domain::name::{HostName, OperationId, PatchId, SandboxId, SnapshotId};
 use crate::domain::patch::{AppliedPatch, Patch, PatchState};
 use crate::domain::retention::OldRule;
 use crate::domain::snapshot::SnapshotRecord;
@@ -21,6 +21,9 @@ pub struct SleepRequest {
     pub id: String,
     /// The revision the asker saw; another one is `conflict`. None: whatever it is.
     pub revision: Option<u64>,
+    /// The patches that the asker saw on its snapshot; others are `conflict`. None: whatever is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patches: Option<Vec<PatchId>>,
 }
 
 /// What a snapshot asks for.
@@ -96,6 +99,14 @@ pub struct SnapshotDeleteRequest {
     /// is gone, is an error with `details.skipped`, the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<OldRule>,
+}
+
+/// What a verification asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SnapshotVerifyRequest {
+    /// The snapshot: exact id.
+    pub id: String,
 }
 
 /// What a copy asks for.
@@ -275,6 +286,9 @@ pub struct ApplyRequest {
     pub revision: Option<u64>,
     /// Run what failed, or of which nobody knows whether it ran, once more.
     pub retry: bool,
+    /// The patches that the asker saw on its snapshot; others are `conflict`. None: whatever is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patches: Option<Vec<PatchId>>,
 }
 
 /// A snapshot's patches onto all sandboxes that are based on it.

@@ -13,7 +13,7 @@ use crate::domain::deep_check::{DeepCheck, DeepStage};
 use crate::domain::error::Error;
 use crate::domain::facts::HostView;
 use crate::domain::name::{HostName, OperationId};
-use crate::domain::operation::{CancelOutcome, OperationKind};
+use crate::domain::operation::{CancelOutcome, OperationKind, Subject};
 use crate::manager::deps::Deps;
 use crate::manager::hosts::check::host_spec;
 use crate::manager::hosts::deep_check::cleanup::cleanup;
@@ -30,7 +30,7 @@ use crate::manager::upkeep::ownership::ensure_own;
 pub(crate) async fn deep_check(deps: &Deps, name: &str) -> Result<OperationId, Error> {
     let host = host_spec(deps, name)?.name;
     ensure_own(deps).await?;
-    let operation = new_operation(deps, OperationKind::Check, None, None);
+    let operation = new_operation(deps, OperationKind::Check, Subject::Host);
     let fallback = (deps.clone(), operation.id.clone());
     let op = Op::queue(deps, operation, host, None).await?;
     let work = async move |op: Arc<Op<HostName>>| {
@@ -47,16 +47,6 @@ pub(crate) async fn deep_check(deps: &Deps, name: &str) -> Result<OperationId, E
         }
     };
     Ok(op.run_or(None, work, panicked))
-}
-
-/// Waits for a deep check's end; the host with what was found. Steps that failed are in that; it is told once.
-pub(crate) async fn finish_deep_check(deps: &Deps, id: &OperationId) -> Result<HostView, Error> {
-    let ended = deps.jobs.ended(id).await;
-    let found = deps.deeply_checked.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-    let why = ended.and_then(|operation| operation.error).map(|error| *error);
-    found.ok_or_else(|| {
-        why.unwrap_or_else(|| Error::internal(format!("{id} is no deep check of this process")))
-    })
 }
 
 async fn check_deeply(op: &Op<HostName>) -> HostView {

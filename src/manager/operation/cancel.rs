@@ -39,9 +39,9 @@ pub(crate) async fn cancel_operation(deps: &Deps, id: &OperationId) -> Result<()
         Error::new(Code::NotFound, format!("there is no operation {id}"))
             .hint("the dashboard's J lists them")
     })?;
-    match operation.sandbox_id {
+    match operation.subject.sandbox() {
         Some(sandbox) if operation.state == OperationState::Running => {
-            request_cancel(deps, &sandbox, Some(id)).await.map(|_| ())
+            request_cancel(deps, sandbox, Some(id)).await.map(|_| ())
         }
         // One that works on a snapshot alone looks for this by itself.
         None if operation.state == OperationState::Running => {

@@ -2,7 +2,7 @@
 
 use crate::domain::error::{Code, Error};
 use crate::domain::name::OperationId;
-use crate::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState};
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState, Subject};
 use crate::domain::sandbox::{Running, SandboxRecord, State};
 use crate::manager::deps::Deps;
 
@@ -49,10 +49,12 @@ pub(crate) async fn is_alive(deps: &Deps, operation: &Operation) -> Result<bool,
     {
         return Ok(true);
     }
-    match (&operation.sandbox_id, &operation.snapshot_id) {
-        (Some(sandbox), _) => Ok(deps.locks.try_lock(sandbox).await?.is_none()),
-        (None, Some(snapshot)) => Ok(deps.locks.try_lock_snapshot(snapshot).await?.is_none()),
-        (None, None) => Ok(false),
+    match &operation.subject {
+        Subject::Sandbox(sandbox) | Subject::SandboxAndSnapshot(sandbox, _) => {
+            Ok(deps.locks.try_lock(sandbox).await?.is_none())
+        }
+        Subject::Snapshot(snapshot) => Ok(deps.locks.try_lock_snapshot(snapshot).await?.is_none()),
+        Subject::Host => Ok(false),
     }
 }
 

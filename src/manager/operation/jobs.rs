@@ -12,9 +12,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::domain::error::Error;
-use crate::domain::event::{Progress, Update};
+use crate::domain::event::{Ended, Progress, Update};
 use crate::domain::name::OperationId;
-use crate::domain::operation::Operation;
 
 /// How many updates a slow listener may fall behind before it is told to read everything again.
 const BACKLOG: usize = 4096;
@@ -34,7 +33,7 @@ pub(crate) struct Jobs {
 struct Job {
     cancel: CancellationToken,
     latest: Arc<Mutex<Option<Progress>>>,
-    end: watch::Receiver<Option<Operation>>,
+    end: watch::Receiver<Option<Ended>>,
 }
 
 impl Default for Jobs {
@@ -49,8 +48,8 @@ impl Default for Jobs {
 }
 
 impl Jobs {
-    /// Starts `work` as the operation `id`; `cancel` is cancelled on request. It answers with the ended operation; `panicked`
-    /// makes that answer if it panics.
+    /// Starts `work` as the operation `id`; `cancel` is cancelled on request. It answers with its end; `panicked` makes that
+    /// answer if it panics.
     pub(crate) fn start<F, P, Q>(
         &self,
         id: &OperationId,
@@ -58,9 +57,9 @@ impl Jobs {
         work: F,
         panicked: P,
     ) where
-        F: Future<Output = Operation> + Send + 'static,
+        F: Future<Output = Ended> + Send + 'static,
         P: FnOnce(Error) -> Q + Send + 'static,
-        Q: Future<Output = Operation> + Send + 'static,
+        Q: Future<Output = Ended> + Send + 'static,
     {
         let (done, end) = watch::channel(None);
         let job = Job { cancel, latest: Arc::default(), end };
@@ -73,12 +72,12 @@ impl Jobs {
         }
         let updates = self.updates.clone();
         self.tracker.spawn(async move {
-            let operation = match AssertUnwindSafe(work).catch_unwind().await {
-                Ok(operation) => operation,
+            let ended = match AssertUnwindSafe(work).catch_unwind().await {
+                Ok(ended) => ended,
                 Err(panic) => panicked(error_of_panic(panic.as_ref())).await,
             };
-            let _ = updates.send(Update::Ended(operation.clone()));
-            let _ = done.send(Some(operation));
+            let _ = updates.send(Update::Ended(Box::new(ended.clone())));
+            let _ = done.send(Some(ended));
         });
     }
 
@@ -124,9 +123,9 @@ impl Jobs {
     }
 
     /// The end of an operation of this process; `None` if it is not one.
-    pub(crate) async fn ended(&self, id: &OperationId) -> Option<Operation> {
+    pub(crate) async fn ended(&self, id: &OperationId) -> Option<Ended> {
         let mut end = lock(&self.running).get(id)?.end.clone();
-        end.wait_for(Option::is_some).await.ok().and_then(|operation| operation.clone())
+        end.wait_for(Option::is_some).await.ok().and_then(|ended| ended.clone())
     }
 
     /// What an operation of this process is at.

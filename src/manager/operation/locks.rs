@@ -33,7 +33,7 @@ pub(crate) async fn sandbox_busy(deps: &Deps, id: &SandboxId) -> Error {
     }
     // A removal that waits for this lock is written down too.
     let on_it =
-        |one: &Operation| one.sandbox_id.as_ref() == Some(id) && one.kind != OperationKind::Destroy;
+        |one: &Operation| one.subject.sandbox() == Some(id) && one.kind != OperationKind::Destroy;
     held_by(&what, newest(&running_operations(deps).await, on_it).as_ref())
 }
 
@@ -47,7 +47,7 @@ pub(crate) async fn snapshot_busy(deps: &Deps, id: &SnapshotId) -> Error {
         }
         tokio::time::sleep(TELL_LOOK).await;
     }
-    let on_it = |one: &Operation| one.snapshot_id.as_ref() == Some(id);
+    let on_it = |one: &Operation| one.subject.snapshot() == Some(id);
     held_by(&what, newest(&running_operations(deps).await, on_it).as_ref())
 }
 

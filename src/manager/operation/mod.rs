@@ -8,6 +8,7 @@ pub(super) mod dead;
 pub(super) mod find;
 pub(super) mod jobs;
 pub(super) mod locks;
+pub(super) mod outcome;
 pub(super) mod progress;
 pub(super) mod record;
 pub(super) mod subject;
@@ -20,9 +21,10 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::error::{Code, Error};
+use crate::domain::event::Ended;
 use crate::domain::host_sight::HostSight;
 use crate::domain::name::{HostName, OperationId};
-use crate::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState};
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState, Subject};
 use crate::domain::sandbox::{Running, SandboxRecord};
 use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::time::took_ms;
@@ -31,9 +33,10 @@ use crate::manager::hosts::sights::report_sight;
 use crate::manager::journal::{Guard, NewEvent};
 use crate::manager::operation::dead::{check_can_start, end_predecessor};
 use crate::manager::operation::locks::lock_snapshot;
+use crate::manager::operation::outcome::outcome_of;
 use crate::manager::operation::progress::ProgressReporter;
 use crate::manager::operation::record::{new_operation, running};
-use crate::manager::operation::subject::Subject;
+use crate::manager::operation::subject::OperationRecord;
 use crate::store::{Held, ending};
 
 /// How often an operation looks whether another process asked for its end.
@@ -151,7 +154,7 @@ impl<S> Op<S> {
     }
 
     /// Puts the operation on another record that it works on, and ends the dead one that was there.
-    pub(crate) async fn attach_to<T: Subject>(
+    pub(crate) async fn attach_to<T: OperationRecord>(
         &self,
         before: &T,
         guard: Guard,
@@ -169,7 +172,7 @@ impl<S> Op<S> {
     }
 
     /// As [`Op::update`], of another record that it is on.
-    pub(crate) async fn update_on<T: Subject>(
+    pub(crate) async fn update_on<T: OperationRecord>(
         &self,
         id: &T::Id,
         events: Vec<NewEvent>,
@@ -197,7 +200,7 @@ impl<S> Op<S> {
     }
 }
 
-impl<S: Subject> Op<S> {
+impl<S: OperationRecord> Op<S> {
     /// Starts an operation on a record whose lock is held, over a dead one too: writes it down, and on the record with what
     /// `change` makes of that.
     ///
@@ -341,7 +344,7 @@ pub(crate) async fn start(
     (record, lock): (SandboxRecord, Box<dyn Held>),
 ) -> Result<Op<SandboxRecord>, Error> {
     check_can_start(&kind, &record)?;
-    let operation = new_operation(deps, kind, Some(&record.id), None);
+    let operation = new_operation(deps, kind, Subject::Sandbox(record.id.clone()));
     let guard = Guard::Revision(Some(record.revision));
     Op::start(deps, operation, (record, lock), guard, |_| Ok(())).await
 }
@@ -354,12 +357,12 @@ pub(crate) async fn start_on_snapshot(
     change: impl FnOnce(&mut SnapshotRecord) -> Result<(), Error> + Send,
 ) -> Result<Op<SnapshotRecord>, Error> {
     let lock = lock_snapshot(deps, &record.id).await?;
-    let operation = new_operation(deps, kind, None, Some(&record.id));
+    let operation = new_operation(deps, kind, Subject::Snapshot(record.id.clone()));
     Op::start(deps, operation, (record, lock), Guard::Any, change).await
 }
 
 /// Ends an operation with what came of it, and writes that down.
-async fn end(deps: &Deps, mut operation: Operation, result: Result<(), Error>) -> Operation {
+async fn end(deps: &Deps, mut operation: Operation, result: Result<(), Error>) -> Ended {
     operation.finished_at = Some(deps.now());
     // Another process may have asked for the end meanwhile, which only the written one says.
     let written = deps.operations.get(&operation.id).await.ok().flatten();
@@ -375,7 +378,8 @@ async fn end(deps: &Deps, mut operation: Operation, result: Result<(), Error>) -
     if let Err(error) = ending(deps.operations.put(operation.clone())).await {
         tracing::warn!(operation = %operation.id, fault = %error, "the operation's end could not be written");
     }
-    operation
+    let outcome = outcome_of(deps, &operation).await;
+    Ended { operation, outcome }
 }
 
 /// Whether an operation ends something, so that a full disk must not stop it.

@@ -1,22 +1,16 @@
 //! Record of an operation of this process, and the mark that it puts on what it works on.
 
-use crate::domain::name::{OperationId, SandboxId, SnapshotId};
-use crate::domain::operation::{Operation, OperationKind, OperationState};
+use crate::domain::name::OperationId;
+use crate::domain::operation::{Operation, OperationKind, OperationState, Subject};
 use crate::domain::sandbox::Running;
 use crate::manager::deps::Deps;
 
 /// A new operation of this process.
-pub(crate) fn new_operation(
-    deps: &Deps,
-    kind: OperationKind,
-    sandbox: Option<&SandboxId>,
-    snapshot: Option<&SnapshotId>,
-) -> Operation {
+pub(crate) fn new_operation(deps: &Deps, kind: OperationKind, subject: Subject) -> Operation {
     Operation {
         id: OperationId::from_random((deps.random_u32)()),
         kind,
-        sandbox_id: sandbox.cloned(),
-        snapshot_id: snapshot.cloned(),
+        subject,
         state: OperationState::Running,
         stage: None,
         done: None,

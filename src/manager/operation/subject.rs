@@ -8,11 +8,11 @@ use crate::domain::operation::{Operation, OperationKind};
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
 use crate::manager::deps::Deps;
-use crate::manager::journal::{self, Guard, NewEvent, Record};
+use crate::manager::journal::{self, Guard, JournalRecord, NewEvent};
 use crate::manager::patches::pending::{patch_base, refresh_patch_state, settle};
 
 /// Record that an operation works on.
-pub(crate) trait Subject: Record {
+pub(crate) trait OperationRecord: JournalRecord {
     /// Changes it, with the events that this causes, and what it means when an operation leaves it.
     fn write(
         deps: &Deps,
@@ -34,7 +34,7 @@ pub(crate) trait Subject: Record {
     ) -> impl Future<Output = ()> + Send;
 }
 
-impl Subject for SandboxRecord {
+impl OperationRecord for SandboxRecord {
     /// A write that frees a record of its operation says what its sandbox owes of patches.
     async fn write(
         deps: &Deps,
@@ -73,7 +73,7 @@ impl Subject for SandboxRecord {
     }
 
     async fn fail_after_panic(deps: &Deps, operation: &Operation, error: &Error) {
-        let Some(id) = &operation.sandbox_id else { return };
+        let Some(id) = operation.subject.sandbox() else { return };
         let message = error.message.clone();
         let failed =
             vec![(EventKind::SandboxFailed, serde_json::json!({"message": message.clone()}))];
@@ -94,7 +94,7 @@ impl Subject for SandboxRecord {
     }
 }
 
-impl Subject for SnapshotRecord {
+impl OperationRecord for SnapshotRecord {
     async fn write(
         deps: &Deps,
         id: &Self::Id,
@@ -112,7 +112,7 @@ impl Subject for SnapshotRecord {
     /// The sandbox that it is taken of is freed too.
     async fn fail_after_panic(deps: &Deps, operation: &Operation, error: &Error) {
         SandboxRecord::fail_after_panic(deps, operation, error).await;
-        let Some(id) = &operation.snapshot_id else { return };
+        let Some(id) = operation.subject.snapshot() else { return };
         let (message, mine) = (error.message.clone(), operation.id.clone());
         let write = Self::write(deps, id, Guard::Any, Vec::new(), move |record| {
             if record.operation.take_if(|running| running.id == mine).is_some() {

@@ -1,36 +1,32 @@
 //! Waiting for the end of an operation, of this process or of another.
 
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::domain::error::{Code, Error};
 use crate::domain::name::OperationId;
-use crate::domain::operation::{Operation, OperationState};
+use crate::domain::operation::{Operation, OperationState, Subject};
+use crate::domain::record::Record;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::snapshot::SnapshotRecord;
 use crate::manager::deps::Deps;
+use crate::manager::operation::outcome::outcome_of;
 use crate::manager::sandboxes::find::find_sandbox;
 use crate::store::Held;
 
-/// Waits for the end of an operation on a snapshot; the record as it is then. One that was deleted is told as it was.
-pub(crate) async fn wait_for_snapshot_operation(
+/// Waits for an operation's end, whichever process runs it; what it worked on as it is then, or what went wrong.
+pub(crate) async fn wait(deps: &Deps, id: &OperationId) -> Result<Record, Error> {
+    match deps.jobs.ended(id).await {
+        Some(ended) => ended.outcome,
+        None => outcome_of(deps, &wait_elsewhere(deps, id).await?).await,
+    }
+}
+
+/// Waits for an operation's end; the snapshot that it worked on as it is then.
+pub(crate) async fn wait_for_snapshot(
     deps: &Deps,
     id: &OperationId,
 ) -> Result<SnapshotRecord, Error> {
-    let operation = match deps.jobs.ended(id).await {
-        Some(operation) => operation,
-        None => wait_elsewhere(deps, id).await?,
-    };
-    if let Some(error) = operation.error {
-        return Err(*error);
-    }
-    let snapshot =
-        operation.snapshot_id.ok_or_else(|| Error::internal("the operation has no snapshot"))?;
-    if let Some(record) = deps.snapshots.get(&snapshot).await? {
-        return Ok(record);
-    }
-    let gone = deps.deleted.lock().unwrap_or_else(PoisonError::into_inner).get(&snapshot).cloned();
-    gone.ok_or_else(|| Error::new(Code::NotFound, format!("snapshot {snapshot} is deleted")))
+    wait(deps, id).await?.into_snapshot()
 }
 
 /// How often another process's operation is looked at.
@@ -38,10 +34,12 @@ const WATCH_EVERY: Duration = Duration::from_millis(300);
 
 /// The lock under which an operation works, if nobody has it.
 async fn try_lock_of(deps: &Deps, operation: &Operation) -> Result<Option<Box<dyn Held>>, Error> {
-    match (&operation.sandbox_id, &operation.snapshot_id) {
-        (Some(sandbox), _) => deps.locks.try_lock(sandbox).await,
-        (None, Some(snapshot)) => deps.locks.try_lock_snapshot(snapshot).await,
-        (None, None) => Ok(None),
+    match &operation.subject {
+        Subject::Sandbox(sandbox) | Subject::SandboxAndSnapshot(sandbox, _) => {
+            deps.locks.try_lock(sandbox).await
+        }
+        Subject::Snapshot(snapshot) => deps.locks.try_lock_snapshot(snapshot).await,
+        Subject::Host => Ok(None),
     }
 }
 
@@ -74,16 +72,16 @@ pub(crate) async fn wait_elsewhere(deps: &Deps, id: &OperationId) -> Result<Oper
     }
 }
 
-/// Waits for an operation's end; the record as it is then, or what went wrong.
+/// Waits for an operation's end; the operation, and the sandbox that it worked on, as they are then.
 pub(crate) async fn wait_for_operation(
     deps: &Deps,
     id: &OperationId,
 ) -> Result<(Operation, Option<SandboxRecord>), Error> {
     let operation = match deps.jobs.ended(id).await {
-        Some(operation) => operation,
+        Some(ended) => ended.operation,
         None => wait_elsewhere(deps, id).await?,
     };
-    let record = match &operation.sandbox_id {
+    let record = match operation.subject.sandbox() {
         Some(sandbox) => Some(find_sandbox(deps, sandbox.as_str()).await?),
         None => None,
     };

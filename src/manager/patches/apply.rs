@@ -21,7 +21,7 @@ use crate::failpoint;
 use crate::manager::deps::Deps;
 use crate::manager::operation::locks::lock_sandbox;
 use crate::manager::operation::{Op, start};
-use crate::manager::patches::find::patches_of;
+use crate::manager::patches::find::{ensure_patches_as_shown, patches_of};
 use crate::manager::patches::pending::{is_settled, next_step, patch_base, settle};
 use crate::manager::sandboxes::find::get_at_revision;
 use crate::manager::sandboxes::inspect::inspect_now;
@@ -64,6 +64,7 @@ pub(crate) async fn apply_patches(deps: &Deps, request: &ApplyRequest) -> Result
     deps.extension(&record.extension)?.ensure(&Capability::Patches, "apply patches")?;
     let (record, lock) = lock_sandbox(deps, &request.id, request.revision).await?;
     may_be_patched(&record)?;
+    ensure_patches_as_shown(deps, &record, request.patches.as_deref()).await?;
     let op = start(deps, OperationKind::Patch, (record, lock)).await?;
     let (retry, sandbox) = (request.retry, op.subject.clone());
     let host = Some(sandbox.host.clone());

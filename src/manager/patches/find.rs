@@ -1,7 +1,7 @@
 //! Patches of a snapshot, and which of its sandboxes has which.
 
-use crate::domain::error::Error;
-use crate::domain::name::SnapshotId;
+use crate::domain::error::{Code, Error, Kind};
+use crate::domain::name::{PatchId, SnapshotId};
 use crate::domain::patch::{AppliedPatch, Patch, PatchState, owed};
 use crate::domain::request::{PatchStanding, PatchStatus};
 use crate::domain::sandbox::SandboxRecord;
@@ -52,4 +52,24 @@ fn standing(record: &SandboxRecord, patches: &[Patch], patch: &Patch) -> PatchSt
         blocked: run.is_none() && owed(record, patches, false).blocked.is_some(),
         run: run.cloned(),
     }
+}
+
+/// Compares the patches of a sandbox's snapshot with those that somebody was shown.
+///
+/// Errors: `conflict` when they are others by now.
+pub(crate) async fn ensure_patches_as_shown(
+    deps: &Deps,
+    record: &SandboxRecord,
+    shown: Option<&[PatchId]>,
+) -> Result<(), Error> {
+    let Some(shown) = shown else { return Ok(()) };
+    let patches = match &record.based_on_snapshot {
+        Some(base) => patches_of(deps, base).await?,
+        None => Vec::new(),
+    };
+    if patches.iter().map(|patch| &patch.id).eq(shown) {
+        return Ok(());
+    }
+    let message = format!("the patches of sandbox {} changed since it was looked at", record.id);
+    Err(Error::new(Code::Conflict, message).of_kind(Kind::Stale).hint("look again, then decide"))
 }

@@ -98,7 +98,7 @@ async fn roll_over(
 }
 
 async fn roll_onto(deps: &Deps, record: &SandboxRecord) -> RolloutItem {
-    let ask = ApplyRequest { id: record.id.to_string(), revision: None, retry: false };
+    let ask = ApplyRequest { id: record.id.to_string(), ..ApplyRequest::default() };
     let had = applied_ids(record);
     let outcome = async {
         let started = apply_patches(deps, &ask).await?;

@@ -1,14 +1,12 @@
 //! Create: refuse what can be refused, write ahead, then let a job establish the sandbox (semantics 2).
 
-use crate::manager::journal::Record as _;
-use crate::manager::operation::subject::Subject as _;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::error::{Error, Kind, Unique};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{MeterQuote, OwnerStamp, ProvisionRequest};
 use crate::domain::name::{HostName, SandboxId, check_label, check_name};
-use crate::domain::operation::OperationKind;
+use crate::domain::operation::{OperationKind, Subject};
 use crate::domain::patch::{PatchState, settled_state};
 use crate::domain::profile::{Profile, Seconds};
 use crate::domain::request::{CreateRequest, Decision, Started};
@@ -18,10 +16,11 @@ use crate::domain::snapshot::SnapshotRecord;
 use crate::failpoint;
 use crate::manager::deps::{Deps, Random32};
 use crate::manager::hosts::capacity::{fullness, host_full};
-use crate::manager::journal::publish_pending;
+use crate::manager::journal::{JournalRecord as _, publish_pending};
 use crate::manager::operation::Op;
 use crate::manager::operation::locks::sandbox_busy;
 use crate::manager::operation::record::new_operation;
+use crate::manager::operation::subject::OperationRecord as _;
 use crate::manager::patches::find::patches_of;
 use crate::manager::sandboxes::establish::{Establishment, run_establishment};
 use crate::manager::sandboxes::idempotency::{find_repeated, repeated_error, request_hash};
@@ -290,18 +289,21 @@ pub(crate) async fn write_ahead(deps: &Deps, ahead: Ahead<'_>) -> Result<Op<Sand
             }
             continue;
         };
-        let base_id = base.map(|base| &base.id);
-        let operation = new_operation(deps, kind.clone(), Some(&id), base_id);
+        let subject = match base {
+            Some(base) => Subject::SandboxAndSnapshot(id.clone(), base.id.clone()),
+            None => Subject::Sandbox(id.clone()),
+        };
+        let operation = new_operation(deps, kind.clone(), subject);
         let mut record = new_record(deps, &id, request, resolved, &route, owner.clone());
         record.quote_usd = quote.as_ref().map(|quote| quote.usd);
         record.request_hash.clone_from(&request_hash);
-        record.based_on_snapshot = base_id.cloned();
+        record.based_on_snapshot = base.map(|base| base.id.clone());
         record.patch_state = settled_state(&record, &patches);
         let requested = serde_json::json!({
             "profile": resolved.profile.id,
             "host": route.host,
             "name": request.name,
-            "snapshot_id": operation.snapshot_id,
+            "snapshot_id": operation.subject.snapshot(),
         });
         let requested = (EventKind::SandboxRequested, requested);
         let requested = record.event(requested, &deps.actor(), record.created_at);

@@ -1,7 +1,7 @@
 //! Destroy (semantics 1 and 3).
 
 use crate::domain::error::{Code, Error};
-use crate::domain::operation::OperationKind;
+use crate::domain::operation::{OperationKind, Subject};
 use crate::domain::request::{DestroyRequest, Started};
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::manager::deps::Deps;
@@ -23,7 +23,8 @@ pub(crate) async fn destroy(deps: &Deps, request: &DestroyRequest) -> Result<Sta
     if !forget {
         ensure_own(deps).await?;
     }
-    let operation = new_operation(deps, OperationKind::Destroy, Some(&record.id), None);
+    let operation =
+        new_operation(deps, OperationKind::Destroy, Subject::Sandbox(record.id.clone()));
     let op = Op::queue(deps, operation, record.clone(), None).await?;
     let operation = op.run(None, move |op| async move {
         if forget { forget_sandbox(&op).await } else { destroy_waiting(&op, forced).await }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::name::{SandboxId, is_hex8};
 use crate::domain::request::ListQuery;
 use crate::domain::sandbox::{SandboxRecord, State};
@@ -22,6 +22,7 @@ pub(crate) async fn get_at_revision(
     match revision {
         Some(seen) if seen != record.revision => {
             Err(Error::new(Code::Conflict, format!("sandbox {id} changed since it was looked at"))
+                .of_kind(Kind::Stale)
                 .hint("look again, then decide")
                 .detail("expected", seen)
                 .detail("current", serde_json::to_value(&record).unwrap_or_default()))

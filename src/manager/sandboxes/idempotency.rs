@@ -112,7 +112,7 @@ async fn making(deps: &Deps, record: &SandboxRecord) -> Result<OperationId, Erro
 /// Errors: its error in short, where nobody knows more of it after a day.
 async fn made_in_vain(deps: &Deps, record: &SandboxRecord) -> Result<OperationId, Error> {
     let failed = |one: &&Operation| {
-        one.sandbox_id.as_ref() == Some(&record.id)
+        one.subject.sandbox() == Some(&record.id)
             && matches!(one.kind, OperationKind::Create | OperationKind::Recreate)
             && one.error.is_some()
     };

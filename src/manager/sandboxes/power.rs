@@ -18,6 +18,7 @@ use crate::manager::journal::NewEvent;
 use crate::manager::operation::locks::lock_sandbox;
 use crate::manager::operation::{Op, start};
 use crate::manager::patches::apply::apply_pending;
+use crate::manager::patches::find::ensure_patches_as_shown;
 use crate::manager::patches::pending::has_pending;
 use crate::manager::sandboxes::find::get_at_revision;
 use crate::manager::sandboxes::inspect::{inspect_sandbox, lose, lost_event};
@@ -49,6 +50,7 @@ async fn change_power_state(
     if !may_change(&kind, &record)? {
         return Ok(Started { operation: None, sandbox: record });
     }
+    ensure_patches_as_shown(deps, &record, request.patches.as_deref()).await?;
     let target = resolve(deps, &record).await?;
     let half = |dead: &Running| matches!(dead.kind, OperationKind::Sleep | OperationKind::Wake);
     let dead = record.operation.clone().filter(half);

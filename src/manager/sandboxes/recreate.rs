@@ -16,7 +16,7 @@ use crate::manager::operation::dead::check_can_start;
 use crate::manager::operation::locks::lock_sandbox;
 use crate::manager::operation::progress::ProgressReporter;
 use crate::manager::operation::{Op, start};
-use crate::manager::patches::find::patches_of;
+use crate::manager::patches::find::{ensure_patches_as_shown, patches_of};
 use crate::manager::sandboxes::destroy::check_protection;
 use crate::manager::sandboxes::establish::{Establishment, announce_steps, establish};
 use crate::manager::sandboxes::find::find_sandbox;
@@ -43,6 +43,7 @@ pub(crate) async fn recreate(deps: &Deps, request: &RecreateRequest) -> Result<S
     }
     check_can_start(&OperationKind::Recreate, &record)?;
     check_protection(&record, request.force_protected)?;
+    ensure_patches_as_shown(deps, &record, request.patches.as_deref()).await?;
     ensure_name_is_its_own(deps, &record).await?;
     ensure_own(deps).await?;
     let extension = deps.extension(&record.extension)?;

@@ -1,6 +1,5 @@
 //! Removal of a sandbox whose lock is taken (semantics 3): what it was is put back where its host refuses to begin.
 
-use crate::manager::operation::subject::Subject as _;
 use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
@@ -21,6 +20,7 @@ use crate::manager::operation::Op;
 use crate::manager::operation::cancel::request_cancel;
 use crate::manager::operation::dead::end_predecessor;
 use crate::manager::operation::locks::sandbox_busy;
+use crate::manager::operation::subject::OperationRecord as _;
 use crate::manager::sandboxes::find::find_sandbox;
 use crate::manager::sandboxes::teardown::{not_clean, note_teardown, tear_down_checked};
 use crate::store::Held;

@@ -1,6 +1,5 @@
 //! Snapshot: write ahead, capture, write `ready`; or leave nothing and keep the reason (semantics 6).
 
-use crate::manager::journal::Record as _;
 use std::time::Duration;
 
 use crate::domain::error::{Code, Error, Kind, Unique};
@@ -9,14 +8,14 @@ use crate::domain::extension::{
     Capability, CaptureRequest, Captured, Inspection, SandboxExtension, Target,
 };
 use crate::domain::name::{SandboxId, SnapshotId, check_name};
-use crate::domain::operation::{CancelOutcome, OperationKind};
+use crate::domain::operation::{CancelOutcome, OperationKind, Subject};
 use crate::domain::profile::SnapshotMode;
 use crate::domain::request::{SnapshotRequest, SnapshotStarted};
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::snapshot::{ArchiveFacts, SnapshotKind, SnapshotRecord, SnapshotState};
 use crate::failpoint;
 use crate::manager::deps::Deps;
-use crate::manager::journal::Guard;
+use crate::manager::journal::{Guard, JournalRecord as _};
 use crate::manager::operation::Op;
 use crate::manager::operation::dead::check_can_start;
 use crate::manager::operation::locks::lock_sandbox;
@@ -123,8 +122,8 @@ fn draft_snapshot(
 async fn write_ahead(deps: &Deps, mut draft: SnapshotRecord) -> Result<Op<SnapshotRecord>, Error> {
     for _ in 0..ID_TRIES {
         if let Some(lock) = deps.locks.try_lock_snapshot(&draft.id).await? {
-            let source = Some(&draft.sandbox_id);
-            let operation = new_operation(deps, OperationKind::Snapshot, source, Some(&draft.id));
+            let subject = Subject::SandboxAndSnapshot(draft.sandbox_id.clone(), draft.id.clone());
+            let operation = new_operation(deps, OperationKind::Snapshot, subject);
             let insert = async |draft| deps.snapshots.insert(draft).await;
             match Op::start_new(deps, operation, (draft.clone(), lock), insert).await {
                 Ok(op) => {

@@ -6,7 +6,7 @@ use crate::domain::event::{EventKind, Update};
 use crate::domain::extension::TeardownReport;
 use crate::domain::lineage::SnapshotView;
 use crate::domain::name::SnapshotId;
-use crate::domain::operation::{CancelOutcome, OperationKind};
+use crate::domain::operation::{CancelOutcome, OperationKind, Subject};
 use crate::domain::request::{PruneItem, SnapshotDeleteRequest, SnapshotStarted};
 use crate::domain::retention::OldRule;
 use crate::domain::sandbox::{SandboxRecord, State};
@@ -78,7 +78,8 @@ async fn start_deletion(
         )
         .hint("cancel its operation; or, if nobody works on it any more, `sandboxer recover`"));
     }
-    let operation = new_operation(deps, OperationKind::Delete, None, Some(&record.id));
+    let operation =
+        new_operation(deps, OperationKind::Delete, Subject::Snapshot(record.id.clone()));
     let op = Op::queue(deps, operation, record, Some(lock)).await?;
     failpoint::reached("delete.judged");
     let deleting = match begin_deleting(&op, request).await {
@@ -325,6 +326,7 @@ fn refuse_unseen(
         unseen.join(", ")
     );
     Err(Error::new(Code::Conflict, message)
+        .of_kind(Kind::Stale)
         .hint("look again, then decide")
         .detail("dependants", depends))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::lineage::{Lineage, SnapshotView};
 use crate::domain::request::SnapshotQuery;
 use crate::domain::sandbox::SandboxRecord;
@@ -57,6 +57,7 @@ pub(crate) async fn get_snapshot_at_revision(
     match revision {
         Some(seen) if seen != record.revision => {
             Err(Error::new(Code::Conflict, format!("snapshot {id} changed since it was looked at"))
+                .of_kind(Kind::Stale)
                 .hint("look again, then decide")
                 .detail("expected", seen)
                 .detail("current", serde_json::to_value(&record).unwrap_or_default()))

@@ -1,19 +1,18 @@
 //! A snapshot from a file, from this installation or another.
 
-use crate::manager::journal::Record as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::domain::archive::{ArchivePlace, Arrived, ByteStream, SnapshotArchives};
 use crate::domain::error::{Code, Error, Kind, Unique};
 use crate::domain::event::{EventKind, Update};
 use crate::domain::name::{HostName, SnapshotId, check_name};
-use crate::domain::operation::{CancelOutcome, OperationKind};
+use crate::domain::operation::{CancelOutcome, OperationKind, Subject};
 use crate::domain::profile::Profile;
 use crate::domain::request::{SnapshotImportRequest, SnapshotStarted};
 use crate::domain::snapshot::{ArchiveManifest, SnapshotKind, SnapshotRecord, SnapshotState};
 use crate::manager::deps::Deps;
 use crate::manager::hosts::roots::{learning_roots, roots_for_new};
-use crate::manager::journal::{self, Guard, append};
+use crate::manager::journal::{self, Guard, JournalRecord as _, append};
 use crate::manager::operation::Op;
 use crate::manager::operation::progress::ProgressReporter;
 use crate::manager::operation::record::new_operation;
@@ -139,7 +138,8 @@ async fn draft_import(
 async fn write_ahead(deps: &Deps, mut draft: SnapshotRecord) -> Result<Op<SnapshotRecord>, Error> {
     for _ in 0..ID_TRIES {
         if let Some(lock) = deps.locks.try_lock_snapshot(&draft.id).await? {
-            let operation = new_operation(deps, OperationKind::Import, None, Some(&draft.id));
+            let operation =
+                new_operation(deps, OperationKind::Import, Subject::Snapshot(draft.id.clone()));
             let insert = async |draft| deps.snapshots.insert(draft).await;
             match Op::start_new(deps, operation, (draft.clone(), lock), insert).await {
                 Ok(op) => {

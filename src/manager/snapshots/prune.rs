@@ -12,7 +12,7 @@ use crate::domain::snapshot::SnapshotRecord;
 use crate::manager::deps::Deps;
 use crate::manager::journal::{self, Guard};
 use crate::manager::operation::progress::ProgressReporter;
-use crate::manager::operation::wait::wait_for_snapshot_operation;
+use crate::manager::operation::wait::wait_for_snapshot;
 use crate::manager::snapshots::delete::delete_snapshot;
 use crate::manager::snapshots::find::list_snapshots;
 use crate::manager::upkeep::ownership::ensure_own;
@@ -73,7 +73,7 @@ async fn delete_while_old(
     };
     let started = delete_snapshot(deps, &request).await?;
     match started.operation {
-        Some(operation) => wait_for_snapshot_operation(deps, &operation).await,
+        Some(operation) => wait_for_snapshot(deps, &operation).await,
         None => Ok(started.snapshot),
     }
 }

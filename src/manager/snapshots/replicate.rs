@@ -12,7 +12,7 @@ use crate::manager::hosts::roots::learning_roots;
 use crate::manager::journal::{self, Guard, free_snapshot};
 use crate::manager::operation::locks::lock_snapshot;
 use crate::manager::operation::progress::ProgressReporter;
-use crate::manager::operation::subject::Subject;
+use crate::manager::operation::subject::OperationRecord;
 use crate::manager::operation::{Op, start_on_snapshot};
 use crate::manager::sandboxes::place::open_host;
 use crate::manager::snapshots::archive_facts::{archives_of, facts_on, is_sealed, not_whole};
@@ -145,7 +145,7 @@ async fn leave_behind(
 ///
 /// Errors: `invalid_input` for another name of a host that has it; nothing of the copy is left, or the record says that
 /// something may be (`unremoved`).
-pub(crate) async fn replicate<S: Subject>(
+pub(crate) async fn replicate<S: OperationRecord>(
     op: &Op<S>,
     record: &SnapshotRecord,
     to: &HostName,

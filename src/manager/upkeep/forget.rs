@@ -1,6 +1,5 @@
 //! Forget: give a sandbox up without looking at its host. What is there is removed when the host is next reached.
 
-use crate::manager::operation::subject::Subject as _;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
@@ -8,7 +7,7 @@ use futures_util::future::join_all;
 use crate::domain::error::Error;
 use crate::domain::event::EventKind;
 use crate::domain::name::{HostName, SandboxId};
-use crate::domain::operation::OperationKind;
+use crate::domain::operation::{OperationKind, Subject};
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::deps::Deps;
@@ -16,6 +15,7 @@ use crate::manager::journal::Guard;
 use crate::manager::operation::Op;
 use crate::manager::operation::dead::end_predecessor;
 use crate::manager::operation::record::new_operation;
+use crate::manager::operation::subject::OperationRecord as _;
 use crate::manager::sandboxes::find::find_sandbox;
 use crate::manager::sandboxes::remove::{destroy_locked, take_over_lock};
 use crate::manager::upkeep::ownership::ensure_own;
@@ -79,7 +79,7 @@ async fn collect_tombstone(deps: &Deps, id: &SandboxId) -> Result<(), Error> {
     let Some(record) = deps.sandboxes.get(id).await?.filter(waits_for_host) else {
         return Ok(());
     };
-    let operation = new_operation(deps, OperationKind::Destroy, Some(id), None);
+    let operation = new_operation(deps, OperationKind::Destroy, Subject::Sandbox(id.clone()));
     let op = Op::queue(deps, operation, record, Some(lock)).await?;
     let operation =
         op.run(None, |op| async move { destroy_locked(&op, &op.subject, Reason::User).await });

@@ -11,7 +11,7 @@ use crate::manager::deps::Deps;
 use crate::manager::hosts::sights::report_error_of;
 use crate::manager::journal::Guard;
 use crate::manager::operation::Op;
-use crate::manager::operation::subject::Subject as _;
+use crate::manager::operation::subject::OperationRecord as _;
 use crate::manager::patches::find::patches_of;
 use crate::manager::sandboxes::inspect::{attach_tunnels, inspect_sandbox, lose, lost_event};
 use crate::manager::sandboxes::resolve::resolve_as_known;

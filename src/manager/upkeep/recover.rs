@@ -1,13 +1,12 @@
 //! What a killed process left, brought into order (semantics 5, `stuck`). The lock of a sandbox is freed by the kernel
 //! when its process dies: an operation on a record whose lock is free has nobody who works on it.
 
-use crate::manager::operation::subject::Subject as _;
 use futures_util::stream::{self, StreamExt};
 
 use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
 use crate::domain::name::{OperationId, SandboxId};
-use crate::domain::operation::{OperationKind, OperationState};
+use crate::domain::operation::{OperationKind, OperationState, Subject};
 use crate::domain::request::Recovered;
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::manager::deps::Deps;
@@ -17,6 +16,7 @@ use crate::manager::journal::Guard;
 use crate::manager::operation::Op;
 use crate::manager::operation::dead::{by, end_dead_operation, is_alive, runs_here};
 use crate::manager::operation::record::new_operation;
+use crate::manager::operation::subject::OperationRecord as _;
 use crate::manager::sandboxes::find::find_sandbox;
 use crate::manager::sandboxes::inspect::inspect_sandbox;
 use crate::manager::sandboxes::remove::destroy_locked;
@@ -91,10 +91,15 @@ async fn recover_one(deps: &Deps, id: SandboxId) -> Result<Option<Recovered>, Er
     {
         return Ok(Some(still_there(&record, working)));
     }
-    let operation = new_operation(deps, OperationKind::Recover, Some(&id), None);
+    let operation = new_operation(deps, OperationKind::Recover, Subject::Sandbox(id.clone()));
     let op = Op::queue(deps, operation, record, Some(lock)).await?;
     let operation = op.run(None, move |op| async move { run_recovery(&op, course).await });
-    let error = deps.jobs.ended(&operation).await.and_then(|ended| ended.error).map(|error| *error);
+    let error = deps
+        .jobs
+        .ended(&operation)
+        .await
+        .and_then(|ended| ended.operation.error)
+        .map(|error| *error);
     let record = find_sandbox(deps, id.as_str()).await?;
     Ok(Some(Recovered {
         id: id.to_string(),

@@ -4,7 +4,7 @@ use crate::domain::archive::{ArchiveLook, Arrived};
 use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
 use crate::domain::name::SnapshotId;
-use crate::domain::operation::OperationKind;
+use crate::domain::operation::{OperationKind, Subject};
 use crate::domain::request::Recovered;
 use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
 use crate::manager::deps::Deps;
@@ -60,7 +60,7 @@ async fn recover_snapshot(deps: &Deps, id: &SnapshotId) -> Result<Option<Recover
         }));
     }
     let (copying, was_ready) = (record.copying_to.clone(), record.state == SnapshotState::Ready);
-    let operation = new_operation(deps, OperationKind::Recover, None, Some(id));
+    let operation = new_operation(deps, OperationKind::Recover, Subject::Snapshot(id.clone()));
     let op = Op::queue(deps, operation, record, Some(lock)).await?;
     let operation = op.run(None, move |op| async move {
         if let Some(dead) = &op.subject.operation {
@@ -68,7 +68,12 @@ async fn recover_snapshot(deps: &Deps, id: &SnapshotId) -> Result<Option<Recover
         }
         finish_or_remove(&op).await
     });
-    let error = deps.jobs.ended(&operation).await.and_then(|ended| ended.error).map(|error| *error);
+    let error = deps
+        .jobs
+        .ended(&operation)
+        .await
+        .and_then(|ended| ended.operation.error)
+        .map(|error| *error);
     let now = deps.snapshots.get(id).await?;
     let message = match (&error, &now) {
         (Some(error), _) => error.message.clone(),

@@ -1,120 +1,84 @@
-//! The verbs that change something: each target is looked at once more just before.
+//! Verbs that change something: operations from their start to their end, labels, rollouts.
 
-use std::future::Future;
-use std::sync::Arc;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
-use super::{Effects, NOT_BEGUN};
-use crate::client::{Client, Error, Started};
+use futures_util::FutureExt as _;
+use tokio_util::sync::CancellationToken;
+
+use super::{Effects, panicked};
+use crate::client::{Client, Error, LabelRequest, Record, Request, RolloutRequest};
 use crate::domain::error::Code;
-use crate::domain::name::SandboxId;
-use crate::tui::message::{Effect, Frozen, Msg};
+use crate::domain::name::{OperationId, SandboxId};
+use crate::domain::operation::CancelOutcome;
+use crate::tui::message::Msg;
 use crate::tui::model::JobId;
 
-impl Effects {
-    /// The verbs that change something.
-    pub(super) fn work(&self, effect: Effect) {
-        let client = Arc::clone(&self.client);
-        let begun = Arc::clone(&self.begun);
-        match effect {
-            Effect::Create(job, request) => {
-                self.task(move |problem| Msg::Started(job, Err(problem)), async move {
-                    Msg::Started(job, client.create(*request).await.map(Box::new))
-                });
-            }
-            Effect::Destroy(job, frozen, request) => {
-                self.started(job, frozen, async move { client.destroy(request).await });
-            }
-            Effect::Recreate(job, frozen, request) => {
-                self.started(job, frozen, async move { client.recreate(request).await });
-            }
-            Effect::Sleep(job, frozen, request) => {
-                self.started(job, frozen, async move { client.sleep(request).await });
-            }
-            Effect::Wake(job, frozen, request) => {
-                self.started(job, frozen, async move { client.wake(request).await });
-            }
-            Effect::Apply(job, frozen, request) => {
-                self.started(job, frozen, async move { client.apply_patches(request).await });
-            }
-            Effect::Label(request) => {
-                let (id, lost) =
-                    (SandboxId::new(request.id.as_str()), SandboxId::new(request.id.as_str()));
-                self.task(move |problem| Msg::Labelled(lost, Err(problem)), async move {
-                    let Ok(_permit) = begun.acquire().await else {
-                        return Msg::Labelled(id, Err(Error::new(Code::Cancelled, NOT_BEGUN)));
-                    };
-                    Msg::Labelled(id, client.label(request).await.map(Box::new))
-                });
-            }
-            Effect::Finish(job, operation) => {
-                self.task(move |problem| Msg::Ended(job, Err(problem)), async move {
-                    Msg::Ended(job, client.finish(&operation).await.map(Box::new))
-                });
-            }
-            Effect::Cancel(job, operation) => {
-                self.task(move |problem| Msg::CancelAsked(job, Err(problem)), async move {
-                    Msg::CancelAsked(job, client.cancel(&operation).await)
-                });
-            }
-            verb => self.snapshot_work(verb),
-        }
-    }
+/// Reason of what is not begun any more.
+const NOT_BEGUN: &str = "the dashboard had ended before it was begun";
 
-    /// A verb on a sandbox that begins an operation, once the sandbox was found to be what the operator saw.
-    fn started<F>(&self, job: JobId, frozen: Frozen, verb: F)
-    where
-        F: Future<Output = Result<Started, Error>> + Send + 'static,
-    {
-        let (client, begun) = (self.client(), Arc::clone(&self.begun));
-        self.task(move |problem| Msg::Started(job, Err(problem)), async move {
-            let Ok(_permit) = begun.acquire().await else {
+impl Effects {
+    /// Starts an operation, tells what was answered, waits for its end and tells that.
+    pub(super) fn start(&self, job: JobId, request: Request) {
+        let (client, begun, queue) = (self.client(), Arc::clone(&self.begun), self.queue.clone());
+        self.task(move |problem| Msg::Ended(job, Err(problem), None), async move {
+            let Ok(permit) = begun.acquire().await else {
                 return Msg::Skipped(job, NOT_BEGUN.to_owned());
             };
-            match changed(client.as_ref(), &frozen).await {
-                Some(Changed::Unknown(problem)) => Msg::Started(job, Err(problem)),
-                Some(Changed::Other(reason)) => Msg::Skipped(job, reason),
-                None => Msg::Started(job, verb.await.map(Box::new)),
+            let started = AssertUnwindSafe(client.start(request)).catch_unwind().await;
+            drop(permit);
+            let started = started.unwrap_or_else(|panic| Err(panicked(panic.as_ref())));
+            let operation = started.as_ref().ok().and_then(|started| started.operation.clone());
+            let started = Msg::Started(job, started.map(Box::new));
+            let Some(operation) = operation else { return started };
+            let _ = queue.send(started).await;
+            let outcome = client.wait(&operation).await;
+            let took = match &outcome {
+                Ok(Record::Snapshot(_)) => took(client.as_ref(), &operation).await,
+                Ok(Record::Sandbox(_) | Record::Host(_)) | Err(_) => None,
+            };
+            Msg::Ended(job, outcome, took)
+        });
+    }
+
+    pub(super) fn label(&self, request: LabelRequest) {
+        let (client, begun) = (self.client(), Arc::clone(&self.begun));
+        let of = SandboxId::new(request.id.as_str());
+        self.answer(move |answer| Msg::Labelled(of, answer), async move {
+            let Ok(_permit) = begun.acquire().await else {
+                return Err(Error::new(Code::Cancelled, NOT_BEGUN));
+            };
+            client.label(request).await.map(Box::new)
+        });
+    }
+
+    /// A rollout is many operations and none of its own: it is stopped by waiting no longer.
+    pub(super) fn roll_out(&self, job: JobId, request: RolloutRequest) {
+        let client = self.client();
+        let token = CancellationToken::new();
+        self.rollouts.lock().unwrap_or_else(PoisonError::into_inner).insert(job, token.clone());
+        self.task(move |problem| Msg::RolledOut(job, Err(problem)), async move {
+            tokio::select! {
+                answer = client.roll_out(request) => Msg::RolledOut(job, answer),
+                () = token.cancelled() => {
+                    let message = "no further sandbox is begun; those that run go on to their end";
+                    Msg::RolledOut(job, Err(CancelOutcome::Stopped.fault(message)))
+                }
             }
         });
     }
-}
 
-/// Why a target may not be touched.
-pub(super) enum Changed {
-    /// It is not what the operator saw.
-    Other(String),
-    /// It could not be looked at.
-    Unknown(Error),
-}
-
-/// Looks at a frozen target once more. Between this look and the act the store's compare-and-set watches.
-pub(super) async fn changed(client: &dyn Client, frozen: &Frozen) -> Option<Changed> {
-    match client.get(frozen.id.as_str()).await {
-        Ok(record) if record.id != frozen.id => {
-            Some(Changed::Other(format!("{} is another one now", frozen.id)))
+    pub(super) fn stop_rollout(&self, job: JobId) {
+        let stopped = self.rollouts.lock().unwrap_or_else(PoisonError::into_inner).remove(&job);
+        if let Some(token) = stopped {
+            token.cancel();
         }
-        Ok(record) if record.revision == frozen.revision => patches_changed(client, frozen).await,
-        Ok(record) if record.state != frozen.state => Some(Changed::Other(format!(
-            "it changed since you looked, from {} to {}",
-            frozen.state, record.state
-        ))),
-        Ok(_) => Some(Changed::Other("it changed since you looked".to_owned())),
-        Err(problem) if problem.code == Code::NotFound => {
-            Some(Changed::Other("it is gone".to_owned()))
-        }
-        Err(problem) => Some(Changed::Unknown(problem)),
     }
 }
 
-/// Whether a verb that applies patches would apply others than the operator saw.
-async fn patches_changed(client: &dyn Client, frozen: &Frozen) -> Option<Changed> {
-    let (snapshot, seen) = frozen.patches.as_ref()?;
-    match client.snapshot_view(snapshot.as_str()).await {
-        Ok(view) if view.patches.iter().map(|patch| &patch.id).eq(seen) => None,
-        Ok(_) => Some(Changed::Other("its patches changed since you looked".to_owned())),
-        Err(problem) if problem.code == Code::NotFound => {
-            Some(Changed::Other("its snapshot is gone".to_owned()))
-        }
-        Err(problem) => Some(Changed::Unknown(problem)),
-    }
+/// How long an operation took.
+async fn took(client: &dyn Client, operation: &OperationId) -> Option<Duration> {
+    let operation = client.operation(operation.as_str()).await.ok()?;
+    Some(operation.finished_at?.since(operation.started_at))
 }

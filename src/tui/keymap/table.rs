@@ -8,7 +8,7 @@ pub enum Mode {
     /// The filter's text field.
     Filter,
     /// Reading: details, help, a job's output, an error.
-    Paper,
+    TextBlock,
     /// Choosing a profile.
     Picker,
     /// The create form's fields.
@@ -39,7 +39,7 @@ impl Mode {
         match self {
             Self::Main => "Panes",
             Self::Filter => "Filter",
-            Self::Paper => "Details, output, help",
+            Self::TextBlock => "Details, output, help",
             Self::Picker => "Choosing a profile",
             Self::Form => "Forms",
             Self::Confirm => "Questions",
@@ -64,7 +64,7 @@ impl Mode {
             | Self::Palette
             | Self::Confirm => true,
             Self::Main
-            | Self::Paper
+            | Self::TextBlock
             | Self::Picker
             | Self::Jobs
             | Self::Logs
@@ -78,7 +78,7 @@ impl Mode {
     pub const ALL: &'static [Self] = &[
         Self::Main,
         Self::Filter,
-        Self::Paper,
+        Self::TextBlock,
         Self::Logs,
         Self::LogField,
         Self::Shell,
@@ -138,12 +138,12 @@ macro_rules! table {
 }
 
 table! {
-    Down "down" [Main Paper Logs Shell Labels Patches Picker Jobs] "j down" "down";
-    Up "up" [Main Paper Logs Shell Labels Patches Picker Jobs] "k up" "up";
-    Top "top" [Main Paper Logs Shell Labels Patches Picker Jobs] "g home" "first";
-    Bottom "bottom" [Main Paper Logs Shell Labels Patches Picker Jobs] "G end" "last";
-    PageDown "page_down" [Main Paper Logs Patches Picker Jobs] "pgdn" "a page down";
-    PageUp "page_up" [Main Paper Logs Patches Picker Jobs] "pgup" "a page up";
+    Down "down" [Main TextBlock Logs Shell Labels Patches Picker Jobs] "j down" "down";
+    Up "up" [Main TextBlock Logs Shell Labels Patches Picker Jobs] "k up" "up";
+    Top "top" [Main TextBlock Logs Shell Labels Patches Picker Jobs] "g home" "first";
+    Bottom "bottom" [Main TextBlock Logs Shell Labels Patches Picker Jobs] "G end" "last";
+    PageDown "page_down" [Main TextBlock Logs Patches Picker Jobs] "pgdn" "a page down";
+    PageUp "page_up" [Main TextBlock Logs Patches Picker Jobs] "pgup" "a page up";
     NextPane "next_pane" [Main] "tab" "next pane";
     PreviousPane "previous_pane" [Main] "backtab" "previous pane";
     PaneSandboxes "pane_sandboxes" [Main] "1" "pane: sandboxes";
@@ -153,8 +153,8 @@ table! {
     PaneActivity "pane_activity" [Main] "5" "pane: activity";
     Open "open" [Main Jobs Patches] "enter" "details, a job's output, a script, or what it wrote";
     Create "create" [Main] "n" "create a sandbox";
-    Destroy "destroy" [Main Paper] "d" "destroy, or delete a snapshot: the marked ones, or this (asks)";
-    Recreate "recreate" [Main Paper] "B" "rebuild: destroy and make again under the same id (asks)";
+    Destroy "destroy" [Main TextBlock] "d" "destroy, or delete a snapshot: the marked ones, or this (asks)";
+    Recreate "recreate" [Main TextBlock] "B" "rebuild: destroy and make again under the same id (asks)";
     Mark "mark" [Main] "space" "mark or unmark";
     MarkRange "mark_range" [Main] "V" "mark from the last mark to here";
     MarkAll "mark_all" [Main] "*" "mark all shown";
@@ -162,29 +162,29 @@ table! {
     Filter "filter" [Main] "/" "filter: words, host: state: profile: label:";
     Sort "sort" [Main] "o" "sort by the next column";
     SortDirection "sort_direction" [Main] "O" "turn the sort round";
-    CopyId "copy_id" [Main Paper] "y" "copy the id";
-    CopySsh "copy_ssh" [Main Paper] "Y" "copy the ssh command";
-    Logs "logs" [Main Paper] "l" "logs: follow, search, save; of a failed one its output";
-    Shell "shell" [Main Paper] "!" "a shell on this terminal, in the workspace or a service";
-    Labels "labels" [Main Paper] "L" "labels of the marked ones, or of the one under the cursor";
-    Jobs "jobs" [Main Paper Logs Patches] "J" "jobs: all operations, those of other processes too";
-    CancelJob "cancel_job" [Main Jobs Paper] "c" "cancel what is being done there, by whomever (asks, and says what that leaves)";
-    Snapshot "snapshot" [Main Paper] "s" "a snapshot of the marked sandboxes, or of the one under the cursor";
-    Restore "restore" [Main Paper] "r" "a new sandbox from the snapshot under the cursor";
+    CopyId "copy_id" [Main TextBlock] "y" "copy the id";
+    CopySsh "copy_ssh" [Main TextBlock] "Y" "copy the ssh command";
+    Logs "logs" [Main TextBlock] "l" "logs: follow, search, save; of a failed one its output";
+    Shell "shell" [Main TextBlock] "!" "a shell on this terminal, in the workspace or a service";
+    Labels "labels" [Main TextBlock] "L" "labels of the marked ones, or of the one under the cursor";
+    Jobs "jobs" [Main TextBlock Logs Patches] "J" "jobs: all operations, those of other processes too";
+    CancelJob "cancel_job" [Main Jobs TextBlock] "c" "cancel what is being done there, by whomever (asks, and says what that leaves)";
+    Snapshot "snapshot" [Main TextBlock] "s" "a snapshot of the marked sandboxes, or of the one under the cursor";
+    Restore "restore" [Main TextBlock] "r" "a new sandbox from the snapshot under the cursor";
     Reap "reap" [Main] "X" "reap stale";
     Extend "extend" [Main] "e" "extend";
-    Sleep "sleep" [Main Paper] "z" "put to sleep the marked ones, or the one under the cursor (asks)";
-    Wake "wake" [Main Paper] "w" "wake; patches that wait are applied";
-    Patches "patches" [Main Paper] "p" "patches of a snapshot, or of the one that a sandbox is based on";
+    Sleep "sleep" [Main TextBlock] "z" "put to sleep the marked ones, or the one under the cursor (asks)";
+    Wake "wake" [Main TextBlock] "w" "wake; patches that wait are applied";
+    Patches "patches" [Main TextBlock] "p" "patches of a snapshot, or of the one that a sandbox is based on";
     Undo "undo" [Main] "u" "undo the last reap or destroy";
     Palette "palette" [Main] ":" "command palette";
     Freeze "freeze" [Main] "f" "freeze the display";
-    Mouse "mouse" [Main Paper Logs] "M" "release the mouse for selecting text";
-    Redraw "redraw" [Main Paper Logs Shell Labels Patches Picker Confirm Jobs] "ctrl-l" "read everything again and redraw";
-    Suspend "suspend" [Main Filter Paper Logs LogField Shell Labels LabelField Patches Picker Form Confirm Jobs Palette] "ctrl-z" "suspend";
-    Help "help" [Main Paper Logs Labels Patches Jobs] "?" "help";
+    Mouse "mouse" [Main TextBlock Logs] "M" "release the mouse for selecting text";
+    Redraw "redraw" [Main TextBlock Logs Shell Labels Patches Picker Confirm Jobs] "ctrl-l" "read everything again and redraw";
+    Suspend "suspend" [Main Filter TextBlock Logs LogField Shell Labels LabelField Patches Picker Form Confirm Jobs Palette] "ctrl-z" "suspend";
+    Help "help" [Main TextBlock Logs Labels Patches Jobs] "?" "help";
     Quit "quit" [Main] "q ctrl-c" "quit (asks while jobs run)";
-    Close "close" [Paper Logs Shell Labels Patches Picker Jobs] "esc q ctrl-c" "close";
+    Close "close" [TextBlock Logs Shell Labels Patches Picker Jobs] "esc q ctrl-c" "close";
     Follow "follow" [Logs] "f" "follow what comes, or stop following";
     NextService "next_service" [Logs] "tab" "the next service's log, or all of them";
     PreviousService "previous_service" [Logs] "backtab" "the previous service's log";

@@ -157,6 +157,22 @@ pub(super) fn event_glyph(kind: &EventKind) -> (char, Role) {
         EventKind::SandboxRequested
         | EventKind::SandboxProvisioning
         | EventKind::SandboxDestroying => ('◐', Role::Busy),
-        _ => ('·', Role::Dim),
+        EventKind::SandboxSleeping
+        | EventKind::SandboxAdopted
+        | EventKind::SandboxExtended
+        | EventKind::SandboxLabelled
+        | EventKind::SandboxDestroyed
+        | EventKind::SandboxForgotten
+        | EventKind::SnapshotCopied
+        | EventKind::SnapshotDeleted
+        | EventKind::PatchAdded
+        | EventKind::PatchRemoved
+        | EventKind::CreditsHeld
+        | EventKind::CreditsCharged
+        | EventKind::CreditsReleased
+        | EventKind::CreditsGranted
+        | EventKind::ReapPlanned
+        | EventKind::ReapApplied
+        | EventKind::Other(_) => ('·', Role::Dim),
     }
 }

@@ -65,8 +65,8 @@ pub struct Target {
     pub silent: Option<String>,
     /// What will be done to it beyond the verb, a sentence each.
     pub notes: Vec<String>,
-    /// The snapshot that it is based on and the patches on that, where the verb applies them.
-    pub patches: Option<(SnapshotId, Vec<PatchId>)>,
+    /// The patches on the snapshot that it is based on, where the verb applies them.
+    pub patches: Option<Vec<PatchId>>,
     /// Why it is left out, if it is.
     pub left_out: Option<String>,
 }
@@ -194,7 +194,15 @@ impl Confirm {
                     Some("it is not ready")
                 }
                 Purpose::Wake if target.state != State::Sleeping => Some("it does not sleep"),
-                _ => None,
+                Purpose::Destroy
+                | Purpose::Recreate
+                | Purpose::Sleep
+                | Purpose::Wake
+                | Purpose::Apply { .. }
+                | Purpose::DeleteSnapshots
+                | Purpose::RemovePatch
+                | Purpose::CancelJob(_)
+                | Purpose::Quit => None,
             }
             .map(str::to_owned);
         }
@@ -214,7 +222,11 @@ impl Confirm {
             Purpose::Wake => "Wake",
             Purpose::Apply { retry: false } => "Apply",
             Purpose::Apply { retry: true } => "Run again",
-            _ => "Destroy",
+            Purpose::Destroy
+            | Purpose::DeleteSnapshots
+            | Purpose::RemovePatch
+            | Purpose::CancelJob(_)
+            | Purpose::Quit => "Destroy",
         };
         let buttons = if taken.is_empty() { vec!["Close"] } else { vec!["Cancel", act] };
         Self { targets, demand, ..Self::plain(purpose, buttons) }

@@ -4,8 +4,8 @@ use jiff::tz::TimeZone;
 
 use super::activity::event_line;
 use super::hosts::{Host, Standing};
-use super::paper::{Paper, Role};
 use super::snapshots::Snapshots;
+use super::text_block::{Role, TextBlock};
 use super::words::{Present, age, bytes, clock, date, left, state_glyph, state_role};
 use super::{Load, failure, lineage};
 use crate::domain::event::Event;
@@ -44,52 +44,52 @@ impl Details {
     }
 
     /// The record as lines of a width.
-    pub fn paper(
+    pub fn block(
         &self,
         width: usize,
         present: Present<'_>,
         host: Option<&Host>,
         snapshots: &Snapshots,
-    ) -> Paper {
-        let mut paper = Paper::new(width);
+    ) -> TextBlock {
+        let mut block = TextBlock::new(width);
         let (record, now) = (&self.record, present.now);
-        overview(&mut paper, record, present);
+        overview(&mut block, record, present);
         if let Some(failed) = &record.failure {
-            failure::section(&mut paper, failed);
+            failure::section(&mut block, failed);
         }
-        reach(&mut paper, record);
-        services(&mut paper, record);
-        lineage::of_sandbox(&mut paper, record, snapshots, now);
-        host_section(&mut paper, record, host, now);
-        settings(&mut paper, record);
-        teardown(&mut paper, record);
-        self.timeline(&mut paper, present.zone);
+        reach(&mut block, record);
+        services(&mut block, record);
+        lineage::of_sandbox(&mut block, record, snapshots, now);
+        host_section(&mut block, record, host, now);
+        settings(&mut block, record);
+        teardown(&mut block, record);
+        self.timeline(&mut block, present.zone);
         if let Some(certificate) = record.certificate.as_ref().and_then(Kept::read) {
-            certified(&mut paper, &certificate);
+            certified(&mut block, &certificate);
         }
         let at_creation = record.telemetry.as_ref().and_then(Kept::read);
         let latest = host.and_then(|host| host.view.facts.as_ref());
         if let Some(facts) =
             latest.into_iter().chain(at_creation.as_ref()).max_by_key(|facts| facts.at)
         {
-            inventory(&mut paper, facts, now);
+            inventory(&mut block, facts, now);
         }
-        paper
+        block
     }
 
-    fn timeline(&self, paper: &mut Paper, zone: &TimeZone) {
-        paper.heading("Timeline");
+    fn timeline(&self, block: &mut TextBlock, zone: &TimeZone) {
+        block.heading("Timeline");
         match &self.load {
-            Load::Loading => paper.text(Role::Dim, 2, "reading the events…"),
+            Load::Loading => block.text(Role::Dim, 2, "reading the events…"),
             Load::Failed(problem) => {
-                paper.text(
+                block.text(
                     Role::Bad,
                     2,
                     &format!("the events cannot be read: {}", problem.message),
                 );
             }
             Load::Ready if self.events.is_empty() => {
-                paper.text(Role::Dim, 2, "no events are kept of it");
+                block.text(Role::Dim, 2, "no events are kept of it");
             }
             Load::Ready => {}
         }
@@ -101,7 +101,7 @@ impl Details {
                 .to_zoned_datetime(zone.clone())
                 .strftime("%m-%d")
                 .to_string();
-            paper.spans([
+            block.spans([
                 (Role::Dim, format!("  {day} {} ", clock(event.time, zone))),
                 (line.role, format!("{} ", line.glyph)),
                 (Role::Plain, line.text),
@@ -110,87 +110,87 @@ impl Details {
     }
 }
 
-fn overview(paper: &mut Paper, record: &SandboxRecord, present: Present<'_>) {
+fn overview(block: &mut TextBlock, record: &SandboxRecord, present: Present<'_>) {
     let now = present.now;
     let ago = |time: Time| present.ago(time);
-    paper.pair(
+    block.pair(
         "state",
         state_role(&record.state),
         &format!("{} {}", state_glyph(&record.state), record.state),
     );
-    paper.maybe("reason", Role::Plain, record.reason.as_ref().map(ToString::to_string));
-    paper.maybe("message", Role::Plain, record.message.as_deref());
-    paper.maybe("patches", Role::Bad, record.patch_error.as_deref());
+    block.maybe("reason", Role::Plain, record.reason.as_ref().map(ToString::to_string));
+    block.maybe("message", Role::Plain, record.message.as_deref());
+    block.maybe("patches", Role::Bad, record.patch_error.as_deref());
     if let Some(running) = &record.operation {
         let since = age(now.since(running.started_at).as_secs());
         let who = format!(
             "{} for {since}, by {} in process {} on {}",
             running.kind, running.actor, running.pid, running.host
         );
-        paper.pair("operation", Role::Busy, &who);
+        block.pair("operation", Role::Busy, &who);
         if running.cancel_requested {
-            paper.pair("", Role::Warn, "its end was asked for");
+            block.pair("", Role::Warn, "its end was asked for");
         }
     }
-    paper.pair("id", Role::Plain, record.id.as_str());
-    paper.maybe("name", Role::Plain, record.name.as_deref());
-    paper.pair(
+    block.pair("id", Role::Plain, record.id.as_str());
+    block.maybe("name", Role::Plain, record.name.as_deref());
+    block.pair(
         "profile",
         Role::Plain,
         &format!("{} {}", record.profile.id, record.profile.version),
     );
-    paper.pair("extension", Role::Plain, record.extension.as_str());
-    paper.pair("host", Role::Plain, record.host.as_str());
-    paper.maybe("workdir", Role::Plain, record.workdir.as_deref());
-    paper.pair("since", Role::Plain, &ago(record.since));
-    paper.maybe("observed", Role::Plain, record.observed_at.map(ago));
-    paper.pair("created", Role::Plain, &format!("{} by {}", ago(record.created_at), record.actor));
-    paper.maybe("ready", Role::Plain, record.ready_at.map(ago));
+    block.pair("extension", Role::Plain, record.extension.as_str());
+    block.pair("host", Role::Plain, record.host.as_str());
+    block.maybe("workdir", Role::Plain, record.workdir.as_deref());
+    block.pair("since", Role::Plain, &ago(record.since));
+    block.maybe("observed", Role::Plain, record.observed_at.map(ago));
+    block.pair("created", Role::Plain, &format!("{} by {}", ago(record.created_at), record.actor));
+    block.maybe("ready", Role::Plain, record.ready_at.map(ago));
     let deadline =
         record.expires_at.map(|end| format!(" ({})", date(end, present.zone))).unwrap_or_default();
     let role =
         if record.expires_at.is_some_and(|end| end <= now) { Role::Warn } else { Role::Plain };
-    paper.pair("deadline", role, &format!("{}{deadline}", left(record.expires_at, now)));
-    paper.maybe("at most", Role::Dim, record.max_expires_at.map(|end| date(end, present.zone)));
+    block.pair("deadline", role, &format!("{}{deadline}", left(record.expires_at, now)));
+    block.maybe("at most", Role::Dim, record.max_expires_at.map(|end| date(end, present.zone)));
     for (key, value) in &record.labels {
         let role = if key == "protect" { Role::Warn } else { Role::Plain };
-        paper.pair("label", role, &format!("{key}={value}"));
+        block.pair("label", role, &format!("{key}={value}"));
     }
 }
 
-fn reach(paper: &mut Paper, record: &SandboxRecord) {
+fn reach(block: &mut TextBlock, record: &SandboxRecord) {
     let Some(reach) = &record.reachability else { return };
-    paper.heading("Reach it");
-    paper.pair("ssh", Role::Code, &reach.ssh);
+    block.heading("Reach it");
+    block.pair("ssh", Role::Code, &reach.ssh);
     for endpoint in &reach.endpoints {
-        paper.gap();
+        block.gap();
         let ports = format!(
             "{} {} -> {}/{}",
             endpoint.service, endpoint.container_port, endpoint.host_port, endpoint.protocol
         );
-        paper.pair("endpoint", Role::Plain, &ports);
-        paper.pair("url", Role::Code, &endpoint.url);
-        paper.maybe("tunnel", Role::Code, endpoint.tunnel.as_deref());
+        block.pair("endpoint", Role::Plain, &ports);
+        block.pair("url", Role::Code, &endpoint.url);
+        block.maybe("tunnel", Role::Code, endpoint.tunnel.as_deref());
     }
     for attachment in &reach.attachments {
         let text = format!(
             "{} ({}, {}, {})",
             attachment.local, attachment.provider, attachment.id, attachment.state
         );
-        paper.pair("attachment", Role::Plain, &text);
+        block.pair("attachment", Role::Plain, &text);
     }
 }
 
-fn services(paper: &mut Paper, record: &SandboxRecord) {
+fn services(block: &mut TextBlock, record: &SandboxRecord) {
     if record.services.is_empty() {
         return;
     }
-    paper.heading("Services");
+    block.heading("Services");
     for service in &record.services {
         let degraded = record.state == State::Ready && service.is_degraded();
         let (role, mark) = if degraded { (Role::Bad, "✗ ") } else { (Role::Good, "● ") };
         let role = if record.state == State::Ready { role } else { Role::Dim };
-        paper.pair(&service.name, role, &format!("{mark}{}", service_words(service)));
+        block.pair(&service.name, role, &format!("{mark}{}", service_words(service)));
     }
 }
 
@@ -204,52 +204,52 @@ fn service_words(service: &Service) -> String {
     words.join(", ")
 }
 
-fn host_section(paper: &mut Paper, record: &SandboxRecord, host: Option<&Host>, now: Time) {
+fn host_section(block: &mut TextBlock, record: &SandboxRecord, host: Option<&Host>, now: Time) {
     let Some(host) = host else { return };
-    paper.heading(&format!("Host {}", record.host));
+    block.heading(&format!("Host {}", record.host));
     let since = |time: Option<Time>| {
         time.map(|time| format!(" for {}", age(now.since(time).as_secs()))).unwrap_or_default()
     };
     let latency = host.view.latency_ms.map(|ms| format!(", {ms} ms")).unwrap_or_default();
     match host.standing(now) {
-        Standing::Up => paper.pair("state", Role::Good, &format!("● up{latency}")),
-        Standing::Slow => paper.pair("state", Role::Warn, &format!("● slow{latency}")),
+        Standing::Up => block.pair("state", Role::Good, &format!("● up{latency}")),
+        Standing::Slow => block.pair("state", Role::Warn, &format!("● slow{latency}")),
         Standing::Connecting => {
-            paper.pair("state", Role::Busy, &format!("◌ connecting{}", since(host.asked)));
+            block.pair("state", Role::Busy, &format!("◌ connecting{}", since(host.asked)));
         }
-        Standing::Forbidden => paper.pair("state", Role::Dim, "forbidden by the configuration"),
+        Standing::Forbidden => block.pair("state", Role::Dim, "forbidden by the configuration"),
         Standing::Down => {
-            paper.pair("state", Role::Bad, &format!("✗ down{}", since(host.down_since)));
+            block.pair("state", Role::Bad, &format!("✗ down{}", since(host.down_since)));
         }
     }
-    paper.maybe("ssh", Role::Code, host.view.ssh.as_deref().map(|target| format!("ssh {target}")));
-    paper.maybe("says", Role::Plain, host.view.message.as_deref());
-    paper.maybe("hint", Role::Key, host.view.hint.as_deref());
+    block.maybe("ssh", Role::Code, host.view.ssh.as_deref().map(|target| format!("ssh {target}")));
+    block.maybe("says", Role::Plain, host.view.message.as_deref());
+    block.maybe("hint", Role::Key, host.view.hint.as_deref());
     let error = host
         .services_error
         .as_ref()
         .map(|problem| format!("cannot be asked for: {}", problem.message));
-    paper.maybe("services", Role::Warn, error);
+    block.maybe("services", Role::Warn, error);
     let next = host.next.filter(|next| *next > now && host.standing(now) == Standing::Down);
-    paper.maybe(
+    block.maybe(
         "next try",
         Role::Dim,
         next.map(|next| format!("in {}", age(next.since(now).as_secs()))),
     );
 }
 
-fn settings(paper: &mut Paper, record: &SandboxRecord) {
+fn settings(block: &mut TextBlock, record: &SandboxRecord) {
     if !record.inputs.is_empty() {
-        paper.heading("Inputs");
+        block.heading("Inputs");
         for (name, value) in &record.inputs {
-            paper.pair(name, Role::Plain, value);
+            block.pair(name, Role::Plain, value);
         }
     }
     if let Some(route) = &record.route {
-        paper.heading("Placement");
-        paper.pair(route.host.as_str(), Role::Good, &route.reason);
+        block.heading("Placement");
+        block.pair(route.host.as_str(), Role::Good, &route.reason);
         for verdict in route.verdicts.iter().filter(|verdict| verdict.host != route.host) {
-            paper.pair(
+            block.pair(
                 verdict.host.as_str(),
                 if verdict.ok { Role::Plain } else { Role::Warn },
                 &verdict.reason,
@@ -257,32 +257,34 @@ fn settings(paper: &mut Paper, record: &SandboxRecord) {
         }
     }
     if !record.rewrites.is_empty() {
-        paper.heading("Changed in the compose file");
+        block.heading("Changed in the compose file");
         for rewrite in &record.rewrites {
-            paper.text(Role::Plain, 2, &format!("{}: {}", rewrite.path, rewrite.what));
+            block.text(Role::Plain, 2, &format!("{}: {}", rewrite.path, rewrite.what));
         }
     }
     let money = [("quote", record.quote_usd), ("held", record.hold_usd), ("cost", record.cost_usd)];
     if money.iter().any(|(_, amount)| amount.is_some()) {
-        paper.heading("Credits");
+        block.heading("Credits");
         for (key, amount) in money {
-            paper.maybe(key, Role::Plain, amount.map(|amount| amount.to_string()));
+            block.maybe(key, Role::Plain, amount.map(|amount| amount.to_string()));
         }
     }
 }
 
-fn teardown(paper: &mut Paper, record: &SandboxRecord) {
+fn teardown(block: &mut TextBlock, record: &SandboxRecord) {
     if !record.teardown.is_empty() {
-        paper.heading("Teardown");
+        block.heading("Teardown");
         for line in &record.teardown {
             let role = match line.outcome {
                 TeardownOutcome::Removed => Role::Good,
                 TeardownOutcome::Failed => Role::Bad,
-                _ => Role::Dim,
+                TeardownOutcome::Absent | TeardownOutcome::Foreign | TeardownOutcome::Other(_) => {
+                    Role::Dim
+                }
             };
             let reason =
                 line.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-            paper.pair(
+            block.pair(
                 line.outcome.as_str(),
                 role,
                 &format!("{} {}{reason}", line.resource.kind, line.resource.id),
@@ -290,18 +292,18 @@ fn teardown(paper: &mut Paper, record: &SandboxRecord) {
         }
     }
     if !record.leftovers.is_empty() {
-        paper.heading("Left on the host");
+        block.heading("Left on the host");
         for resource in &record.leftovers {
-            paper.pair(&resource.kind, Role::Warn, &resource.id);
+            block.pair(&resource.kind, Role::Warn, &resource.id);
         }
     }
     for (kind, count) in &record.not_preserved {
-        paper.pair("not preserved", Role::Warn, &format!("{count} {kind}"));
+        block.pair("not preserved", Role::Warn, &format!("{count} {kind}"));
     }
 }
 
-fn certified(paper: &mut Paper, certificate: &Certificate) {
-    paper.heading("Certificate of the compose runtime");
+fn certified(block: &mut TextBlock, certificate: &Certificate) {
+    block.heading("Certificate of the compose runtime");
     match &certificate.runtime {
         Some(runtime) => {
             let engine = runtime.engine_version.as_deref().unwrap_or("of unknown version");
@@ -310,38 +312,38 @@ fn certified(paper: &mut Paper, certificate: &Certificate) {
                 "{} {} on {} {engine}, {root}, {}",
                 runtime.flavour, runtime.version, runtime.engine, runtime.chosen
             );
-            paper.pair("runtime", Role::Plain, &text);
+            block.pair("runtime", Role::Plain, &text);
         }
-        None => paper.pair("runtime", Role::Dim, "none on this host"),
+        None => block.pair("runtime", Role::Dim, "none on this host"),
     }
-    paper.maybe(
+    block.maybe(
         "exit codes",
         Role::Plain,
         certificate.exit_codes_trusted.map(|yes| {
             if yes { "tell failure from success" } else { "do not tell failure from success" }
         }),
     );
-    paper.maybe("ps format", Role::Plain, certificate.ps_format.as_deref());
+    block.maybe("ps format", Role::Plain, certificate.ps_format.as_deref());
     for finding in &certificate.findings {
-        paper.text(Role::Plain, 2, finding);
+        block.text(Role::Plain, 2, finding);
     }
 }
 
-fn inventory(paper: &mut Paper, facts: &HostFacts, now: Time) {
-    paper.heading(&format!(
+fn inventory(block: &mut TextBlock, facts: &HostFacts, now: Time) {
+    block.heading(&format!(
         "Inventory of {}, {} ago",
         facts.hostname,
         age(now.since(facts.at).as_secs())
     ));
     let os = facts.os.as_deref().unwrap_or("unknown system");
-    paper.pair("system", Role::Plain, &format!("{os}, {}", facts.kernel));
-    paper.pair("account", Role::Plain, &format!("{} ({})", facts.user, facts.uid));
-    paper.pair("load", Role::Plain, &format!("{:.2} on {} processors", facts.load1, facts.cpus));
+    block.pair("system", Role::Plain, &format!("{os}, {}", facts.kernel));
+    block.pair("account", Role::Plain, &format!("{} ({})", facts.user, facts.uid));
+    block.pair("load", Role::Plain, &format!("{:.2} on {} processors", facts.load1, facts.cpus));
     let memory =
         format!("{} free of {}", bytes(facts.mem_available_bytes), bytes(facts.mem_total_bytes));
-    paper.pair("memory", Role::Plain, &memory);
+    block.pair("memory", Role::Plain, &memory);
     if let Some(disk) = &facts.disk {
-        paper.pair(
+        block.pair(
             "disk",
             Role::Plain,
             &format!(
@@ -353,27 +355,27 @@ fn inventory(paper: &mut Paper, facts: &HostFacts, now: Time) {
         );
     }
     if let Some(offset) = facts.clock_offset_s.filter(|offset| offset.abs() > 2.0) {
-        paper.pair("clock", Role::Warn, &format!("{offset:+.1} s from ours"));
+        block.pair("clock", Role::Warn, &format!("{offset:+.1} s from ours"));
     }
     for runtime in &facts.runtimes {
-        paper.pair(
+        block.pair(
             "runtime",
             Role::Plain,
             &format!("{} {} ({})", runtime.flavour, runtime.version, runtime.engine),
         );
         if let Some(escape) = runtime.builds_escape() {
-            paper.pair("builds", Role::Warn, &escape);
+            block.pair("builds", Role::Warn, &escape);
         }
     }
     if !facts.tools.is_empty() {
-        paper.pair(
+        block.pair(
             "tools",
             Role::Plain,
             &facts.tools.keys().cloned().collect::<Vec<_>>().join(", "),
         );
     }
     if let Some(found) = &facts.inventory {
-        paper.pair("sandboxes", Role::Plain, &found.sandboxes.len().to_string());
+        block.pair("sandboxes", Role::Plain, &found.sandboxes.len().to_string());
         for item in &found.sandboxes {
             let owner = item.owner.as_deref().unwrap_or("no owner");
             let text = format!(
@@ -383,7 +385,7 @@ fn inventory(paper: &mut Paper, facts: &HostFacts, now: Time) {
                 item.volumes.len(),
                 item.directory.as_deref().unwrap_or("no directory"),
             );
-            paper.pair(&item.sandbox_id, Role::Dim, &text);
+            block.pair(&item.sandbox_id, Role::Dim, &text);
         }
     }
 }

@@ -141,7 +141,13 @@ impl CreateForm {
                 FieldKey::Labels => request.labels = labels(&value).unwrap_or_default(),
                 FieldKey::Large => request.yes = value == "yes",
                 // Fields of other forms.
-                _ => {}
+                FieldKey::Mode
+                | FieldKey::Strict
+                | FieldKey::RequirePatches
+                | FieldKey::Script
+                | FieldKey::Description
+                | FieldKey::RunIn
+                | FieldKey::Canary => {}
             }
         }
         request
@@ -167,7 +173,9 @@ fn input_field(name: &str, spec: &InputSpec) -> Field {
     field.choice = match spec.kind {
         InputKind::Boolean => Choice::OneOf(vec!["false".to_owned(), "true".to_owned()]),
         InputKind::Choice => Choice::OneOf(spec.choices.clone()),
-        _ => Choice::Text,
+        InputKind::String | InputKind::Directory | InputKind::Integer | InputKind::Other(_) => {
+            Choice::Text
+        }
     };
     field.required = spec.required && spec.default.is_none();
     field.spec = Some(spec.clone());

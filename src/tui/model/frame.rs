@@ -9,13 +9,13 @@ impl Overlay {
         match self {
             Self::Confirm(_)
             | Self::Create(_)
-            | Self::Sheet(_)
+            | Self::ActionForm(_)
             | Self::Labels(_)
             | Self::Shell(_)
             | Self::Palette(..) => true,
             Self::Details(_)
             | Self::Snapshot(_)
-            | Self::Page(_)
+            | Self::Text(_)
             | Self::Output(..)
             | Self::Help(_)
             | Self::Error(..)
@@ -30,11 +30,11 @@ impl Overlay {
         match self {
             Self::Confirm(confirm) => Some(&mut confirm.drawn),
             Self::Create(form) => Some(&mut form.drawn),
-            Self::Sheet(sheet) => Some(&mut sheet.drawn),
+            Self::ActionForm(action_form) => Some(&mut action_form.drawn),
             Self::Labels(labels) => Some(&mut labels.drawn),
             Self::Details(_)
             | Self::Snapshot(_)
-            | Self::Page(_)
+            | Self::Text(_)
             | Self::Output(..)
             | Self::Help(_)
             | Self::Error(..)

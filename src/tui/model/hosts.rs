@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Load;
+use super::fetch::Fetch;
 use crate::domain::Time;
 use crate::domain::error::Error;
 use crate::domain::facts::{HostState, HostView};
@@ -27,8 +28,8 @@ pub struct Host {
     pub down_since: Option<Time>,
     /// When it is asked next.
     pub next: Option<Time>,
-    /// Whether it is being asked for its services; and whether it is to be asked once more after that.
-    pub refreshing: (bool, bool),
+    /// The question for its services.
+    pub refreshing: Fetch,
     /// Why its services could not be asked for last.
     pub services_error: Option<Error>,
 }
@@ -63,6 +64,15 @@ impl Default for Hosts {
     }
 }
 
+/// Change of a host that is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HostChange {
+    /// It answers again.
+    CameUp,
+    /// It answers no more.
+    WentDown,
+}
+
 impl Host {
     /// How it stands now.
     pub fn standing(&self, now: Time) -> Standing {
@@ -75,7 +85,9 @@ impl Host {
             }
             HostState::Up => Standing::Up,
             HostState::Slow => Standing::Slow,
-            _ => Standing::Connecting,
+            HostState::Unknown | HostState::Connecting | HostState::Other(_) => {
+                Standing::Connecting
+            }
         }
     }
 
@@ -103,7 +115,7 @@ impl Hosts {
                     answered: None,
                     down_since: None,
                     next: None,
-                    refreshing: (false, false),
+                    refreshing: Fetch::Idle,
                     services_error: None,
                 });
                 host.take(view, now);
@@ -122,15 +134,16 @@ impl Hosts {
         self.list.iter_mut().find(|host| host.view.name.same(name))
     }
 
-    /// Takes a newer view; answers `Some(true)` when the host came up, `Some(false)` when it went down.
-    pub fn take(&mut self, view: HostView, now: Time) -> Option<bool> {
+    /// Takes a newer view; answers with what that changed.
+    pub fn take(&mut self, view: HostView, now: Time) -> Option<HostChange> {
         let host = self.get_mut(view.name.as_str())?;
         let (was_down, was_fine) = (host.view.state == HostState::Down, host.is_fine());
         host.take(view, now);
         if host.is_fine() && was_down {
-            return Some(true);
+            return Some(HostChange::CameUp);
         }
-        (host.view.state == HostState::Down && (was_fine || !was_down)).then_some(false)
+        let went_down = host.view.state == HostState::Down && (was_fine || !was_down);
+        went_down.then_some(HostChange::WentDown)
     }
 
     /// Whether a sandbox's host has not answered for 15 s: its row is what was, not what is.
@@ -155,7 +168,10 @@ impl Host {
                 self.down_since = None;
             }
             HostState::Down => self.down_since = self.down_since.or(Some(now)),
-            _ => {}
+            HostState::Unknown
+            | HostState::Connecting
+            | HostState::Forbidden
+            | HostState::Other(_) => {}
         }
         // A view from before the first contact must not undo what is known.
         let older = view.state == HostState::Unknown && self.view.state != HostState::Unknown;

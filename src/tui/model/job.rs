@@ -83,7 +83,7 @@ impl JobState {
 
 /// Another process that works.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Elsewhere {
+pub struct ExternalProcess {
     /// Its number.
     pub pid: u32,
     /// Its machine.
@@ -110,7 +110,7 @@ pub struct Job {
     /// Whether it was asked for here (else it is this process's own work, such as the sweep's).
     pub asked_here: bool,
     /// The process that runs it, where that is another one.
-    pub elsewhere: Option<Elsewhere>,
+    pub external: Option<ExternalProcess>,
     /// How far it has come.
     pub state: JobState,
     /// Its step's name, number, and how many there are.
@@ -199,7 +199,7 @@ impl Job {
             _ if operation.cancel_requested || self.state == JobState::Cancelling => {
                 JobState::Cancelling
             }
-            _ => JobState::Running,
+            OperationState::Running | OperationState::Other(_) => JobState::Running,
         };
         self.ended = operation.finished_at;
     }

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use super::job::{Elsewhere, Job, JobId, JobState};
+use super::job::{ExternalProcess, Job, JobId, JobState};
 use crate::domain::error::Error;
 use crate::domain::event::Progress;
 use crate::domain::name::{OperationId, SandboxId, SnapshotId};
-use crate::domain::operation::Operation;
+use crate::domain::operation::{Operation, Subject};
 use crate::domain::sandbox::Running;
 use crate::domain::{OperationKind, OperationState, Time};
 
@@ -74,7 +74,7 @@ impl Jobs {
             title,
             operation: None,
             asked_here: here,
-            elsewhere: None,
+            external: None,
             state: JobState::Starting,
             stage: None,
             part: None,
@@ -106,7 +106,7 @@ impl Jobs {
 
     /// Those that run in this process, the oldest first: it cannot leave before they ended.
     pub fn running_here(&self) -> impl Iterator<Item = &Job> {
-        self.running().filter(|job| job.elsewhere.is_none())
+        self.running().filter(|job| job.external.is_none())
     }
 
     /// The newest job that ended with this error.
@@ -128,7 +128,7 @@ impl Jobs {
     pub fn of_sandbox(&self, id: &SandboxId) -> Option<&Job> {
         let on_it =
             || self.list.iter().filter(|job| job.is_running() && job.sandbox.as_ref() == Some(id));
-        on_it().find(|job| job.elsewhere.is_none()).or_else(|| on_it().next())
+        on_it().find(|job| job.external.is_none()).or_else(|| on_it().next())
     }
 
     /// What is being done to a snapshot, or with it, by whichever process is heard of.
@@ -144,12 +144,11 @@ impl Jobs {
         if let Some(job) = self.of_operation(&running.id) {
             return job.id;
         }
-        self.add_elsewhere(
+        self.add_external(
             &Operation {
                 id: running.id.clone(),
                 kind: running.kind.clone(),
-                sandbox_id: Some(id.clone()),
-                snapshot_id: None,
+                subject: Subject::Sandbox(id.clone()),
                 state: OperationState::Running,
                 stage: None,
                 done: None,
@@ -170,17 +169,17 @@ impl Jobs {
 
     /// Takes what other processes do and did: new ones are added, known ones moved on, and those that are not told any
     /// more have ended. Those that ran when they were heard of last and began or ended since, as they were then.
-    pub fn take_elsewhere(
+    pub fn take_external(
         &mut self,
         operations: Vec<Operation>,
         title: impl Fn(&Operation) -> String,
     ) -> Vec<Moved> {
         let before: Vec<(JobId, JobState)> = self
             .running()
-            .filter(|job| job.elsewhere.is_some())
+            .filter(|job| job.external.is_some())
             .map(|job| (job.id, job.state.clone()))
             .collect();
-        for job in self.list.iter_mut().filter(|job| job.elsewhere.is_some() && job.is_running()) {
+        for job in self.list.iter_mut().filter(|job| job.external.is_some() && job.is_running()) {
             if !operations.iter().any(|operation| job.operation.as_ref() == Some(&operation.id)) {
                 job.state = JobState::Succeeded;
                 job.ended = Some(job.started);
@@ -188,11 +187,11 @@ impl Jobs {
         }
         for operation in operations {
             match self.of_operation(&operation.id) {
-                Some(job) if job.elsewhere.is_some() => job.follow(&operation),
+                Some(job) if job.external.is_some() => job.follow(&operation),
                 Some(_) => {}
                 None => {
                     let title = title(&operation);
-                    self.add_elsewhere(&operation, title);
+                    self.add_external(&operation, title);
                 }
             }
         }
@@ -201,23 +200,23 @@ impl Jobs {
         let mut moved: Vec<Moved> =
             ended.map(|(id, state)| Moved::Ended(*id, state.clone())).collect();
         let is_new =
-            |job: &&Job| job.elsewhere.is_some() && before.iter().all(|(id, _)| *id != job.id);
+            |job: &&Job| job.external.is_some() && before.iter().all(|(id, _)| *id != job.id);
         moved.extend(self.running().filter(is_new).map(|job| Moved::Began(job.id)));
         moved
     }
 
-    fn add_elsewhere(&mut self, operation: &Operation, title: String) -> JobId {
+    fn add_external(&mut self, operation: &Operation, title: String) -> JobId {
         let id = self.add(
             operation.kind.clone(),
-            operation.sandbox_id.clone(),
+            operation.subject.sandbox().cloned(),
             title,
             operation.started_at,
             false,
         );
         if let Some(job) = self.get_mut(id) {
             job.operation = Some(operation.id.clone());
-            job.snapshot.clone_from(&operation.snapshot_id);
-            job.elsewhere = Some(Elsewhere {
+            job.snapshot = operation.subject.snapshot().cloned();
+            job.external = Some(ExternalProcess {
                 pid: operation.pid,
                 host: operation.host.clone(),
                 actor: operation.actor.clone(),
@@ -295,7 +294,7 @@ impl Jobs {
         job.operation.get_or_insert_with(|| progress.operation.clone());
         job.snapshot = job.snapshot.take().or_else(|| progress.snapshot_id.clone());
         // Only this process's own work is heard of this closely.
-        job.elsewhere = None;
+        job.external = None;
         if job.state == JobState::Starting {
             job.state = JobState::Running;
         }

@@ -1,6 +1,6 @@
 //! A log as it is followed: what is kept of it, which part is on the screen, what is searched for.
 
-mod needle;
+mod search_pattern;
 mod tail;
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use crate::domain::error::Error;
 use crate::domain::name::SandboxId;
 use crate::domain::text::columns;
 
-pub use needle::Needle;
+pub use search_pattern::SearchPattern;
 pub use tail::{KEPT_BYTES, KEPT_LINES, LogTail, LogText};
 
 /// A service's name takes this many columns at most.
@@ -80,7 +80,7 @@ pub struct Logs {
     /// The end when it stopped following, to count what came since.
     pub seen: u64,
     /// What is searched for.
-    pub needle: Needle,
+    pub pattern: SearchPattern,
     /// The line that was found last.
     pub found: Option<u64>,
     /// The text field, while one is open.
@@ -124,7 +124,7 @@ impl Logs {
             asked: now,
             top: None,
             seen: 0,
-            needle: Needle::default(),
+            pattern: SearchPattern::default(),
             found: None,
             field: None,
             names,
@@ -305,13 +305,13 @@ impl Logs {
     /// Finds the next line that matches, from a line on and that one included; round the end once. Whether it went
     /// round, or none when nothing matches.
     pub fn find(&mut self, from: u64, down: bool, size: (usize, usize)) -> Option<bool> {
-        if self.needle.is_empty() || self.tail.is_empty() {
+        if self.pattern.is_empty() || self.tail.is_empty() {
             return None;
         }
         let (first, end) = (self.tail.first(), self.tail.end());
         let from = from.clamp(first, end - 1);
         let matches = |number: &u64| {
-            self.tail.line(*number).is_some_and(|line| self.needle.is_in(&line.text))
+            self.tail.line(*number).is_some_and(|line| self.pattern.is_in(&line.text))
         };
         let found = if down {
             (from..end)
@@ -343,7 +343,7 @@ impl Logs {
         }
         if !self.wrap
             && let Some(found) = self.tail.line(line).and_then(|line| {
-                self.needle
+                self.pattern
                     .next_in(&line.text, 0)
                     .map(|part| columns(&line.text[..part.start])..columns(&line.text[..part.end]))
             })
@@ -500,17 +500,17 @@ mod tests {
     fn found_downwards_upwards_and_round_the_end() {
         let mut logs = logs(&["GET /a", "error: x", "GET /b", "Error: y", "GET /c"]);
         let size = (40, 2);
-        logs.needle = Needle::new("error");
+        logs.pattern = SearchPattern::new("error");
         assert_eq!(logs.find(logs.tail.end(), false, size), Some(false));
         assert_eq!(logs.found, Some(3));
         assert_eq!(logs.find(2, false, size), Some(false));
         assert_eq!(logs.found, Some(1));
         assert_eq!(logs.find(0, false, size), Some(true));
         assert_eq!(logs.found, Some(3));
-        logs.needle = Needle::new("Error");
+        logs.pattern = SearchPattern::new("Error");
         assert_eq!(logs.find(0, true, size), Some(false));
         assert_eq!(logs.found, Some(3));
-        logs.needle = Needle::new("nowhere");
+        logs.pattern = SearchPattern::new("nowhere");
         assert_eq!(logs.find(0, true, size), None);
     }
 }

@@ -1,6 +1,7 @@
 //! The patches of one snapshot, and how each stands on each sandbox that is based on it.
 
 use super::Load;
+use super::fetch::Fetch;
 use super::window::Window;
 use crate::client::{PatchStanding, PatchStatus};
 use crate::domain::name::{PatchId, SandboxId, SnapshotId};
@@ -14,8 +15,8 @@ pub struct Patches {
     pub title: String,
     /// Whether they were read.
     pub load: Load,
-    /// Whether they are being read; and whether they are needed once more after it.
-    pub reading: (bool, bool),
+    /// The read of how they stand.
+    pub reading: Fetch,
     status: Vec<PatchStatus>,
     wanted: Option<(PatchId, Option<SandboxId>)>,
     window: Window,
@@ -33,7 +34,7 @@ pub struct PatchRow<'a> {
 impl Patches {
     /// An overlay that waits for them.
     pub fn new(snapshot: SnapshotId, title: String) -> Self {
-        let reading = (true, false);
+        let reading = Fetch::Running;
         let window = Window::default();
         Self {
             snapshot,

@@ -1,6 +1,6 @@
-//! What the overlays that are read say, as paper: the view paints it, the update scrolls it.
+//! What the overlays that are read say, as a text block: the view paints it, the update scrolls it.
 
-use super::paper::{Paper, Role};
+use super::text_block::{Role, TextBlock};
 use super::{Job, JobState, Model, Overlay, Present};
 use crate::domain::State;
 use crate::domain::error::Error;
@@ -10,7 +10,7 @@ use crate::tui::keymap::{Mode, TABLE};
 
 /// A script, or what it wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
+pub struct TextOverlay {
     /// What it is.
     pub title: String,
     /// What it says.
@@ -19,7 +19,7 @@ pub struct Page {
     pub offset: usize,
 }
 
-impl Page {
+impl TextOverlay {
     /// Failure of a sandbox that nothing is left of, to be read where a log would be: why, then all that its step wrote.
     pub fn of_failed(record: &SandboxRecord) -> Option<Self> {
         let failure = record
@@ -44,38 +44,46 @@ impl Page {
 
 impl Model {
     /// The text of the overlay on top, if it is one that is read.
-    pub fn paper(&self) -> Option<Paper> {
+    pub fn block(&self) -> Option<TextBlock> {
         self.overlays.last().and_then(|overlay| self.paper_of(overlay))
     }
 
     /// The text of an overlay that is read.
-    pub fn paper_of(&self, overlay: &Overlay) -> Option<Paper> {
+    pub fn paper_of(&self, overlay: &Overlay) -> Option<TextBlock> {
         let width = usize::from(self.screen().overlay_text().width);
         match overlay {
             Overlay::Details(details) => {
                 let host = self.hosts.get(details.record.host.as_str());
-                Some(details.paper(width, self.present(), host, &self.snapshots))
+                Some(details.block(width, self.present(), host, &self.snapshots))
             }
-            Overlay::Snapshot(details) => Some(details.paper(
+            Overlay::Snapshot(details) => Some(details.block(
                 width,
                 self.present(),
                 &self.jobs,
                 &self.snapshots,
                 &self.sandboxes,
             )),
-            Overlay::Page(page) => {
-                let mut paper = Paper::new(width);
-                paper.text(
+            Overlay::Text(page) => {
+                let mut block = TextBlock::new(width);
+                block.text(
                     Role::Code,
                     0,
                     if page.text.is_empty() { "it wrote nothing" } else { &page.text },
                 );
-                Some(paper)
+                Some(block)
             }
             Overlay::Output(id, _) => self.jobs.get(*id).map(|job| output(job, width)),
             Overlay::Help(_) => Some(self.help(width)),
             Overlay::Error(problem, _) => Some(error(problem, width)),
-            _ => None,
+            Overlay::Create(_)
+            | Overlay::Confirm(_)
+            | Overlay::Jobs(_)
+            | Overlay::Palette(..)
+            | Overlay::Logs(_)
+            | Overlay::Shell(_)
+            | Overlay::Labels(_)
+            | Overlay::ActionForm(_)
+            | Overlay::Patches(_) => None,
         }
     }
 
@@ -83,73 +91,73 @@ impl Model {
         Present { now: self.now, zone: &self.zone }
     }
 
-    fn help(&self, width: usize) -> Paper {
-        let mut paper = Paper::new(width);
+    fn help(&self, width: usize) -> TextBlock {
+        let mut block = TextBlock::new(width);
         for mode in Mode::ALL {
-            paper.heading(mode.title());
+            block.heading(mode.title());
             for (keys, help) in self.keymap.help(*mode) {
-                paper.pair(&keys, Role::Plain, help);
+                block.pair(&keys, Role::Plain, help);
             }
         }
-        paper.heading("This console");
-        paper.pair("acts as", Role::Plain, &self.actor);
+        block.heading("This console");
+        block.pair("acts as", Role::Plain, &self.actor);
         if self.read_only {
-            paper.pair("read-only", Role::Warn, "keys that change something are refused");
+            block.pair("read-only", Role::Warn, "keys that change something are refused");
         }
         let later = TABLE.iter().filter(|row| row.action.is_later()).count();
-        paper.text(
+        block.text(
             Role::Dim,
             2,
             &format!("{later} more actions have their keys kept free and come with later versions"),
         );
-        paper.text(
+        block.text(
             Role::Dim,
             2,
             "every action can be put on another key: dashboard.keys in the configuration",
         );
-        paper
+        block
     }
 }
 
-fn output(job: &Job, width: usize) -> Paper {
-    let mut paper = Paper::new(width);
+fn output(job: &Job, width: usize) -> TextBlock {
+    let mut block = TextBlock::new(width);
     if job.dropped > 0 {
-        paper.text(Role::Dim, 0, &format!("{} earlier lines were dropped", job.dropped));
+        block.text(Role::Dim, 0, &format!("{} earlier lines were dropped", job.dropped));
     }
     if job.output.is_empty() {
-        paper.text(Role::Dim, 0, "it has written nothing yet");
+        block.text(Role::Dim, 0, "it has written nothing yet");
     }
     for line in &job.output {
         let stage = line.starts_with('[');
-        paper.text(if stage { Role::Title } else { Role::Plain }, 0, line);
+        block.text(if stage { Role::Title } else { Role::Plain }, 0, line);
     }
     if let JobState::Failed(problem) = &job.state {
-        paper.gap();
-        paper.text(Role::Bad, 0, &format!("{}: {}", problem.code, problem.message));
+        block.gap();
+        block.text(Role::Bad, 0, &format!("{}: {}", problem.code, problem.message));
         if let Some(hint) = &problem.hint {
-            paper.text(Role::Key, 0, hint);
+            block.text(Role::Key, 0, hint);
         }
     }
-    paper
+    block
 }
 
-fn error(problem: &Error, width: usize) -> Paper {
-    let mut paper = Paper::new(width);
-    paper.text(Role::Bad, 0, &problem.message);
+fn error(problem: &Error, width: usize) -> TextBlock {
+    let mut block = TextBlock::new(width);
+    block.text(Role::Bad, 0, &problem.message);
     if !problem.causes.is_empty() {
-        paper.heading("Because");
+        block.heading("Because");
         for cause in &problem.causes {
-            paper.text(Role::Plain, 2, cause);
+            block.text(Role::Plain, 2, cause);
         }
     }
     if let Some(hint) = &problem.hint {
-        paper.heading("What to do");
-        paper.text(Role::Key, 2, hint);
+        block.heading("What to do");
+        block.text(Role::Key, 2, hint);
     }
-    paper.gap();
-    paper.pair("code", Role::Dim, problem.code.as_str());
+    block.gap();
+    block.pair("code", Role::Dim, problem.code.as_str());
     if problem.retryable {
-        paper.pair("", Role::Dim, "the same request may succeed later");
+        block.pair("", Role::Dim, "the same request may succeed later");
     }
-    paper
+    block
 }

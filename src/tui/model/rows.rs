@@ -138,6 +138,6 @@ fn rank(entry: &Entry) -> u8 {
         State::Ready if entry.degraded > 0 => 5,
         State::Ready => 6,
         State::Sleeping => 7,
-        _ => 8,
+        State::Destroyed | State::Forgotten | State::Other(_) => 8,
     }
 }

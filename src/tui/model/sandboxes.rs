@@ -205,7 +205,7 @@ impl Sandboxes {
                 State::Lost => counts.lost += 1,
                 State::Requested | State::Provisioning | State::Destroying => counts.moving += 1,
                 State::Sleeping => counts.sleeping += 1,
-                _ => {}
+                State::Destroyed | State::Forgotten | State::Other(_) => {}
             }
             counts.degraded += usize::from(entry.degraded > 0);
         }

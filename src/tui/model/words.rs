@@ -77,7 +77,7 @@ pub fn state_glyph(state: &State) -> char {
         State::Failed => '✗',
         State::Lost => '?',
         State::Destroyed | State::Forgotten => '○',
-        _ => '·',
+        State::Other(_) => '·',
     }
 }
 
@@ -88,7 +88,7 @@ pub fn state_role(state: &State) -> Role {
         State::Ready => Role::Good,
         State::Failed => Role::Bad,
         State::Lost => Role::Warn,
-        _ => Role::Dim,
+        State::Sleeping | State::Destroyed | State::Forgotten | State::Other(_) => Role::Dim,
     }
 }
 
@@ -100,7 +100,7 @@ pub fn patch_glyph(state: &PatchState) -> char {
         PatchState::Applying => '◐',
         PatchState::Failed => '✗',
         PatchState::Unknown => '?',
-        _ => '·',
+        PatchState::None | PatchState::Other(_) => '·',
     }
 }
 
@@ -111,7 +111,7 @@ pub fn patch_role(state: &PatchState) -> Role {
         PatchState::Applying => Role::Busy,
         PatchState::Failed => Role::Bad,
         PatchState::Unknown | PatchState::Pending => Role::Warn,
-        _ => Role::Dim,
+        PatchState::None | PatchState::Other(_) => Role::Dim,
     }
 }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use crossterm::event::KeyEvent;
 use tui_input::backend::crossterm::to_input_request;
 
-use super::{Effect, Frozen, keys, snapshots, work};
-use crate::client::{ApplyRequest, DestroyRequest, RecreateRequest, SleepRequest};
+use super::{Effect, keys, snapshots, work};
+use crate::client::{ApplyRequest, DestroyRequest, RecreateRequest, Request, SleepRequest};
 use crate::domain::extension::Capability;
 use crate::domain::sandbox::SandboxRecord;
-use crate::domain::{OperationKind, PatchId, SnapshotId, Time};
+use crate::domain::{OperationKind, PatchId, Time};
 use crate::tui::keymap::Action;
 use crate::tui::model::{
     Confirm, Entry, Leaving, Load, Model, Overlay, Pane, Purpose, Role, Standing, Target, age,
@@ -132,10 +132,10 @@ pub(super) fn patches(
     model: &Model,
     purpose: Purpose,
     record: &SandboxRecord,
-) -> Option<(SnapshotId, Vec<PatchId>)> {
+) -> Option<Vec<PatchId>> {
     let applies = matches!(purpose, Purpose::Wake | Purpose::Recreate | Purpose::Apply { .. });
     let (view, _) = model.snapshots.of_sandbox(&record.id).filter(|_| applies)?;
-    Some((view.record.id.clone(), view.patches.iter().map(|patch| patch.id.clone()).collect()))
+    Some(view.patches.iter().map(|patch| patch.id.clone()).collect())
 }
 
 fn top(model: &mut Model) -> Option<&mut Confirm> {
@@ -224,41 +224,47 @@ pub(super) fn press(model: &mut Model) -> Vec<Effect> {
     }
 }
 
-/// Starts a job for each frozen sandbox, with the revision that the operator saw.
+/// Starts a job for each frozen sandbox, with the revision and the patches that the operator saw.
 fn run(model: &mut Model, confirm: &Confirm) -> Vec<Effect> {
     let mut effects = Vec::new();
     for target in confirm.taken() {
-        let kind = match confirm.purpose {
-            Purpose::Recreate => OperationKind::Recreate,
-            Purpose::Sleep => OperationKind::Sleep,
-            Purpose::Wake => OperationKind::Wake,
-            Purpose::Apply { .. } => OperationKind::Patch,
-            _ => OperationKind::Destroy,
-        };
+        let Some((kind, request)) = request(confirm.purpose, target) else { continue };
         let job = model.jobs.start(kind, Some(target.id.clone()), target.title(), model.now);
-        let frozen = Frozen::of(target);
-        let id = target.id.to_string();
-        let (revision, force_protected) = (Some(target.revision), target.protected);
-        effects.push(match confirm.purpose {
-            Purpose::Recreate => Effect::Recreate(
-                job,
-                frozen,
-                RecreateRequest { id, revision, no_undo: false, force_protected },
-            ),
-            Purpose::Sleep => Effect::Sleep(job, frozen, SleepRequest { id, revision }),
-            Purpose::Wake => Effect::Wake(job, frozen, SleepRequest { id, revision }),
-            Purpose::Apply { retry } => {
-                Effect::Apply(job, frozen, ApplyRequest { id, revision, retry })
-            }
-            _ => {
-                let request =
-                    DestroyRequest { id, revision, forget: false, no_undo: false, force_protected };
-                Effect::Destroy(job, frozen, request)
-            }
-        });
+        effects.push(Effect::Start(job, request));
     }
     if model.focus == Pane::Sandboxes {
         model.sandboxes.clear_marks();
     }
     effects
+}
+
+/// Request of a question about sandboxes; none of another question.
+fn request(purpose: Purpose, target: &Target) -> Option<(OperationKind, Request)> {
+    let (id, revision) = (target.id.to_string(), Some(target.revision));
+    let (force_protected, patches) = (target.protected, target.patches.clone());
+    Some(match purpose {
+        Purpose::Destroy => {
+            let request =
+                DestroyRequest { id, revision, forget: false, no_undo: false, force_protected };
+            (OperationKind::Destroy, Request::Destroy(request))
+        }
+        Purpose::Recreate => {
+            let request =
+                RecreateRequest { id, revision, no_undo: false, force_protected, patches };
+            (OperationKind::Recreate, Request::Recreate(request))
+        }
+        Purpose::Sleep => {
+            (OperationKind::Sleep, Request::Sleep(SleepRequest { id, revision, patches }))
+        }
+        Purpose::Wake => {
+            (OperationKind::Wake, Request::Wake(SleepRequest { id, revision, patches }))
+        }
+        Purpose::Apply { retry } => {
+            let request = ApplyRequest { id, revision, retry, patches };
+            (OperationKind::Patch, Request::ApplyPatches(request))
+        }
+        Purpose::DeleteSnapshots | Purpose::RemovePatch | Purpose::CancelJob(_) | Purpose::Quit => {
+            return None;
+        }
+    })
 }

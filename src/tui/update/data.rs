@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Effect, Later, elsewhere, snapshots, work};
+use super::{Effect, Timer, external_operations, snapshots, work};
 use crate::client::{Error, Update};
+use crate::domain::Time;
 use crate::domain::error::Code;
-use crate::domain::event::{Event, EventKind};
+use crate::domain::event::{Ended, Event, EventKind};
 use crate::domain::facts::{HostState, HostView};
 use crate::domain::name::{HostName, SandboxId};
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::text::clean_line;
-use crate::domain::{OperationState, Time};
-use crate::tui::model::{ActivityLine, Details, Entry, Load, Model, Overlay, Role};
+use crate::tui::model::{ActivityLine, Details, Entry, HostChange, Load, Model, Overlay, Role};
 
 /// How long events are gathered before what they named is read.
 const GATHER: Duration = Duration::from_millis(50);
@@ -38,19 +38,16 @@ pub(super) fn tick(model: &mut Model, now: Time) -> Vec<Effect> {
 
 /// Reads everything, unless a read is under way: then once more after it.
 pub(super) fn list(model: &mut Model) -> Vec<Effect> {
-    if model.reading.0 {
-        model.reading.1 = true;
+    if !model.reading.begin() {
         return Vec::new();
     }
-    model.reading = (true, false);
     model.stale.clear();
     vec![Effect::List]
 }
 
 /// All sandboxes were read.
 pub(super) fn listed(model: &mut Model, answer: Result<Vec<Arc<Entry>>, Error>) -> Vec<Effect> {
-    let again = model.reading.1;
-    model.reading = (false, false);
+    let again = model.reading.end();
     model.read_at = Some(model.now);
     let mut effects = Vec::new();
     match answer {
@@ -62,14 +59,17 @@ pub(super) fn listed(model: &mut Model, answer: Result<Vec<Arc<Entry>>, Error>) 
             if !old.is_empty() {
                 effects.push(Effect::Discard(old));
             }
-            effects.extend(elsewhere::read(model));
+            effects.extend(external_operations::read(model));
             effects.extend(snapshots::read(model));
             if first {
                 // A host that answered before this could not tell whether it had anything to be asked for.
                 let hosts: Vec<HostName> =
                     model.hosts.list.iter().map(|host| host.view.name.clone()).collect();
-                effects
-                    .extend(hosts.iter().flat_map(|name| elsewhere::refresh_services(model, name)));
+                effects.extend(
+                    hosts
+                        .iter()
+                        .flat_map(|name| external_operations::refresh_services(model, name)),
+                );
             }
         }
         // Rows that are there stay; the title says that they could not be read again.
@@ -178,7 +178,7 @@ pub(super) fn hosts(model: &mut Model, answer: Result<Vec<HostView>, Error>) -> 
             new.enumerate()
                 .map(|(place, name)| {
                     let wait = Duration::from_millis(20 + 60 * u64::try_from(place).unwrap_or(0));
-                    Effect::After(wait, Box::new(Later::Host(name)))
+                    Effect::After(wait, Box::new(Timer::Host(name)))
                 })
                 .collect()
         }
@@ -219,8 +219,8 @@ pub(super) fn host_checked(
         },
     };
     let mut effects = host_changed(model, view);
-    effects.extend(elsewhere::refresh_services(model, &name));
-    effects.push(Effect::After(HOST_INTERVAL, Box::new(Later::Host(name))));
+    effects.extend(external_operations::refresh_services(model, &name));
+    effects.push(Effect::After(HOST_INTERVAL, Box::new(Timer::Host(name))));
     effects
 }
 
@@ -231,7 +231,7 @@ fn host_changed(model: &mut Model, view: HostView) -> Vec<Effect> {
     // One that never answered here did not go down: it is only shown, nobody is called.
     let had_answered = model.hosts.get(name.as_str()).is_some_and(|host| host.answered.is_some());
     match model.hosts.take(view, model.now) {
-        Some(false) => {
+        Some(HostChange::WentDown) => {
             let text = clean_line(&format!("host {name} is down: {message}"), 300);
             let mut problem = Error::new(Code::HostUnreachable, format!("{name} does not answer"));
             problem.causes = vec![message];
@@ -240,7 +240,7 @@ fn host_changed(model: &mut Model, view: HostView) -> Vec<Effect> {
             model.say(Role::Bad, text.clone());
             if had_answered { vec![Effect::Notify(text)] } else { Vec::new() }
         }
-        Some(true) => {
+        Some(HostChange::CameUp) => {
             model.activity.add(line(
                 model.now,
                 Role::Good,
@@ -267,16 +267,16 @@ pub(super) fn subscribed(model: &mut Model, answer: Result<(), Error>) -> Vec<Ef
         }
         Err(problem) => {
             model.say(Role::Bad, format!("events cannot be followed: {}", problem.message));
-            deaf(model)
+            disconnected(model)
         }
     }
 }
 
 /// The event stream ended: listen again, and read what was missed.
-pub(super) fn deaf(model: &mut Model) -> Vec<Effect> {
+pub(super) fn disconnected(model: &mut Model) -> Vec<Effect> {
     model.listening = false;
     let mut effects = list(model);
-    effects.push(Effect::After(Duration::from_secs(1), Box::new(Later::Listen)));
+    effects.push(Effect::After(Duration::from_secs(1), Box::new(Timer::Listen)));
     effects
 }
 
@@ -288,38 +288,11 @@ pub(super) fn heard(model: &mut Model, heard: Update) -> Vec<Effect> {
             model.jobs.advance(progress, model.now);
             Vec::new()
         }
-        Update::Ended(operation) => {
-            // A job that was asked for here hears its end from `finish`, with the record.
-            let state = operation.state.clone();
-            let job = model
-                .jobs
-                .of_operation(&operation.id)
-                .filter(|job| !job.asked_here)
-                .map(|job| job.id);
-            let error = operation.error.map(|error| *error);
-            let mut effects = match job {
-                Some(job) if state == OperationState::Succeeded => work::ended_well(model, job),
-                Some(job) if state != OperationState::Running => {
-                    let code = if state == OperationState::Cancelled {
-                        Code::Cancelled
-                    } else {
-                        Code::OperationFailed
-                    };
-                    let problem =
-                        error.unwrap_or_else(|| Error::new(code, format!("the operation {state}")));
-                    work::ended_badly(model, job, problem)
-                }
-                _ => Vec::new(),
-            };
-            if operation.snapshot_id.is_some() {
-                effects.extend(snapshots::read(model));
-            }
-            effects
-        }
+        Update::Ended(ended) => heard_end(model, *ended),
         Update::Host(view) => host_changed(model, *view),
         Update::Record(record) => got(model, &record.id.clone(), Ok(Box::new(Entry::new(*record)))),
         Update::Snapshots => snapshots::read(model),
-        Update::Operations => elsewhere::read(model),
+        Update::Operations => external_operations::read(model),
         Update::Resync => {
             let mut effects = list(model);
             effects.extend(snapshots::read(model));
@@ -330,12 +303,26 @@ pub(super) fn heard(model: &mut Model, heard: Update) -> Vec<Effect> {
     }
 }
 
+/// An operation of this process ended. Of a job that was asked for here, the effect that started it tells.
+fn heard_end(model: &mut Model, ended: Ended) -> Vec<Effect> {
+    let Ended { operation, outcome } = ended;
+    let of_others = model.jobs.of_operation(&operation.id).filter(|job| !job.asked_here);
+    let mut effects = match of_others.map(|job| job.id) {
+        Some(job) => work::ended(model, job, outcome, None),
+        None => Vec::new(),
+    };
+    if operation.subject.snapshot().is_some() {
+        effects.extend(snapshots::read(model));
+    }
+    effects
+}
+
 /// An event came in.
 fn happened(model: &mut Model, event: &Event) -> Vec<Effect> {
     let mut effects = snapshots::read_if_news(model, event);
     if let Some(id) = &event.sandbox_id {
         if model.stale.is_empty() {
-            effects.push(Effect::After(GATHER, Box::new(Later::Fetch)));
+            effects.push(Effect::After(GATHER, Box::new(Timer::Fetch)));
         }
         model.stale.insert(id.clone());
     }

@@ -69,8 +69,8 @@ pub(super) fn completed(model: &mut Model, typed: &str, completion: Completion) 
         Some(Overlay::Create(form)) if !form.submitting => {
             if take(&mut form.fields, typed, completion) { form::changed(form) } else { Vec::new() }
         }
-        Some(Overlay::Sheet(sheet)) if !sheet.submitting => {
-            take(&mut sheet.fields, typed, completion);
+        Some(Overlay::ActionForm(action_form)) if !action_form.submitting => {
+            take(&mut action_form.fields, typed, completion);
             Vec::new()
         }
         Some(Overlay::Logs(logs)) => {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crossterm::event::KeyEvent;
 
-use super::{Effect, Later, fields, keys, open_form};
-use crate::client::{Decision, Error, ProfileView};
+use super::{Effect, Timer, fields, keys, open_form};
+use crate::client::{Decision, Error, ProfileView, Request};
 use crate::domain::OperationKind;
 use crate::tui::keymap::Action;
 use crate::tui::model::{CreateForm, Load, Model, Overlay, Plan, Role, Step};
@@ -129,7 +129,7 @@ fn ask(form: &mut CreateForm, pause: Duration) -> Vec<Effect> {
     if !matches!(form.plan, Plan::Known(_)) {
         form.plan = Plan::Asking;
     }
-    vec![Effect::After(pause, Box::new(Later::Plan(form.generation)))]
+    vec![Effect::After(pause, Box::new(Timer::Plan(form.generation)))]
 }
 
 /// It is time to plan, if nothing was typed since.
@@ -183,5 +183,5 @@ fn submit(model: &mut Model) -> Vec<Effect> {
         title = format!("{title} {name}");
     }
     let job = model.jobs.start(OperationKind::Create, None, title, now);
-    vec![Effect::Create(job, Box::new(request))]
+    vec![Effect::Start(job, Request::Create(Box::new(request)))]
 }

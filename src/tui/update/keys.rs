@@ -6,8 +6,8 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tui_input::Input;
 
 use super::{
-    Effect, activity, confirm, data, elsewhere, fields, filter, form, labels, logs, overlay,
-    patches, sheet, shell, snapshots, work,
+    Effect, action_form, activity, confirm, data, external_operations, fields, filter, form,
+    labels, logs, overlay, patches, shell, snapshots, work,
 };
 use crate::domain::name::SandboxId;
 use crate::domain::sandbox::SandboxRecord;
@@ -53,10 +53,10 @@ fn alone(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     }
     match (mode, action) {
         (_, Some(Action::Suspend)) => vec![Effect::Suspend],
-        (Mode::Form, action) if matches!(model.overlays.last(), Some(Overlay::Sheet(_))) => {
+        (Mode::Form, action) if matches!(model.overlays.last(), Some(Overlay::ActionForm(_))) => {
             match action {
-                Some(action) => sheet::act(model, action, &key),
-                None => sheet::text(model, &key),
+                Some(action) => action_form::act(model, action, &key),
+                None => action_form::text(model, &key),
             }
         }
         (Mode::Form, Some(action)) => form::act(model, action, &key),
@@ -97,8 +97,8 @@ fn redraw(model: &mut Model) -> Vec<Effect> {
 pub(super) fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
     match model.mode() {
         _ if model.is_blind() => Vec::new(),
-        Mode::Form if matches!(model.overlays.last(), Some(Overlay::Sheet(_))) => {
-            sheet::paste(model, text)
+        Mode::Form if matches!(model.overlays.last(), Some(Overlay::ActionForm(_))) => {
+            action_form::paste(model, text)
         }
         Mode::Form => form::paste(model, text),
         Mode::Filter => filter::paste(model, text),
@@ -106,7 +106,15 @@ pub(super) fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
         Mode::LogField => logs::field_paste(model, text),
         Mode::LabelField => labels::field_paste(model, text),
         // What has to be typed before something destructive is typed, not pasted.
-        _ => Vec::new(),
+        Mode::Main
+        | Mode::TextBlock
+        | Mode::Picker
+        | Mode::Confirm
+        | Mode::Jobs
+        | Mode::Logs
+        | Mode::Shell
+        | Mode::Labels
+        | Mode::Patches => Vec::new(),
     }
 }
 
@@ -116,7 +124,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         model.say(Role::Dim, format!("{}: not in this version", action.help()));
         return Vec::new();
     }
-    if let Some(reason) = model.refusal(action) {
+    if let Some(reason) = model.unavailable(action) {
         model.say(Role::Warn, format!("{}: {reason}", action.name().replace('_', " ")));
         return Vec::new();
     }
@@ -133,7 +141,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
             if !model.overlays.iter().any(|overlay| matches!(overlay, Overlay::Jobs(_))) {
                 model.overlays.push(Overlay::Jobs(0));
             }
-            elsewhere::read(model)
+            external_operations::read(model)
         }
         Action::Palette => {
             model.overlays.push(Overlay::Palette(Input::default(), 0));
@@ -145,8 +153,8 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Recreate => confirm::ask(model, Purpose::Recreate),
         Action::Sleep => confirm::ask(model, Purpose::Sleep),
         Action::Wake => confirm::ask_wake(model),
-        Action::Snapshot => sheet::open_snapshot(model),
-        Action::Restore => sheet::open_restore(model),
+        Action::Snapshot => action_form::open_snapshot(model),
+        Action::Restore => action_form::open_restore(model),
         Action::Patches => patches::open(model),
         Action::CancelJob => ask_cancel(model),
         Action::Logs => logs::open(model),
@@ -173,7 +181,16 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
             Mode::Shell => shell::act(model, action),
             Mode::Labels => labels::act(model, action),
             Mode::Patches => patches::act(model, action),
-            _ => {
+            Mode::Main
+            | Mode::Filter
+            | Mode::TextBlock
+            | Mode::Picker
+            | Mode::Form
+            | Mode::Confirm
+            | Mode::Jobs
+            | Mode::LogField
+            | Mode::LabelField
+            | Mode::Palette => {
                 overlay::scroll(model, action);
                 Vec::new()
             }
@@ -241,7 +258,7 @@ fn in_list(model: &mut Model, action: Action) -> Vec<Effect> {
 /// Sorts the list, from a key or a click.
 pub(super) fn set_sort(model: &mut Model, sort: Sort) -> Vec<Effect> {
     model.sandboxes.set_sort(sort);
-    vec![Effect::Remember(model.remembered())]
+    vec![Effect::SaveState(model.saved_state())]
 }
 
 fn open(model: &mut Model) -> Vec<Effect> {

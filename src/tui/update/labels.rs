@@ -50,7 +50,9 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
             labels.field = labels.row().map(|row| {
                 let value = match row.change {
                     LabelChange::Set(value) => value,
-                    _ => row.was.first().map(|(value, _)| value.clone()).unwrap_or_default(),
+                    LabelChange::Kept | LabelChange::Removed => {
+                        row.was.first().map(|(value, _)| value.clone()).unwrap_or_default()
+                    }
                 };
                 (Input::new(format!("{}={value}", row.key)), None)
             });

@@ -13,7 +13,7 @@ use crate::domain::text::expand_home;
 use crate::tui::keymap::Action;
 use crate::tui::message::LogBatch;
 use crate::tui::model::{
-    Entry, LogField, LogState, Logs, Model, Needle, Overlay, Page, Role, many,
+    Entry, LogField, LogState, Logs, Model, Overlay, Role, SearchPattern, TextOverlay, many,
 };
 
 /// How many lines of each service are shown at first.
@@ -28,9 +28,9 @@ pub(super) fn open(model: &mut Model) -> Vec<Effect> {
         Some(Overlay::Error(problem, _)) => model.jobs.of_problem(problem).map(|job| job.id),
         _ => None,
     };
-    let output = |entry: &Arc<Entry>| Page::of_failed(&entry.record);
+    let output = |entry: &Arc<Entry>| TextOverlay::of_failed(&entry.record);
     if let Some(page) = model.pointed_sandbox().and_then(output) {
-        model.overlays.push(Overlay::Page(page));
+        model.overlays.push(Overlay::Text(page));
         return Vec::new();
     }
     if let Some(job) = job {
@@ -162,7 +162,7 @@ fn again(model: &mut Model) -> Vec<Effect> {
 fn next(model: &mut Model, down: bool) -> Vec<Effect> {
     let size = size(model);
     let Some(logs) = top(model) else { return Vec::new() };
-    if logs.needle.is_empty() {
+    if logs.pattern.is_empty() {
         model.say(Role::Dim, "nothing is searched for: / searches");
         return Vec::new();
     }
@@ -179,7 +179,7 @@ fn next(model: &mut Model, down: bool) -> Vec<Effect> {
         round || outcome == Some(true) || (!down && logs.found.is_some() && from == u64::MAX);
     match outcome {
         None => {
-            let text = format!("'{}' is not in what is kept", logs.needle.text());
+            let text = format!("'{}' is not in what is kept", logs.pattern.text());
             model.say(Role::Warn, text);
         }
         Some(_) if round => {
@@ -200,14 +200,14 @@ pub(super) fn field_act(model: &mut Model, action: Action) -> Vec<Effect> {
     let Some(field) = logs.field.take() else { return Vec::new() };
     match (action, field) {
         (Action::Leave, LogField::Search(_, before)) => {
-            logs.needle = Needle::default();
+            logs.pattern = SearchPattern::default();
             logs.found = None;
             // Where the eye was before it searched.
             logs.go(before);
         }
         (Action::Submit, LogField::Search(..)) => {
-            if logs.found.is_none() && !logs.needle.is_empty() {
-                let text = format!("'{}' is not in what is kept", logs.needle.text());
+            if logs.found.is_none() && !logs.pattern.is_empty() {
+                let text = format!("'{}' is not in what is kept", logs.pattern.text());
                 model.say(Role::Warn, text);
             }
         }
@@ -265,9 +265,9 @@ fn typed(model: &mut Model) -> Vec<Effect> {
     let Some(logs) = top(model) else { return Vec::new() };
     match &mut logs.field {
         Some(LogField::Search(input, before)) => {
-            let (needle, before) = (Needle::new(input.value()), *before);
-            if needle != logs.needle {
-                logs.needle = needle;
+            let (pattern, before) = (SearchPattern::new(input.value()), *before);
+            if pattern != logs.pattern {
+                logs.pattern = pattern;
                 logs.found = None;
                 logs.go(before);
                 match before {

@@ -41,7 +41,7 @@ fn wheel(model: &mut Model, event: MouseEvent, action: Action) -> Vec<Effect> {
         model.focus = focus;
     } else if matches!(
         mode,
-        Mode::Paper
+        Mode::TextBlock
             | Mode::Jobs
             | Mode::Picker
             | Mode::Logs

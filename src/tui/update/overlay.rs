@@ -11,7 +11,7 @@ use crate::tui::model::{Filter, Model, NodeId, Offer, Overlay, Pane, Sort};
 pub(super) fn scroll(model: &mut Model, action: Action) {
     let page = usize::from(model.screen().overlay_text().height).max(2) - 1;
     let jobs = model.jobs.list().len();
-    let last = model.paper().map(|paper| paper.last_offset(page + 1)).unwrap_or_default();
+    let last = model.block().map(|block| block.last_offset(page + 1)).unwrap_or_default();
     let moved = |at: usize, end: usize| -> usize {
         match action {
             Action::Down => at.saturating_add(1),
@@ -27,7 +27,7 @@ pub(super) fn scroll(model: &mut Model, action: Action) {
     match model.overlays.last_mut() {
         Some(Overlay::Details(details)) => details.offset = moved(details.offset, last),
         Some(Overlay::Snapshot(details)) => details.offset = moved(details.offset, last),
-        Some(Overlay::Page(page)) => page.offset = moved(page.offset, last),
+        Some(Overlay::Text(page)) => page.offset = moved(page.offset, last),
         Some(Overlay::Help(offset) | Overlay::Error(_, offset)) => *offset = moved(*offset, last),
         Some(Overlay::Output(_, offset)) => {
             // At its end it follows what is written.
@@ -42,12 +42,12 @@ pub(super) fn scroll(model: &mut Model, action: Action) {
 /// Keeps offsets within what there is: a smaller terminal or a shorter record must not leave an empty screen.
 pub(super) fn settle(model: &mut Model) {
     let height = usize::from(model.screen().overlay_text().height);
-    let last = model.paper().map(|paper| paper.last_offset(height)).unwrap_or_default();
+    let last = model.block().map(|block| block.last_offset(height)).unwrap_or_default();
     let jobs = model.jobs.list().len().saturating_sub(1);
     match model.overlays.last_mut() {
         Some(Overlay::Details(details)) => details.offset = details.offset.min(last),
         Some(Overlay::Snapshot(details)) => details.offset = details.offset.min(last),
-        Some(Overlay::Page(page)) => page.offset = page.offset.min(last),
+        Some(Overlay::Text(page)) => page.offset = page.offset.min(last),
         Some(Overlay::Patches(patches)) => patches.set_height(height.saturating_sub(1)),
         Some(Overlay::Help(offset) | Overlay::Error(_, offset)) => *offset = (*offset).min(last),
         Some(Overlay::Jobs(at)) => *at = (*at).min(jobs),

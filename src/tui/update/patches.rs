@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Effect, confirm, sheet, snapshots, work};
+use super::{Effect, action_form, confirm, snapshots, work};
 use crate::client::{Error, PatchStatus, RolloutItem};
 use crate::domain::error::Code;
 use crate::domain::lineage::SnapshotView;
@@ -11,7 +11,8 @@ use crate::domain::operation::CancelOutcome;
 use crate::domain::patch::{Patch, PatchState};
 use crate::tui::keymap::Action;
 use crate::tui::model::{
-    Confirm, JobId, Load, Model, Overlay, Page, PatchTarget, Patches, Purpose, Role, Script, many,
+    Confirm, JobId, Load, Model, Overlay, PatchTarget, Patches, Purpose, Role, Script, TextOverlay,
+    many,
 };
 
 /// Opens the patches of the snapshot that is pointed at, or of the one that a sandbox is based on.
@@ -63,7 +64,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::PageDown => patches.page(1),
         Action::PageUp => patches.page(-1),
         Action::Retry => return read_again(model),
-        Action::AddPatch => return sheet::open_patch(model, Script::File),
+        Action::AddPatch => return action_form::open_patch(model, Script::File),
         Action::WritePatch => return vec![Effect::Write(patches.snapshot.clone())],
         Action::RemovePatch => return ask_remove(model),
         Action::RollOut => return ask_apply(model),
@@ -76,13 +77,10 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
 pub(super) fn read_again(model: &mut Model) -> Vec<Effect> {
     let mut effects = Vec::new();
     for overlay in &mut model.overlays {
-        if let Overlay::Patches(patches) = overlay {
-            if patches.reading.0 {
-                patches.reading.1 = true;
-            } else {
-                patches.reading = (true, false);
-                effects.push(Effect::PatchStatus(patches.snapshot.clone()));
-            }
+        if let Overlay::Patches(patches) = overlay
+            && patches.reading.begin()
+        {
+            effects.push(Effect::PatchStatus(patches.snapshot.clone()));
         }
     }
     effects
@@ -100,8 +98,7 @@ pub(super) fn status(
         if patches.snapshot != *id {
             continue;
         }
-        again |= patches.reading.1;
-        patches.reading = (false, false);
+        again |= patches.reading.end();
         match answer {
             Ok(status) => patches.replace(status.clone()),
             Err(problem) => patches.load = Load::Failed(problem.clone()),
@@ -117,7 +114,7 @@ pub(super) fn open_row(model: &mut Model) -> Vec<Effect> {
     let page = match row.standing {
         None => {
             let about = patch.description.as_deref().unwrap_or("no description");
-            Page {
+            TextOverlay {
                 title: format!("Patch {}: {about}", patch.sequence),
                 text: patch.script.clone(),
                 offset: 0,
@@ -131,10 +128,10 @@ pub(super) fn open_row(model: &mut Model) -> Vec<Effect> {
             };
             let end = run.exit_status.map(|status| format!(", exit {status}")).unwrap_or_default();
             let title = format!("Patch {} on {}: {}{end}", patch.sequence, standing.id, run.state);
-            Page { title, text: run.output.clone().unwrap_or_default(), offset: 0 }
+            TextOverlay { title, text: run.output.clone().unwrap_or_default(), offset: 0 }
         }
     };
-    model.overlays.push(Overlay::Page(page));
+    model.overlays.push(Overlay::Text(page));
     Vec::new()
 }
 
@@ -184,7 +181,7 @@ fn ask_apply(model: &mut Model) -> Vec<Effect> {
     let Some((id, state)) =
         row.and_then(|row| row.standing).map(|s| (s.id.clone(), s.state.clone()))
     else {
-        return sheet::open_rollout(model);
+        return action_form::open_rollout(model);
     };
     let retry = matches!(state, PatchState::Failed | PatchState::Unknown);
     let Some(entry) = model.sandboxes.get(&id).cloned() else {
@@ -268,7 +265,7 @@ pub(super) fn written(
 ) -> Vec<Effect> {
     match answer {
         Ok(Some(text)) if top(model).is_some_and(|patches| patches.snapshot == *id) => {
-            return sheet::open_patch(model, Script::Written(text));
+            return action_form::open_patch(model, Script::Written(text));
         }
         Ok(Some(_)) => {
             model.say(Role::Warn, "the patches were closed meanwhile: what was written is dropped");

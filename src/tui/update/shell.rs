@@ -1,7 +1,7 @@
 //! Where a shell is opened, and how it ended.
 
 use super::{Effect, keys};
-use crate::tui::handover::ShellEnd;
+use crate::tui::foreground_process::ShellEnd;
 use crate::tui::keymap::Action;
 use crate::tui::model::{Model, Overlay, Role, ShellChoice};
 

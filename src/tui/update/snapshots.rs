@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Effect, FrozenSnapshot, Later, confirm, data, keys};
-use crate::client::{Error, ExtensionView, SnapshotDeleteRequest};
+use super::{Effect, Timer, confirm, data, keys};
+use crate::client::{Error, ExtensionView, Request, SnapshotDeleteRequest};
 use crate::domain::OperationKind;
 use crate::domain::event::{Event, EventKind};
 use crate::domain::lineage::SnapshotView;
 use crate::tui::keymap::Action;
 use crate::tui::model::{
-    Confirm, Filter, JobId, Load, Model, NodeId, Overlay, Pane, Role, SheetAbout, SnapshotDetails,
-    SnapshotTarget,
+    ActionFormKind, Confirm, Fetch, Filter, JobId, Load, Model, NodeId, Overlay, Pane, Role,
+    SnapshotDetails, SnapshotTarget,
 };
 
 /// How long changes are gathered before the snapshots are read.
@@ -19,17 +19,15 @@ const GATHER: Duration = Duration::from_millis(50);
 
 /// Reads the snapshots in a moment, unless that is under way: then once more after it.
 pub(super) fn read(model: &mut Model) -> Vec<Effect> {
-    if model.reading_snapshots.0 {
-        model.reading_snapshots.1 = true;
+    if !model.reading_snapshots.begin() {
         return Vec::new();
     }
-    model.reading_snapshots = (true, false);
-    vec![Effect::After(GATHER, Box::new(Later::Snapshots))]
+    vec![Effect::After(GATHER, Box::new(Timer::Snapshots))]
 }
 
 /// It is time to read them. What is asked for from here on is not in the answer.
 pub(super) fn due(model: &mut Model) -> Vec<Effect> {
-    model.reading_snapshots.1 = false;
+    model.reading_snapshots = Fetch::Running;
     vec![Effect::Snapshots]
 }
 
@@ -50,8 +48,7 @@ pub(super) fn taken(
     model: &mut Model,
     answer: Result<Vec<Arc<SnapshotView>>, Error>,
 ) -> Vec<Effect> {
-    let again = model.reading_snapshots.1;
-    model.reading_snapshots = (false, false);
+    let again = model.reading_snapshots.end();
     let mut effects = Vec::new();
     match answer {
         Ok(_) if model.frozen.is_some() && model.snapshots.load == Load::Ready => data::hold(model),
@@ -75,12 +72,24 @@ fn refresh_overlays(model: &mut Model) {
             Overlay::Snapshot(details) => &mut details.view,
             // Who will get a patch, its number, and what a restore will get are as they are now and not as they were when
             // the form was opened. What was asked for already is what was seen then.
-            Overlay::Sheet(sheet) => match &mut sheet.about {
-                SheetAbout::AddPatch(view, _) | SheetAbout::RollOut(view, _) => view,
-                SheetAbout::Restore(target, _) if !sheet.submitting => &mut target.view,
-                SheetAbout::Snapshot(_) | SheetAbout::Restore(..) => continue,
+            Overlay::ActionForm(action_form) => match &mut action_form.about {
+                ActionFormKind::AddPatch(view, _) | ActionFormKind::RollOut(view, _) => view,
+                ActionFormKind::Restore(target, _) if !action_form.submitting => &mut target.view,
+                ActionFormKind::Snapshot(_) | ActionFormKind::Restore(..) => continue,
             },
-            _ => continue,
+            Overlay::Details(_)
+            | Overlay::Create(_)
+            | Overlay::Confirm(_)
+            | Overlay::Jobs(_)
+            | Overlay::Output(..)
+            | Overlay::Help(_)
+            | Overlay::Error(..)
+            | Overlay::Palette(..)
+            | Overlay::Logs(_)
+            | Overlay::Shell(_)
+            | Overlay::Labels(_)
+            | Overlay::Patches(_)
+            | Overlay::Text(_) => continue,
         };
         if let Some(view) = model.snapshots.get(&shown.record.id) {
             *shown = Arc::clone(view);
@@ -192,17 +201,15 @@ pub(super) fn delete(model: &mut Model, confirm: &Confirm) -> Vec<Effect> {
         let force = !target.dependants.is_empty();
         // One that is taken has been named by its id.
         let (revision, force_protected) = (Some(record.revision), record.is_protected());
-        let dependants = Some(target.dependants.clone());
         let request = SnapshotDeleteRequest {
             id: id.to_string(),
             revision,
             force,
-            dependants: dependants.clone(),
+            dependants: Some(target.dependants.clone()),
             force_protected,
             rule: None,
         };
-        let frozen = FrozenSnapshot { id, revision: record.revision, dependants };
-        effects.push(Effect::DeleteSnapshot(job, frozen, request));
+        effects.push(Effect::Start(job, Request::DeleteSnapshot(request)));
     }
     model.snapshots.clear_marks();
     effects

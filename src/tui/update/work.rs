@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::{Effect, data, elsewhere, open_form, sheet, snapshots};
-use crate::client::{Error, SnapshotStarted, Started};
-use crate::domain::error::Code;
+use super::{Effect, action_form, data, external_operations, open_form, snapshots};
+use crate::client::{Error, Record, Started};
+use crate::domain::error::{Code, Kind};
 use crate::domain::name::{OperationId, PatchId};
 use crate::domain::patch::PatchState;
 use crate::domain::sandbox::SandboxRecord;
@@ -25,126 +25,180 @@ pub(super) enum Outcome {
     Warned(String),
 }
 
-/// A job's verb was answered.
+/// A job's request was accepted, or refused.
 pub(super) fn started(
     model: &mut Model,
     job: JobId,
     answer: Result<Box<Started>, Error>,
 ) -> Vec<Effect> {
-    // A create's or a restore's: it has no sandbox before.
-    let created = model.jobs.get(job).is_some_and(|job| job.sandbox.is_none());
-    match answer {
-        Ok(started) => {
-            let Started { operation, sandbox } = *started;
-            if let Some(job) = model.jobs.get_mut(job) {
-                job.sandbox = Some(sandbox.id.clone());
-                if created {
-                    job.title = title(&sandbox);
-                }
-            }
-            let id = sandbox.id.clone();
-            data::take(model, Entry::new(sandbox));
-            if created {
-                close_form(model, job);
-                model.sandboxes.point_at(id);
-            }
-            let Some(operation) = operation else { return ended_well(model, job) };
-            let finish = Effect::Finish(job, operation.clone());
-            began(model, job, operation, finish)
-        }
-        Err(problem) if created && sheet::refused(model, job, &problem) => {
-            refused(model, job, problem);
+    let Started { operation, record } = match answer {
+        Ok(started) => *started,
+        Err(problem) => return refused(model, job, problem),
+    };
+    let mut effects = match record {
+        Record::Sandbox(record) => {
+            started_on_sandbox(model, job, *record);
             Vec::new()
         }
-        Err(problem) if created && open_form(model).is_some_and(|form| form.submitting) => {
-            if let Some(form) = open_form(model) {
-                form.submitting = false;
-                form.refuse(problem.clone());
-            }
-            refused(model, job, problem);
-            Vec::new()
+        Record::Snapshot(record) => started_on_snapshot(model, job, *record),
+        Record::Host(_) => Vec::new(),
+    };
+    effects.extend(match operation {
+        Some(operation) => began(model, job, operation),
+        None => ended_well(model, job),
+    });
+    effects
+}
+
+fn started_on_sandbox(model: &mut Model, id: JobId, record: SandboxRecord) {
+    let mut made = false;
+    if let Some(job) = model.jobs.get_mut(id) {
+        // A create's or a restore's: it has no sandbox before.
+        made = job.sandbox.is_none();
+        job.sandbox = Some(record.id.clone());
+        if made {
+            job.title = title(&record);
         }
-        Err(problem) => ended_badly(model, job, problem),
     }
+    let sandbox = record.id.clone();
+    data::take(model, Entry::new(record));
+    if made {
+        close_form(model, id);
+        model.sandboxes.point_at(sandbox);
+    }
+}
+
+fn started_on_snapshot(model: &mut Model, id: JobId, record: SnapshotRecord) -> Vec<Effect> {
+    action_form::begun(model, id);
+    let mut made = false;
+    if let Some(job) = model.jobs.get_mut(id) {
+        job.snapshot = Some(record.id.clone());
+        made = job.kind == OperationKind::Snapshot;
+    }
+    if made && model.frozen.is_none() {
+        let node = NodeId::Snapshot(record.id.clone());
+        model.snapshots.add(record);
+        model.snapshots.point_at(node);
+    }
+    snapshots::read(model)
 }
 
 /// A job's operation has an id now.
-fn began(model: &mut Model, job: JobId, operation: OperationId, finish: Effect) -> Vec<Effect> {
+fn began(model: &mut Model, job: JobId, operation: OperationId) -> Vec<Effect> {
     model.jobs.set_operation(job, operation.clone());
-    let mut effects = vec![finish];
     // Somebody asked for its end before the operation had an id.
-    if model.jobs.get(job).is_some_and(|job| job.state == JobState::Cancelling) {
-        effects.push(Effect::Cancel(job, operation));
+    let cancelling = model.jobs.get(job).is_some_and(|job| job.state == JobState::Cancelling);
+    cancelling.then_some(Effect::Cancel(job, operation)).into_iter().collect()
+}
+
+/// A job's request was refused: its form says so where it is open, and its activity where not.
+fn refused(model: &mut Model, job: JobId, problem: Error) -> Vec<Effect> {
+    let kind = model.jobs.get(job).map(|job| job.kind.clone());
+    if kind == Some(OperationKind::Snapshot) && is_stale(&problem) {
+        // The form has its targets as they were: asked again, it would be refused again.
+        action_form::begun(model, job);
+    }
+    if action_form::refused(model, job, &problem) {
+        return refused_in_form(model, job, problem);
+    }
+    if kind == Some(OperationKind::Create)
+        && let Some(form) = open_form(model).filter(|form| form.submitting)
+    {
+        form.submitting = false;
+        form.refuse(problem.clone());
+        return refused_in_form(model, job, problem);
+    }
+    let mut effects = ended_badly(model, job, problem);
+    if kind.is_some_and(|kind| is_on_snapshot(&kind)) {
+        effects.extend(snapshots::read(model));
     }
     effects
 }
 
-/// A verb on a snapshot was answered.
-pub(super) fn snapshot_started(
+/// The form shows the error; the job only keeps it.
+fn refused_in_form(model: &mut Model, job: JobId, problem: Error) -> Vec<Effect> {
+    let now = model.now;
+    if let Some(job) = model.jobs.get_mut(job) {
+        job.write(problem.message.clone());
+        job.state = JobState::Failed(problem);
+        job.ended = Some(now);
+    }
+    Vec::new()
+}
+
+/// Whether nothing was begun because the target is not what the operator saw.
+fn is_stale(problem: &Error) -> bool {
+    problem.kind == Kind::Stale || matches!(problem.code, Code::NotFound | Code::InUse)
+}
+
+/// Whether an operation changes a snapshot.
+fn is_on_snapshot(kind: &OperationKind) -> bool {
+    match kind {
+        OperationKind::Snapshot
+        | OperationKind::Copy
+        | OperationKind::Verify
+        | OperationKind::Import
+        | OperationKind::Delete => true,
+        OperationKind::Create
+        | OperationKind::Destroy
+        | OperationKind::Recreate
+        | OperationKind::Restore
+        | OperationKind::Sleep
+        | OperationKind::Wake
+        | OperationKind::Patch
+        | OperationKind::Check
+        | OperationKind::Recover
+        | OperationKind::Other(_) => false,
+    }
+}
+
+/// A job's operation ended.
+pub(super) fn ended(
     model: &mut Model,
     job: JobId,
-    answer: Result<Box<SnapshotStarted>, Error>,
+    outcome: Result<Record, Error>,
+    took: Option<Duration>,
 ) -> Vec<Effect> {
-    let started = match answer {
-        Ok(started) => *started,
-        Err(problem) if sheet::refused(model, job, &problem) => {
-            refused(model, job, problem);
-            return Vec::new();
-        }
+    let record = match outcome {
+        Ok(record) => record,
         Err(problem) => {
+            let kind = model.jobs.get(job).map(|job| job.kind.clone());
             let mut effects = ended_badly(model, job, problem);
-            effects.extend(snapshots::read(model));
+            if kind.is_some_and(|kind| is_on_snapshot(&kind)) {
+                effects.extend(snapshots::read(model));
+            }
             return effects;
         }
     };
-    let SnapshotStarted { operation, snapshot } = started;
-    sheet::begun(model, job);
-    let id = snapshot.id.clone();
     if let Some(job) = model.jobs.get_mut(job) {
-        job.snapshot = Some(id.clone());
+        job.took = took;
     }
-    if model.jobs.get(job).is_some_and(|job| job.kind == OperationKind::Snapshot)
-        && model.frozen.is_none()
-    {
-        model.snapshots.add(snapshot);
-        model.snapshots.point_at(NodeId::Snapshot(id));
+    match record {
+        Record::Sandbox(record) => ended_on_sandbox(model, job, *record),
+        Record::Snapshot(record) => ended_on_snapshot(model, job, &record),
+        Record::Host(_) => ended_well(model, job),
     }
-    let mut effects = snapshots::read(model);
-    effects.extend(match operation {
-        None => ended_well(model, job),
-        Some(operation) => {
-            let finish = Effect::FinishSnapshot(job, operation.clone());
-            began(model, job, operation, finish)
-        }
-    });
+}
+
+fn ended_on_sandbox(model: &mut Model, job: JobId, record: SandboxRecord) -> Vec<Effect> {
+    let host = record.host.clone();
+    let result = patched(model, job, &record);
+    if model.frozen.is_none() {
+        data::take(model, Entry::new(record));
+    }
+    let mut effects = ended_as(model, job, result);
+    effects.extend(external_operations::refresh_services(model, &host));
+    effects.extend(snapshots::read(model));
     effects
 }
 
-/// An operation on a snapshot ended.
-pub(super) fn snapshot_ended(
-    model: &mut Model,
-    job: JobId,
-    took: Option<Duration>,
-    answer: Result<Box<SnapshotRecord>, Error>,
-) -> Vec<Effect> {
+fn ended_on_snapshot(model: &mut Model, job: JobId, record: &SnapshotRecord) -> Vec<Effect> {
     let mut effects = snapshots::read(model);
-    effects.extend(match answer {
-        Err(problem) => ended_badly(model, job, problem),
-        Ok(record) => {
-            if let Some(job) = model.jobs.get_mut(job) {
-                job.took = took;
-            }
-            let making = model.jobs.get(job).is_some_and(|job| job.kind == OperationKind::Snapshot);
-            let size =
-                record.archive.bytes.map(|size| format!(" {}", bytes(size))).unwrap_or_default();
-            let told = if making {
-                Outcome::Told(format!("{}{size}", record.title()))
-            } else {
-                Outcome::Done
-            };
-            ended_as(model, job, told)
-        }
-    });
+    let made = model.jobs.get(job).is_some_and(|job| job.kind == OperationKind::Snapshot);
+    let size = record.archive.bytes.map(|size| format!(" {}", bytes(size))).unwrap_or_default();
+    let told =
+        if made { Outcome::Told(format!("{}{size}", record.title())) } else { Outcome::Done };
+    effects.extend(ended_as(model, job, told));
     effects
 }
 
@@ -153,16 +207,6 @@ pub(super) fn snapshot_title(record: &SnapshotRecord) -> String {
     match &record.name {
         Some(name) => format!("{} {name}", record.id),
         None => record.id.to_string(),
-    }
-}
-
-/// The form shows the error; the job only keeps it.
-fn refused(model: &mut Model, job: JobId, problem: Error) {
-    let now = model.now;
-    if let Some(job) = model.jobs.get_mut(job) {
-        job.write(problem.message.clone());
-        job.state = JobState::Failed(problem);
-        job.ended = Some(now);
     }
 }
 
@@ -177,36 +221,14 @@ pub(super) fn title(record: &SandboxRecord) -> String {
 fn close_form(model: &mut Model, job: JobId) {
     let create = model.jobs.get(job).is_some_and(|job| job.kind == OperationKind::Create);
     model.overlays.retain(|overlay| !(create && matches!(overlay, Overlay::Create(_))));
-    sheet::begun(model, job);
+    action_form::begun(model, job);
 }
 
-/// A target was not what the operator saw: nothing was done, and that is said.
+/// A job was not begun any more, and that is said.
 pub(super) fn skipped(model: &mut Model, job: JobId, reason: String) -> Vec<Effect> {
-    sheet::begun(model, job);
+    action_form::begun(model, job);
     finish(model, job, JobState::Skipped(reason), Outcome::Done);
     Vec::new()
-}
-
-/// A job's operation ended.
-pub(super) fn ended(
-    model: &mut Model,
-    job: JobId,
-    answer: Result<Box<SandboxRecord>, Error>,
-) -> Vec<Effect> {
-    match answer {
-        Ok(record) => {
-            let host = record.host.clone();
-            let result = patched(model, job, &record);
-            if model.frozen.is_none() {
-                data::take(model, Entry::new(*record));
-            }
-            let mut effects = ended_as(model, job, result);
-            effects.extend(elsewhere::refresh_services(model, &host));
-            effects.extend(snapshots::read(model));
-            effects
-        }
-        Err(problem) => ended_badly(model, job, problem),
-    }
 }
 
 /// What became of a sandbox's patches in a job that applies them: a patch that failed is no failure of the job.
@@ -260,10 +282,8 @@ pub(super) fn ended_badly(model: &mut Model, job: JobId, problem: Error) -> Vec<
         finish(model, job, JobState::of_problem(problem), Outcome::Done);
         return effects;
     }
-    if problem.code == Code::Conflict
-        && model.jobs.get(job).is_some_and(|job| job.operation.is_none())
-    {
-        // The revision moved between the look and the act: the store refused, as it should.
+    let refused = problem.code == Code::Conflict || is_stale(&problem);
+    if refused && model.jobs.get(job).is_some_and(|job| job.operation.is_none()) {
         finish(model, job, JobState::Skipped(problem.message), Outcome::Done);
         return effects;
     }
@@ -296,12 +316,12 @@ fn finish(model: &mut Model, id: JobId, state: JobState, outcome: Outcome) {
 }
 
 /// Tells of the end of another process's operation that was seen to run: as a toast too, if it was cancelled from here.
-pub(super) fn ended_elsewhere(model: &mut Model, id: JobId, before: &JobState) {
+pub(super) fn ended_externally(model: &mut Model, id: JobId, before: &JobState) {
     let now = model.now;
     let Some(job) = model.jobs.get(id) else { return };
     let Some(mut line) = ended_line(job, Outcome::Done, now) else { return };
-    if let Some(elsewhere) = &job.elsewhere {
-        line.text = format!("{}  by {}", line.text, elsewhere.actor);
+    if let Some(external) = &job.external {
+        line.text = format!("{}  by {}", line.text, external.actor);
     }
     if *before == JobState::Cancelling {
         model.say(line.role, line.text.clone());

@@ -72,7 +72,7 @@ fn job_line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, job: &Job)
     let word = match (&job.state, &job.stage) {
         (JobState::Cancelling, _) => job.state.word().to_owned(),
         (_, Some((stage, step, steps))) => format!("[{step}/{steps} {stage}]"),
-        (_, None) if job.elsewhere.is_some() => age(job.seconds(model.now)),
+        (_, None) if job.external.is_some() => age(job.seconds(model.now)),
         (_, None) => "starting".to_owned(),
     };
     let mut x = paint.spans(
@@ -98,9 +98,9 @@ fn job_line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, job: &Job)
             Role::Dim,
         );
     }
-    if let Some(elsewhere) = &job.elsewhere {
+    if let Some(external) = &job.external {
         let words =
-            format!(" in process {} on {}, for {}", elsewhere.pid, elsewhere.host, elsewhere.actor);
+            format!(" in process {} on {}, for {}", external.pid, external.host, external.actor);
         paint.put(x, y, end.saturating_sub(x), &words, Role::Dim);
         return;
     }

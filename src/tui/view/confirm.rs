@@ -119,12 +119,12 @@ fn body(model: &Model, confirm: &Confirm) -> Vec<Line> {
                 lines.push(vec![(Role::Good, "it has ended meanwhile".to_owned())]);
             }
             lines.push(vec![(Role::Plain, job.cancel_leaves().to_owned())]);
-            if let Some(elsewhere) = &job.elsewhere {
+            if let Some(external) = &job.external {
                 let words = format!(
                     "It runs in process {} on {}, for {}, since {}. That process is asked to end it; one that is dead cannot hear it.",
-                    elsewhere.pid,
-                    elsewhere.host,
-                    elsewhere.actor,
+                    external.pid,
+                    external.host,
+                    external.actor,
                     age(job.seconds(model.now))
                 );
                 lines.push(Vec::new());
@@ -172,7 +172,11 @@ fn consequence(purpose: Purpose) -> &'static str {
         Purpose::Apply { retry: true } => {
             "What failed, or may have run, runs once more, then the rest. A script that is not made for that may do harm."
         }
-        _ => "Containers, networks, volumes and the workspace are removed.",
+        Purpose::Destroy
+        | Purpose::DeleteSnapshots
+        | Purpose::RemovePatch
+        | Purpose::CancelJob(_)
+        | Purpose::Quit => "Containers, networks, volumes and the workspace are removed.",
     }
 }
 

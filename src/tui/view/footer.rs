@@ -117,7 +117,7 @@ fn keys(model: &Model, paint: &mut Paint<'_>, area: Area) {
         if x.saturating_add(needed) > end {
             continue;
         }
-        let refused = model.refusal(*action).is_some();
+        let refused = model.unavailable(*action).is_some();
         let role = if refused { Role::Dim } else { Role::Key };
         x = paint.spans(
             x,

@@ -85,8 +85,8 @@ fn line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, job: &Job) {
             );
         }
     }
-    if let Some(elsewhere) = &job.elsewhere {
-        let words = format!("{}@{} by {}", elsewhere.pid, elsewhere.host, elsewhere.actor);
+    if let Some(external) = &job.external {
+        let words = format!("{}@{} by {}", external.pid, external.host, external.actor);
         paint.put(x + 1, y, end.saturating_sub(x + 1), &words, Role::Dim);
         return;
     }

@@ -67,11 +67,12 @@ fn line(paint: &mut Paint<'_>, area: Area, y: u16, logs: &Logs, row: &LogRow<'_>
     let found = if logs.found == Some(row.number) { Role::Found } else { Role::Match };
     let mut at = part.start;
     // A match may have begun in the row above.
-    let mut from = part.start.saturating_sub(logs.needle.text().len());
+    let mut from = part.start.saturating_sub(logs.pattern.text().len());
     while !text.is_char_boundary(from) {
         from -= 1;
     }
-    while let Some(place) = logs.needle.next_in(text, from).filter(|place| place.start < part.end) {
+    while let Some(place) = logs.pattern.next_in(text, from).filter(|place| place.start < part.end)
+    {
         from = place.end;
         let (start, stop) = (place.start.max(part.start), place.end.min(part.end));
         if stop <= at {
@@ -142,8 +143,8 @@ fn standing(model: &Model, paint: &mut Paint<'_>, area: Area, logs: &Logs) {
         let words = if area.width < 90 { "dropped" } else { "earlier lines dropped" };
         right = format!("{} {words}, {right}", logs.tail.dropped());
     }
-    if !logs.needle.is_empty() {
-        right = format!("/{}  {right}", logs.needle.text());
+    if !logs.pattern.is_empty() {
+        right = format!("/{}  {right}", logs.pattern.text());
     }
     let taken = u16::try_from(columns(&right)).unwrap_or(u16::MAX).min(area.width);
     let room = area.width.saturating_sub(taken + 2);
@@ -168,7 +169,7 @@ fn standing(model: &Model, paint: &mut Paint<'_>, area: Area, logs: &Logs) {
             };
             vec![(Role::Warn, &since), (Role::Key, &follow), (Role::Dim, " follows")]
         }
-        _ => vec![(Role::Good, "● following")],
+        LogState::Opening | LogState::Open => vec![(Role::Good, "● following")],
     };
     paint.spans(area.x + 1, area.y, room, &spans);
     paint.put_right(area, area.y, &right, Role::Dim);

@@ -11,6 +11,7 @@
 //! footer      keys, a toast, or the filter
 //! ```
 
+mod action_form;
 mod activity;
 mod confirm;
 mod fields;
@@ -22,12 +23,11 @@ mod labels;
 mod logs;
 mod paint;
 mod palette;
-mod paper;
 mod patches;
 mod sandboxes;
-mod sheet;
 mod shell;
 mod snapshots;
+mod text_block;
 mod theme;
 
 use ratatui::buffer::Buffer;
@@ -126,11 +126,11 @@ fn overlay_of(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) -> Option
     match overlay {
         Overlay::Details(_)
         | Overlay::Snapshot(_)
-        | Overlay::Page(_)
+        | Overlay::Text(_)
         | Overlay::Output(..)
         | Overlay::Help(_)
         | Overlay::Error(..) => {
-            paper::draw(model, paint, overlay);
+            text_block::draw(model, paint, overlay);
             None
         }
         Overlay::Create(form) => form::draw(model, paint, form),
@@ -145,7 +145,7 @@ fn overlay_of(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) -> Option
             None
         }
         Overlay::Labels(labels) => labels::draw(model, paint, labels),
-        Overlay::Sheet(sheet) => sheet::draw(model, paint, sheet),
+        Overlay::ActionForm(action_form) => action_form::draw(model, paint, action_form),
         Overlay::Patches(patches) => {
             patches::draw(model, paint, patches);
             None

@@ -6,7 +6,7 @@ use ratatui::style::Style;
 
 use super::theme::Theme;
 use crate::domain::text::{clean_line, columns};
-use crate::tui::model::{Area, PaperLine, Role};
+use crate::tui::model::{Area, Role, TextLine};
 
 /// A buffer with a theme.
 pub(super) struct Paint<'a> {
@@ -63,8 +63,8 @@ impl Paint<'_> {
         self.put(area.x + area.width - width, y, width, text, role);
     }
 
-    /// Puts a line of a paper.
-    pub(super) fn line(&mut self, area: Area, y: u16, line: &PaperLine) {
+    /// Puts a line of a text block.
+    pub(super) fn line(&mut self, area: Area, y: u16, line: &TextLine) {
         let mut at = area.x;
         for span in &line.0 {
             at += self.put(at, y, (area.x + area.width).saturating_sub(at), &span.text, span.role);

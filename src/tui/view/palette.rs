@@ -26,7 +26,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, input: &Input, at: usiz
     let offset = at.saturating_sub(height.saturating_sub(1));
     for (row, offer) in found.iter().skip(offset).take(height).enumerate() {
         let y = area.y + 1 + u16::try_from(row).unwrap_or(u16::MAX);
-        let refused = model.refusal(offer.action()).is_some();
+        let refused = model.unavailable(offer.action()).is_some();
         let role = if refused { Role::Dim } else { Role::Plain };
         paint.put(area.x + 2, y, NAME, &offer.name(), role);
         let help = area.x + 3 + NAME;

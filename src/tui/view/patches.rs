@@ -15,7 +15,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, patches: &Patches) {
     let (outer, area) = (screen.overlay(), screen.overlay_text());
     let key = |action| model.keymap.first(Mode::Patches, action).unwrap_or_default();
     let mut hints = vec![(key(Action::Close), "close"), (key(Action::Open), "script, output")];
-    if model.refusal(Action::AddPatch).is_none() {
+    if model.unavailable(Action::AddPatch).is_none() {
         hints.extend([
             (key(Action::AddPatch), "add a file"),
             (key(Action::WritePatch), "write one"),
@@ -49,7 +49,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, patches: &Patches) {
         Load::Ready if patches.is_empty() => {
             return nothing(model, paint, area, &key(Action::AddPatch));
         }
-        _ => {}
+        Load::Loading | Load::Ready | Load::Failed(_) => {}
     }
     for (row, place) in patches.places().enumerate() {
         let y = area.y + u16::try_from(row).unwrap_or(u16::MAX);
@@ -79,7 +79,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, patches: &Patches) {
 fn nothing(model: &Model, paint: &mut Paint<'_>, area: Area, add: &str) {
     let (x, room) = (area.x + 1, area.width.saturating_sub(2));
     paint.put(x, area.y + 1, room, "no patches", Role::Plain);
-    match model.refusal(Action::AddPatch) {
+    match model.unavailable(Action::AddPatch) {
         Some(reason) => paint.spans(x, area.y + 2, room, &[(Role::Dim, &reason)]),
         None => paint.spans(
             x,

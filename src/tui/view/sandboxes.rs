@@ -57,7 +57,7 @@ fn title(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
         Load::Failed(problem) if !list.is_empty() => {
             format!("not read again: {} ", problem.message)
         }
-        _ => String::new(),
+        Load::Loading | Load::Ready | Load::Failed(_) => String::new(),
     };
     if !stale.is_empty() {
         spans.extend([(Role::Border, "─ "), (Role::Bad, stale.as_str())]);
@@ -244,7 +244,7 @@ fn is_stuck(model: &Model, entry: &Entry) -> bool {
 /// What the last column says: what is being done, else what is wrong, else what is left.
 fn last_column(model: &Model, entry: &Entry, job: Option<&Job>, silent: bool) -> (Role, String) {
     let record = &entry.record;
-    if let Some(job) = job.filter(|job| job.elsewhere.is_none()) {
+    if let Some(job) = job.filter(|job| job.external.is_none()) {
         let stage = job.stage.as_ref().map_or("starting", |(stage, _, _)| stage.as_str());
         let part = job.fraction().map(|part| format!(" {:.0}%", part * 100.0)).unwrap_or_default();
         let word = if job.state == JobState::Cancelling { "cancelling: " } else { "" };
@@ -260,7 +260,7 @@ fn last_column(model: &Model, entry: &Entry, job: Option<&Job>, silent: bool) ->
             ),
         );
     }
-    if let Some((job, elsewhere)) = job.and_then(|job| Some((job, job.elsewhere.as_ref()?))) {
+    if let Some((job, external)) = job.and_then(|job| Some((job, job.external.as_ref()?))) {
         let word = if job.state == JobState::Cancelling { "cancelling " } else { "" };
         return (
             Role::Busy,
@@ -268,7 +268,7 @@ fn last_column(model: &Model, entry: &Entry, job: Option<&Job>, silent: bool) ->
                 "{word}{} {} by {}",
                 job.kind,
                 age(job.seconds(model.now)),
-                elsewhere.actor.name
+                external.actor.name
             ),
         );
     }

@@ -146,7 +146,7 @@ fn snapshot(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, node: &Nod
         SnapshotState::Ready if record.is_lost() => Role::Bad,
         SnapshotState::Ready => Role::Accent,
         SnapshotState::Failed => Role::Bad,
-        _ => Role::Busy,
+        SnapshotState::Creating | SnapshotState::Deleting | SnapshotState::Other(_) => Role::Busy,
     };
     let glyph = format!("{} ", snapshot_glyph(&record.state));
     let x = paint.spans(
@@ -167,7 +167,10 @@ fn snapshot(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, node: &Nod
         SnapshotState::Failed => Role::Bad,
         _ if is_undo(&node.view) => Role::Dim,
         _ if selected || record.name.is_some() => Role::Title,
-        _ => Role::Plain,
+        SnapshotState::Creating
+        | SnapshotState::Ready
+        | SnapshotState::Deleting
+        | SnapshotState::Other(_) => Role::Plain,
     };
     paint.put(x, y, name_room, name, name_role);
     let mut at = x + name_room;

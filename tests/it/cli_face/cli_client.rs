@@ -7,17 +7,17 @@ use async_trait::async_trait;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{StreamExt as _, TryStreamExt};
 use sandboxer::client::{
-    ApplyRequest, Client, CreateRequest, Decision, DestroyRequest, Error, EventQuery, ExecRequest,
-    ExtensionView, LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, ProfileView,
-    PruneItem, PruneRequest, Recovered, RecreateRequest, RestoreRequest, RolloutItem,
-    RolloutRequest, ShellRequest, SleepRequest, SnapshotCopyRequest, SnapshotDeleteRequest,
-    SnapshotDiff, SnapshotDiffRequest, SnapshotImportRequest, SnapshotQuery, SnapshotRequest,
-    SnapshotStarted, Started, Update,
+    Client, CreateRequest, Decision, DestroyRequest, Error, EventQuery, ExecRequest, ExtensionView,
+    LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, ProfileView, PruneItem,
+    PruneRequest, Record, Recovered, RecreateRequest, Request, RestoreRequest, RolloutItem,
+    RolloutRequest, ShellRequest, SnapshotDiff, SnapshotDiffRequest, SnapshotImportRequest,
+    SnapshotQuery, Started, Update,
 };
 use sandboxer::domain::facts::HostView;
 use sandboxer::domain::lineage::{Lineage, SnapshotView};
 use sandboxer::domain::output::{ExecOutput, Interactive, LogLine};
 use sandboxer::domain::patch::Patch;
+use sandboxer::domain::request::Started as OnSandbox;
 use sandboxer::domain::snapshot::{SnapshotRecord, SnapshotState};
 use sandboxer::domain::{
     Actor, Code, Event, Operation, OperationId, OperationState, SandboxId, SandboxRecord,
@@ -126,15 +126,15 @@ impl FakeClient {
         }
     }
 
-    fn start(&self, call: String, record: SandboxRecord) -> Started {
+    fn start(&self, call: String, record: SandboxRecord) -> OnSandbox {
         self.lock().calls.push(call);
         self.begin(record)
     }
 
-    fn begin(&self, record: SandboxRecord) -> Started {
+    fn begin(&self, record: SandboxRecord) -> OnSandbox {
         let operation = OperationId::new(format!("op-{}", record.id));
         self.put(record.clone());
-        Started { operation: Some(operation), sandbox: record }
+        OnSandbox { operation: Some(operation), sandbox: record }
     }
 
     fn called(&self, verb: &str, request: &impl serde::Serialize) -> MutexGuard<'_, Inner> {
@@ -150,15 +150,15 @@ impl FakeClient {
         id: &str,
         request: &impl serde::Serialize,
         already: State,
-    ) -> Result<Started, Error> {
+    ) -> Result<OnSandbox, Error> {
         if let Some(problem) = self.called(verb, request).shelf.refuses.clone() {
             return Err(problem);
         }
         let record = self.find(id)?;
         if record.state == already {
-            return Ok(Started { operation: None, sandbox: record });
+            return Ok(OnSandbox { operation: None, sandbox: record });
         }
-        Ok(Started { operation: Some(OperationId::new(format!("op-{id}"))), sandbox: record })
+        Ok(OnSandbox { operation: Some(OperationId::new(format!("op-{id}"))), sandbox: record })
     }
 
     fn find(&self, reference: &str) -> Result<SandboxRecord, Error> {
@@ -185,9 +185,8 @@ impl FakeClient {
     }
 }
 
-#[async_trait]
-impl Client for FakeClient {
-    async fn create(&self, request: CreateRequest) -> Result<Started, Error> {
+impl FakeClient {
+    fn create(&self, request: CreateRequest) -> Result<OnSandbox, Error> {
         if let Some(problem) = self.lock().refuses.clone() {
             return Err(problem);
         }
@@ -202,56 +201,24 @@ impl Client for FakeClient {
         Ok(started)
     }
 
-    async fn plan_create(&self, _: CreateRequest) -> Result<Decision, Error> {
-        self.lock()
-            .decision
-            .clone()
-            .ok_or_else(|| Error::new(Code::NotFound, "no profile 'profile.x'"))
-    }
-
-    async fn list(&self, query: ListQuery) -> Result<Vec<Arc<SandboxRecord>>, Error> {
-        let mut inner = self.lock();
-        inner.calls.push(format!("list {}", serde_json::to_string(&query).unwrap()));
-        let wanted = |record: &&SandboxRecord| {
-            query.states.is_empty() || query.states.contains(&record.state)
-        };
-        Ok(inner.records.iter().filter(wanted).cloned().map(Arc::new).collect())
-    }
-
-    async fn get(&self, reference: &str) -> Result<SandboxRecord, Error> {
-        self.find(reference)
-    }
-
-    async fn destroy(&self, request: DestroyRequest) -> Result<Started, Error> {
+    fn destroy(&self, request: DestroyRequest) -> Result<OnSandbox, Error> {
         let mut record = self.find(&request.id)?;
         let call = format!("destroy {}", serde_json::to_string(&request).unwrap());
         if record.state == State::Destroyed {
             self.lock().calls.push(call);
-            return Ok(Started { operation: None, sandbox: record });
+            return Ok(OnSandbox { operation: None, sandbox: record });
         }
         record.state = State::Destroying;
         Ok(self.start(call, record))
     }
 
-    async fn recreate(&self, request: RecreateRequest) -> Result<Started, Error> {
+    fn recreate(&self, request: RecreateRequest) -> Result<OnSandbox, Error> {
         let mut record = self.find(&request.id)?;
         record.state = State::Provisioning;
         Ok(self.start(format!("recreate {}", serde_json::to_string(&request).unwrap()), record))
     }
 
-    async fn sleep(&self, request: SleepRequest) -> Result<Started, Error> {
-        self.change("sleep", &request.id, &request, State::Sleeping)
-    }
-
-    async fn wake(&self, request: SleepRequest) -> Result<Started, Error> {
-        self.change("wake", &request.id, &request, State::Ready)
-    }
-
-    async fn snapshot(&self, request: SnapshotRequest) -> Result<SnapshotStarted, Error> {
-        self.called("snapshot", &request).shelf.snapshot(&request)
-    }
-
-    async fn restore(&self, request: RestoreRequest) -> Result<Started, Error> {
+    fn restore(&self, request: RestoreRequest) -> Result<OnSandbox, Error> {
         if let Some(problem) = self.called("restore", &request).shelf.refuses.clone() {
             return Err(problem);
         }
@@ -261,117 +228,7 @@ impl Client for FakeClient {
         Ok(self.begin(made))
     }
 
-    async fn snapshots(&self, query: SnapshotQuery) -> Result<Vec<Arc<SnapshotView>>, Error> {
-        let inner = self.lock();
-        let views = inner.shelf.views(&inner.records).into_iter();
-        let shown = |view: &SnapshotView| query.all || view.record.state != SnapshotState::Failed;
-        Ok(views.filter(shown).map(Arc::new).collect())
-    }
-
-    async fn snapshot_view(&self, reference: &str) -> Result<SnapshotView, Error> {
-        let inner = self.lock();
-        inner.shelf.find(reference, &inner.records)
-    }
-
-    async fn finish_snapshot(&self, operation: &OperationId) -> Result<SnapshotRecord, Error> {
-        while self.lock().shelf.waits && !self.lock().cancelled.contains(operation) {
-            self.wake.notified().await;
-        }
-        self.lock().shelf.end(operation)
-    }
-
-    async fn verify_snapshot(&self, id: &str) -> Result<SnapshotStarted, Error> {
-        let record = self.snapshot_view(id).await?.record;
-        self.called("verify", &id).shelf.start(record)
-    }
-
-    async fn delete_snapshot(
-        &self,
-        request: SnapshotDeleteRequest,
-    ) -> Result<SnapshotStarted, Error> {
-        let mut inner = self.called("delete", &request);
-        let records = inner.records.clone();
-        inner.shelf.delete(&request, &records)
-    }
-
-    async fn copy_snapshot(&self, request: SnapshotCopyRequest) -> Result<SnapshotStarted, Error> {
-        let record = self.snapshot_view(&request.id).await?.record;
-        self.called("copy", &request).shelf.start(record)
-    }
-
-    async fn export_snapshot(
-        &self,
-        id: &str,
-    ) -> Result<BoxStream<'static, Result<Vec<u8>, Error>>, Error> {
-        let inner = self.called("export", &id);
-        let told = stream::iter(inner.shelf.exported.clone());
-        Ok(if inner.shelf.exports_for_ever {
-            told.chain(stream::pending()).boxed()
-        } else {
-            told.boxed()
-        })
-    }
-
-    async fn import_snapshot(
-        &self,
-        request: SnapshotImportRequest,
-        mut source: BoxStream<'static, Result<Vec<u8>, Error>>,
-    ) -> Result<SnapshotStarted, Error> {
-        drop(self.called("import", &request));
-        while let Some(piece) = source.next().await {
-            self.lock().shelf.imported.extend(piece?);
-        }
-        self.lock().shelf.start(super::cli_shelf::snapshot(
-            "snap-0000000e",
-            request.name.as_deref(),
-            "a1b2c3d4",
-        ))
-    }
-
-    async fn diff_snapshot(&self, request: SnapshotDiffRequest) -> Result<SnapshotDiff, Error> {
-        let inner = self.called("diff", &request);
-        inner
-            .shelf
-            .diff
-            .clone()
-            .ok_or_else(|| Error::new(Code::Conflict, "there is nothing to compare it with"))
-    }
-
-    async fn prune_snapshots(&self, request: PruneRequest) -> Result<Vec<PruneItem>, Error> {
-        Ok(self.called("prune", &request).shelf.prune.clone())
-    }
-
-    async fn add_patch(&self, request: PatchRequest) -> Result<Patch, Error> {
-        Ok(self.called("patch", &request).shelf.add(&request))
-    }
-
-    async fn remove_patch(&self, snapshot: &str, patch: &str) -> Result<Patch, Error> {
-        self.called("unpatch", &(snapshot, patch)).shelf.remove(patch)
-    }
-
-    async fn patch_status(&self, _: &str) -> Result<Vec<PatchStatus>, Error> {
-        Ok(self.lock().shelf.status.clone())
-    }
-
-    async fn apply_patches(&self, request: ApplyRequest) -> Result<Started, Error> {
-        self.change("apply", &request.id, &request, State::Requested)
-    }
-
-    async fn roll_out(&self, request: RolloutRequest) -> Result<Vec<RolloutItem>, Error> {
-        drop(self.called("rollout", &request));
-        while self.lock().shelf.waits && self.lock().cancelled.is_empty() {
-            self.wake.notified().await;
-        }
-        Ok(self.lock().shelf.rollout.clone())
-    }
-
-    async fn lineage(&self, id: &str) -> Result<Lineage, Error> {
-        let record = self.find(id)?;
-        let lineage = Lineage::of(&record, &self.lock().shelf.snapshots);
-        self.lock().shelf.no_lineage.clone().map_or(Ok(lineage), Err)
-    }
-
-    async fn finish(&self, operation: &OperationId) -> Result<SandboxRecord, Error> {
+    async fn sandbox_ended(&self, operation: &OperationId) -> Result<SandboxRecord, Error> {
         let id = operation.as_str().trim_start_matches("op-").to_owned();
         let mut end = self.lock().ends.get(&id).cloned();
         loop {
@@ -402,6 +259,171 @@ impl Client for FakeClient {
                 }
             }
         }
+    }
+
+    async fn snapshot_ended(&self, operation: &OperationId) -> Result<SnapshotRecord, Error> {
+        while self.lock().shelf.waits && !self.lock().cancelled.contains(operation) {
+            self.wake.notified().await;
+        }
+        self.lock().shelf.end(operation)
+    }
+
+    async fn check_ended(&self, operation: &OperationId) -> Result<HostView, Error> {
+        while self.lock().deep_checks_wait && !self.lock().cancelled.contains(operation) {
+            self.wake.notified().await;
+        }
+        self.check_host(operation.as_str().trim_start_matches("op-")).await
+    }
+}
+
+#[async_trait]
+impl Client for FakeClient {
+    async fn start(&self, request: Request) -> Result<Started, Error> {
+        Ok(match request {
+            Request::Create(request) => self.create(*request)?.into(),
+            Request::Destroy(request) => self.destroy(request)?.into(),
+            Request::Recreate(request) => self.recreate(request)?.into(),
+            Request::Sleep(request) => {
+                self.change("sleep", &request.id, &request, State::Sleeping)?.into()
+            }
+            Request::Wake(request) => {
+                self.change("wake", &request.id, &request, State::Ready)?.into()
+            }
+            Request::ApplyPatches(request) => {
+                self.change("apply", &request.id, &request, State::Requested)?.into()
+            }
+            Request::Snapshot(request) => {
+                self.called("snapshot", &request).shelf.snapshot(&request)?.into()
+            }
+            Request::Restore(request) => self.restore(request)?.into(),
+            Request::VerifySnapshot(request) => {
+                let record = self.snapshot_view(&request.id).await?.record;
+                self.called("verify", &request.id).shelf.start(record)?.into()
+            }
+            Request::CopySnapshot(request) => {
+                let record = self.snapshot_view(&request.id).await?.record;
+                self.called("copy", &request).shelf.start(record)?.into()
+            }
+            Request::DeleteSnapshot(request) => {
+                let mut inner = self.called("delete", &request);
+                let records = inner.records.clone();
+                inner.shelf.delete(&request, &records)?.into()
+            }
+            Request::CheckHost(request) => {
+                self.lock().calls.push(format!("deep_check {}", request.host));
+                let host = self.check_host(&request.host).await?;
+                let operation = OperationId::new(format!("op-{}", host.name));
+                Started { operation: Some(operation), record: host.into() }
+            }
+        })
+    }
+
+    async fn wait(&self, operation: &OperationId) -> Result<Record, Error> {
+        let of = operation.as_str().trim_start_matches("op-").to_owned();
+        if of.starts_with("snap-") {
+            return self.snapshot_ended(operation).await.map(Record::from);
+        }
+        if self.lock().hosts.iter().any(|host| host.name.same(&of)) {
+            return self.check_ended(operation).await.map(Record::from);
+        }
+        self.sandbox_ended(operation).await.map(Record::from)
+    }
+
+    async fn plan_create(&self, _: CreateRequest) -> Result<Decision, Error> {
+        self.lock()
+            .decision
+            .clone()
+            .ok_or_else(|| Error::new(Code::NotFound, "no profile 'profile.x'"))
+    }
+
+    async fn list(&self, query: ListQuery) -> Result<Vec<Arc<SandboxRecord>>, Error> {
+        let mut inner = self.lock();
+        inner.calls.push(format!("list {}", serde_json::to_string(&query).unwrap()));
+        let wanted = |record: &&SandboxRecord| {
+            query.states.is_empty() || query.states.contains(&record.state)
+        };
+        Ok(inner.records.iter().filter(wanted).cloned().map(Arc::new).collect())
+    }
+
+    async fn get(&self, reference: &str) -> Result<SandboxRecord, Error> {
+        self.find(reference)
+    }
+
+    async fn snapshots(&self, query: SnapshotQuery) -> Result<Vec<Arc<SnapshotView>>, Error> {
+        let inner = self.lock();
+        let views = inner.shelf.views(&inner.records).into_iter();
+        let shown = |view: &SnapshotView| query.all || view.record.state != SnapshotState::Failed;
+        Ok(views.filter(shown).map(Arc::new).collect())
+    }
+
+    async fn snapshot_view(&self, reference: &str) -> Result<SnapshotView, Error> {
+        let inner = self.lock();
+        inner.shelf.find(reference, &inner.records)
+    }
+
+    async fn export_snapshot(
+        &self,
+        id: &str,
+    ) -> Result<BoxStream<'static, Result<Vec<u8>, Error>>, Error> {
+        let inner = self.called("export", &id);
+        let told = stream::iter(inner.shelf.exported.clone());
+        Ok(if inner.shelf.exports_for_ever {
+            told.chain(stream::pending()).boxed()
+        } else {
+            told.boxed()
+        })
+    }
+
+    async fn import_snapshot(
+        &self,
+        request: SnapshotImportRequest,
+        mut source: BoxStream<'static, Result<Vec<u8>, Error>>,
+    ) -> Result<Started, Error> {
+        drop(self.called("import", &request));
+        while let Some(piece) = source.next().await {
+            self.lock().shelf.imported.extend(piece?);
+        }
+        let made = super::cli_shelf::snapshot("snap-0000000e", request.name.as_deref(), "a1b2c3d4");
+        Ok(self.lock().shelf.start(made)?.into())
+    }
+
+    async fn diff_snapshot(&self, request: SnapshotDiffRequest) -> Result<SnapshotDiff, Error> {
+        let inner = self.called("diff", &request);
+        inner
+            .shelf
+            .diff
+            .clone()
+            .ok_or_else(|| Error::new(Code::Conflict, "there is nothing to compare it with"))
+    }
+
+    async fn prune_snapshots(&self, request: PruneRequest) -> Result<Vec<PruneItem>, Error> {
+        Ok(self.called("prune", &request).shelf.prune.clone())
+    }
+
+    async fn add_patch(&self, request: PatchRequest) -> Result<Patch, Error> {
+        Ok(self.called("patch", &request).shelf.add(&request))
+    }
+
+    async fn remove_patch(&self, snapshot: &str, patch: &str) -> Result<Patch, Error> {
+        self.called("unpatch", &(snapshot, patch)).shelf.remove(patch)
+    }
+
+    async fn patch_status(&self, _: &str) -> Result<Vec<PatchStatus>, Error> {
+        Ok(self.lock().shelf.status.clone())
+    }
+
+    async fn roll_out(&self, request: RolloutRequest) -> Result<Vec<RolloutItem>, Error> {
+        drop(self.called("rollout", &request));
+        while self.lock().shelf.waits && self.lock().cancelled.is_empty() {
+            self.wake.notified().await;
+        }
+        Ok(self.lock().shelf.rollout.clone())
+    }
+
+    async fn lineage(&self, id: &str) -> Result<Lineage, Error> {
+        let record = self.find(id)?;
+        let lineage = Lineage::of(&record, &self.lock().shelf.snapshots);
+        self.lock().shelf.no_lineage.clone().map_or(Ok(lineage), Err)
     }
 
     async fn cancel(&self, operation: &OperationId) -> Result<(), Error> {
@@ -520,18 +542,6 @@ impl Client for FakeClient {
     async fn check_host(&self, name: &str) -> Result<HostView, Error> {
         let found = self.lock().hosts.iter().find(|view| view.name.same(name)).cloned();
         found.ok_or_else(|| Error::new(Code::NotFound, format!("no host '{name}'")))
-    }
-
-    async fn deep_check(&self, name: &str) -> Result<OperationId, Error> {
-        self.lock().calls.push(format!("deep_check {name}"));
-        Ok(OperationId::new(format!("op-{}", self.check_host(name).await?.name)))
-    }
-
-    async fn finish_deep_check(&self, operation: &OperationId) -> Result<HostView, Error> {
-        while self.lock().deep_checks_wait && !self.lock().cancelled.contains(operation) {
-            self.wake.notified().await;
-        }
-        self.check_host(operation.as_str().trim_start_matches("op-")).await
     }
 
     async fn events(&self, query: EventQuery) -> Result<Vec<Event>, Error> {

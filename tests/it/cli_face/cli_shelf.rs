@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use sandboxer::client::{
     Error, PatchRequest, PatchStatus, PruneItem, RolloutItem, SnapshotDeleteRequest, SnapshotDiff,
-    SnapshotRequest, SnapshotStarted,
+    SnapshotRequest,
 };
 use sandboxer::domain::lineage::SnapshotView;
 use sandboxer::domain::patch::PatchState;
+use sandboxer::domain::request::SnapshotStarted;
 use sandboxer::domain::sandbox::Failure;
 use sandboxer::domain::snapshot::{SnapshotRecord, SnapshotState};
 use sandboxer::domain::{Code, OperationId, Patch, SandboxRecord, SnapshotId, State};

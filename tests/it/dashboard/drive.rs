@@ -15,7 +15,7 @@ use sandboxer::domain::facts::HostState;
 use sandboxer::domain::sandbox::SandboxRecord;
 use sandboxer::tui::effects::Effects;
 use sandboxer::tui::keymap::Keymap;
-use sandboxer::tui::model::{Entry, Load, Model};
+use sandboxer::tui::model::{Entry, Fetch, Load, Model};
 use sandboxer::tui::update::{start, update};
 use sandboxer::tui::{Effect, Msg, view};
 use tokio::sync::mpsc;
@@ -53,7 +53,7 @@ pub(crate) fn model_of(world: Scenario) -> Model {
     update(&mut model, Msg::Events(None, Ok(Vec::new())));
     update(&mut model, Msg::Extensions(Ok(world.extensions)));
     update(&mut model, Msg::Snapshots(snapshots));
-    model.reading_snapshots = (false, false);
+    model.reading_snapshots = Fetch::Idle;
     model.toast = None;
     model
 }
@@ -165,7 +165,7 @@ impl Drive {
         let mut model =
             Model::new((client.scenario.clock)(), Keymap::new(&BTreeMap::new()).unwrap());
         update(&mut model, Msg::Resize(120, 36));
-        (model.reading, model.reading_snapshots) = ((true, false), (true, false));
+        (model.reading, model.reading_snapshots) = (Fetch::Running, Fetch::Running);
         let mut drive = Self { model, client, effects, inbox, terminal: Vec::new() };
         for effect in start(&drive.model) {
             drive.effects.run(effect);

@@ -15,28 +15,28 @@ use futures_util::stream::BoxStream;
 use tokio::sync::{broadcast, watch};
 
 use sandboxer::client::{
-    ApplyRequest, PatchRequest, PatchStatus, PruneItem, PruneRequest, RestoreRequest, RolloutItem,
-    RolloutRequest, SleepRequest, SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotDiff,
-    SnapshotDiffRequest, SnapshotImportRequest, SnapshotQuery, SnapshotRequest, SnapshotStarted,
+    ApplyRequest, Client, CreateRequest, Decision, Error, EventQuery, ExecRequest, ExtensionView,
+    LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, ProfileView, PruneItem,
+    PruneRequest, Record, Recovered, RecreateRequest, Request, RolloutItem, RolloutRequest,
+    ShellRequest, SleepRequest, SnapshotDiff, SnapshotDiffRequest, SnapshotImportRequest,
+    SnapshotQuery, Started, Update,
 };
-use sandboxer::client::{
-    Client, CreateRequest, Decision, DestroyRequest, Error, EventQuery, ExecRequest, ExtensionView,
-    LabelRequest, ListQuery, LogsRequest, ProfileView, Recovered, RecreateRequest, ShellRequest,
-    Started, Update,
-};
-use sandboxer::domain::error::Code;
+use sandboxer::domain::error::{Code, Kind};
 use sandboxer::domain::event::{Actor, ActorType, Event, Progress};
 use sandboxer::domain::extension::{Preview, Refusal, Resource, TeardownLine, TeardownOutcome};
 use sandboxer::domain::facts::{HostFacts, HostState, HostView};
 use sandboxer::domain::lineage::{Lineage, SnapshotView};
 use sandboxer::domain::name::{
-    EventId, ExtensionId, HostName, OperationId, OwnerId, ProfileId, SandboxId, SnapshotId,
-    check_name,
+    EventId, ExtensionId, HostName, OperationId, OwnerId, PatchId, ProfileId, SandboxId,
+    SnapshotId, check_name,
 };
-use sandboxer::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState};
+use sandboxer::domain::operation::{
+    CancelOutcome, Operation, OperationKind, OperationState, Subject,
+};
 use sandboxer::domain::output::{ExecOutput, Interactive, LogLine, Source};
 use sandboxer::domain::patch::Patch;
 use sandboxer::domain::profile::{InputKind, InputSpec, Inputs, Profile, Seconds};
+use sandboxer::domain::request::Started as OnSandbox;
 use sandboxer::domain::sandbox::{
     Endpoint, Failure, ProfileRef, Reachability, Reason, Route, Running, SandboxRecord, Service,
     State, Verdict,
@@ -285,11 +285,33 @@ impl FakeClient {
         kind: OperationKind,
         id: &str,
         revision: Option<u64>,
-    ) -> Result<Started, Error> {
-        self.asked.lock().unwrap().push(format!("{kind} {id} {revision:?}"));
+        patches: Option<Vec<PatchId>>,
+    ) -> Result<OnSandbox, Error> {
         let record = self.checked(id, revision)?;
+        self.check_patches(&record, patches)?;
+        self.asked.lock().unwrap().push(format!("{kind} {id} {revision:?}"));
         let operation = self.start(kind, &record.id);
-        Ok(Started { operation: Some(operation), sandbox: record })
+        Ok(OnSandbox { operation: Some(operation), sandbox: record })
+    }
+
+    /// As the manager does.
+    fn check_patches(
+        &self,
+        record: &SandboxRecord,
+        shown: Option<Vec<PatchId>>,
+    ) -> Result<(), Error> {
+        let Some(shown) = shown else { return Ok(()) };
+        let inner = self.inner.lock().unwrap();
+        let there = inner
+            .patches
+            .iter()
+            .filter(|patch| record.based_on_snapshot.as_ref() == Some(&patch.snapshot_id));
+        if there.map(|patch| &patch.id).eq(&shown) {
+            return Ok(());
+        }
+        let message =
+            format!("the patches of sandbox {} changed since it was looked at", record.id);
+        Err(Error::new(Code::Conflict, message).of_kind(Kind::Stale))
     }
 
     async fn work(
@@ -373,16 +395,17 @@ impl FakeClient {
             .ok_or_else(|| Error::new(Code::NotFound, format!("there is no sandbox {id}")))?;
         match revision {
             Some(seen) if seen != record.revision => {
-                Err(Error::new(Code::Conflict, format!("{id} changed")))
+                let state = &record.state;
+                let message = format!("{id} changed since it was looked at; it is {state} now");
+                Err(Error::new(Code::Conflict, message).of_kind(Kind::Stale))
             }
             _ => Ok(record),
         }
     }
 }
 
-#[async_trait]
-impl Client for FakeClient {
-    async fn create(&self, request: CreateRequest) -> Result<Started, Error> {
+impl FakeClient {
+    async fn create(&self, request: CreateRequest) -> Result<OnSandbox, Error> {
         self.asked
             .lock()
             .unwrap()
@@ -426,7 +449,49 @@ impl Client for FakeClient {
         record.inputs = request.inputs;
         self.insert(record.clone());
         let operation = self.start(OperationKind::Create, &id);
-        Ok(Started { operation: Some(operation), sandbox: record })
+        Ok(OnSandbox { operation: Some(operation), sandbox: record })
+    }
+}
+
+#[async_trait]
+impl Client for FakeClient {
+    async fn start(&self, request: Request) -> Result<Started, Error> {
+        let cannot = |what: &dyn std::fmt::Debug| {
+            Err(Error::new(Code::Unsupported, format!("{what:?}: the fake cannot")))
+        };
+        Ok(match request {
+            Request::Create(request) => self.create(*request).await?.into(),
+            Request::Destroy(request) => {
+                self.begin(OperationKind::Destroy, &request.id, request.revision, None)?.into()
+            }
+            Request::Recreate(RecreateRequest { id, revision, patches, .. }) => {
+                self.begin(OperationKind::Recreate, &id, revision, patches)?.into()
+            }
+            Request::Sleep(SleepRequest { id, revision, patches }) => {
+                self.begin(OperationKind::Sleep, &id, revision, patches)?.into()
+            }
+            Request::Wake(SleepRequest { id, revision, patches }) => {
+                self.begin(OperationKind::Wake, &id, revision, patches)?.into()
+            }
+            Request::ApplyPatches(ApplyRequest { id, revision, retry, patches }) => {
+                self.asked.lock().unwrap().push(format!("apply {id} retry={retry}"));
+                self.begin(OperationKind::Patch, &id, revision, patches)?.into()
+            }
+            Request::Snapshot(request) => self.take_snapshot(request)?.into(),
+            Request::Restore(request) => self.begin_restore(request)?.into(),
+            Request::DeleteSnapshot(request) => self.begin_deletion(request)?.into(),
+            Request::VerifySnapshot(request) => return cannot(&request),
+            Request::CopySnapshot(request) => return cannot(&request),
+            Request::CheckHost(request) => return cannot(&request),
+        })
+    }
+
+    async fn wait(&self, operation: &OperationId) -> Result<Record, Error> {
+        let on = self.ended(operation).await?;
+        match on.starts_with("snap-") {
+            true => self.last_snapshot(&on).map(Record::from),
+            false => self.get(&on).await.map(Record::from),
+        }
     }
 
     async fn plan_create(&self, request: CreateRequest) -> Result<Decision, Error> {
@@ -504,55 +569,12 @@ impl Client for FakeClient {
         self.checked(reference, None)
     }
 
-    async fn destroy(&self, request: DestroyRequest) -> Result<Started, Error> {
-        self.begin(OperationKind::Destroy, &request.id, request.revision)
-    }
-
-    async fn recreate(&self, request: RecreateRequest) -> Result<Started, Error> {
-        self.begin(OperationKind::Recreate, &request.id, request.revision)
-    }
-
-    async fn sleep(&self, request: SleepRequest) -> Result<Started, Error> {
-        self.begin(OperationKind::Sleep, &request.id, request.revision)
-    }
-
-    async fn wake(&self, request: SleepRequest) -> Result<Started, Error> {
-        self.begin(OperationKind::Wake, &request.id, request.revision)
-    }
-
-    async fn snapshot(&self, request: SnapshotRequest) -> Result<SnapshotStarted, Error> {
-        self.take_snapshot(request)
-    }
-
-    async fn restore(&self, request: RestoreRequest) -> Result<Started, Error> {
-        self.begin_restore(request)
-    }
-
     async fn snapshots(&self, _query: SnapshotQuery) -> Result<Vec<Arc<SnapshotView>>, Error> {
         self.all_snapshots()
     }
 
     async fn snapshot_view(&self, reference: &str) -> Result<SnapshotView, Error> {
         self.one_snapshot(reference)
-    }
-
-    async fn finish_snapshot(&self, operation: &OperationId) -> Result<SnapshotRecord, Error> {
-        self.ended_snapshot(operation).await
-    }
-
-    async fn verify_snapshot(&self, id: &str) -> Result<SnapshotStarted, Error> {
-        Err(Error::new(Code::Unsupported, format!("verify_snapshot {id:?}: the fake cannot")))
-    }
-
-    async fn delete_snapshot(
-        &self,
-        request: SnapshotDeleteRequest,
-    ) -> Result<SnapshotStarted, Error> {
-        self.begin_deletion(request)
-    }
-
-    async fn copy_snapshot(&self, request: SnapshotCopyRequest) -> Result<SnapshotStarted, Error> {
-        Err(Error::new(Code::Unsupported, format!("copy_snapshot {request:?}: the fake cannot")))
     }
 
     async fn export_snapshot(
@@ -566,7 +588,7 @@ impl Client for FakeClient {
         &self,
         request: SnapshotImportRequest,
         _source: BoxStream<'static, Result<Vec<u8>, Error>>,
-    ) -> Result<SnapshotStarted, Error> {
+    ) -> Result<Started, Error> {
         Err(Error::new(Code::Unsupported, format!("import_snapshot {request:?}: the fake cannot")))
     }
 
@@ -592,11 +614,6 @@ impl Client for FakeClient {
         self.how_patches_stand(snapshot)
     }
 
-    async fn apply_patches(&self, request: ApplyRequest) -> Result<Started, Error> {
-        self.asked.lock().unwrap().push(format!("apply {} retry={}", request.id, request.retry));
-        self.begin(OperationKind::Patch, &request.id, request.revision)
-    }
-
     async fn roll_out(&self, request: RolloutRequest) -> Result<Vec<RolloutItem>, Error> {
         self.roll_out_to_all(request).await
     }
@@ -604,11 +621,6 @@ impl Client for FakeClient {
     async fn lineage(&self, id: &str) -> Result<Lineage, Error> {
         let _ = id;
         Ok(Lineage::default())
-    }
-
-    async fn finish(&self, operation: &OperationId) -> Result<SandboxRecord, Error> {
-        let id = self.ended(operation).await?;
-        self.get(&id).await
     }
 
     async fn cancel(&self, operation: &OperationId) -> Result<(), Error> {
@@ -762,14 +774,6 @@ impl Client for FakeClient {
             found.ok_or_else(|| Error::new(Code::NotFound, format!("there is no host {name}")))?;
         view.checked_at = Some(self.now());
         Ok(view)
-    }
-
-    async fn deep_check(&self, _: &str) -> Result<OperationId, Error> {
-        Err(Error::new(Code::Unsupported, "no screen asks for it"))
-    }
-
-    async fn finish_deep_check(&self, _: &OperationId) -> Result<HostView, Error> {
-        Err(Error::new(Code::Unsupported, "no screen asks for it"))
     }
 
     async fn events(&self, query: EventQuery) -> Result<Vec<Event>, Error> {
@@ -1021,8 +1025,7 @@ pub fn ended(id: &OperationId, state: OperationState, now: Time) -> Operation {
     Operation {
         id: id.clone(),
         kind: OperationKind::Destroy,
-        sandbox_id: None,
-        snapshot_id: None,
+        subject: Subject::Host,
         state,
         stage: None,
         done: None,

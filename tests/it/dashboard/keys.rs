@@ -4,6 +4,7 @@
 use super::drive::{self, draw, model_of, now, press, screen, type_text, world_model};
 use super::fake_client;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
+use sandboxer::client::Request;
 use sandboxer::tui::keymap::Mode;
 use sandboxer::tui::model::{Entry, Leaving, Model, Offer, Overlay, SortKey};
 use sandboxer::tui::update::update;
@@ -21,7 +22,7 @@ fn alt(model: &mut Model, code: KeyCode) -> Vec<Effect> {
 fn verbs(effects: &[Effect]) -> Vec<&Effect> {
     effects
         .iter()
-        .filter(|effect| !matches!(effect, Effect::Remember(_) | Effect::After(..)))
+        .filter(|effect| !matches!(effect, Effect::SaveState(_) | Effect::After(..)))
         .collect()
 }
 
@@ -69,13 +70,13 @@ fn a_dialog_or_form_that_no_longer_fits_is_closed_and_what_is_read_stays() {
         assert_eq!(
             verbs(&press(&mut model, "tab enter"))
                 .iter()
-                .filter(|e| matches!(e, Effect::Destroy(..)))
+                .filter(|e| matches!(e, Effect::Start(_, Request::Destroy(..))))
                 .count(),
             0
         );
     }
     for (read, mode) in
-        [("enter", Mode::Paper), ("l", Mode::Logs), ("l /", Mode::Logs), ("J", Mode::Jobs)]
+        [("enter", Mode::TextBlock), ("l", Mode::Logs), ("l /", Mode::Logs), ("J", Mode::Jobs)]
     {
         let mut model = world_model();
         press(&mut model, read);
@@ -139,7 +140,7 @@ fn a_form_takes_text_before_it_is_drawn_and_its_enter_only_after() {
     update(&mut model, Msg::Drawn);
     let effects = burst(&mut model, "enter");
     assert!(
-        matches!(&effects[..], [Effect::Snapshot(_, _, request)] if request.name.as_deref() == Some("monday"))
+        matches!(&effects[..], [Effect::Start(_, Request::Snapshot(request))] if request.name.as_deref() == Some("monday"))
     );
 
     let mut model = world_model();
@@ -278,7 +279,7 @@ fn tab_completes_a_path_and_goes_on_where_there_is_nothing_to_complete() {
     model.home = Some("/home/kim".into());
     press(&mut model, "2 g p a");
     let focus = |model: &Model| match model.overlays.last() {
-        Some(Overlay::Sheet(sheet)) => {
+        Some(Overlay::ActionForm(sheet)) => {
             (sheet.fields.focus, sheet.fields.list[0].input.value().to_owned())
         }
         other => panic!("{other:?}"),
@@ -306,7 +307,9 @@ fn tab_completes_a_path_and_goes_on_where_there_is_nothing_to_complete() {
     assert_eq!(focus(&model).0, 0);
     update(&mut model, Msg::Completed("~/fix.sh".to_owned(), Completion::Nothing));
     assert_eq!(focus(&model), (1, "~/fix.sh".to_owned()));
-    let Some(Overlay::Sheet(sheet)) = model.overlays.last() else { panic!("{:?}", model.overlays) };
+    let Some(Overlay::ActionForm(sheet)) = model.overlays.last() else {
+        panic!("{:?}", model.overlays)
+    };
     assert_eq!(sheet.fields.list[1].input.value(), "why");
     // Any other field, and down, go on at once.
     assert_eq!(press(&mut model, "tab"), []);
@@ -341,5 +344,5 @@ fn enter_on_a_line_of_activity_shows_one_that_is_destroyed() {
     let shown = screen(&mut model, (120, 36));
     assert!(shown.contains("destroyed"), "{shown}");
     assert_eq!(press(&mut model, "d"), []);
-    assert_eq!(model.mode(), Mode::Paper, "there is nothing to destroy");
+    assert_eq!(model.mode(), Mode::TextBlock, "there is nothing to destroy");
 }

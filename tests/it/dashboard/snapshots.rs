@@ -8,18 +8,19 @@ use super::drive::{self, Drive, draw, model_of, now, press, screen, type_text};
 use super::fake_client::{self, FakeClient, Scenario, ended, lineage_world, snapshot_of};
 use super::lineage::{go_to, lineage_model, open_patches, real_now, toast};
 use futures_util::FutureExt as _;
-use sandboxer::client::{Client as _, Error, SnapshotDiff, Update};
+use sandboxer::client::{Client as _, Error, Request, SnapshotDiff, Update};
 use sandboxer::domain::EventKind;
 use sandboxer::domain::error::Code;
+use sandboxer::domain::event::Ended;
 use sandboxer::domain::lineage::SnapshotView;
 use sandboxer::domain::name::{OperationId, SnapshotId};
-use sandboxer::domain::operation::{Operation, OperationKind, OperationState};
+use sandboxer::domain::operation::{Operation, OperationKind, OperationState, Subject};
 use sandboxer::domain::request::Change;
 use sandboxer::domain::snapshot::{Damage, DamageKind, SnapshotState};
 use sandboxer::tui::keymap::Mode;
-use sandboxer::tui::model::{JobState, Model, NodeId, Overlay, Pane};
+use sandboxer::tui::model::{Fetch, JobState, Model, NodeId, Overlay, Pane};
 use sandboxer::tui::update::update;
-use sandboxer::tui::{Effect, Later, Msg};
+use sandboxer::tui::{Effect, Msg, Timer};
 
 const SIZES: [(u16, u16); 3] = [(120, 36), (100, 30), (80, 24)];
 
@@ -173,7 +174,7 @@ fn the_snapshots_are_read_again_on_what_can_have_changed_them_and_once_for_many(
         effects
             .iter()
             .filter(
-                |effect| matches!(effect, Effect::After(_, later) if **later == Later::Snapshots),
+                |effect| matches!(effect, Effect::After(_, timer) if **timer == Timer::Snapshots),
             )
             .count()
     };
@@ -199,16 +200,18 @@ fn the_snapshots_are_read_again_on_what_can_have_changed_them_and_once_for_many(
     .into_iter()
     .enumerate()
     {
-        model.reading_snapshots = (false, false);
+        model.reading_snapshots = Fetch::Idle;
         assert_eq!(reads(&update(&mut model, what)), 1, "{at}");
     }
-    model.reading_snapshots = (false, false);
+    model.reading_snapshots = Fetch::Idle;
     let over = Operation {
-        snapshot_id: Some("snap-0000000a".into()),
+        subject: Subject::Snapshot("snap-0000000a".into()),
         kind: OperationKind::Verify,
         ..ended(&OperationId::from_random(9), OperationState::Succeeded, now())
     };
-    assert_eq!(reads(&update(&mut model, heard(Update::Ended(over)))), 1);
+    let record = lineage_world(now()).snapshots.remove(0);
+    let over = Ended { operation: over, outcome: Ok(record.into()) };
+    assert_eq!(reads(&update(&mut model, heard(Update::Ended(Box::new(over))))), 1);
 }
 
 #[test]
@@ -276,18 +279,22 @@ fn a_snapshot_is_asked_with_name_mode_and_the_revision_that_was_seen() {
     // What happens behind the form changes nothing of what it acts on.
     drive::list(&mut model, Vec::new());
     let effects = press(&mut model, "enter");
-    let [Effect::Snapshot(job, frozen, request)] = &effects[..] else { panic!("{effects:?}") };
-    assert_eq!((frozen.id.as_str(), frozen.revision), ("00000001", 3));
+    let [Effect::Start(job, Request::Snapshot(request))] = &effects[..] else {
+        panic!("{effects:?}")
+    };
     assert_eq!((request.id.as_str(), request.revision), ("00000001", Some(3)));
     assert_eq!((request.name.as_deref(), request.mode.as_deref()), (Some("before"), Some("live")));
     assert_eq!(press(&mut model, "enter esc"), [], "asked once, and the answer is waited for");
     let mut problem =
         Error::new(Code::Conflict, "the name 'before' is taken").hint("choose another");
     problem.details = serde_json::json!({"field": "name"});
-    update(&mut model, Msg::SnapshotStarted(*job, Err(problem)));
+    update(&mut model, Msg::Started(*job, Err(problem)));
     let shown = screen(&mut model, (100, 30));
     assert!(shown.contains("✗ the name 'before' is taken (choose another)"), "{shown}");
-    assert!(matches!(&press(&mut model, "enter")[..], [Effect::Snapshot(..)]), "and asked again");
+    assert!(
+        matches!(&press(&mut model, "enter")[..], [Effect::Start(_, Request::Snapshot(..))]),
+        "and asked again"
+    );
 }
 
 #[test]
@@ -306,7 +313,13 @@ fn several_at_once_get_no_name_and_those_that_cannot_are_left_out_with_the_reaso
     );
     assert!(!shown.contains("unique among snapshots"), "{shown}");
     let effects = press(&mut model, "enter");
-    assert_eq!(effects.iter().filter(|effect| matches!(effect, Effect::Snapshot(..))).count(), 4);
+    assert_eq!(
+        effects
+            .iter()
+            .filter(|effect| matches!(effect, Effect::Start(_, Request::Snapshot(..))))
+            .count(),
+        4
+    );
     assert!(model.overlays.is_empty() && model.sandboxes.marks().is_empty());
 }
 
@@ -455,7 +468,7 @@ fn what_another_process_does_with_a_snapshot_is_listed_with_its_name() {
     let mut model = lineage_model();
     let mut copy = ended(&OperationId::from_random(0x77), OperationState::Running, now());
     copy.kind = OperationKind::Copy;
-    copy.snapshot_id = Some("snap-0000000a".into());
+    copy.subject = Subject::Snapshot("snap-0000000a".into());
     (copy.pid, copy.host, copy.finished_at) = (4711, "desk-2".to_owned(), None);
     update(&mut model, Msg::Operations(Ok(vec![copy])));
     let shown = screen(&mut model, (160, 36));
@@ -492,11 +505,11 @@ fn a_restore_form_that_is_open_learns_of_a_patch_that_was_added_meanwhile() {
     let shown = screen(&mut model, (120, 36));
     assert!(shown.contains("gets 3 patches before it is ready") && shown.contains("1 "), "{shown}");
     let effects = press(&mut model, "enter");
-    let [Effect::Restore(_, frozen, _)] = &effects[..] else { panic!("{effects:?}") };
+    let [Effect::Start(_, Request::Restore(request))] = &effects[..] else { panic!("{effects:?}") };
     let revision = |views: &[Arc<SnapshotView>]| {
         views.iter().find(|view| view.record.title() == "my-env").unwrap().record.revision
     };
-    assert_eq!(frozen.revision, revision(&seen) + 1, "what is asked for is what is shown");
+    assert_eq!(request.revision, Some(revision(&seen) + 1), "what is asked for is what is shown");
     // From here on it is what was asked for.
     update(&mut model, Msg::Snapshots(Ok(seen)));
     assert!(screen(&mut model, (120, 36)).contains("gets 3 patches before it is ready"));
@@ -521,8 +534,8 @@ fn a_restore_shows_what_differs_what_is_missing_and_what_it_will_get() {
     type_text(&mut model, "2h");
     press(&mut model, "tab y tab y");
     let effects = press(&mut model, "enter");
-    let [Effect::Restore(_, frozen, request)] = &effects[..] else { panic!("{effects:?}") };
-    assert_eq!((frozen.id.as_str(), frozen.revision), ("snap-0000000a", 2));
+    let [Effect::Start(_, Request::Restore(request))] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!((request.snapshot.as_str(), request.revision), ("snap-0000000a", Some(2)));
     assert_eq!(
         (request.name.as_deref(), request.host.as_deref()),
         (Some("again"), Some("sandboxer01"))
@@ -601,7 +614,7 @@ async fn a_snapshot_that_changed_behind_the_form_is_not_restored() {
     drive.press("enter");
     drive.until("the refusal", |model| model.jobs.list().any(|job| !job.is_running())).await;
     let shown = drive.screen((100, 30));
-    assert!(shown.contains("nothing was restored: it changed since you looked"), "{shown}");
+    assert!(shown.contains("snapshot snap-0000000a changed since it was looked at"), "{shown}");
     assert!(drive.asked("restore").is_empty());
 }
 
@@ -618,18 +631,19 @@ fn a_snapshot_in_use_names_what_depends_on_it_and_goes_by_force_only_typed() {
     assert_eq!(update(&mut model, Msg::Paste("snap-0000000a".to_owned())), [], "typed, not pasted");
     type_text(&mut model, "snap-0000000a");
     let effects = press(&mut model, "enter");
-    let [Effect::DeleteSnapshot(_, frozen, request)] = &effects[..] else { panic!("{effects:?}") };
+    let [Effect::Start(_, Request::DeleteSnapshot(request))] = &effects[..] else {
+        panic!("{effects:?}")
+    };
     assert_eq!(
         (request.id.as_str(), request.revision, request.force),
         ("snap-0000000a", Some(2), true)
     );
-    assert_eq!(frozen.dependants.as_ref().unwrap().len(), 5);
-    assert_eq!(request.dependants, frozen.dependants, "the client judges it again");
+    assert_eq!(request.dependants.as_ref().unwrap().len(), 5, "the client judges it");
     // One on which nothing depends: no force.
     go_to(&mut model, "nightly");
     let effects = press(&mut model, "d tab enter");
     assert!(
-        matches!(&effects[..], [Effect::DeleteSnapshot(_, _, request)] if !request.force),
+        matches!(&effects[..], [Effect::Start(_, Request::DeleteSnapshot(request))] if !request.force),
         "{effects:?}"
     );
     // A bulk leaves those in use out.
@@ -643,7 +657,9 @@ fn a_snapshot_in_use_names_what_depends_on_it_and_goes_by_force_only_typed() {
     assert_eq!(
         effects
             .iter()
-            .filter(|effect| matches!(effect, Effect::DeleteSnapshot(_, _, r) if !r.force))
+            .filter(
+                |effect| matches!(effect, Effect::Start(_, Request::DeleteSnapshot(r)) if !r.force)
+            )
             .count(),
         3
     );
@@ -651,7 +667,7 @@ fn a_snapshot_in_use_names_what_depends_on_it_and_goes_by_force_only_typed() {
     go_to(&mut model, "three");
     let effects = press(&mut model, "d tab enter");
     assert!(
-        matches!(&effects[..], [Effect::Destroy(_, frozen, _)] if frozen.id.as_str() == "00000003"),
+        matches!(&effects[..], [Effect::Start(_, Request::Destroy(request))] if request.id == "00000003"),
         "{effects:?}"
     );
 }
@@ -686,7 +702,7 @@ async fn what_came_to_depend_on_it_meanwhile_is_not_deleted_from_under_it() {
     let JobState::Skipped(reason) = &drive.model.jobs.list().next().unwrap().state else {
         panic!()
     };
-    assert_eq!(reason, "what depends on it changed since you looked");
+    assert_eq!(reason, "more depends on snapshot snap-0000000a than was looked at");
     assert!(drive.asked("delete").is_empty());
     // Looked at again, it goes.
     drive.until("the tree", |model| model.snapshots.of_sandbox(&"a1b2c3d4".into()).is_some()).await;
@@ -711,7 +727,7 @@ fn a_rebuild_says_from_which_snapshot_and_with_what() {
     );
     let effects = press(&mut model, "tab enter");
     assert!(
-        matches!(&effects[..], [Effect::Recreate(_, frozen, _)] if frozen.id.as_str() == "00000001"),
+        matches!(&effects[..], [Effect::Start(_, Request::Recreate(request))] if request.id == "00000001"),
         "{effects:?}"
     );
     press(&mut model, "1");
@@ -761,7 +777,7 @@ fn no_screen_of_these_panics_at_any_size_and_hostile_text_stays_in_its_cells() {
             model.look.ascii = ascii;
             press(&mut model, "2 j j j");
             press(&mut model, keys);
-            let number = model.last_sheet;
+            let number = model.last_action_form;
             update(&mut model, Msg::Compared(number, Ok(Box::new(diff()))));
             let status = FakeClient::new(world.clone())
                 .patch_status("snap-0000000a")

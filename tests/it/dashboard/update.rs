@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::fake_client::{FakeClient, Scenario, host, many, profiles, ready, record, world};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use sandboxer::client::{Error, Started, Update};
+use sandboxer::client::{Error, Record, Request, Started, Update};
 use sandboxer::domain::error::Code;
 use sandboxer::domain::event::Progress;
 use sandboxer::domain::facts::HostState;
@@ -16,7 +16,9 @@ use sandboxer::domain::sandbox::{Failure, SandboxRecord, State};
 use sandboxer::domain::{EventKind, Time};
 use sandboxer::tui::effects::Effects;
 use sandboxer::tui::keymap::{Keymap, Mode};
-use sandboxer::tui::model::{Entry, Filter, JobState, Load, Model, Overlay, Plan, Sort, SortKey};
+use sandboxer::tui::model::{
+    Entry, Fetch, Filter, JobState, Load, Model, Overlay, Plan, Sort, SortKey,
+};
 use sandboxer::tui::update::{start, update};
 use sandboxer::tui::{Completion, Effect, Msg};
 use tokio::sync::mpsc;
@@ -103,8 +105,7 @@ fn destroyed(effects: &[Effect]) -> Vec<(String, Option<u64>)> {
     effects
         .iter()
         .filter_map(|effect| match effect {
-            Effect::Destroy(_, frozen, request) => {
-                assert_eq!(frozen.id.as_str(), request.id);
+            Effect::Start(_, Request::Destroy(request)) => {
                 Some((request.id.clone(), request.revision))
             }
             _ => None,
@@ -234,7 +235,9 @@ fn a_protected_one_asks_for_its_id_and_no_bulk_takes_it() {
     assert_eq!(destroyed(&press(&mut model, "enter")), []);
     type_text(&mut model, "dddddddd");
     let effects = press(&mut model, "enter");
-    assert!(matches!(&effects[..], [Effect::Destroy(_, _, request)] if request.force_protected));
+    assert!(
+        matches!(&effects[..], [Effect::Start(_, Request::Destroy(request))] if request.force_protected)
+    );
 
     press(&mut model, "* d");
     let effects = press(&mut model, "tab enter");
@@ -262,7 +265,13 @@ fn recreate_leaves_out_what_cannot_be_recreated() {
     let mut model = model_of(records);
     press(&mut model, "* B");
     let effects = press(&mut model, "tab enter");
-    assert_eq!(effects.iter().filter(|effect| matches!(effect, Effect::Recreate(..))).count(), 3);
+    assert_eq!(
+        effects
+            .iter()
+            .filter(|effect| matches!(effect, Effect::Start(_, Request::Recreate(..))))
+            .count(),
+        3
+    );
     press(&mut model, "d esc");
 }
 
@@ -278,7 +287,8 @@ fn quit_asks_while_jobs_run_and_leaves_when_they_ended() {
     assert!(model.leaving.is_none());
     // Waiting: the end of the job is the end of the console.
     assert_eq!(press(&mut model, "q tab enter"), []);
-    let effects = update(&mut model, Msg::Ended(job, Err(Error::new(Code::OperationFailed, "no"))));
+    let effects =
+        update(&mut model, Msg::Ended(job, Err(Error::new(Code::OperationFailed, "no")), None));
     assert!(effects.contains(&Effect::Quit));
 }
 
@@ -289,12 +299,12 @@ fn quit_can_roll_back_first_even_before_the_operation_has_an_id() {
     let job = model.jobs.running().next().unwrap().id;
     assert_eq!(press(&mut model, "q tab tab enter"), []);
     let operation = OperationId::from_random(5);
-    let started = Started { operation: Some(operation.clone()), sandbox: four().remove(3) };
+    let started = Started { operation: Some(operation.clone()), record: four().remove(3).into() };
     let effects = update(&mut model, Msg::Started(job, Ok(Box::new(started))));
     assert!(effects.contains(&Effect::Cancel(job, operation)));
     let effects = update(
         &mut model,
-        Msg::Ended(job, Err(CancelOutcome::Undone.fault("nothing was removed"))),
+        Msg::Ended(job, Err(CancelOutcome::Undone.fault("nothing was removed")), None),
     );
     assert!(effects.contains(&Effect::Quit));
     assert!(matches!(model.jobs.get(job).unwrap().state, JobState::Undone(_)));
@@ -391,7 +401,7 @@ fn progress_that_comes_before_the_answer_is_the_same_job() {
     update(&mut model, Msg::Profiles(Ok(profiles())));
     press(&mut model, "enter");
     let effects = press(&mut model, "enter");
-    let [Effect::Create(job, _)] = &effects[..] else { panic!("{effects:?}") };
+    let [Effect::Start(job, Request::Create(_))] = &effects[..] else { panic!("{effects:?}") };
     let progress = Progress {
         operation: operation.clone(),
         kind: OperationKind::Create,
@@ -410,7 +420,10 @@ fn progress_that_comes_before_the_answer_is_the_same_job() {
     let sandbox = record("12345678", None, "sandbox-canary", "local", State::Requested, now());
     update(
         &mut model,
-        Msg::Started(*job, Ok(Box::new(Started { operation: Some(operation), sandbox }))),
+        Msg::Started(
+            *job,
+            Ok(Box::new(Started { operation: Some(operation), record: sandbox.into() })),
+        ),
     );
     assert_eq!(model.jobs.list().len(), 1);
     assert_eq!(model.jobs.get(*job).unwrap().stage.as_ref().unwrap().0, "prepare");
@@ -445,7 +458,7 @@ fn a_field_is_checked_as_it_is_typed_and_missing_ones_at_the_end() {
         "a plan is asked for after a pause: {effects:?}"
     );
     let effects = press(&mut model, "enter enter");
-    let [Effect::Create(_, request)] = &effects[..] else {
+    let [Effect::Start(_, Request::Create(request))] = &effects[..] else {
         panic!("one create for two keys: {effects:?}")
     };
     assert_eq!(request.inputs, BTreeMap::from([("repo".to_owned(), "/srv/app".to_owned())]));
@@ -459,7 +472,7 @@ fn a_refusal_stands_at_the_field_that_it_names() {
     update(&mut model, Msg::Profiles(Ok(profiles())));
     press(&mut model, "enter");
     let effects = press(&mut model, "enter");
-    let [Effect::Create(job, _)] = &effects[..] else { panic!("{effects:?}") };
+    let [Effect::Start(job, Request::Create(_))] = &effects[..] else { panic!("{effects:?}") };
     let mut problem = Error::new(Code::Conflict, "the name is taken").hint("choose another");
     problem.details = serde_json::json!({"field": "name"});
     update(&mut model, Msg::Started(*job, Err(problem)));
@@ -530,7 +543,7 @@ impl Drive {
         let mut model =
             Model::new((client.scenario.clock)(), Keymap::new(&BTreeMap::new()).unwrap());
         update(&mut model, Msg::Resize(120, 36));
-        model.reading = (true, false);
+        model.reading = Fetch::Running;
         let mut drive = Self { model, client, effects, inbox, quit: false };
         for effect in start(&drive.model) {
             drive.effects.run(effect);
@@ -645,7 +658,7 @@ async fn a_target_that_changed_meanwhile_is_skipped_and_said() {
     assert_eq!(states["cccccccc"], JobState::Succeeded);
     assert_eq!(
         states["dddddddd"],
-        JobState::Skipped("it changed since you looked, from ready to failed".to_owned())
+        JobState::Skipped("dddddddd changed since it was looked at; it is failed now".to_owned())
     );
     // Beside what is looked at again from time to time.
     let asked = drive.client.asked.lock().unwrap().clone();
@@ -705,16 +718,18 @@ async fn a_job_is_cancelled_on_request_and_says_how_it_was_left() {
 
 #[test]
 fn each_end_of_a_cancel_has_its_words_and_what_to_look_at_in_toast_activity_and_jobs() {
-    let ended = |answer: Result<Box<SandboxRecord>, Error>| {
+    let ended = |answer: Result<Record, Error>| {
         let mut model = model_of(four());
         press(&mut model, "d tab enter");
         let job = model.jobs.running().next().unwrap().id;
-        let started =
-            Started { operation: Some(OperationId::from_random(5)), sandbox: four().remove(3) };
+        let started = Started {
+            operation: Some(OperationId::from_random(5)),
+            record: four().remove(3).into(),
+        };
         update(&mut model, Msg::Started(job, Ok(Box::new(started))));
         press(&mut model, "J c tab enter");
         assert_eq!(model.jobs.get(job).unwrap().state, JobState::Cancelling);
-        update(&mut model, Msg::Ended(job, answer));
+        update(&mut model, Msg::Ended(job, answer, None));
         let toast = model.toast.as_ref().unwrap().text.clone();
         let line = model.activity.line(0).unwrap();
         assert_eq!(line.text, toast, "one word everywhere");
@@ -736,7 +751,7 @@ fn each_end_of_a_cancel_has_its_words_and_what_to_look_at_in_toast_activity_and_
         "{text}"
     );
     assert!(problem.is_some(), "enter on it leads to the error and its hint");
-    let (state, text, _) = ended(Ok(Box::new(four().remove(3))));
+    let (state, text, _) = ended(Ok(four().remove(3).into()));
     assert!(
         state == JobState::DoneAnyway
             && text.contains("done anyway in")
@@ -762,7 +777,7 @@ fn the_output_of_what_failed_is_one_key_away_from_its_row_and_from_its_error() {
         press(&mut model, "j");
     }
     let is_output = |model: &Model| match model.overlays.last() {
-        Some(Overlay::Page(page)) => {
+        Some(Overlay::Text(page)) => {
             assert!(
                 page.text.starts_with("Error: connection refused\n"),
                 "why comes first: {}",
@@ -781,7 +796,7 @@ fn the_output_of_what_failed_is_one_key_away_from_its_row_and_from_its_error() {
     let job =
         model.jobs.start(OperationKind::Create, Some(failed.id.clone()), "a".to_owned(), model.now);
     let problem = Error::new(Code::OperationFailed, "the stack could not be started");
-    update(&mut model, Msg::Ended(job, Err(problem)));
+    update(&mut model, Msg::Ended(job, Err(problem), None));
     press(&mut model, "5 g enter");
     assert!(
         matches!(model.overlays.last(), Some(Overlay::Error(..))),
@@ -800,7 +815,7 @@ fn the_output_of_what_failed_is_one_key_away_from_its_row_and_from_its_error() {
         job.write("[2/2] rollback");
         job.write("Error: nothing there");
     }
-    update(&mut model, Msg::Ended(job, Err(Error::new(Code::OperationFailed, "it failed"))));
+    update(&mut model, Msg::Ended(job, Err(Error::new(Code::OperationFailed, "it failed")), None));
     let line = &model.activity.line(0).unwrap().text;
     assert!(line.ends_with("failed: it failed: Error: no route to host"), "{line}");
     press(&mut model, "5 g enter l");

@@ -9,7 +9,9 @@ use sandboxer::domain::error::Code;
 use sandboxer::domain::event::{Actor, ActorType};
 use sandboxer::domain::facts::HostState;
 use sandboxer::domain::name::OperationId;
-use sandboxer::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState};
+use sandboxer::domain::operation::{
+    CancelOutcome, Operation, OperationKind, OperationState, Subject,
+};
 use sandboxer::domain::patch::PatchState;
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::{EventKind, Time};
@@ -46,7 +48,7 @@ fn elsewhere(now: Time) -> Vec<Operation> {
     let nightly = Actor { kind: ActorType::Atm, name: "nightly".to_owned() };
     let running = Operation {
         kind: OperationKind::Recreate,
-        sandbox_id: Some("77fe01aa".into()),
+        subject: Subject::Sandbox("77fe01aa".into()),
         pid: 4711,
         host: "desk-2".to_owned(),
         actor: nightly.clone(),
@@ -55,7 +57,7 @@ fn elsewhere(now: Time) -> Vec<Operation> {
         ..ended(&OperationId::from_random(7), OperationState::Running, now)
     };
     let over = Operation {
-        sandbox_id: Some("dead0000".into()),
+        subject: Subject::Sandbox("dead0000".into()),
         pid: 4712,
         host: "desk-2".to_owned(),
         actor: nightly,
@@ -266,7 +268,7 @@ async fn operations_are_read_when_a_record_tells_of_a_new_one() {
         Drive::new(Scenario { operations: elsewhere(real_now()), ..world(real_now()) }).await;
     drive.until("the operations", |model| model.jobs.running().count() == 1).await;
     let job = drive.model.jobs.running().next().unwrap();
-    assert_eq!(job.elsewhere.as_ref().unwrap().pid, 4711);
+    assert_eq!(job.external.as_ref().unwrap().pid, 4711);
     assert!(drive.model.jobs.running_here().next().is_none());
     assert_eq!(drive.model.jobs.list().len(), 2);
     // Read again: the same two.
@@ -286,7 +288,8 @@ fn what_touches_no_record_is_seen_to_begin_and_to_end_and_can_be_cancelled() {
         update(&mut model, Msg::Operations(Ok(Vec::new())));
         let heard = |model: &mut Model| update(model, Msg::Heard(Box::new(Update::Operations)));
         assert_eq!(heard(&mut model), [Effect::Operations]);
-        let running = Operation { kind, sandbox_id: sandbox.clone(), ..elsewhere(now()).remove(1) };
+        let subject = sandbox.clone().map_or(Subject::Host, Subject::Sandbox);
+        let running = Operation { kind, subject, ..elsewhere(now()).remove(1) };
         let effects = update(&mut model, Msg::Operations(Ok(vec![running.clone()])));
         let gets: Vec<Effect> = sandbox.clone().map(Effect::Get).into_iter().collect();
         assert_eq!(effects, gets, "its record may say more");

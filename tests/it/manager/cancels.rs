@@ -147,7 +147,7 @@ async fn a_destroy_that_is_cut_off_is_stopped_and_one_that_waits_for_another_say
     let id = source(&house).await;
     house.script.sleep.lock().unwrap().push_back(Act::Hang);
     house.script(&[], &[Act::Slow], &[]);
-    house.manager.sleep(&SleepRequest { id: id.clone(), revision: None }).await.unwrap();
+    house.manager.sleep(&SleepRequest { id: id.clone(), ..SleepRequest::default() }).await.unwrap();
     asked_more(&house, "sleep", 0).await;
     let request = DestroyRequest { id: id.clone(), ..DestroyRequest::default() };
     let started = house.other.destroy(&request).await.unwrap();
@@ -171,8 +171,11 @@ async fn a_sleep_is_undone_stopped_or_done_by_what_the_host_says() {
         let id = source(&house).await;
         *house.script.seen.lock().unwrap() = seen;
         house.script.sleep.lock().unwrap().push_back(Act::Hang);
-        let started =
-            house.manager.sleep(&SleepRequest { id: id.clone(), revision: None }).await.unwrap();
+        let started = house
+            .manager
+            .sleep(&SleepRequest { id: id.clone(), ..SleepRequest::default() })
+            .await
+            .unwrap();
         let ended = cancelled(&house, started.operation, "sleep", true).await;
         assert_eq!(ended.cancel_outcome, Some(outcome.clone()));
         match outcome {
@@ -192,7 +195,7 @@ async fn a_wake_is_undone_unless_a_script_was_cut_off() {
     let base = house.base("my-env").await;
     let record = house.restored(&base).await;
     *house.script.seen.lock().unwrap() = there(false, true);
-    let request = SleepRequest { id: record.id.to_string(), revision: None };
+    let request = SleepRequest { id: record.id.to_string(), ..SleepRequest::default() };
     house.sleep(record.id.as_str()).await.1.unwrap();
     house.script.wake.lock().unwrap().push_back(Act::Hang);
     let started = house.manager.wake(&request).await.unwrap();

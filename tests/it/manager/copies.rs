@@ -1,6 +1,7 @@
 //! Copies that do not arrive as they were sent: the archive that was sent is read, and what it proves to be decides. And what is
 //! where a copy is to come: it is taken as it is, or left alone, and never taken for what the copy made.
 
+use sandboxer::domain::record::Record;
 use sandboxer::domain::request::{RestoreRequest, SnapshotCopyRequest};
 use sandboxer::domain::snapshot::{SnapshotRecord, SnapshotState};
 use sandboxer::domain::{Code, Error};
@@ -21,7 +22,7 @@ async fn copy(
     let id = house.manager.snapshot_view("my-env").await?.record.id.to_string();
     let request = SnapshotCopyRequest { id, host: to.to_owned() };
     let started = house.manager.copy_snapshot(&request).await?;
-    house.manager.finish_snapshot(&started.operation.unwrap()).await
+    house.manager.wait(&started.operation.unwrap()).await.and_then(Record::into_snapshot)
 }
 
 impl House {
@@ -111,7 +112,10 @@ async fn what_was_there_before_a_copy_outlives_its_end() {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     house.manager.cancel(&operation).await.unwrap();
-    assert_eq!(house.manager.finish_snapshot(&operation).await.unwrap_err().code, Code::Cancelled);
+    assert_eq!(
+        house.manager.wait(&operation).await.and_then(Record::into_snapshot).unwrap_err().code,
+        Code::Cancelled
+    );
     house.on_both(&snapshot);
     assert_eq!(house.hosts().await, ["local"]);
 
@@ -195,7 +199,12 @@ async fn an_altered_archive_is_not_replaced_by_itself() {
     house.script.shelf.name("local", "second");
     house.script.shelf.verify.lock().unwrap().push_back(Act::Altered);
     let started = house.manager.verify_snapshot(&snapshot).await.unwrap();
-    house.manager.finish_snapshot(&started.operation.unwrap()).await.unwrap_err();
+    house
+        .manager
+        .wait(&started.operation.unwrap())
+        .await
+        .and_then(Record::into_snapshot)
+        .unwrap_err();
     copy(&house, "local", &[], &[Act::Altered]).await.unwrap_err();
     assert_eq!(
         house.script.shelf.there(),

@@ -20,7 +20,7 @@ fn there(ready: bool, asleep: bool) -> Inspection {
 
 async fn begin(manager: &SandboxManager, verb: &str, id: &str) -> Result<(), Error> {
     let id = id.to_owned();
-    let turn = SleepRequest { id: id.clone(), revision: None };
+    let turn = SleepRequest { id: id.clone(), ..SleepRequest::default() };
     match verb {
         "patch" => {
             manager.apply_patches(&ApplyRequest { id, ..ApplyRequest::default() }).await.map(drop)

@@ -1,5 +1,6 @@
 //! A deep check: everything once, in order, and nothing of it stays, however it ends.
 
+use sandboxer::domain::record::Record;
 use std::time::Duration;
 
 use sandboxer::domain::deep_check::{DeepCheck, DeepOutcome, DeepStage};
@@ -20,7 +21,7 @@ impl House {
     }
 
     async fn deep_end(&self, started: &OperationId) -> DeepCheck {
-        *self.manager.finish_deep_check(started).await.unwrap().deep.unwrap()
+        *self.manager.wait(started).await.and_then(Record::into_host).unwrap().deep.unwrap()
     }
 
     /// Nothing of the check is there any more, and nobody works on anything.
@@ -88,11 +89,9 @@ async fn everything_is_tried_and_nothing_stays() {
         (operation.kind, operation.state),
         (OperationKind::Check, OperationState::Succeeded)
     );
-    // It is told once.
-    assert_eq!(
-        house.manager.finish_deep_check(&check.operation).await.unwrap_err().code,
-        Code::Internal
-    );
+    // Its end is kept, as every operation's is.
+    let again = house.manager.wait(&check.operation).await.and_then(Record::into_host).unwrap();
+    assert_eq!(again.deep.unwrap().operation, check.operation);
 }
 
 #[tokio::test]

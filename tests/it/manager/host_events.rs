@@ -2,6 +2,7 @@
 
 use sandboxer::domain::Code;
 use sandboxer::domain::event::{Actor, Event};
+use sandboxer::domain::request::SleepRequest;
 use sandboxer::domain::request::{CreateRequest, EventQuery};
 use sandboxer::domain::sandbox::State;
 
@@ -30,7 +31,7 @@ async fn a_host_goes_down_and_comes_back_once_whichever_process_sees_it() {
     for manager in [&house.manager, &house.other, &house.manager] {
         house.script.sleep.lock().unwrap().push_back(down());
         house.script(&[], &[down()], &[]);
-        let request = sandboxer::domain::request::SleepRequest { id: id.clone(), revision: None };
+        let request = SleepRequest { id: id.clone(), ..SleepRequest::default() };
         let started = manager.sleep(&request).await.unwrap();
         assert!(manager.finish(&started.operation.unwrap()).await.unwrap().0.error.is_some());
     }
@@ -58,7 +59,7 @@ async fn two_processes_that_see_it_at_once_tell_it_once() {
         house.script(&[], &[down()], &[]);
     }
     let sleep = async |manager: &sandboxer::manager::SandboxManager, id: String| {
-        let request = sandboxer::domain::request::SleepRequest { id, revision: None };
+        let request = SleepRequest { id, ..SleepRequest::default() };
         let started = manager.sleep(&request).await.unwrap();
         manager.finish(&started.operation.unwrap()).await.unwrap();
     };

@@ -1,6 +1,7 @@
 //! Snapshots that come from a file: whose they are, and what a file is not believed.
 
 use futures_util::stream::{self, StreamExt as _};
+use sandboxer::domain::record::Record;
 
 use sandboxer::domain::event::EventKind;
 use sandboxer::domain::request::{EventQuery, PatchRequest, SnapshotImportRequest};
@@ -27,7 +28,7 @@ impl House {
             SnapshotImportRequest { host: "local".to_owned(), name: name.map(str::to_owned) };
         let pieces = stream::iter([Ok(serde_json::to_vec(file).unwrap())]).boxed();
         let started = self.manager.import_snapshot(&request, pieces).await?;
-        self.manager.finish_snapshot(&started.operation.unwrap()).await
+        self.manager.wait(&started.operation.unwrap()).await.and_then(Record::into_snapshot)
     }
 
     async fn patch(&self, snapshot: &str) -> u64 {
@@ -198,7 +199,10 @@ async fn an_import_of_what_is_on_the_host_lists_it_again() {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     house.manager.cancel(&operation).await.unwrap();
-    assert_eq!(house.manager.finish_snapshot(&operation).await.unwrap_err().code, Code::Cancelled);
+    assert_eq!(
+        house.manager.wait(&operation).await.and_then(Record::into_snapshot).unwrap_err().code,
+        Code::Cancelled
+    );
     assert_eq!((house.script.shelf.there(), house.listed().await), (there.to_vec(), Vec::new()));
 
     let back = house.import(&file, None).await.unwrap();

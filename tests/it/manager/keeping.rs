@@ -1,5 +1,6 @@
 //! What goes by itself, what does not, and what is told of it; and names that would mean two things.
 
+use sandboxer::domain::record::Record;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -207,7 +208,7 @@ async fn what_is_protected_goes_only_by_name_and_with_its_flag() {
         ..SnapshotDeleteRequest::default()
     };
     let started = house.manager.delete_snapshot(&request).await.unwrap();
-    house.manager.finish_snapshot(&started.operation.unwrap()).await.unwrap();
+    house.manager.wait(&started.operation.unwrap()).await.and_then(Record::into_snapshot).unwrap();
     assert_eq!(house.names().await, ["two", "three"]);
 }
 

@@ -1,6 +1,7 @@
 //! What copies leave that died, what is deleted under somebody's hands, and what the event log was not told.
 
 use sandboxer::domain::event::EventKind;
+use sandboxer::domain::record::Record;
 use sandboxer::domain::request::{
     EventQuery, RecreateRequest, RestoreRequest, SnapshotCopyRequest, SnapshotDeleteRequest,
 };
@@ -34,13 +35,18 @@ impl House {
 
     async fn verified(&self, snapshot: &str) {
         let started = self.manager.verify_snapshot(snapshot).await.unwrap();
-        self.manager.finish_snapshot(&started.operation.unwrap()).await.unwrap();
+        self.manager
+            .wait(&started.operation.unwrap())
+            .await
+            .and_then(Record::into_snapshot)
+            .unwrap();
     }
 
     async fn copy(&self, snapshot: &str, host: &str) -> Result<(), Code> {
         let request = SnapshotCopyRequest { id: snapshot.to_owned(), host: host.to_owned() };
         let started = self.manager.copy_snapshot(&request).await.map_err(|fault| fault.code)?;
-        let ended = self.manager.finish_snapshot(&started.operation.unwrap()).await;
+        let ended =
+            self.manager.wait(&started.operation.unwrap()).await.and_then(Record::into_snapshot);
         ended.map(|_| ()).map_err(|fault| fault.code)
     }
 }
@@ -213,7 +219,12 @@ async fn an_archive_that_is_called_altered_is_not_taken_away_before_there_is_a_b
     assert_eq!(house.copy(&snapshot, "second").await, Ok(()));
     house.script.shelf.verify.lock().unwrap().push_back(Act::Altered);
     let started = house.manager.verify_snapshot(&snapshot).await.unwrap();
-    house.manager.finish_snapshot(&started.operation.unwrap()).await.unwrap_err();
+    house
+        .manager
+        .wait(&started.operation.unwrap())
+        .await
+        .and_then(Record::into_snapshot)
+        .unwrap_err();
     house.script.shelf.lose("second");
     house.script.shelf.verify.lock().unwrap().push_back(Act::Altered);
     house.copy(&snapshot, "local").await.unwrap_err();
@@ -272,7 +283,12 @@ async fn what_was_given_up_is_named_to_who_deleted_it() {
         ..SnapshotDeleteRequest::default()
     };
     let started = house.manager.delete_snapshot(&request).await.unwrap();
-    let deleted = house.manager.finish_snapshot(&started.operation.unwrap()).await.unwrap();
+    let deleted = house
+        .manager
+        .wait(&started.operation.unwrap())
+        .await
+        .and_then(Record::into_snapshot)
+        .unwrap();
     assert!(deleted.message.unwrap().contains(&format!("/srv/snapshots/{snapshot} on gone")));
 }
 

@@ -20,7 +20,7 @@ const OPERATIONS: [(&str, &str); 4] =
 
 impl House {
     async fn begun(&self, verb: &str, id: &str) -> OperationId {
-        let of = SleepRequest { id: id.to_owned(), revision: None };
+        let of = SleepRequest { id: id.to_owned(), ..SleepRequest::default() };
         let queue = match verb {
             "snapshot" => &self.script.shelf.capture,
             "sleep" => &self.script.sleep,
@@ -130,7 +130,7 @@ async fn one_that_is_added_while_its_pass_ends_is_owed() {
     let before = house.script.asked().len();
     let operation = house
         .manager
-        .wake(&SleepRequest { id: id.clone(), revision: None })
+        .wake(&SleepRequest { id: id.clone(), ..SleepRequest::default() })
         .await
         .unwrap()
         .operation;

@@ -4,10 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use sandboxer::domain::error::Kind;
 use sandboxer::domain::extension::{Inspection, Resource};
 use sandboxer::domain::patch::{Patch, PatchState};
 use sandboxer::domain::request::{
-    ApplyRequest, CreateRequest, PatchRequest, RecreateRequest, RestoreRequest,
+    ApplyRequest, CreateRequest, PatchRequest, RecreateRequest, RestoreRequest, SleepRequest,
 };
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::{Code, Error, OperationState, SandboxRecord};
@@ -61,7 +62,7 @@ impl House {
     }
 
     async fn apply(&self, id: &str, retry: bool) -> (SandboxRecord, Result<(), Code>) {
-        let request = ApplyRequest { id: id.to_owned(), retry, revision: None };
+        let request = ApplyRequest { id: id.to_owned(), retry, ..ApplyRequest::default() };
         let started = self.manager.apply_patches(&request).await.unwrap();
         let (operation, record) = self.manager.finish(&started.operation.unwrap()).await.unwrap();
         (record.unwrap(), operation.error.map_or(Ok(()), |error| Err(error.code)))
@@ -582,4 +583,33 @@ async fn a_restore_that_wants_all_patches_says_what_helps() {
             && !error.hint.clone().unwrap().contains(record.id.as_str()),
         "{error:?}"
     );
+}
+
+/// Whoever was shown patches gets those, or nothing.
+#[tokio::test]
+async fn a_patch_that_the_asker_was_not_shown_is_not_applied() {
+    let house = house();
+    let snapshot = house.base("my-env").await;
+    let shown = house.add(&snapshot, "true").await;
+    let id = house.restored(&snapshot).await.id.to_string();
+    house.add(&snapshot, "rm -rf data").await;
+    let patches = Some(vec![shown.id]);
+    let apply =
+        ApplyRequest { id: id.clone(), patches: patches.clone(), ..ApplyRequest::default() };
+    let again =
+        RecreateRequest { id: id.clone(), patches: patches.clone(), ..RecreateRequest::default() };
+    let refused = [
+        house.manager.apply_patches(&apply).await.unwrap_err(),
+        house.manager.recreate(&again).await.unwrap_err(),
+        {
+            house.sleep(&id).await.1.unwrap();
+            let wake = SleepRequest { id: id.clone(), patches, ..SleepRequest::default() };
+            house.manager.wake(&wake).await.unwrap_err()
+        },
+    ];
+    for error in refused {
+        assert_eq!((error.code, error.kind), (Code::Conflict, Kind::Stale), "{}", error.message);
+    }
+    let record = house.manager.get(&id).await.unwrap();
+    assert_eq!((record.state, record.applied_patches.len()), (State::Sleeping, 1));
 }

@@ -1,5 +1,6 @@
 //! The recipe of a snapshot: the one that was recorded, wherever that is still to be had, and never another.
 
+use sandboxer::domain::record::Record;
 use sandboxer::domain::request::{CreateRequest, RecreateRequest, RestoreRequest, SleepRequest};
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::snapshot::SnapshotRecord;
@@ -47,7 +48,7 @@ impl House {
 
     async fn verify(&self, id: &str) -> Result<SnapshotRecord, Error> {
         let started = self.manager.verify_snapshot(id).await?;
-        self.manager.finish_snapshot(&started.operation.unwrap()).await
+        self.manager.wait(&started.operation.unwrap()).await.and_then(Record::into_snapshot)
     }
 
     /// Restores it: it lives as long as the recorded recipe says, and its message is returned.

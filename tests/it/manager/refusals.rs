@@ -1,6 +1,7 @@
 //! A refusal changes nothing: record, events and operations are as before it.
 
 use sandboxer::domain::extension::{Inspection, TeardownLine, TeardownOutcome};
+use sandboxer::domain::record::Record;
 use sandboxer::domain::request::{DestroyRequest, EventQuery, RecreateRequest, SnapshotRequest};
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::snapshot::SnapshotState;
@@ -159,7 +160,12 @@ async fn a_snapshot_that_is_refused_leaves_no_record() {
         house.script.shelf.capture.lock().unwrap().push_back(Act::Untouched(code.clone()));
         let request = SnapshotRequest { id: id.clone(), ..SnapshotRequest::default() };
         let started = house.manager.snapshot(&request).await.unwrap();
-        let fault = house.manager.finish_snapshot(&started.operation.unwrap()).await.unwrap_err();
+        let fault = house
+            .manager
+            .wait(&started.operation.unwrap())
+            .await
+            .and_then(Record::into_snapshot)
+            .unwrap_err();
         assert_eq!((fault.code, house.listed().await), (code, Vec::new()));
         house.assert_as_before(&before, events).await;
     }

@@ -1,5 +1,6 @@
 //! Workspace roots as the manager knows them: what goes along to a host, what is learnt there, and what nobody can prove.
 
+use sandboxer::domain::record::Record;
 use std::fs;
 use std::path::Path;
 
@@ -83,7 +84,7 @@ async fn a_root_of_which_only_records_know_is_told_as_such() {
     let request =
         SnapshotRequest { id: id.clone(), name: Some("s".into()), ..SnapshotRequest::default() };
     let started = house.manager.snapshot(&request).await.unwrap();
-    house.manager.finish_snapshot(&started.operation.unwrap()).await.unwrap();
+    house.manager.wait(&started.operation.unwrap()).await.and_then(Record::into_snapshot).unwrap();
     fs::remove_file(house.folder.path().join("hosts.json")).unwrap();
     fs::remove_file(house.folder.path().join("hosts.json.bak")).unwrap();
     *house.script.root.lock().unwrap() = None;
@@ -120,8 +121,14 @@ async fn an_archive_in_a_root_that_is_gone_is_given_up_by_force_only() {
     let id = house.named("one").await;
     let request = SnapshotRequest { id, name: Some("s".into()), ..SnapshotRequest::default() };
     let started = house.manager.snapshot(&request).await.unwrap();
-    let snapshot =
-        house.manager.finish_snapshot(&started.operation.unwrap()).await.unwrap().id.to_string();
+    let snapshot = house
+        .manager
+        .wait(&started.operation.unwrap())
+        .await
+        .and_then(Record::into_snapshot)
+        .unwrap()
+        .id
+        .to_string();
     house.script.shelf.changed.lock().unwrap().push("local");
     let delete = |force| SnapshotDeleteRequest {
         id: snapshot.clone(),
@@ -130,7 +137,12 @@ async fn an_archive_in_a_root_that_is_gone_is_given_up_by_force_only() {
     };
     let ended = async |request| {
         let started = house.manager.delete_snapshot(&request).await.unwrap();
-        house.manager.finish_snapshot(&started.operation.unwrap()).await.map_err(|fault| fault.code)
+        house
+            .manager
+            .wait(&started.operation.unwrap())
+            .await
+            .and_then(Record::into_snapshot)
+            .map_err(|fault| fault.code)
     };
     assert_eq!(ended(delete(false)).await.unwrap_err(), Code::HostChanged);
     assert!(house.manager.snapshot_view(&snapshot).await.is_ok(), "it is there as before");

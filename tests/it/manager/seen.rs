@@ -1,6 +1,7 @@
 //! What somebody was shown is what is acted on.
 
 use sandboxer::domain::Code;
+use sandboxer::domain::record::Record;
 use sandboxer::domain::request::{RestoreRequest, SnapshotDeleteRequest};
 use sandboxer::domain::snapshot::SnapshotState;
 
@@ -33,7 +34,7 @@ async fn whoever_insists_deletes_only_from_under_what_was_seen() {
     house.destroy(first.as_str()).await.1.unwrap();
     let now = vec![format!("sandbox {first}"), format!("sandbox {second}")];
     let started = house.manager.delete_snapshot(&insist(now)).await.unwrap();
-    house.manager.finish_snapshot(&started.operation.unwrap()).await.unwrap();
+    house.manager.wait(&started.operation.unwrap()).await.and_then(Record::into_snapshot).unwrap();
     assert!(house.listed().await.is_empty());
 }
 

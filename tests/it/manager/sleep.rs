@@ -11,7 +11,7 @@ use super::scripted::Act;
 use super::snapshots::source;
 
 fn of(id: &str) -> SleepRequest {
-    SleepRequest { id: id.to_owned(), revision: None }
+    SleepRequest { id: id.to_owned(), ..SleepRequest::default() }
 }
 
 /// What a host says of a sandbox that is there.

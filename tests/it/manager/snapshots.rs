@@ -1,6 +1,7 @@
 //! Snapshots, restores and their end: never a listed snapshot that cannot be restored, nothing left of one that failed,
 //! and none deleted that something depends on.
 
+use sandboxer::domain::record::Record;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,7 +30,7 @@ fn of(id: &str, name: &str) -> SnapshotRequest {
 impl House {
     pub(crate) async fn snapshot(&self, id: &str, name: &str) -> Result<SnapshotRecord, Error> {
         let started = self.manager.snapshot(&of(id, name)).await?;
-        self.manager.finish_snapshot(&started.operation.unwrap()).await
+        self.manager.wait(&started.operation.unwrap()).await.and_then(Record::into_snapshot)
     }
 
     pub(crate) async fn restore(&self, snapshot: &str) -> (SandboxRecord, Result<(), Code>) {
@@ -43,7 +44,7 @@ impl House {
         let request =
             SnapshotDeleteRequest { id: id.to_owned(), force, ..SnapshotDeleteRequest::default() };
         let started = self.manager.delete_snapshot(&request).await?;
-        self.manager.finish_snapshot(&started.operation.unwrap()).await
+        self.manager.wait(&started.operation.unwrap()).await.and_then(Record::into_snapshot)
     }
 
     pub(crate) async fn listed(&self) -> Vec<(String, SnapshotState)> {
@@ -71,7 +72,7 @@ async fn a_snapshot_is_written_down_first_and_ready_only_when_it_is_whole() {
     // One at a time, from this process and from others.
     let busy = house.other.snapshot(&of(&id, "second")).await.unwrap_err();
     assert_eq!((busy.code, &busy.details["operation"]), (Code::Busy, &held.id.as_str().into()));
-    let record = house.manager.finish_snapshot(&held.id).await.unwrap();
+    let record = house.manager.wait(&held.id).await.and_then(Record::into_snapshot).unwrap();
     assert_eq!((record.state, record.archive.bytes), (SnapshotState::Ready, Some(1234)));
     assert_eq!((record.sandbox_id.as_str(), record.next_patch_sequence), (id.as_str(), 1));
     assert!(record.operation.is_none());
@@ -188,11 +189,8 @@ async fn a_cancelled_snapshot_is_taken_back_whoever_asks() {
         let operation = started.operation.unwrap();
         let asker = if elsewhere { &house.other } else { &house.manager };
         asker.cancel(&operation).await.unwrap();
-        let ended = tokio::time::timeout(
-            Duration::from_secs(10),
-            house.manager.finish_snapshot(&operation),
-        )
-        .await;
+        let ended =
+            tokio::time::timeout(Duration::from_secs(10), house.manager.wait(&operation)).await;
         assert_eq!(ended.unwrap().unwrap_err().code, Code::Cancelled);
         assert!(house.there().is_empty());
         assert_eq!(house.manager.get(&id).await.unwrap().operation, None);
@@ -305,7 +303,12 @@ async fn what_a_reading_proves_of_an_archive_stays_on_its_record_until_a_good_on
     let verify = async |act: Act| {
         house.script.shelf.verify.lock().unwrap().push_back(act);
         let started = house.manager.verify_snapshot(snapshot.as_str()).await.unwrap();
-        house.manager.finish_snapshot(&started.operation.unwrap()).await.map_err(|fault| fault.code)
+        house
+            .manager
+            .wait(&started.operation.unwrap())
+            .await
+            .and_then(Record::into_snapshot)
+            .map_err(|fault| fault.code)
     };
     let shown = async || {
         let record = house.other.snapshot_view("my-env").await.unwrap().record;
@@ -411,9 +414,9 @@ async fn a_copy_that_meets_another_one_is_busy_with_who_and_since_when() {
     for host in ["third", "second"] {
         names(&house.other.copy_snapshot(&to(host)).await.unwrap_err(), "copy");
     }
-    house.manager.finish_snapshot(&first).await.unwrap();
+    house.manager.wait(&first).await.and_then(Record::into_snapshot).unwrap();
     let third = house.other.copy_snapshot(&to("third")).await.unwrap().operation.unwrap();
-    let copied = house.other.finish_snapshot(&third).await.unwrap();
+    let copied = house.other.wait(&third).await.and_then(Record::into_snapshot).unwrap();
     assert_eq!(
         copied.hosts().map(|host| host.as_str().to_owned()).collect::<Vec<_>>(),
         ["local", "second", "third"]
@@ -573,7 +576,12 @@ async fn one_whose_archive_is_lost_does_not_count_as_a_newer_one() {
     let two = house.manager.snapshot_view("two").await.unwrap().record.id;
     house.script.shelf.verify.lock().unwrap().push_back(Act::Altered);
     let started = house.manager.verify_snapshot(two.as_str()).await.unwrap();
-    house.manager.finish_snapshot(&started.operation.unwrap()).await.unwrap_err();
+    house
+        .manager
+        .wait(&started.operation.unwrap())
+        .await
+        .and_then(Record::into_snapshot)
+        .unwrap_err();
     let plan = PruneRequest { keep: Some(1), dry_run: true, ..PruneRequest::default() };
     assert_eq!(house.manager.prune_snapshots(&plan).await.unwrap(), [], "the only sound one stays");
 }

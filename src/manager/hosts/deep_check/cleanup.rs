@@ -16,7 +16,7 @@ use crate::manager::hosts::deep_check::run::{Before, HostCheck};
 use crate::manager::hosts::deep_check::stack;
 use crate::manager::hosts::deep_check::stack::LABEL;
 use crate::manager::hosts::deep_check::steps::{Came, Steps};
-use crate::manager::operation::wait::{wait_for_operation, wait_for_snapshot_operation};
+use crate::manager::operation::wait::{wait_for_operation, wait_for_snapshot};
 use crate::manager::sandboxes::destroy::destroy;
 use crate::manager::snapshots::delete::delete_forced;
 use crate::transport::probe::{self, TraceRequest};
@@ -95,7 +95,7 @@ async fn cleanup_snapshot(deps: &Deps, id: &SnapshotId) -> Result<(), Error> {
         // On a host that does not answer it is left, and not given up.
         let started = delete_forced(deps, &request, false).await?;
         let Some(operation) = started.operation else { return Ok(()) };
-        wait_for_snapshot_operation(deps, &operation).await.map(|_| ())
+        wait_for_snapshot(deps, &operation).await.map(|_| ())
     };
     match deleted.await {
         // The record of one that came to nothing may go by itself.

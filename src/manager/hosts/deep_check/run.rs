@@ -24,7 +24,7 @@ use crate::manager::hosts::deep_check::stack;
 use crate::manager::hosts::deep_check::stack::LABEL;
 use crate::manager::hosts::deep_check::steps::{Came, ENDING, Steps, Stopped};
 use crate::manager::operation::cancel::cancel_operation;
-use crate::manager::operation::wait::{wait_for_operation, wait_for_snapshot_operation};
+use crate::manager::operation::wait::{wait_for_operation, wait_for_snapshot};
 use crate::manager::sandboxes::create::create_marked;
 use crate::manager::sandboxes::exec::exec;
 use crate::manager::snapshots::create::take_snapshot;
@@ -321,7 +321,7 @@ impl HostCheck<'_> {
     /// The end of a snapshot, likewise.
     async fn taken(&self, started: SnapshotStarted) -> Result<SnapshotRecord, Error> {
         let Some(id) = started.operation else { return Ok(started.snapshot) };
-        let ended = wait_for_snapshot_operation(self.deps, &id);
+        let ended = wait_for_snapshot(self.deps, &id);
         let fault = match self.or_call_off(&id, ended).await {
             Err(fault) => fault.detail("snapshot_id", started.snapshot.id.as_str()),
             taken => return taken,

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use sandboxer::client::{
     Error, ExtensionView, PatchRequest, PatchStanding, PatchStatus, RestoreRequest, RolloutItem,
-    RolloutRequest, SnapshotDeleteRequest, SnapshotRequest, SnapshotStarted, Started, Update,
+    RolloutRequest, SnapshotDeleteRequest, SnapshotRequest, Update,
 };
-use sandboxer::domain::error::Code;
+use sandboxer::domain::error::{Code, Kind};
 use sandboxer::domain::event::Progress;
 use sandboxer::domain::extension::Capability;
 use sandboxer::domain::lineage::SnapshotView;
@@ -21,6 +21,7 @@ use sandboxer::domain::name::{ExtensionId, OperationId, PatchId, SandboxId, Snap
 use sandboxer::domain::operation::{CancelOutcome, OperationKind};
 use sandboxer::domain::patch::{AppliedPatch, Patch, PatchState, owed, settled_state};
 use sandboxer::domain::profile::SnapshotMode;
+use sandboxer::domain::request::{SnapshotStarted, Started as OnSandbox};
 use sandboxer::domain::sandbox::{SandboxRecord, State};
 use sandboxer::domain::snapshot::{
     ArchiveFacts, ArchiveFormat, Consistency, SnapshotKind, SnapshotRecord, SnapshotState,
@@ -63,8 +64,8 @@ impl FakeClient {
             "snapshot {} {:?} {:?} {:?}",
             request.id, request.revision, request.name, request.mode
         );
-        self.asked.lock().unwrap().push(asked);
         let source = self.checked(&request.id, request.revision)?;
+        self.asked.lock().unwrap().push(asked);
         let next = {
             let mut inner = self.inner.lock().unwrap();
             if request.name.is_some()
@@ -131,12 +132,8 @@ impl FakeClient {
         Ok(())
     }
 
-    pub(super) async fn ended_snapshot(
-        &self,
-        operation: &OperationId,
-    ) -> Result<SnapshotRecord, Error> {
-        let id = self.ended(operation).await?;
-        if let Ok(view) = self.one_snapshot(&id) {
+    pub(super) fn last_snapshot(&self, id: &str) -> Result<SnapshotRecord, Error> {
+        if let Ok(view) = self.one_snapshot(id) {
             return Ok(view.record);
         }
         let gone = self.scenario.snapshots.iter().find(|record| record.id.as_str() == id).cloned();
@@ -147,9 +144,17 @@ impl FakeClient {
         &self,
         request: SnapshotDeleteRequest,
     ) -> Result<SnapshotStarted, Error> {
-        self.asked.lock().unwrap().push(format!("delete {} force={}", request.id, request.force));
-        let view = self.one_snapshot(&request.id)?;
+        let view = self.shown_snapshot(&request.id, request.revision)?;
         let dependants = view.dependants();
+        if request.force
+            && request
+                .dependants
+                .is_some_and(|seen| dependants.iter().any(|one| !seen.contains(one)))
+        {
+            let message = format!("more depends on snapshot {} than was looked at", request.id);
+            return Err(Error::new(Code::Conflict, message).of_kind(Kind::Stale));
+        }
+        self.asked.lock().unwrap().push(format!("delete {} force={}", request.id, request.force));
         if !request.force && !dependants.is_empty() {
             return Err(Error::new(
                 Code::InUse,
@@ -167,7 +172,18 @@ impl FakeClient {
         Ok(SnapshotStarted { operation: Some(operation), snapshot: view.record })
     }
 
-    pub(super) fn begin_restore(&self, request: RestoreRequest) -> Result<Started, Error> {
+    /// A snapshot at the revision that the asker saw.
+    fn shown_snapshot(&self, id: &str, revision: Option<u64>) -> Result<SnapshotView, Error> {
+        let view = self.one_snapshot(id)?;
+        if revision.is_some_and(|seen| seen != view.record.revision) {
+            let message = format!("snapshot {id} changed since it was looked at");
+            return Err(Error::new(Code::Conflict, message).of_kind(Kind::Stale));
+        }
+        Ok(view)
+    }
+
+    pub(super) fn begin_restore(&self, request: RestoreRequest) -> Result<OnSandbox, Error> {
+        let view = self.shown_snapshot(&request.snapshot, request.revision)?;
         self.asked.lock().unwrap().push(format!(
             "restore {} host={:?} ttl={:?} name={:?} strict={} patches={}",
             request.snapshot,
@@ -177,7 +193,6 @@ impl FakeClient {
             request.strict,
             request.require_patches
         ));
-        let view = self.one_snapshot(&request.snapshot)?;
         let next = {
             let mut inner = self.inner.lock().unwrap();
             if request.name.is_some()
@@ -197,7 +212,7 @@ impl FakeClient {
         made.based_on_snapshot = Some(view.record.id.clone());
         self.insert(made.clone());
         let operation = self.start(OperationKind::Restore, &id);
-        Ok(Started { operation: Some(operation), sandbox: made })
+        Ok(OnSandbox { operation: Some(operation), sandbox: made })
     }
 
     /// Sleeps, wakes, or applies patches.

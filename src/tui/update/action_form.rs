@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use super::{Effect, Frozen, FrozenSnapshot, confirm, fields, keys, patches, snapshots};
-use crate::client::{Error, SnapshotDiff, SnapshotDiffRequest};
+use super::{Effect, confirm, fields, keys, patches, snapshots};
+use crate::client::{Error, Request, SnapshotDiff, SnapshotDiffRequest};
 use crate::domain::OperationKind;
 use crate::domain::extension::Capability;
 use crate::domain::name::SandboxId;
@@ -13,32 +13,35 @@ use crate::domain::patch::Patch;
 use crate::domain::text::expand_home;
 use crate::tui::keymap::Action;
 use crate::tui::model::{
-    Comparison, FieldKey, JobId, Model, Overlay, Pane, Role, Script, Sheet, SheetAbout, Target,
+    ActionForm, ActionFormKind, Comparison, FieldKey, JobId, Model, Overlay, Pane, Role, Script,
+    Target,
 };
 
 /// How far a page key scrolls what stands below the fields.
 const PAGE: usize = 5;
 
-fn push(model: &mut Model, sheet: Sheet) {
-    model.last_sheet = sheet.number;
-    model.overlays.push(Overlay::Sheet(Box::new(sheet)));
+fn push(model: &mut Model, action_form: ActionForm) {
+    model.last_action_form = action_form.number;
+    model.overlays.push(Overlay::ActionForm(Box::new(action_form)));
 }
 
 fn next(model: &Model) -> u64 {
-    model.last_sheet + 1
+    model.last_action_form + 1
 }
 
-fn top(model: &mut Model) -> Option<&mut Sheet> {
+fn top(model: &mut Model) -> Option<&mut ActionForm> {
     match model.overlays.last_mut() {
-        Some(Overlay::Sheet(sheet)) => Some(sheet),
+        Some(Overlay::ActionForm(action_form)) => Some(action_form),
         _ => None,
     }
 }
 
 /// The form of a number, wherever it lies.
-fn numbered(model: &mut Model, number: u64) -> Option<&mut Sheet> {
+fn numbered(model: &mut Model, number: u64) -> Option<&mut ActionForm> {
     model.overlays.iter_mut().find_map(|overlay| match overlay {
-        Overlay::Sheet(sheet) if sheet.number == number => Some(sheet.as_mut()),
+        Overlay::ActionForm(action_form) if action_form.number == number => {
+            Some(action_form.as_mut())
+        }
         _ => None,
     })
 }
@@ -66,8 +69,8 @@ pub(super) fn open_snapshot(model: &mut Model) -> Vec<Effect> {
         model.say(Role::Warn, format!("snapshot: {reason}"));
         return Vec::new();
     }
-    let sheet = Sheet::snapshot(next(model), targets);
-    push(model, sheet);
+    let action_form = ActionForm::snapshot(next(model), targets);
+    push(model, action_form);
     Vec::new()
 }
 
@@ -84,9 +87,9 @@ pub(super) fn open_restore(model: &mut Model) -> Vec<Effect> {
     }
     let hosts: Vec<String> =
         model.hosts.list.iter().map(|host| host.view.name.to_string()).collect();
-    let sheet = Sheet::restore(next(model), snapshots::freeze(model, &view), &hosts);
-    let number = sheet.number;
-    push(model, sheet);
+    let action_form = ActionForm::restore(next(model), snapshots::freeze(model, &view), &hosts);
+    let number = action_form.number;
+    push(model, action_form);
     vec![compare(number, record.id.to_string())]
 }
 
@@ -97,8 +100,8 @@ fn compare(number: u64, snapshot: String) -> Effect {
 /// Opens the form of a new patch over the patches of a snapshot.
 pub(super) fn open_patch(model: &mut Model, script: Script) -> Vec<Effect> {
     let Some(view) = patches::snapshot(model) else { return Vec::new() };
-    let sheet = Sheet::add_patch(next(model), &view, script);
-    push(model, sheet);
+    let action_form = ActionForm::add_patch(next(model), &view, script);
+    push(model, action_form);
     Vec::new()
 }
 
@@ -109,34 +112,34 @@ pub(super) fn open_rollout(model: &mut Model) -> Vec<Effect> {
         |id: &&SandboxId| model.sandboxes.get(id).is_some_and(|entry| entry.record.is_protected());
     let protected =
         view.sandboxes.iter().map(|sandbox| &sandbox.id).filter(protected).cloned().collect();
-    let sheet = Sheet::roll_out(next(model), &view, protected);
-    push(model, sheet);
+    let action_form = ActionForm::roll_out(next(model), &view, protected);
+    push(model, action_form);
     Vec::new()
 }
 
 /// A key of the table.
 pub(super) fn act(model: &mut Model, action: Action, key: &KeyEvent) -> Vec<Effect> {
     let home = model.home.clone();
-    let Some(sheet) = top(model) else { return Vec::new() };
-    if let Some(effect) =
-        fields::complete(&sheet.fields, home.as_deref(), key).filter(|_| !sheet.submitting)
+    let Some(action_form) = top(model) else { return Vec::new() };
+    if let Some(effect) = fields::complete(&action_form.fields, home.as_deref(), key)
+        .filter(|_| !action_form.submitting)
     {
         model.held = Some(Vec::new());
         return vec![effect];
     }
     match action {
         // While it is asked for, leaving would hide the answer.
-        _ if sheet.submitting => {}
+        _ if action_form.submitting => {}
         Action::Leave => drop(model.overlays.pop()),
         Action::Preview => {
-            if let SheetAbout::Restore(target, comparison) = &mut sheet.about {
+            if let ActionFormKind::Restore(target, comparison) = &mut action_form.about {
                 *comparison = Comparison::Asking;
-                return vec![compare(sheet.number, target.id().to_string())];
+                return vec![compare(action_form.number, target.id().to_string())];
             }
         }
-        Action::Submit if !sheet.drawn => keys::say_undrawn(model),
+        Action::Submit if !action_form.drawn => keys::say_undrawn(model),
         Action::Submit => return submit(model),
-        _ if fields::act(&mut sheet.fields, action, key) => sheet.error = None,
+        _ if fields::act(&mut action_form.fields, action, key) => action_form.error = None,
         _ => {}
     }
     Vec::new()
@@ -145,13 +148,16 @@ pub(super) fn act(model: &mut Model, action: Action, key: &KeyEvent) -> Vec<Effe
 /// A key that edits the focused field, or scrolls what stands below.
 pub(super) fn text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
     let now = model.now;
-    let Some(sheet) = top(model) else { return Vec::new() };
+    let Some(action_form) = top(model) else { return Vec::new() };
     match key.code {
         KeyCode::PageDown => {
-            sheet.offset = (sheet.offset + PAGE).min(sheet.lines(now).len().saturating_sub(1));
+            action_form.offset =
+                (action_form.offset + PAGE).min(action_form.lines(now).len().saturating_sub(1));
         }
-        KeyCode::PageUp => sheet.offset = sheet.offset.saturating_sub(PAGE),
-        _ if !sheet.submitting && fields::text(&mut sheet.fields, key) => sheet.error = None,
+        KeyCode::PageUp => action_form.offset = action_form.offset.saturating_sub(PAGE),
+        _ if !action_form.submitting && fields::text(&mut action_form.fields, key) => {
+            action_form.error = None;
+        }
         _ => {}
     }
     Vec::new()
@@ -159,41 +165,40 @@ pub(super) fn text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
 
 /// Pasted text goes into the focused field.
 pub(super) fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
-    if let Some(sheet) = top(model).filter(|sheet| !sheet.submitting)
-        && fields::paste(&mut sheet.fields, text)
+    if let Some(action_form) = top(model).filter(|action_form| !action_form.submitting)
+        && fields::paste(&mut action_form.fields, text)
     {
-        sheet.error = None;
+        action_form.error = None;
     }
     Vec::new()
 }
 
 /// Asks for it, if every field is well.
 fn submit(model: &mut Model) -> Vec<Effect> {
-    let Some(sheet) = top(model) else { return Vec::new() };
-    if !sheet.fields.are_ready() {
+    let Some(action_form) = top(model) else { return Vec::new() };
+    if !action_form.fields.are_ready() {
         return Vec::new();
     }
-    sheet.error = None;
-    let asked = sheet.clone();
+    action_form.error = None;
+    let asked = action_form.clone();
     match &asked.about {
-        SheetAbout::Snapshot(targets) => submit_snapshots(model, &asked, targets),
-        SheetAbout::Restore(target, _) => {
+        ActionFormKind::Snapshot(targets) => submit_snapshots(model, &asked, targets),
+        ActionFormKind::Restore(target, _) => {
             let request = asked.restore_request(target);
             let name = request.name.as_ref().map(|name| format!("{name} ")).unwrap_or_default();
             let title = format!("{name}from {}", target.view.record.title());
             let job = model.jobs.start(OperationKind::Restore, None, title, model.now);
             wait_for(model, Some(job));
-            let (id, revision) = (target.id().clone(), target.view.record.revision);
-            vec![Effect::Restore(job, FrozenSnapshot { id, revision, dependants: None }, request)]
+            vec![Effect::Start(job, Request::Restore(request))]
         }
-        SheetAbout::AddPatch(view, script) => {
+        ActionFormKind::AddPatch(view, script) => {
             wait_for(model, None);
             let home = model.home.as_deref();
             let file = asked.fields.value(&FieldKey::Script).map(|path| expand_home(&path, home));
             let file = file.filter(|_| *script == Script::File);
             vec![Effect::AddPatch(asked.number, asked.patch_request(view, script), file)]
         }
-        SheetAbout::RollOut(view, _) => {
+        ActionFormKind::RollOut(view, _) => {
             let title = format!("patches of {}", view.record.title());
             let id = view.record.id.clone();
             let job = model.jobs.start_on(OperationKind::Patch, id, title, model.now);
@@ -204,7 +209,11 @@ fn submit(model: &mut Model) -> Vec<Effect> {
 }
 
 /// One alone keeps its form until the client answered, so that a name that is taken stands beside its field.
-fn submit_snapshots(model: &mut Model, sheet: &Sheet, targets: &[Target]) -> Vec<Effect> {
+fn submit_snapshots(
+    model: &mut Model,
+    action_form: &ActionForm,
+    targets: &[Target],
+) -> Vec<Effect> {
     let taken: Vec<&Target> = targets.iter().filter(|target| target.left_out.is_none()).collect();
     let mut effects = Vec::new();
     for target in &taken {
@@ -214,8 +223,7 @@ fn submit_snapshots(model: &mut Model, sheet: &Sheet, targets: &[Target]) -> Vec
             target.title(),
             model.now,
         );
-        let frozen = Frozen::of(target);
-        effects.push(Effect::Snapshot(job, frozen, sheet.snapshot_request(target)));
+        effects.push(Effect::Start(job, Request::Snapshot(action_form.snapshot_request(target))));
         if taken.len() == 1 {
             wait_for(model, Some(job));
         }
@@ -228,8 +236,8 @@ fn submit_snapshots(model: &mut Model, sheet: &Sheet, targets: &[Target]) -> Vec
 }
 
 fn wait_for(model: &mut Model, job: Option<JobId>) {
-    if let Some(sheet) = top(model) {
-        (sheet.submitting, sheet.job) = (true, job);
+    if let Some(action_form) = top(model) {
+        (action_form.submitting, action_form.job) = (true, job);
     }
 }
 
@@ -237,13 +245,15 @@ fn wait_for(model: &mut Model, job: Option<JobId>) {
 pub(super) fn begun(model: &mut Model, job: JobId) {
     model
         .overlays
-        .retain(|overlay| !matches!(overlay, Overlay::Sheet(sheet) if sheet.job == Some(job)));
+        .retain(|overlay| !matches!(overlay, Overlay::ActionForm(action_form) if action_form.job == Some(job)));
 }
 
 /// Shows a refusal in the form that a job was asked for in; `false` if it is closed.
 pub(super) fn refused(model: &mut Model, job: JobId, problem: &Error) -> bool {
     let of_job = |overlay: &mut Overlay| match overlay {
-        Overlay::Sheet(sheet) if sheet.job == Some(job) => Some(sheet.number),
+        Overlay::ActionForm(action_form) if action_form.job == Some(job) => {
+            Some(action_form.number)
+        }
         _ => None,
     };
     let Some(number) = model.overlays.iter_mut().find_map(of_job) else { return false };
@@ -252,9 +262,9 @@ pub(super) fn refused(model: &mut Model, job: JobId, problem: &Error) -> bool {
 }
 
 fn refuse(model: &mut Model, number: u64, problem: Error) {
-    if let Some(sheet) = numbered(model, number) {
-        (sheet.submitting, sheet.job, sheet.offset) = (false, None, 0);
-        sheet.error = sheet.fields.refuse(problem);
+    if let Some(action_form) = numbered(model, number) {
+        (action_form.submitting, action_form.job, action_form.offset) = (false, None, 0);
+        action_form.error = action_form.fields.refuse(problem);
     }
 }
 
@@ -264,7 +274,9 @@ pub(super) fn compared(
     number: u64,
     answer: Result<Box<SnapshotDiff>, Error>,
 ) -> Vec<Effect> {
-    if let Some(Sheet { about: SheetAbout::Restore(_, comparison), .. }) = numbered(model, number) {
+    if let Some(ActionForm { about: ActionFormKind::Restore(_, comparison), .. }) =
+        numbered(model, number)
+    {
         *comparison = answer.map_or_else(Comparison::Failed, Comparison::Known);
     }
     Vec::new()
@@ -279,7 +291,7 @@ pub(super) fn patch_added(
     match answer {
         Ok(patch) => {
             model.overlays.retain(
-                |overlay| !matches!(overlay, Overlay::Sheet(sheet) if sheet.number == number),
+                |overlay| !matches!(overlay, Overlay::ActionForm(action_form) if action_form.number == number),
             );
             let title =
                 model.snapshots.get(&patch.snapshot_id).map(|view| view.record.title().to_owned());

@@ -8,10 +8,10 @@ use crate::tui::model::{Job, Model, Overlay, Role, age};
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
     let screen = model.screen();
     let (outer, area) = (screen.overlay(), screen.overlay_text());
-    let Some(paper) = model.paper_of(overlay) else { return };
-    let key = |action| model.keymap.first(Mode::Paper, action).unwrap_or_default();
+    let Some(block) = model.paper_of(overlay) else { return };
+    let key = |action| model.keymap.first(Mode::TextBlock, action).unwrap_or_default();
     let height = usize::from(area.height);
-    let last = paper.last_offset(height);
+    let last = block.last_offset(height);
     let mut hints = vec![(key(Action::Close), "close")];
     let (title, offset) = match overlay {
         Overlay::Details(details) => {
@@ -46,7 +46,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
             let name = record.name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
             (format!("{}{name} on {}", record.id, record.host), details.offset)
         }
-        Overlay::Page(page) => (page.title.clone(), page.offset),
+        Overlay::Text(page) => (page.title.clone(), page.offset),
         Overlay::Output(id, offset) => {
             let job = model.jobs.get(*id);
             if job.is_some_and(Job::is_running) {
@@ -62,18 +62,26 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
             hints.push((key(Action::CopyId), "copy"));
             ("Error".to_owned(), *offset)
         }
-        _ => (String::new(), 0),
+        Overlay::Create(_)
+        | Overlay::Confirm(_)
+        | Overlay::Jobs(_)
+        | Overlay::Palette(..)
+        | Overlay::Logs(_)
+        | Overlay::Shell(_)
+        | Overlay::Labels(_)
+        | Overlay::ActionForm(_)
+        | Overlay::Patches(_) => (String::new(), 0),
     };
     if last > 0 {
         hints.push((format!("{} {}", key(Action::Down), key(Action::Up)), "scroll"));
     }
     paint.overlay(outer, &title, &hints);
-    for (row, line) in paper.lines.iter().skip(offset).take(height).enumerate() {
+    for (row, line) in block.lines.iter().skip(offset).take(height).enumerate() {
         paint.line(area, area.y + u16::try_from(row).unwrap_or(u16::MAX), line);
     }
     if last > 0 {
-        let end = (offset + height).min(paper.lines.len());
-        let place = format!(" {end}/{} ", paper.lines.len());
+        let end = (offset + height).min(block.lines.len());
+        let place = format!(" {end}/{} ", block.lines.len());
         paint.put_right(area, outer.y, &place, Role::Dim);
     }
 }

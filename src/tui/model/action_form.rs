@@ -23,7 +23,7 @@ const CHANGES: usize = 200;
 
 /// What a form is for.
 #[derive(Debug, Clone)]
-pub enum SheetAbout {
+pub enum ActionFormKind {
     /// A snapshot of each of these.
     Snapshot(Vec<Target>),
     /// A new sandbox from this one.
@@ -56,9 +56,9 @@ pub enum Comparison {
 
 /// The form.
 #[derive(Debug, Clone)]
-pub struct Sheet {
+pub struct ActionForm {
     /// What it is for.
-    pub about: SheetAbout,
+    pub about: ActionFormKind,
     /// Its number, by which a late answer is recognised.
     pub number: u64,
     /// The fields.
@@ -82,8 +82,8 @@ const MODES: [(&str, &str); 3] = [
     ("stop", "containers are stopped, and started again after"),
 ];
 
-impl Sheet {
-    fn new(about: SheetAbout, number: u64, fields: Vec<Field>) -> Self {
+impl ActionForm {
+    fn new(about: ActionFormKind, number: u64, fields: Vec<Field>) -> Self {
         let fields = Fields::new(fields);
         Self {
             about,
@@ -110,7 +110,7 @@ impl Sheet {
         );
         "default: the profile's, else pause where the runtime can".clone_into(&mut mode.default);
         fields.push(mode);
-        Self::new(SheetAbout::Snapshot(targets), number, fields)
+        Self::new(ActionFormKind::Snapshot(targets), number, fields)
     }
 
     /// The form of a restore.
@@ -132,7 +132,7 @@ impl Sheet {
             ),
             Field::one_of(FieldKey::RequirePatches, &["no", "yes"], "fail when a patch fails"),
         ];
-        Self::new(SheetAbout::Restore(Box::new(target), Comparison::Asking), number, fields)
+        Self::new(ActionFormKind::Restore(Box::new(target), Comparison::Asking), number, fields)
     }
 
     /// The form of a new patch.
@@ -147,7 +147,7 @@ impl Sheet {
         fields.push(Field::text(FieldKey::Description, "none", "what it is for, in a few words"));
         let run_in = "workspace: on the host, in the workspace; or a service's name";
         fields.push(Field::text(FieldKey::RunIn, RUN_IN_WORKSPACE, run_in));
-        Self::new(SheetAbout::AddPatch(Arc::clone(view), script), number, fields)
+        Self::new(ActionFormKind::AddPatch(Arc::clone(view), script), number, fields)
     }
 
     /// The form of a rollout.
@@ -155,29 +155,31 @@ impl Sheet {
         let help = "so many first; the rest when all went well";
         let mut canary = Field::text(FieldKey::Canary, "all at once", help);
         canary.input = tui_input::Input::new("1".to_owned());
-        Self::new(SheetAbout::RollOut(Arc::clone(view), protected), number, vec![canary])
+        Self::new(ActionFormKind::RollOut(Arc::clone(view), protected), number, vec![canary])
     }
 
     /// Its title.
     pub fn title(&self) -> String {
         match &self.about {
-            SheetAbout::Snapshot(targets) => match targets.as_slice() {
+            ActionFormKind::Snapshot(targets) => match targets.as_slice() {
                 [only] => format!("Snapshot of {}", only.title()),
                 all => format!("Snapshots of {} sandboxes", all.len()),
             },
-            SheetAbout::Restore(target, _) => format!("Restore {}", target.title()),
-            SheetAbout::AddPatch(view, _) => format!("A patch on {}", view.record.title()),
-            SheetAbout::RollOut(view, _) => format!("Apply the patches of {}", view.record.title()),
+            ActionFormKind::Restore(target, _) => format!("Restore {}", target.title()),
+            ActionFormKind::AddPatch(view, _) => format!("A patch on {}", view.record.title()),
+            ActionFormKind::RollOut(view, _) => {
+                format!("Apply the patches of {}", view.record.title())
+            }
         }
     }
 
     /// What enter does, in a word.
     pub fn verb(&self) -> &'static str {
         match &self.about {
-            SheetAbout::Snapshot(_) => "take it",
-            SheetAbout::Restore(..) => "restore",
-            SheetAbout::AddPatch(..) => "add it",
-            SheetAbout::RollOut(..) => "apply",
+            ActionFormKind::Snapshot(_) => "take it",
+            ActionFormKind::Restore(..) => "restore",
+            ActionFormKind::AddPatch(..) => "add it",
+            ActionFormKind::RollOut(..) => "apply",
         }
     }
 
@@ -240,15 +242,15 @@ impl Sheet {
             lines.extend(problem.hint.iter().map(|hint| (Role::Key, format!("  {hint}"))));
         }
         match &self.about {
-            SheetAbout::Snapshot(targets) => {
+            ActionFormKind::Snapshot(targets) => {
                 let mode = self.fields.value(&FieldKey::Mode);
                 snapshot_lines(&mut lines, targets, mode.as_deref());
             }
-            SheetAbout::Restore(target, comparison) => {
+            ActionFormKind::Restore(target, comparison) => {
                 restore_lines(&mut lines, target, comparison, now);
             }
-            SheetAbout::AddPatch(view, script) => patch_lines(&mut lines, view, script),
-            SheetAbout::RollOut(view, protected) => roll_out_lines(&mut lines, view, protected),
+            ActionFormKind::AddPatch(view, script) => patch_lines(&mut lines, view, script),
+            ActionFormKind::RollOut(view, protected) => roll_out_lines(&mut lines, view, protected),
         }
         lines
     }

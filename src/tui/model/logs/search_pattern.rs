@@ -4,12 +4,12 @@ use std::ops::Range;
 
 /// What is searched for: without a capital letter, capitals do not count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Needle {
+pub struct SearchPattern {
     text: String,
     folded: bool,
 }
 
-impl Needle {
+impl SearchPattern {
     /// A text to search for.
     pub fn new(text: &str) -> Self {
         // Beyond ASCII only exact matches are found: a fold may change a text's length.
@@ -38,12 +38,12 @@ impl Needle {
             return None;
         }
         let at = if self.folded {
-            let (hay, needle) = (text.as_bytes().get(from..)?, self.text.as_bytes());
-            let first = needle[0];
-            let last = hay.len().checked_sub(needle.len())?;
+            let (hay, pattern) = (text.as_bytes().get(from..)?, self.text.as_bytes());
+            let first = pattern[0];
+            let last = hay.len().checked_sub(pattern.len())?;
             (0..=last).find(|at| {
                 hay[*at].eq_ignore_ascii_case(&first)
-                    && hay[*at..*at + needle.len()].eq_ignore_ascii_case(needle)
+                    && hay[*at..*at + pattern.len()].eq_ignore_ascii_case(pattern)
             })?
         } else {
             text.get(from..)?.find(&self.text)?
@@ -58,14 +58,14 @@ mod tests {
 
     #[test]
     fn capitals_count_once_one_is_typed() {
-        for (needle, text, found) in [
+        for (pattern, text, found) in [
             ("é", "caé", Some(2..4)),
             ("b", "aB", Some(1..2)),
             ("B", "ab", None),
             ("abc", "ab", None),
             ("", "a", None),
         ] {
-            assert_eq!(Needle::new(needle).next_in(text, 0), found, "{needle} in {text}");
+            assert_eq!(SearchPattern::new(pattern).next_in(text, 0), found, "{pattern} in {text}");
         }
     }
 }

@@ -63,17 +63,17 @@ pub struct Span {
 
 /// A line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PaperLine(pub Vec<Span>);
+pub struct TextLine(pub Vec<Span>);
 
 /// Lines that fit a width.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Paper {
+pub struct TextBlock {
     /// The lines.
-    pub lines: Vec<PaperLine>,
+    pub lines: Vec<TextLine>,
     width: usize,
 }
 
-impl PaperLine {
+impl TextLine {
     /// A line of spans.
     pub fn of<T: Into<String>>(spans: impl IntoIterator<Item = (Role, T)>) -> Self {
         Self(spans.into_iter().map(|(role, text)| Span { role, text: text.into() }).collect())
@@ -85,8 +85,8 @@ impl PaperLine {
     }
 }
 
-impl Paper {
-    /// An empty paper of this width.
+impl TextBlock {
+    /// An empty text block of this width.
     pub fn new(width: usize) -> Self {
         Self { lines: Vec::new(), width: width.max(8) }
     }
@@ -94,21 +94,21 @@ impl Paper {
     /// Adds an empty line.
     pub fn gap(&mut self) {
         if !self.lines.is_empty() {
-            self.lines.push(PaperLine::default());
+            self.lines.push(TextLine::default());
         }
     }
 
     /// Adds a heading with a gap above it.
     pub fn heading(&mut self, text: &str) {
         self.gap();
-        self.lines.push(PaperLine::of([(Role::Title, text)]));
+        self.lines.push(TextLine::of([(Role::Title, text)]));
     }
 
     /// Adds text from anywhere, cleaned, wrapped at the width under an indent.
     pub fn text(&mut self, role: Role, indent: usize, text: &str) {
         for raw in text.lines() {
             for part in wrap(&clean_line(raw, LINE), self.width.saturating_sub(indent)) {
-                self.lines.push(PaperLine::of([(Role::Plain, " ".repeat(indent)), (role, part)]));
+                self.lines.push(TextLine::of([(Role::Plain, " ".repeat(indent)), (role, part)]));
             }
         }
     }
@@ -120,7 +120,7 @@ impl Paper {
         for part in wrap(&clean_line(value, PAIR), self.width.saturating_sub(KEY + 2)) {
             let key = if first { clean_line(key, KEY - 1) } else { String::new() };
             let pad = " ".repeat(KEY - columns(&key).min(KEY));
-            self.lines.push(PaperLine::of([(Role::Dim, format!("  {key}{pad}")), (role, part)]));
+            self.lines.push(TextLine::of([(Role::Dim, format!("  {key}{pad}")), (role, part)]));
             first = false;
         }
     }
@@ -135,7 +135,7 @@ impl Paper {
     /// Adds a line of spans, cut at the width.
     pub fn spans<T: Into<String>>(&mut self, spans: impl IntoIterator<Item = (Role, T)>) {
         let mut room = self.width;
-        let mut line = PaperLine::default();
+        let mut line = TextLine::default();
         for (role, text) in spans {
             let text = clean_line(&text.into(), room);
             room -= columns(&text);

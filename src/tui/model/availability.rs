@@ -74,13 +74,17 @@ impl Model {
             Capability::Snapshots => "take or restore snapshots",
             Capability::Patches => "apply patches",
             Capability::Sleep => "sleep",
-            _ => "do that",
+            Capability::Exec
+            | Capability::Logs
+            | Capability::Adopt
+            | Capability::Metered
+            | Capability::Other(_) => "do that",
         };
         (!has).then(|| format!("{extension} cannot {verb}"))
     }
 
     /// Why an action cannot be done here, if that is known before it is tried.
-    pub fn refusal(&self, action: Action) -> Option<String> {
+    pub fn unavailable(&self, action: Action) -> Option<String> {
         if self.read_only && action.is_mutating() {
             return Some("this console is read-only".to_owned());
         }

@@ -5,19 +5,14 @@ use crate::domain::error::Error;
 use crate::domain::name::HostName;
 use crate::domain::operation::Operation;
 use crate::domain::{OperationState, State};
-use crate::tui::model::{Model, Moved};
+use crate::tui::model::{Fetch, Model, Moved};
 
 /// How many ended operations of other processes are listed.
 const ENDED: usize = 50;
 
 /// Reads the operations, unless they are being read: then once more after it.
 pub(super) fn read(model: &mut Model) -> Vec<Effect> {
-    if model.reading_operations.0 {
-        model.reading_operations.1 = true;
-        return Vec::new();
-    }
-    model.reading_operations = (true, false);
-    vec![Effect::Operations]
+    if model.reading_operations.begin() { vec![Effect::Operations] } else { Vec::new() }
 }
 
 fn is_ours(model: &Model, pid: u32, host: &str) -> bool {
@@ -26,8 +21,7 @@ fn is_ours(model: &Model, pid: u32, host: &str) -> bool {
 
 /// The operations were read.
 pub(super) fn operations(model: &mut Model, answer: Result<Vec<Operation>, Error>) -> Vec<Effect> {
-    let again = model.reading_operations.1;
-    model.reading_operations = (false, false);
+    let again = model.reading_operations.end();
     // One that cannot be read is read again soon; records tell of those that matter meanwhile.
     let mut effects = Vec::new();
     if let Ok(mut operations) = answer {
@@ -43,12 +37,12 @@ pub(super) fn operations(model: &mut Model, answer: Result<Vec<Operation>, Error
             !old
         });
         let (sandboxes, snapshots) = (&model.sandboxes, &model.snapshots);
-        let moved = model.jobs.take_elsewhere(operations, |operation| {
-            let id = operation.sandbox_id.as_ref();
+        let moved = model.jobs.take_external(operations, |operation| {
+            let id = operation.subject.sandbox();
             if let Some(entry) = id.and_then(|id| sandboxes.get(id)) {
                 return work::title(&entry.record);
             }
-            let snapshot = operation.snapshot_id.as_ref().map(|id| match snapshots.get(id) {
+            let snapshot = operation.subject.snapshot().map(|id| match snapshots.get(id) {
                 Some(view) => work::snapshot_title(&view.record),
                 None => id.to_string(),
             });
@@ -69,7 +63,7 @@ fn of_moved(model: &mut Model, moved: Moved) -> Vec<Effect> {
     let id = match moved {
         Moved::Began(id) => id,
         Moved::Ended(id, before) => {
-            work::ended_elsewhere(model, id, &before);
+            work::ended_externally(model, id, &before);
             id
         }
     };
@@ -83,16 +77,12 @@ pub(super) fn refresh_services(model: &mut Model, name: &HostName) -> Vec<Effect
         .sandboxes
         .all()
         .any(|entry| entry.record.state == State::Ready && entry.record.host.same(name.as_str()));
-    match model.hosts.get_mut(name.as_str()) {
-        Some(host) if host.refreshing.0 => {
-            host.refreshing.1 = true;
-            Vec::new()
-        }
-        Some(host) if wanted && host.is_fine() => {
-            host.refreshing = (true, false);
-            vec![Effect::RefreshServices(name.clone())]
-        }
-        _ => Vec::new(),
+    let Some(host) = model.hosts.get_mut(name.as_str()) else { return Vec::new() };
+    let asks = host.refreshing != Fetch::Idle || wanted && host.is_fine();
+    if asks && host.refreshing.begin() {
+        vec![Effect::RefreshServices(name.clone())]
+    } else {
+        Vec::new()
     }
 }
 
@@ -103,7 +93,7 @@ pub(super) fn services_refreshed(
     answer: Result<(), Error>,
 ) -> Vec<Effect> {
     let Some(host) = model.hosts.get_mut(name.as_str()) else { return Vec::new() };
-    let again = std::mem::take(&mut host.refreshing).1;
+    let again = host.refreshing.end();
     host.services_error = answer.err();
     if again { refresh_services(model, name) } else { Vec::new() }
 }

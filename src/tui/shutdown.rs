@@ -8,7 +8,7 @@ use tokio::time::{Duration, sleep};
 
 use super::model::many;
 use super::update::update;
-use super::{Console, Ears, Effect, Msg, terminal, unusable};
+use super::{Console, Effect, EventSource, Msg, terminal, unusable};
 use crate::domain::error::Error;
 
 /// How long what runs may take when nobody sees it any more.
@@ -60,28 +60,28 @@ impl EndSignal {
 
 /// Why the loop stopped without the operator.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(super) enum LoopEnd {
     /// A signal, or the terminal's end.
     Signal(EndSignal),
     /// Something else.
     Failed(Error),
 }
 
-impl From<Error> for Stop {
+impl From<Error> for LoopEnd {
     fn from(fault: Error) -> Self {
         Self::Failed(fault)
     }
 }
 
 /// A failure of the terminal. A terminal that is gone answers EIO to everything.
-pub(super) fn failed(message: &str, error: io::Error) -> Stop {
+pub(super) fn failed(message: &str, error: io::Error) -> LoopEnd {
     match Errno::from_io_error(&error) {
-        Some(Errno::IO | Errno::NXIO) => Stop::Signal(EndSignal::HangUp),
-        _ => Stop::Failed(unusable(message, error)),
+        Some(Errno::IO | Errno::NXIO) => LoopEnd::Signal(EndSignal::HangUp),
+        _ => LoopEnd::Failed(unusable(message, error)),
     }
 }
 
-pub(super) fn draw_failed(error: io::Error) -> Stop {
+pub(super) fn draw_failed(error: io::Error) -> LoopEnd {
     failed("the terminal cannot be written", error)
 }
 
@@ -127,7 +127,10 @@ impl EndSignals {
 
 impl Console {
     /// Waits for what runs, and begins nothing. Another signal, or the end of the patience, leaves it to be rolled back.
-    pub(super) async fn finish_without_screen(&mut self, ears: &mut Ears) -> Result<(), Stop> {
+    pub(super) async fn finish_without_screen(
+        &mut self,
+        source: &mut EventSource,
+    ) -> Result<(), LoopEnd> {
         self.effects.begin_nothing();
         let count = self.model.jobs.running_here().count();
         tracing::info!(count, "the terminal is gone: what runs is finished without it");
@@ -143,27 +146,24 @@ impl Console {
         tokio::pin!(patience);
         while self.model.jobs.running_here().next().is_some() {
             tokio::select! {
-                signal = ears.signals.ends.next() => match signal {
+                signal = source.signals.ends.next() => match signal {
                     EndSignal::HangUp => {}
-                    EndSignal::Terminate | EndSignal::Interrupt | EndSignal::Quit => return Err(Stop::Signal(signal)),
+                    EndSignal::Terminate | EndSignal::Interrupt | EndSignal::Quit => return Err(LoopEnd::Signal(signal)),
                 },
                 () = &mut patience => {
                     tracing::warn!("what still runs is rolled back: nobody has seen it for half an hour");
                     break;
                 }
-                Some(msg) = ears.inbox.recv() => self.take_unseen(msg),
+                Some(msg) = source.inbox.recv() => self.take_unseen(msg),
             }
         }
-        Err(Stop::Signal(EndSignal::HangUp))
+        Err(LoopEnd::Signal(EndSignal::HangUp))
     }
 
     /// Takes a message for what it says of the jobs.
     fn take_unseen(&mut self, msg: Msg) {
         for effect in update(&mut self.model, msg) {
-            if matches!(
-                effect,
-                Effect::Finish(..) | Effect::FinishSnapshot(..) | Effect::Cancel(..)
-            ) {
+            if matches!(effect, Effect::Cancel(..)) {
                 self.effects.run(effect);
             }
         }

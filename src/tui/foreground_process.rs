@@ -21,8 +21,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::input::Input;
-use super::stop::{EndSignal, Stop, draw_failed, failed};
-use super::{Console, Ears, Msg, terminal};
+use super::shutdown::{EndSignal, LoopEnd, draw_failed, failed};
+use super::{Console, EventSource, Msg, terminal};
 use crate::client::{Error, ShellRequest};
 use crate::domain::error::Code;
 use crate::domain::name::SnapshotId;
@@ -56,14 +56,14 @@ impl Console {
         request: ShellRequest,
         title: &str,
         input: &mut Input,
-        ears: &mut Ears,
-    ) -> Result<(), Stop> {
+        source: &mut EventSource,
+    ) -> Result<(), LoopEnd> {
         self.draw()?;
         terminal::interruptible(true).map_err(draw_failed)?;
         let client = self.effects.client();
-        let asked = self.meanwhile(ears, true, client.shell(request)).await?;
+        let asked = self.meanwhile(source, true, client.shell(request)).await?;
         let end = match asked {
-            Some(Ok(program)) => self.run_program(&program, "shell", title, input, ears).await?,
+            Some(Ok(program)) => self.run_program(&program, "shell", title, input, source).await?,
             Some(Err(problem)) => ShellEnd::Failed(problem),
             None => ShellEnd::GivenUp,
         };
@@ -81,13 +81,13 @@ impl Console {
         &mut self,
         snapshot: SnapshotId,
         input: &mut Input,
-        ears: &mut Ears,
-    ) -> Result<(), Stop> {
+        source: &mut EventSource,
+    ) -> Result<(), LoopEnd> {
         let written = match draft() {
             Err(error) => Err(not_written(&error)),
             Ok(file) => {
                 let program = editor(file.path());
-                let end = self.run_program(&program, "editor", "the editor", input, ears).await?;
+                let end = self.run_program(&program, "editor", "the editor", input, source).await?;
                 input.forget();
                 self.away = false;
                 terminal::enter(self.model.mouse).map_err(draw_failed)?;
@@ -111,8 +111,8 @@ impl Console {
         what: &str,
         title: &str,
         input: &mut Input,
-        ears: &mut Ears,
-    ) -> Result<ShellEnd, Stop> {
+        source: &mut EventSource,
+    ) -> Result<ShellEnd, LoopEnd> {
         self.away = true;
         terminal::restore();
         let began = Instant::now();
@@ -121,11 +121,11 @@ impl Console {
             Err(error) => return Ok(ShellEnd::Failed(not_started(program, &error))),
         };
         let status = loop {
-            match self.meanwhile(ears, false, shell.next()).await? {
+            match self.meanwhile(source, false, shell.next()).await? {
                 Some(Turn::Ended(status)) => break status,
                 Some(Turn::Stopped) => {
                     shell.stand_back();
-                    terminal::stop_here(&mut ears.signals.continued)
+                    terminal::stop_here(&mut source.signals.continued)
                         .await
                         .map_err(|error| failed("the process cannot be stopped", error))?;
                     shell.go_on();
@@ -149,7 +149,7 @@ impl Console {
             let _ = out.flush();
             drop(out);
             // The terminal is not raw here: it has something to read when the line is ended.
-            self.meanwhile(ears, true, input.next()).await?;
+            self.meanwhile(source, true, input.next()).await?;
         }
         Ok(ShellEnd::Left(status))
     }
@@ -157,26 +157,26 @@ impl Console {
     /// Waits for something while everything but the keys goes on; none when ctrl-c gave the wait up.
     async fn meanwhile<T>(
         &mut self,
-        ears: &mut Ears,
+        source: &mut EventSource,
         interruptible: bool,
         work: impl Future<Output = T>,
-    ) -> Result<Option<T>, Stop> {
+    ) -> Result<Option<T>, LoopEnd> {
         tokio::pin!(work);
         let start = Instant::now();
         loop {
             tokio::select! {
                 biased;
-                signal = ears.signals.ends.next() => match signal {
+                signal = source.signals.ends.next() => match signal {
                     // The keyboard's signals are for whoever has the terminal.
                     EndSignal::Interrupt | EndSignal::Quit if interruptible => return Ok(None),
                     EndSignal::Interrupt | EndSignal::Quit => {}
-                    EndSignal::HangUp | EndSignal::Terminate => return Err(Stop::Signal(signal)),
+                    EndSignal::HangUp | EndSignal::Terminate => return Err(LoopEnd::Signal(signal)),
                 },
-                _ = &mut ears.gone => return Err(Stop::Signal(EndSignal::HangUp)),
+                _ = &mut source.gone => return Err(LoopEnd::Signal(EndSignal::HangUp)),
                 value = &mut work => return Ok(Some(value)),
                 () = tokio::time::sleep_until(self.frame_due(start)), if self.dirty && !self.away => self.draw()?,
-                Some(msg) = ears.inbox.recv() => drop(self.take_all(msg, &mut ears.inbox)?),
-                _ = ears.tick.tick() => drop(self.take(Msg::Tick((self.clock)()))?),
+                Some(msg) = source.inbox.recv() => drop(self.take_all(msg, &mut source.inbox)?),
+                _ = source.tick.tick() => drop(self.take(Msg::Tick((self.clock)()))?),
             }
         }
     }

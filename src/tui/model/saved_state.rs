@@ -7,7 +7,7 @@ use super::{Pane, Sort, SortKey};
 
 /// What is remembered.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Remembered {
+pub struct SavedState {
     /// The focused pane.
     pub pane: Option<Pane>,
     /// The sort.
@@ -23,7 +23,7 @@ struct Stored {
     descending: bool,
 }
 
-impl Remembered {
+impl SavedState {
     /// From a file's text; what cannot be read is forgotten.
     pub fn parse(text: &str) -> Self {
         let stored: Stored = serde_json::from_str(text).unwrap_or_default();
@@ -60,15 +60,15 @@ mod tests {
 
     #[test]
     fn read_back_equal_and_a_broken_file_is_none() {
-        let kept = Remembered {
+        let kept = SavedState {
             pane: Some(Pane::Activity),
             sort: Some(Sort { key: SortKey::Host, descending: true }),
         };
-        assert_eq!(Remembered::parse(&kept.to_json()), kept);
+        assert_eq!(SavedState::parse(&kept.to_json()), kept);
         let earlier = r#"{"pane":"activity","sort":"host","descending":true,"filter":"shop","snapshots_filter":"env"}"#;
-        assert_eq!(Remembered::parse(earlier), kept);
+        assert_eq!(SavedState::parse(earlier), kept);
         for broken in ["", "[]", "{\"pane\": 3}", "\u{0}"] {
-            assert_eq!(Remembered::parse(broken), Remembered::default());
+            assert_eq!(SavedState::parse(broken), SavedState::default());
         }
     }
 }

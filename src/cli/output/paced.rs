@@ -4,14 +4,18 @@ use std::io;
 
 use futures_util::{FutureExt as _, StreamExt as _};
 
-use super::output::Io;
+use super::Io;
 use crate::domain::output::Source;
 
 /// What a pipe that takes anything takes without waiting (`PIPE_BUF`), in bytes.
 const PORTION: usize = 4096;
 
 /// Writes bytes as they are, and out at once; `false` when Ctrl-C came first.
-pub(super) async fn pour(io: &mut Io, source: Source, bytes: &[u8]) -> io::Result<bool> {
+pub(in crate::cli) async fn write_paced(
+    io: &mut Io,
+    source: Source,
+    bytes: &[u8],
+) -> io::Result<bool> {
     for portion in bytes.chunks(PORTION) {
         // A write that waits is resumed after a signal that has a handler: so it must not be begun.
         while !(io.takes)(source) {

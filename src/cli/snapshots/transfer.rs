@@ -11,10 +11,10 @@ use tokio::io::AsyncWriteExt as _;
 use super::super::args::{ExportArgs, ImportArgs};
 use super::super::exec::READER_LEFT;
 use super::super::input::{Pieces, pieces, unreadable};
-use super::super::interrupt::{Running, attend};
-use super::super::output::{Face, Outcome, Stop};
-use super::super::pour::pour;
-use super::super::progress::Meter;
+use super::super::interrupt::{Running, with_progress};
+use super::super::output::paced::write_paced;
+use super::super::output::{CliError, Context, Outcome};
+use super::super::progress::ProgressDisplay;
 use super::super::table::size;
 use super::{show, view};
 use crate::client::{Error, SnapshotImportRequest};
@@ -22,14 +22,14 @@ use crate::domain::Code;
 use crate::domain::output::Source;
 use crate::domain::snapshot::SnapshotRecord;
 
-pub(super) async fn export(face: &mut Face<'_>, args: &ExportArgs) -> Outcome {
+pub(super) async fn export(context: &mut Context<'_>, args: &ExportArgs) -> Outcome {
     let to_stdout = args.file.as_os_str() == "-";
-    if to_stdout && face.look.json {
+    if to_stdout && context.options.json {
         return Err(
             Error::new(Code::Usage, "standard output has the archive: there is no --json").into()
         );
     }
-    if to_stdout && face.io.terminals.stdout {
+    if to_stdout && context.io.terminals.stdout {
         return Err(Error::new(Code::Usage, "an archive is not for a terminal")
             .hint("name a file, or a pipe")
             .into());
@@ -38,16 +38,16 @@ pub(super) async fn export(face: &mut Face<'_>, args: &ExportArgs) -> Outcome {
     if !to_stdout {
         refuse_existing(&args.file, &partial)?;
     }
-    let record = face.client.snapshot_view(&args.snapshot).await?.record;
+    let record = context.client.snapshot_view(&args.snapshot).await?.record;
     if to_stdout {
-        let pieces = face.client.export_snapshot(record.id.as_str()).await?;
-        return to_pipe(face, pieces).await;
+        let pieces = context.client.export_snapshot(record.id.as_str()).await?;
+        return to_pipe(context, pieces).await;
     }
     // Before any host is asked: that is where most of the time goes.
     let file = begin(&partial).await?;
     // From here on the partial file is this export's.
-    let named = match to_file(face, &record, file, &partial).await {
-        Ok(written) => name(&partial, &args.file).await.map(|()| written).map_err(Stop::from),
+    let named = match to_file(context, &record, file, &partial).await {
+        Ok(written) => name(&partial, &args.file).await.map(|()| written).map_err(CliError::from),
         Err(stop) => Err(stop),
     };
     let written = match named {
@@ -59,12 +59,12 @@ pub(super) async fn export(face: &mut Face<'_>, args: &ExportArgs) -> Outcome {
         }
     };
     settle(&args.file).await.map_err(|error| unwritable(&args.file, &error))?;
-    if face.look.json {
-        face.document(&record)?;
+    if context.options.json {
+        context.document(&record)?;
     } else {
         let text =
             format!("{} is in {}, {}", view::titled(&record), args.file.display(), size(written));
-        face.line(&face.look.clean(&text, 2000))?;
+        context.line(&context.options.clean(&text, 2000))?;
     }
     Ok(0)
 }
@@ -105,14 +105,14 @@ async fn begin(partial: &Path) -> Result<File, Error> {
     }
 }
 
-async fn to_pipe(face: &mut Face<'_>, mut pieces: Pieces) -> Outcome {
+async fn to_pipe(context: &mut Context<'_>, mut pieces: Pieces) -> Outcome {
     loop {
         let piece = tokio::select! {
             piece = pieces.next() => piece,
-            Some(()) = face.io.interrupts.next() => return Err(cut_off().into()),
+            Some(()) = context.io.interrupts.next() => return Err(cut_off().into()),
         };
         let Some(piece) = piece else { return Ok(0) };
-        match pour(face.io, Source::Stdout, &piece?).await {
+        match write_paced(context.io, Source::Stdout, &piece?).await {
             Ok(true) => {}
             Ok(false) => return Err(cut_off().into()),
             // Half an archive is no success, whoever closed the pipe; and nobody is left to be told.
@@ -132,31 +132,31 @@ fn cut_off() -> Error {
 
 /// Writes the bytes to the file and to its disk; how many there were.
 async fn to_file(
-    face: &mut Face<'_>,
+    context: &mut Context<'_>,
     record: &SnapshotRecord,
     mut file: File,
     path: &Path,
-) -> Result<u64, Stop> {
+) -> Result<u64, CliError> {
     let failed = |error: io::Error| unwritable(path, &error);
-    let mut pieces = face.client.export_snapshot(record.id.as_str()).await?;
-    let mut meter = Meter::new(face);
+    let mut pieces = context.client.export_snapshot(record.id.as_str()).await?;
+    let mut display = ProgressDisplay::new(context);
     let mut written = 0;
     loop {
         let piece = tokio::select! {
             piece = pieces.next() => piece,
-            Some(()) = face.io.interrupts.next() => {
-                meter.clear();
+            Some(()) = context.io.interrupts.next() => {
+                display.clear();
                 return Err(Error::new(Code::Cancelled, "cancelled; nothing was written").into());
             }
         };
         let Some(piece) = piece else { break };
-        let piece = piece.inspect_err(|_| meter.clear())?;
+        let piece = piece.inspect_err(|_| display.clear())?;
         file.write_all(&piece).await.map_err(failed)?;
         written += piece.len() as u64;
         // What is written has a head too: the archive's size is nearly all of it.
-        meter.moved(face.io, record.id.as_str(), "export", written, record.archive.bytes);
+        display.moved(context.io, record.id.as_str(), "export", written, record.archive.bytes);
     }
-    meter.clear();
+    display.clear();
     file.flush().await.map_err(failed)?;
     file.sync_all().await.map_err(failed)?;
     Ok(written)
@@ -195,24 +195,25 @@ fn unwritable(path: &Path, error: &io::Error) -> Error {
     problem
 }
 
-pub(super) async fn import(face: &mut Face<'_>, args: &ImportArgs) -> Outcome {
+pub(super) async fn import(context: &mut Context<'_>, args: &ImportArgs) -> Outcome {
     let source: Pieces = if args.file.as_os_str() == "-" {
-        if face.io.terminals.stdin {
+        if context.io.terminals.stdin {
             return Err(Error::new(Code::Usage, "standard input is a terminal")
                 .hint("name a file, or a pipe")
                 .into());
         }
-        (face.io.input)()
+        (context.io.input)()
     } else {
         let shown = args.file.display().to_string();
         pieces(File::open(&args.file).await.map_err(|error| unreadable(&shown, &error))?, shown)
     };
-    let client = face.client;
+    let client = context.client;
     let running = Running::new(client);
     let request = SnapshotImportRequest { host: args.host.clone(), name: args.name.clone() };
-    let work =
-        async { running.finish_snapshot(client.import_snapshot(request, source).await?).await };
-    let taken = Box::pin(attend(face, &running, work)).await??;
-    show(face, &taken)?;
+    let work = async {
+        running.finish(running.start_import(request, source).await?).await?.into_snapshot()
+    };
+    let taken = Box::pin(with_progress(context, &running, work)).await??;
+    show(context, &taken)?;
     Ok(0)
 }
