@@ -333,7 +333,7 @@ pub(crate) async fn flush_pending(deps: &Deps, pending: Vec<PendingEvent>) -> Ve
         Ok(()) => pending.into_iter().map(|event| event.id).collect(),
         // The record is the truth: a log that cannot be written holds up no operation.
         Err(error) => {
-            tracing::warn!(fault = %error, "events stay pending on a record");
+            tracing::warn!(%error, "events stay pending on a record");
             Vec::new()
         }
     }
@@ -351,6 +351,6 @@ pub(crate) async fn append(deps: &Deps, pending: &[PendingEvent]) -> Result<(), 
 /// Appends the events of a write that just happened. The write stands whether or not this works.
 pub(crate) async fn publish_pending(deps: &Deps, pending: &[PendingEvent]) {
     if let Err(error) = append(deps, pending).await {
-        tracing::warn!(fault = %error, "events stay pending on a record");
+        tracing::warn!(%error, "events stay pending on a record");
     }
 }

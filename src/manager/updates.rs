@@ -60,7 +60,7 @@ async fn follow_log(deps: &Deps, mut last: u64) {
                     deps.jobs.publish(Update::Event(event));
                 }
             }
-            Err(fault) => tracing::warn!(%fault, "the event log could not be followed"),
+            Err(error) => tracing::warn!(%error, "the event log could not be followed"),
         }
         let now = checkpoints_version(deps).await;
         if now != seen {

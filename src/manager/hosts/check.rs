@@ -69,10 +69,10 @@ pub(crate) fn host_spec(deps: &Deps, name: &str) -> Result<HostSpec, Error> {
         let known: Vec<String> =
             deps.transports.hosts().iter().map(|spec| spec.name.to_string()).collect();
         let shown: String = name.chars().take(80).collect();
-        let fault = Error::new(Code::NotFound, format!("there is no host {shown:?}"));
+        let error = Error::new(Code::NotFound, format!("there is no host {shown:?}"));
         match nearest(&shown, known.iter().map(String::as_str)) {
-            Some(near) => fault.hint(format!("did you mean {near}?")),
-            None => fault.hint(format!("hosts are configured in {}", deps.settings.config_file)),
+            Some(near) => error.hint(format!("did you mean {near}?")),
+            None => error.hint(format!("hosts are configured in {}", deps.settings.config_file)),
         }
     })
 }
@@ -101,14 +101,14 @@ async fn inspect_host(deps: &Deps, spec: &HostSpec, view: &mut HostView) {
             view.latency_ms = u64::try_from(latency.as_millis()).ok();
             view.facts = Some(facts);
         }
-        Err(fault) => {
-            report_error_of(deps, &spec.name, &fault).await;
+        Err(error) => {
+            report_error_of(deps, &spec.name, &error).await;
             view.state = HostState::Down;
-            let causes = fault.causes;
+            let causes = error.causes;
             view.message = Some(
-                std::iter::once(fault.message.clone()).chain(causes).collect::<Vec<_>>().join(": "),
+                std::iter::once(error.message.clone()).chain(causes).collect::<Vec<_>>().join(": "),
             );
-            view.hint = fault.hint;
+            view.hint = error.hint;
         }
     }
 }
@@ -131,9 +131,9 @@ fn note_count(view: &mut HostView, counts: &Result<BTreeMap<String, u32>, Error>
             view.sandboxes =
                 counts.get(&view.name.as_str().to_ascii_lowercase()).copied().unwrap_or(0);
         }
-        Err(fault) => {
+        Err(error) => {
             view.message.get_or_insert_with(|| {
-                format!("its sandboxes cannot be counted: {}", fault.message)
+                format!("its sandboxes cannot be counted: {}", error.message)
             });
         }
     }

@@ -84,13 +84,13 @@ async fn check_deeply(op: &Op<HostName>) -> HostView {
 
 /// Why a check did not come well to its end. One that was cancelled has undone everything if it could remove all of it.
 fn why_not(deep: &DeepCheck) -> Option<Error> {
-    let fault = deep.error()?.clone();
+    let error = deep.error()?.clone();
     let removed = |stage: &DeepStage| {
         deep.steps.iter().any(|step| step.stage == *stage && step.error.is_none())
     };
     if ENDING.iter().all(removed) {
-        Some(CancelOutcome::Undone.noted_on(fault))
+        Some(CancelOutcome::Undone.noted_on(error))
     } else {
-        Some(fault)
+        Some(error)
     }
 }

@@ -18,8 +18,8 @@ use crate::manager::operation::progress::ProgressReporter;
 pub(crate) async fn known_roots(deps: &Deps, host: &HostName) -> KnownRoots {
     let known = match deps.hosts.get(host).await {
         Ok(known) => known,
-        Err(fault) => {
-            tracing::warn!(%host, %fault, "what is known of its workspace roots cannot be read");
+        Err(error) => {
+            tracing::warn!(%host, %error, "what is known of its workspace roots cannot be read");
             return KnownRoots::default();
         }
     };
@@ -27,8 +27,8 @@ pub(crate) async fn known_roots(deps: &Deps, host: &HostName) -> KnownRoots {
         Some(known) if known.spare_mark.is_some() => known,
         known => match with_spare(deps, host).await {
             Ok(known) => known,
-            Err(fault) => {
-                tracing::warn!(%host, %fault, "no mark for a workspace root could be written down");
+            Err(error) => {
+                tracing::warn!(%host, %error, "no mark for a workspace root could be written down");
                 known.unwrap_or_else(|| HostRecord::unknown(host))
             }
         },
@@ -89,8 +89,8 @@ pub(crate) async fn learn_root(deps: &Deps, host: &HostName, root: MarkedRoot) {
         record.learn(root);
         Ok(())
     };
-    if let Err(fault) = deps.hosts.update(host, Box::new(change)).await {
-        tracing::warn!(%host, %fault, "the mark of a workspace root could not be written down");
+    if let Err(error) = deps.hosts.update(host, Box::new(change)).await {
+        tracing::warn!(%host, %error, "the mark of a workspace root could not be written down");
     }
 }
 

@@ -17,19 +17,19 @@ pub(crate) async fn report_sight(
     sight: HostSight,
     message: Option<&str>,
 ) {
-    if let Err(fault) = tell_of_host(deps, host, &sight, message).await {
-        tracing::warn!(%host, %fault, "how it was seen could not be told");
+    if let Err(error) = tell_of_host(deps, host, &sight, message).await {
+        tracing::warn!(%host, %error, "how it was seen could not be told");
     }
 }
 
 /// As [`report_sight`], by what an operation on it came to; other faults than the host's say nothing of it.
-pub(crate) async fn report_error_of(deps: &Deps, host: &HostName, fault: &Error) {
-    let sight = match fault.code {
+pub(crate) async fn report_error_of(deps: &Deps, host: &HostName, error: &Error) {
+    let sight = match error.code {
         Code::HostUnreachable => HostSight::Silent,
         Code::HostChanged => HostSight::Another,
         _ => return,
     };
-    report_sight(deps, host, sight, Some(&fault.message)).await;
+    report_sight(deps, host, sight, Some(&error.message)).await;
 }
 
 async fn tell_of_host(

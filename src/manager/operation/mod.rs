@@ -376,7 +376,7 @@ async fn end(deps: &Deps, mut operation: Operation, result: Result<(), Error>) -
     };
     operation.error = result.err().map(Box::new);
     if let Err(error) = ending(deps.operations.put(operation.clone())).await {
-        tracing::warn!(operation = %operation.id, fault = %error, "the operation's end could not be written");
+        tracing::warn!(operation = %operation.id, %error, "the operation's end could not be written");
     }
     let outcome = outcome_of(deps, &operation).await;
     Ended { operation, outcome }

@@ -98,16 +98,16 @@ impl ProgressReporter {
     }
 
     /// The evidence of a step that failed without a program's own: the step, its last lines, and why.
-    pub(crate) fn failure_of(&self, fault: &Error) -> Failure {
+    pub(crate) fn failure_of(&self, error: &Error) -> Failure {
         Failure {
-            step: match fault.step.as_deref().unwrap_or(self.stage()) {
+            step: match error.step.as_deref().unwrap_or(self.stage()) {
                 "" => "prepare".to_owned(),
                 step => step.to_owned(),
             },
             exit_status: None,
             output: std::iter::once(self.evidence())
-                .chain(std::iter::once(fault.message.clone()))
-                .chain(fault.causes.clone())
+                .chain(std::iter::once(error.message.clone()))
+                .chain(error.causes.clone())
                 .filter(|text| !text.is_empty())
                 .collect::<Vec<_>>()
                 .join("\n"),

@@ -46,7 +46,7 @@ impl OperationRecord for SandboxRecord {
         let before = deps.sandboxes.get(id).await?.filter(|record| record.operation.is_some());
         let base = match &before {
             Some(before) => patch_base(deps, before).await.unwrap_or_else(|error| {
-                tracing::warn!(sandbox = %id, fault = %error, "what it owes could not be read");
+                tracing::warn!(sandbox = %id, %error, "what it owes could not be read");
                 None
             }),
             None => None,
@@ -89,7 +89,7 @@ impl OperationRecord for SandboxRecord {
             Ok(())
         });
         if let Err(error) = write.await {
-            tracing::error!(sandbox = %id, fault = %error, "an abandoned operation could not be written down");
+            tracing::error!(sandbox = %id, %error, "an abandoned operation could not be written down");
         }
     }
 }
@@ -125,7 +125,7 @@ impl OperationRecord for SnapshotRecord {
             Ok(())
         });
         if let Err(error) = write.await {
-            tracing::error!(snapshot = %id, fault = %error, "an abandoned operation could not be written down");
+            tracing::error!(snapshot = %id, %error, "an abandoned operation could not be written down");
         }
     }
 }

@@ -31,8 +31,8 @@ pub(crate) async fn add_patch(deps: &Deps, request: &PatchRequest) -> Result<Pat
     let snapshot = get_snapshot_at_revision(deps, &request.snapshot, None).await?;
     let extension = deps.extension(&snapshot.extension)?;
     extension.ensure(&Capability::Patches, "apply patches")?;
-    if let Err(fault) = patchable(&snapshot) {
-        return Err(busy_or(deps, &snapshot.id, fault).await);
+    if let Err(error) = patchable(&snapshot) {
+        return Err(busy_or(deps, &snapshot.id, error).await);
     }
     if run_in != RUN_IN_WORKSPACE {
         ensure_service(deps, extension.as_ref(), &snapshot, run_in).await?;
@@ -48,8 +48,8 @@ pub(crate) async fn add_patch(deps: &Deps, request: &PatchRequest) -> Result<Pat
     failpoint::reached("patch.numbered");
     let patch = insert_patch(deps, &snapshot, request, run_in).await?;
     let told = flush_pending(deps, patch.pending.clone()).await;
-    if let Err(fault) = deps.patches.told(&patch.id, &told).await {
-        tracing::warn!(patch = %patch.id, %fault, "its event stays pending");
+    if let Err(error) = deps.patches.told(&patch.id, &told).await {
+        tracing::warn!(patch = %patch.id, %error, "its event stays pending");
     }
     refresh_patch_states(deps, &snapshot.id).await;
     deps.jobs.publish(Update::Snapshots);
@@ -133,7 +133,7 @@ async fn insert_patch(
             pending: vec![added],
         };
         match deps.patches.insert(patch).await {
-            Err(fault) if fault.kind == Kind::Taken(Unique::Id) => {}
+            Err(error) if error.kind == Kind::Taken(Unique::Id) => {}
             outcome => return outcome,
         }
     }

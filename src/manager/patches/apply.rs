@@ -92,7 +92,7 @@ async fn run_apply(op: &Op<SandboxRecord>, retry: bool) -> Result<(), Error> {
         }
     });
     let record = free.await?;
-    outcome.map_err(|fault| look_first(&record, fault))?;
+    outcome.map_err(|error| look_first(&record, error))?;
     match &record.patch_error {
         Some(why) => Err(Error::new(Code::OperationFailed, why.clone()).step("patch")),
         None => Ok(()),
@@ -221,8 +221,8 @@ async fn apply_one(
             as_before.await.map(|_| Step::Cancelled)
         }
         // Nothing of it ran: it is as if it had not been tried.
-        Err(fault) if fault.kind == Kind::NeverBegan => {
-            let why = format!("{} could not be begun: {}", named(&run.patch), said(&fault));
+        Err(error) if error.kind == Kind::NeverBegan => {
+            let why = format!("{} could not be begun: {}", named(&run.patch), said(&error));
             let flag =
                 if before.iter().any(|before| before.id == run.patch.id) { " --retry" } else { "" };
             let told = format!("{why}; `sandboxer patches apply {}{flag}` tries again", record.id);
@@ -234,10 +234,10 @@ async fn apply_one(
             .await
             .map(|record| Step::Stopped(record, why))
         }
-        Err(fault) => {
+        Err(error) => {
             // A script that is cut off is not rolled back: what it did stays.
-            let cut_off = fault.code == Code::Cancelled;
-            let because = if cut_off { "it was cut off".to_owned() } else { said(&fault) };
+            let cut_off = error.code == Code::Cancelled;
+            let because = if cut_off { "it was cut off".to_owned() } else { said(&error) };
             let why = unknown_words(&run.patch, Some(&because));
             let how = next_step(deps, record, run.patch.sequence).await;
             let told = format!("{why}; {how}");
@@ -310,13 +310,13 @@ async fn write_outcome(
 }
 
 /// A script that was cut off in a sandbox that runs on: what it did is there to be looked at.
-fn look_first(record: &SandboxRecord, fault: Error) -> Error {
-    let stopped = fault.kind == Kind::Cancelled(CancelOutcome::Stopped);
-    match fault.hint.clone().filter(|_| stopped) {
+fn look_first(record: &SandboxRecord, error: Error) -> Error {
+    let stopped = error.kind == Kind::Cancelled(CancelOutcome::Stopped);
+    match error.hint.clone().filter(|_| stopped) {
         Some(how) => {
-            fault.hint(format!("look at what is there with `sandboxer shell {}`; {how}", record.id))
+            error.hint(format!("look at what is there with `sandboxer shell {}`; {how}", record.id))
         }
-        None => fault,
+        None => error,
     }
 }
 
@@ -361,9 +361,9 @@ fn unknown_words(patch: &Patch, because: Option<&str>) -> String {
     format!("nobody knows whether {} came to its end{why}", named(patch))
 }
 
-fn said(fault: &Error) -> String {
-    std::iter::once(fault.message.clone())
-        .chain(fault.causes.clone())
+fn said(error: &Error) -> String {
+    std::iter::once(error.message.clone())
+        .chain(error.causes.clone())
         .collect::<Vec<_>>()
         .join(": ")
 }
@@ -384,7 +384,7 @@ fn may_be_patched(record: &SandboxRecord) -> Result<(), Error> {
         )
         .hint("patches go to what was restored from their snapshot"));
     }
-    let fault = || {
+    let error = || {
         Error::new(
             Code::Conflict,
             format!("sandbox {id} is {}; patches are applied to one that is ready", record.state),
@@ -393,7 +393,7 @@ fn may_be_patched(record: &SandboxRecord) -> Result<(), Error> {
     };
     match record.state {
         State::Ready => Ok(()),
-        State::Sleeping => Err(fault().hint(format!("`sandboxer wake {id}` wakes it, which applies those that it owes; then `patches apply {id} --retry` runs one again"))),
-        _ => Err(fault().hint(format!("`sandboxer get {id}` shows what became of it"))),
+        State::Sleeping => Err(error().hint(format!("`sandboxer wake {id}` wakes it, which applies those that it owes; then `patches apply {id} --retry` runs one again"))),
+        _ => Err(error().hint(format!("`sandboxer get {id}` shows what became of it"))),
     }
 }

@@ -47,8 +47,8 @@ async fn base_title(deps: &Deps, base: &SnapshotId) -> String {
 pub(crate) async fn refresh_patch_states(deps: &Deps, snapshot: &SnapshotId) {
     let sandboxes = match based_on(deps, snapshot).await {
         Ok(sandboxes) => sandboxes,
-        Err(fault) => {
-            return tracing::warn!(%snapshot, %fault, "its sandboxes were not told of the change");
+        Err(error) => {
+            return tracing::warn!(%snapshot, %error, "its sandboxes were not told of the change");
         }
     };
     for record in sandboxes {
@@ -67,14 +67,14 @@ pub(crate) async fn refresh_patch_state(deps: &Deps, record: SandboxRecord) -> S
                 deps.jobs.publish(Update::Record(Box::new(noted.clone())));
                 return noted;
             }
-            Err(fault) if fault.code == Code::Conflict => {
+            Err(error) if error.code == Code::Conflict => {
                 match deps.sandboxes.get(&latest.id).await {
                     Ok(Some(now)) => latest = now,
                     _ => return latest,
                 }
             }
-            Err(fault) => {
-                tracing::warn!(sandbox = %latest.id, %fault, "what it owes was not written down");
+            Err(error) => {
+                tracing::warn!(sandbox = %latest.id, %error, "what it owes was not written down");
                 return latest;
             }
         }

@@ -65,12 +65,12 @@ async fn remove_one(deps: &Deps, patch: &Patch) -> Result<Option<Patch>, Error> 
 
 fn no_such_patch(snapshot: &SnapshotRecord, patches: &[Patch], reference: &str) -> Error {
     let shown: String = reference.chars().take(80).collect();
-    let fault =
+    let error =
         Error::new(Code::NotFound, format!("snapshot {} has no patch {shown:?}", snapshot.title()));
     if patches.is_empty() {
-        return fault.hint("it has no patches");
+        return error.hint("it has no patches");
     }
     let there: Vec<String> =
         patches.iter().map(|patch| format!("{} ({})", patch.sequence, patch.id)).collect();
-    fault.hint(format!("it has {}", there.join(", ")))
+    error.hint(format!("it has {}", there.join(", ")))
 }

@@ -115,7 +115,7 @@ async fn roll_onto(deps: &Deps, record: &SandboxRecord) -> RolloutItem {
             item.error = error.map(|error| *error);
             item
         }
-        Err(fault) => item(record, false, Vec::new(), Some(fault)),
+        Err(error) => item(record, false, Vec::new(), Some(error)),
     }
 }
 

@@ -71,7 +71,7 @@ pub(crate) async fn plan_create(deps: &Deps, request: &CreateRequest) -> Result<
             let asked = extension.preview_on_host(&mut draft, &mut preview).await;
             (Some(route), asked.and_then(|()| preview.check()).err())
         }
-        Err(fault) => (None, Some(fault)),
+        Err(error) => (None, Some(error)),
     };
     let error = refused.or(unfit).or(taken);
     Ok(Decision {
@@ -117,8 +117,8 @@ pub(crate) async fn create_marked(
     extension.preview_on_host(&mut draft, &mut preview).await?;
     preview.check()?;
     // Whoever only ever uses one-shot commands must not keep every sandbox that ever was in the live file.
-    if let Err(fault) = archive_old(deps).await {
-        tracing::warn!(%fault, "the history could not be written");
+    if let Err(error) = archive_old(deps).await {
+        tracing::warn!(%error, "the history could not be written");
     }
     deps.recipes.put(&resolved.profile).await?;
     request.labels.extend(mark.map(|(key, value)| (key.to_owned(), value)));
@@ -132,8 +132,8 @@ pub(crate) async fn create_marked(
     };
     let written = match write_ahead(deps, ahead).await {
         // The same request came in twice at once: the other one was first.
-        Err(fault) if fault.kind == Kind::Taken(Unique::IdempotencyKey) => {
-            return find_repeated(deps, &request, &hash).await?.ok_or(fault);
+        Err(error) if error.kind == Kind::Taken(Unique::IdempotencyKey) => {
+            return find_repeated(deps, &request, &hash).await?.ok_or(error);
         }
         written => written?,
     };
@@ -186,9 +186,9 @@ async fn check_taken(deps: &Deps, request: &CreateRequest) -> Result<(), Error> 
 
 async fn resolve_request(deps: &Deps, request: &CreateRequest) -> Result<Resolved, Error> {
     let id = request.profile.as_deref().unwrap_or(&deps.settings.default_profile);
-    let entry = deps.catalogue.profile(id).map_err(|fault| match request.profile {
-        Some(_) => fault,
-        None => fault.hint(format!("it is the default_profile of {}", deps.settings.config_file)),
+    let entry = deps.catalogue.profile(id).map_err(|error| match request.profile {
+        Some(_) => error,
+        None => error.hint(format!("it is the default_profile of {}", deps.settings.config_file)),
     })?;
     let profile = entry.definition()?.clone();
     entry.ensure_available()?;

@@ -122,7 +122,7 @@ pub(crate) async fn establish(
             failpoint::reached("create.provisioning");
             Box::pin(provision_to_ready(op, &work)).await
         }
-        Err(fault) => Err(unwritten(&id, fault).untouched()),
+        Err(error) => Err(unwritten(&id, error).untouched()),
     };
     match made {
         Ok(record) => Ok(record),
@@ -162,7 +162,7 @@ async fn provision_to_ready(
             record.not_preserved = not_preserved.unwrap_or_default();
         })
         .await
-        .map_err(|fault| unwritten(id, fault))?;
+        .map_err(|error| unwritten(id, error))?;
     let target = resolve(deps, &record).await?;
     let until = Instant::now() + work.ready_timeout;
     let ready =
@@ -180,14 +180,14 @@ async fn provision_to_ready(
     let expires_at = work.ttl_s.map(|ttl| ready_at.plus_seconds(ttl));
     // Raised once more: a copy of our records in which this one is half-made is an old copy from here on, and must
     // not recover it.
-    let stamp = deps.installation.next_stamp().await.map_err(|fault| unwritten(id, fault))?;
+    let stamp = deps.installation.next_stamp().await.map_err(|error| unwritten(id, error))?;
     let target = Target { stamp: Some(stamp), ..target };
     let notes: Vec<String> =
         work.from.as_ref().and_then(|from| from.note.clone()).into_iter().chain(message).collect();
     let message = (!notes.is_empty()).then(|| notes.join("; "));
     op.or_cancelled(extension.set_deadline(&target, expires_at)).await?;
     failpoint::reached("create.dated");
-    write_ready(op, work, ready, message, ready_at).await.map_err(|fault| unwritten(id, fault))
+    write_ready(op, work, ready, message, ready_at).await.map_err(|error| unwritten(id, error))
 }
 
 /// Applies the patches that a sandbox made from a snapshot owes, before it is ready; whether any ran.
@@ -256,17 +256,17 @@ async fn compensate(
 ) -> Result<SandboxRecord, Error> {
     let deps = &op.deps;
     let (failure, untouched) = (error.evidence.as_deref().cloned(), error.untouched);
-    let fault = error.of_a_part();
+    let error = error.of_a_part();
     let id = &work.provision.id;
-    let cancelled = fault.code == Code::Cancelled;
-    let failure = failure.unwrap_or_else(|| op.progress.failure_of(&fault));
+    let cancelled = error.code == Code::Cancelled;
+    let failure = failure.unwrap_or_else(|| op.progress.failure_of(&error));
     let learnt = op.progress.take_learnt();
     if let Some(learnt) = learnt.clone() {
         let noted = op.update(Vec::new(), |record| {
             note_learnt(record, learnt);
         });
-        if let Err(fault) = noted.await {
-            tracing::warn!(sandbox = %id, %fault, "where it was made could not be written down");
+        if let Err(error) = noted.await {
+            tracing::warn!(sandbox = %id, %error, "where it was made could not be written down");
         }
     }
     failpoint::reached("rollback.begin");
@@ -278,11 +278,11 @@ async fn compensate(
     };
     let keep = report.is_none();
     failpoint::reached("rollback.torn_down");
-    let fault = if cancelled { called_off(work, report.as_ref()) } else { fault };
-    let fault = explain(fault, &failure, report.as_ref(), keep);
+    let error = if cancelled { called_off(work, report.as_ref()) } else { error };
+    let error = explain(error, &failure, report.as_ref(), keep);
     let kept_until = deps.now().plus_seconds(KEPT_FAILED_S);
-    let message = fault.message.clone();
-    let data = serde_json::json!({"code": fault.code, "step": failure.step, "message": message});
+    let message = error.message.clone();
+    let data = serde_json::json!({"code": error.code, "step": failure.step, "message": message});
     let reason = if cancelled { Reason::Cancelled } else { Reason::ProvisionFailed };
     let left = left_words(report.as_ref(), keep);
     let ended = op.update(vec![(EventKind::SandboxFailed, data)], move |record| {
@@ -300,10 +300,10 @@ async fn compensate(
         }
     });
     if let Err(unwritten) = ended.await {
-        return Err(end_unwritten(id, fault, &left, &unwritten));
+        return Err(end_unwritten(id, error, &left, &unwritten));
     }
     deps.ledger.release(id).await?;
-    Err(fault)
+    Err(error)
 }
 
 /// A teardown under its own deadline. What could not be looked at counts as left over.
@@ -323,18 +323,18 @@ async fn roll_back(
     };
     match tokio::time::timeout(ROLLBACK_LIMIT, work).await {
         Ok(Ok(report)) => report,
-        Ok(Err(fault)) => unseen(id, &fault.to_string()),
+        Ok(Err(error)) => unseen(id, &error.to_string()),
         Err(_) => unseen(id, "the rollback took too long"),
     }
 }
 
 /// The failure of a restore that wants all patches, with what the script wrote.
 fn not_patched(record: &SandboxRecord, snapshot: &SnapshotId, why: &str) -> Error {
-    let fault = Error::new(Code::OperationFailed, why).step("patch");
+    let error = Error::new(Code::OperationFailed, why).step("patch");
     let Some(run) = record.applied_patches.iter().find(|run| run.stopped()) else {
         // None ran to a bad end: one was not begun, or the pass took too long.
         let hint = "restore again when that is mended, or without --require-patches: then `patches apply` goes on";
-        return fault.hint(hint);
+        return error.hint(hint);
     };
     let hint = format!(
         "`sandboxer patches remove {snapshot} {}` takes it away; add a better one and restore again, or restore without \
@@ -346,7 +346,7 @@ fn not_patched(record: &SandboxRecord, snapshot: &SnapshotId, why: &str) -> Erro
         exit_status: run.exit_status,
         output: last_lines(run.output.as_deref().unwrap_or_default(), EVIDENCE_LINES),
     };
-    fault.hint(hint).evidence(failure)
+    error.hint(hint).evidence(failure)
 }
 
 fn note_provisioned(record: &mut SandboxRecord, made: Provisioned) {
@@ -394,21 +394,21 @@ fn nothing_made(id: &SandboxId) -> TeardownReport {
 }
 
 /// Adds to the fault what the operator has to know of the rollback.
-fn explain(fault: Error, failure: &Failure, report: Option<&TeardownReport>, kept: bool) -> Error {
+fn explain(error: Error, failure: &Failure, report: Option<&TeardownReport>, kept: bool) -> Error {
     let left: Vec<String> = report
         .map(|report| report.leftovers.iter().map(|r| format!("{} {}", r.kind, r.id)).collect())
         .unwrap_or_default();
-    let mut fault = fault
+    let mut error = error
         .step(failure.step.as_str())
         .detail("exit_status", failure.exit_status)
         .detail("leftovers", left.clone());
     if kept {
-        fault = fault.hint("it was kept for an hour to look at; `sandboxer destroy` removes it");
+        error = error.hint("it was kept for an hour to look at; `sandboxer destroy` removes it");
     } else if !left.is_empty() {
-        fault = fault.hint(format!(
+        error = error.hint(format!(
             "still on the host: {}; `sandboxer destroy` tries again",
             left.join(", ")
         ));
     }
-    fault
+    error
 }

@@ -100,7 +100,7 @@ fn reachable(record: &SandboxRecord) -> Result<(), Error> {
     if there && record.workdir.is_some() {
         return Ok(());
     }
-    let fault = Error::new(
+    let error = Error::new(
         Code::Conflict,
         format!("sandbox {} is {}; nothing of it can be entered", record.id, record.state),
     );
@@ -110,7 +110,7 @@ fn reachable(record: &SandboxRecord) -> Result<(), Error> {
         }
         _ => format!("`sandboxer get {}` shows what became of it", record.id),
     };
-    Err(fault.hint(hint).detail("state", record.state.as_str()))
+    Err(error.hint(hint).detail("state", record.state.as_str()))
 }
 
 /// The stream of what `work` sends: it is driven by whoever reads, and dropped with the stream.

@@ -22,10 +22,10 @@ pub(crate) async fn attach_tunnels(
             there.attachments = attachments;
             None
         }
-        Err(fault) => {
-            let causes = fault.causes.join("; ");
+        Err(error) => {
+            let causes = error.causes.join("; ");
             let why = if causes.is_empty() { String::new() } else { format!(": {causes}") };
-            Some(format!("no attachments: {}{why}", fault.message))
+            Some(format!("no attachments: {}{why}", error.message))
         }
     }
 }

@@ -43,7 +43,7 @@ pub(crate) async fn observe(deps: &Deps, id: &str) -> Result<SandboxRecord, Erro
     let extension = deps.extension(&record.extension)?;
     let target = resolve_as_known(deps, &record).await?;
     let seen = match extension.inspect(&target).await {
-        Err(fault) if fault.code == Code::Unsupported => {
+        Err(error) if error.code == Code::Unsupported => {
             return Ok(SandboxRecord::clone(&record));
         }
         seen => seen?,
@@ -106,8 +106,8 @@ async fn inspect_one(
 ) -> Option<Observed> {
     let seen = match inspect_sandbox(deps, extension, target).await {
         Ok(seen) => seen,
-        Err(fault) => {
-            tracing::debug!(sandbox = %target.id, %fault, "its host could not be asked for it");
+        Err(error) => {
+            tracing::debug!(sandbox = %target.id, %error, "its host could not be asked for it");
             return None;
         }
     };
@@ -132,14 +132,14 @@ async fn write_noted(deps: &Deps, noted: &mut Vec<Observed>, from: usize) {
             for outcome in outcomes {
                 match outcome {
                     Ok(record) => deps.jobs.publish(Update::Record(Box::new(record))),
-                    Err(fault) => {
-                        tracing::debug!(%fault, "what was seen of a sandbox was not written down");
+                    Err(error) => {
+                        tracing::debug!(%error, "what was seen of a sandbox was not written down");
                     }
                 }
             }
         }
-        Err(fault) => {
-            tracing::debug!(%fault, "what was seen of sandboxes was not written down");
+        Err(error) => {
+            tracing::debug!(%error, "what was seen of sandboxes was not written down");
         }
     }
 }

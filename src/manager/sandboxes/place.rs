@@ -33,7 +33,7 @@ enum Named {
 /// What was found out about one candidate.
 struct Finding {
     verdict: Verdict,
-    fault: Option<Error>,
+    error: Option<Error>,
     /// Load per processor, where it was asked for.
     load: Option<f64>,
     /// Host as a stack meets it, where there is a stack.
@@ -147,9 +147,9 @@ async fn examine_host<Asked: Future<Output = Result<Option<ComposeHost>, Error>>
     let spec = deps.transports.spec(host);
     // As configured, whatever case it was typed in: records and scripts compare names.
     let host = spec.as_ref().map_or(host, |spec| &spec.name);
-    let no = |reason: String, fault: Option<Error>| Finding {
+    let no = |reason: String, error: Option<Error>| Finding {
         verdict: Verdict { host: host.clone(), ok: false, reason },
-        fault,
+        error,
         load: None,
         compose: None,
     };
@@ -164,8 +164,8 @@ async fn examine_host<Asked: Future<Output = Result<Option<ComposeHost>, Error>>
             );
         }
         if let Some(full) = fullness(spec, live.iter().map(|record| &**record)) {
-            let fault = host_full(spec, &full);
-            return no(full, Some(fault));
+            let error = host_full(spec, &full);
+            return no(full, Some(error));
         }
     }
     let looked = async {
@@ -185,14 +185,14 @@ async fn examine_host<Asked: Future<Output = Result<Option<ComposeHost>, Error>>
                 ok: true,
                 reason: up(latency, load, compose.as_ref()),
             },
-            fault: None,
+            error: None,
             load,
             compose,
         },
-        Err(fault) => {
+        Err(error) => {
             let words: Vec<String> =
-                std::iter::once(fault.message.clone()).chain(fault.causes.clone()).collect();
-            no(words.join(": "), Some(fault))
+                std::iter::once(error.message.clone()).chain(error.causes.clone()).collect();
+            no(words.join(": "), Some(error))
         }
     }
 }
@@ -271,30 +271,30 @@ fn none_left(mut findings: Vec<Finding>, named: Named, extension: &ExtensionId) 
         .collect();
     // Somebody named this one host: what it said is the answer.
     if let [only] = findings.as_mut_slice()
-        && let Some(fault) = only.fault.take()
+        && let Some(error) = only.error.take()
     {
-        return fault.detail("verdicts", verdicts);
+        return error.detail("verdicts", verdicts);
     }
     let words: Vec<String> =
         findings.iter().map(|f| format!("{}: {}", f.verdict.host, f.verdict.reason)).collect();
-    let fault = Error::new(Code::HostUnreachable, "no host can take the sandbox")
+    let error = Error::new(Code::HostUnreachable, "no host can take the sandbox")
         .because(words.join("; "))
         .detail("verdicts", verdicts);
     let local = extension.as_str() == "ext.compose-ssh"
         && !findings.iter().any(|f| f.verdict.host.is_local());
     match (named, local) {
         (Named::Profile | Named::Instead, true) => {
-            fault.hint("configure one of these hosts, or try --host local")
+            error.hint("configure one of these hosts, or try --host local")
         }
         (Named::Profile | Named::Instead, false) => {
-            fault.hint("configure one of these hosts, or name another with --host")
+            error.hint("configure one of these hosts, or name another with --host")
         }
-        (Named::Default, true) => fault.hint(
+        (Named::Default, true) => error.hint(
             "it is the configuration's default_host; name another with --host, or try --host local",
         ),
         (Named::Default, false) => {
-            fault.hint("it is the configuration's default_host; name another with --host")
+            error.hint("it is the configuration's default_host; name another with --host")
         }
-        (Named::Request | Named::Environment, _) => fault,
+        (Named::Request | Named::Environment, _) => error,
     }
 }

@@ -116,7 +116,7 @@ async fn run_wake(change: &PowerChange<'_>) -> Result<(), Error> {
             match tokio::time::timeout(BACK_LIMIT, back).await {
                 Ok(Ok(())) => {}
                 Ok(Err(why)) => {
-                    tracing::warn!(sandbox = %id, fault = %why, "it was not put back to sleep");
+                    tracing::warn!(sandbox = %id, error = %why, "it was not put back to sleep");
                 }
                 Err(_) => tracing::warn!(sandbox = %id, "it was not put back to sleep in time"),
             }
@@ -241,10 +241,10 @@ fn observed(before: &SandboxRecord, seen: &Inspection) -> State {
 /// How a sleep or a wake ended that did not come to its end by itself, by what its host says then.
 ///
 /// Errors: the fault, which says of a cancelled one how that left the sandbox.
-fn outcome(op: &Op<SandboxRecord>, fault: Error, seen: Option<&Inspection>) -> Result<(), Error> {
+fn outcome(op: &Op<SandboxRecord>, error: Error, seen: Option<&Inspection>) -> Result<(), Error> {
     // A patch that was cut off says so itself.
-    if fault.code != Code::Cancelled || fault.kind == Kind::Cancelled(CancelOutcome::Stopped) {
-        return Err(fault);
+    if error.code != Code::Cancelled || error.kind == Kind::Cancelled(CancelOutcome::Stopped) {
+        return Err(error);
     }
     let (id, verb) = (&op.subject.id, &op.operation.kind);
     let sleeps = *verb == OperationKind::Sleep;

@@ -100,15 +100,15 @@ async fn make_again(op: &Op<SandboxRecord>, work: Establishment) -> Result<(), E
     let pulls = work.provision.compose_host.is_some();
     announce_steps(op, &work, 1 + u32::from(work.from.is_some()) + u32::from(pulls)).await;
     if let Some(from) = &work.from
-        && let Err(fault) = prove_base(op, &before, from).await
+        && let Err(error) = prove_base(op, &before, from).await
     {
-        return Err(match fault.code {
-            Code::HostChanged => put_back_unchanged(op, &before, untouched_error(fault)).await?,
-            _ => leave_unchanged(op, &before, CancelOutcome::Undone.noted_on(fault)).await?,
+        return Err(match error.code {
+            Code::HostChanged => put_back_unchanged(op, &before, untouched_error(error)).await?,
+            _ => leave_unchanged(op, &before, CancelOutcome::Undone.noted_on(error)).await?,
         });
     }
-    if let Err(fault) = refuse_foreign(deps, &before).await {
-        return Err(put_back_unchanged(op, &before, untouched_error(fault)).await?);
+    if let Err(error) = refuse_foreign(deps, &before).await {
+        return Err(put_back_unchanged(op, &before, untouched_error(error)).await?);
     }
     if pulls
         && let Err(error) = op.or_cancelled(pull_images(deps, &work, &before, &op.progress)).await
@@ -124,8 +124,8 @@ async fn make_again(op: &Op<SandboxRecord>, work: Establishment) -> Result<(), E
     });
     let record = match ahead.await {
         Ok(record) => record,
-        Err(fault) => {
-            return Err(put_back_unchanged(op, &before, untouched_error(fault)).await?);
+        Err(error) => {
+            return Err(put_back_unchanged(op, &before, untouched_error(error)).await?);
         }
     };
     failpoint::reached("recreate.begin");
@@ -145,9 +145,9 @@ async fn make_again(op: &Op<SandboxRecord>, work: Establishment) -> Result<(), E
     };
     failpoint::reached("recreate.torn_down");
     if !report.is_clean() {
-        let fault = not_clean(id, &report);
-        let message = fault.message.clone();
-        let data = serde_json::json!({"code": fault.code, "step": "teardown", "message": message});
+        let error = not_clean(id, &report);
+        let message = error.message.clone();
+        let data = serde_json::json!({"code": error.code, "step": "teardown", "message": message});
         op.update(vec![(EventKind::SandboxFailed, data)], move |record| {
             record.state = State::Failed;
             record.reason = Some(Reason::ProvisionFailed);
@@ -156,7 +156,7 @@ async fn make_again(op: &Op<SandboxRecord>, work: Establishment) -> Result<(), E
             note_teardown(record, Some(report));
         })
         .await?;
-        return Err(fault);
+        return Err(error);
     }
     reset_record(op, record.based_on_snapshot.as_ref(), report).await?;
     Box::pin(establish(op, work)).await.map(|_| ())
@@ -184,8 +184,8 @@ async fn refuse_foreign(deps: &Deps, before: &SandboxRecord) -> Result<(), Error
     let seen = match inspect_sandbox(deps, extension.as_ref(), &target).await {
         Ok(seen) => seen,
         // Nobody else's can be told from its own there.
-        Err(fault) if fault.code == Code::Unsupported => return Ok(()),
-        Err(fault) => return Err(fault),
+        Err(error) if error.code == Code::Unsupported => return Ok(()),
+        Err(error) => return Err(error),
     };
     let Some(first) = seen.foreign.first() else { return Ok(()) };
     let (id, host) = (&before.id, &before.host);
@@ -266,12 +266,12 @@ async fn put_back_unchanged(
 async fn fail_broken_off(
     op: &Op<SandboxRecord>,
     before: &SandboxRecord,
-    fault: Error,
+    error: Error,
 ) -> Result<Error, Error> {
     let deps = &op.deps;
-    let (id, why) = (&before.id, fault.message.clone());
-    let reason = if fault.code == Code::Cancelled { Reason::Cancelled } else { Reason::HostLost };
-    let data = serde_json::json!({"code": fault.code, "step": "teardown", "message": why});
+    let (id, why) = (&before.id, error.message.clone());
+    let reason = if error.code == Code::Cancelled { Reason::Cancelled } else { Reason::HostLost };
+    let data = serde_json::json!({"code": error.code, "step": "teardown", "message": why});
     let news = vec![(EventKind::SandboxFailed, data)];
     let report = unseen(id, &why);
     op.update(news, move |record| {
@@ -285,29 +285,29 @@ async fn fail_broken_off(
         note_teardown(record, Some(report));
     })
     .await?;
-    report_error_of(deps, &before.host, &fault).await;
-    Ok(fault.hint(format!("`sandboxer recreate {id}` tries again; `destroy` removes what is left")))
+    report_error_of(deps, &before.host, &error).await;
+    Ok(error.hint(format!("`sandboxer recreate {id}` tries again; `destroy` removes what is left")))
 }
 
 /// Writes down why nothing was touched; the fault, for whoever asked.
 async fn leave_unchanged(
     op: &Op<SandboxRecord>,
     before: &SandboxRecord,
-    fault: Error,
+    error: Error,
 ) -> Result<Error, Error> {
     let deps = &op.deps;
-    let message = format!("it was not made again: {}", fault.message);
+    let message = format!("it was not made again: {}", error.message);
     op.update(Vec::new(), move |record| {
         record.operation = None;
         record.message = Some(message);
     })
     .await?;
-    report_error_of(deps, &before.host, &fault).await;
-    Ok(fault)
+    report_error_of(deps, &before.host, &error).await;
+    Ok(error)
 }
 
 /// A fault before anything was removed: whoever reads it fears for the sandbox.
-fn untouched(fault: Error) -> Error {
-    let hint = fault.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-    fault.hint(format!("nothing of the sandbox was touched{hint}"))
+fn untouched(error: Error) -> Error {
+    let hint = error.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+    error.hint(format!("nothing of the sandbox was touched{hint}"))
 }

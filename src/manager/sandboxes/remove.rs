@@ -157,7 +157,7 @@ pub(crate) async fn tear_down_noting<Written: Future<Output = Result<(), Error>>
     };
     written |= matches!(&outcome, Err(error) if error.is_refusal());
     if !written && let Err(error) = begun().await {
-        tracing::warn!(sandbox = %id, fault = %error, "the beginning of a removal could not be written");
+        tracing::warn!(sandbox = %id, %error, "the beginning of a removal could not be written");
     }
     outcome
 }
@@ -166,13 +166,13 @@ pub(crate) async fn tear_down_noting<Written: Future<Output = Result<(), Error>>
 async fn put_back(
     op: &Op<SandboxRecord>,
     before: &SandboxRecord,
-    fault: Error,
+    error: Error,
 ) -> Result<Error, Error> {
     let deps = &op.deps;
     let was = before.operation.clone();
     op.update(Vec::new(), move |record| record.operation = was).await?;
-    report_error_of(deps, &before.host, &fault).await;
-    Ok(fault)
+    report_error_of(deps, &before.host, &error).await;
+    Ok(error)
 }
 
 async fn write_removed(
@@ -202,20 +202,20 @@ async fn write_removed(
             Ok(())
         }
         Ok(report) => {
-            let fault = not_clean(id, &report);
-            let message = fault.message.clone();
+            let error = not_clean(id, &report);
+            let message = error.message.clone();
             op.update(Vec::new(), move |record| {
                 record.message = Some(message);
                 record.operation = None;
                 note_teardown(record, Some(report));
             })
             .await?;
-            Err(fault)
+            Err(error)
         }
-        Err(fault) => {
-            let lost = fault.code == Code::HostUnreachable;
-            let message = std::iter::once(fault.message.clone())
-                .chain(fault.causes.clone())
+        Err(error) => {
+            let lost = error.code == Code::HostUnreachable;
+            let message = std::iter::once(error.message.clone())
+                .chain(error.causes.clone())
                 .collect::<Vec<_>>()
                 .join(": ");
             let record = op
@@ -227,8 +227,8 @@ async fn write_removed(
                     }
                 })
                 .await?;
-            report_error_of(deps, &record.host, &fault).await;
-            Err(stays(&record, fault))
+            report_error_of(deps, &record.host, &error).await;
+            Err(stays(&record, error))
         }
     }
 }
@@ -251,12 +251,12 @@ fn cut_off(id: &SandboxId) -> Error {
 }
 
 /// Why a removal is not over, with what ends it.
-fn stays(record: &SandboxRecord, fault: Error) -> Error {
+fn stays(record: &SandboxRecord, error: Error) -> Error {
     let (id, state) = (&record.id, &record.state);
-    match fault.code {
-        _ if fault.hint.is_some() => fault,
-        Code::Cancelled => fault.hint(format!("it stays `{state}`; `sandboxer destroy {id}` finishes it")),
-        _ => fault.hint(format!(
+    match error.code {
+        _ if error.hint.is_some() => error,
+        Code::Cancelled => error.hint(format!("it stays `{state}`; `sandboxer destroy {id}` finishes it")),
+        _ => error.hint(format!(
             "it stays `{state}`; `sandboxer destroy` again when the host is back, or `destroy --forget`"
         )),
     }

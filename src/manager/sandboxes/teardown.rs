@@ -82,8 +82,8 @@ async fn tear_down_target(
 }
 
 /// A fault before anything was asked of a host.
-pub(crate) fn untouched_error(fault: Error) -> Error {
-    fault.untouched()
+pub(crate) fn untouched_error(error: Error) -> Error {
+    error.untouched()
 }
 
 pub(crate) fn note_teardown(record: &mut SandboxRecord, report: Option<TeardownReport>) {
@@ -98,8 +98,8 @@ pub(crate) fn not_clean(id: &SandboxId, report: &TeardownReport) -> Error {
         report.leftovers.iter().map(|r| format!("{} {}", r.kind, r.id)).collect();
     let why: Vec<String> = report.lines.iter().filter_map(|line| line.reason.clone()).collect();
     let message = format!("sandbox {id}: not everything could be removed: {}", left.join(", "));
-    let fault = Error::new(Code::OperationFailed, message).detail("leftovers", left);
-    if why.is_empty() { fault } else { fault.because(why.join("; ")) }
+    let error = Error::new(Code::OperationFailed, message).detail("leftovers", left);
+    if why.is_empty() { error } else { error.because(why.join("; ")) }
 }
 
 pub(crate) fn unseen(id: &SandboxId, why: &str) -> TeardownReport {

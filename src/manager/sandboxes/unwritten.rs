@@ -5,25 +5,25 @@ use crate::domain::extension::TeardownReport;
 use crate::domain::name::SandboxId;
 
 /// A record that cannot be written in the middle, such as on a full disk: a failure like another (semantics 2).
-pub(crate) fn unwritten(id: &SandboxId, fault: Error) -> Error {
-    Error::new(fault.code.clone(), format!("sandbox {id}: how far it came could not be written down"))
+pub(crate) fn unwritten(id: &SandboxId, error: Error) -> Error {
+    Error::new(error.code.clone(), format!("sandbox {id}: how far it came could not be written down"))
         .hint("what was made of it was taken away; mend what the cause says, such as a full disk, then create it again")
-        .because(fault)
+        .because(error)
         .detail("id", id.as_str())
 }
 
 /// The end of a create that could not be written down either: what became of it, and who brings its record in order.
 pub(crate) fn end_unwritten(
     id: &SandboxId,
-    mut fault: Error,
+    mut error: Error,
     left: &str,
     unwritten: &Error,
 ) -> Error {
     let causes: Vec<String> =
         std::iter::once(unwritten.message.clone()).chain(unwritten.causes.clone()).collect();
-    fault.message =
-        format!("sandbox {id} failed, and that could not be written down: {}", fault.message);
-    fault
+    error.message =
+        format!("sandbox {id} failed, and that could not be written down: {}", error.message);
+    error
         .hint(format!(
             "{left}; mend what the cause says, such as a full disk: then `sandboxer recover` brings its record in order"
         ))

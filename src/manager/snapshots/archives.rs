@@ -21,7 +21,7 @@ pub(crate) async fn ready_snapshot(deps: &Deps, id: &str) -> Result<SnapshotReco
     let record = get_snapshot_at_revision(deps, id, None).await?;
     match ensure_ready(&record) {
         Ok(()) => Ok(record),
-        Err(fault) => Err(busy_or(deps, &record.id, fault).await),
+        Err(error) => Err(busy_or(deps, &record.id, error).await),
     }
 }
 

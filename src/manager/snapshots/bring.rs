@@ -171,7 +171,7 @@ async fn make_room(
         return Ok(());
     }
     let (host, id) = (&to.host, &record.id);
-    let fault = if seen.manifest.is_some() {
+    let error = if seen.manifest.is_some() {
         let message =
             format!("what {host} has of snapshot {id} is not sound and cannot be removed");
         Error::new(Code::OperationFailed, message)
@@ -183,7 +183,7 @@ async fn make_room(
         .hint("it is never removed; look at it there, and move it away")
     };
     let why: Vec<String> = report.lines.iter().filter_map(|line| line.reason.clone()).collect();
-    Err(if why.is_empty() { fault } else { fault.because(why.join("; ")) })
+    Err(if why.is_empty() { error } else { error.because(why.join("; ")) })
 }
 
 /// Writes down that from now on something may be on the first of these hosts, where nothing is. What the record lists
@@ -224,7 +224,7 @@ async fn copy_from_sound(
     loop {
         let from = match whole_archive(deps, record, archives, &passed).await {
             Ok(from) => from,
-            Err(fault) => return Err(altered.unwrap_or(fault)),
+            Err(error) => return Err(altered.unwrap_or(error)),
         };
         let manifest = manifest_of(deps, record, &from.host).await?;
         match archives.copy(&from, to, &manifest, reporter).await {

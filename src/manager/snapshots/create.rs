@@ -235,13 +235,13 @@ async fn release_source(
 async fn remove_refused(
     op: &Op<SnapshotRecord>,
     request: &CaptureRequest,
-    fault: Error,
+    error: Error,
 ) -> Result<Error, Error> {
     let deps = &op.deps;
     deps.snapshots.remove(&request.snapshot.id, None).await?;
     SnapshotRecord::announce(deps);
     release_source(op, &request.snapshot.sandbox_id, None, None).await?;
-    Ok(fault)
+    Ok(error)
 }
 
 /// After a snapshot that came to nothing: the source runs again, nothing of the archive stays, and the reason does.
@@ -255,9 +255,9 @@ async fn cleanup_failed(
     let deps = &op.deps;
     let id = &request.snapshot.id;
     let (failure, untouched) = (error.evidence.as_deref().cloned(), error.untouched);
-    let mut fault = error.of_a_part();
+    let mut error = error.of_a_part();
     // Before clearing up is a step itself.
-    let failure = failure.unwrap_or_else(|| op.progress.failure_of(&fault));
+    let failure = failure.unwrap_or_else(|| op.progress.failure_of(&error));
     let (resumed, removed) = if untouched {
         (Ok(()), Ok(()))
     } else {
@@ -270,32 +270,32 @@ async fn cleanup_failed(
         tokio::time::timeout(limit, clear).await.unwrap_or_else(|_| (Err(late()), Err(late())))
     };
     failpoint::reached("snapshot.cleared");
-    if fault.code == Code::Cancelled {
-        fault = called_off(id, resumed.is_ok() && removed.is_ok());
+    if error.code == Code::Cancelled {
+        error = called_off(id, resumed.is_ok() && removed.is_ok());
     }
-    let message = fault.message.clone();
+    let message = error.message.clone();
     let unremoved = removed.is_err();
     if let Err(why) = removed {
         let hint = format!(
             "something of it may still be on {}: {}; `sandboxer recover` looks again",
             target.host, why.message
         );
-        fault = fault.hint(hint).detail("unremoved", true);
+        error = error.hint(hint).detail("unremoved", true);
     }
     let mut told = format!("snapshot {id} failed: {message}");
     // A host that cannot be reached resumes them by itself, as soon as the script that held them is gone.
     let held = resumed.as_ref().is_err_and(|why| why.code != Code::HostUnreachable);
     if let Err(why) = resumed {
         told = format!("{told}; its containers may still be paused: {}", why.message);
-        fault = fault.detail("paused", true);
+        error = error.detail("paused", true);
         if held {
-            fault = fault.hint("`sandboxer recover` resumes what is still paused");
+            error = error.hint("`sandboxer recover` resumes what is still paused");
         } else if !unremoved {
-            fault =
-                fault.hint("its host resumes them by itself; `sandboxer get` shows them once it can be reached");
+            error =
+                error.hint("its host resumes them by itself; `sandboxer get` shows them once it can be reached");
         }
     }
-    let data = serde_json::json!({"code": fault.code, "step": failure.step, "message": message});
+    let data = serde_json::json!({"code": error.code, "step": failure.step, "message": message});
     op.update(vec![(EventKind::SnapshotFailed, data)], move |record| {
         record.state = SnapshotState::Failed;
         record.message = Some(message);
@@ -315,7 +315,7 @@ async fn cleanup_failed(
         release_source(op, &target.id, Some(told), seen).await?;
     }
     collect_failed(deps).await;
-    Ok(fault)
+    Ok(error)
 }
 
 /// Whether a snapshot was refused, rather than tried in vain: of that the record keeps what went wrong.

@@ -172,8 +172,8 @@ pub(crate) async fn delete_locked(op: &Op<SnapshotRecord>, by_force: bool) -> Re
         journal::update(deps, id, Guard::Any, news, |_: &mut SnapshotRecord| Ok(())).await?;
     refresh_patch_states(deps, id).await;
     // Only the record knows what the log has not been told.
-    if let Err(fault) = append(deps, &record.pending).await {
-        return Err(stay_in_deleting(deps, id, fault).await?);
+    if let Err(error) = append(deps, &record.pending).await {
+        return Err(stay_in_deleting(deps, id, error).await?);
     }
     failpoint::reached("delete.told");
     deps.snapshots.remove(id, None).await?;
@@ -215,8 +215,8 @@ async fn remove_archives_but(
     {
         let place = match archive_place(deps, &record, host).await {
             // Of one that came to nothing, nothing is there; and where it would be only the recipe knew.
-            Err(fault)
-                if is_lost(&fault)
+            Err(error)
+                if is_lost(&error)
                     && record.state == SnapshotState::Deleting
                     && !record.unremoved =>
             {
@@ -276,22 +276,22 @@ fn still_old(
     now: Time,
 ) -> Result<String, Error> {
     rule.judge(record, all, now).map_err(|stays| {
-        let fault =
+        let error =
             Error::new(Code::Conflict, format!("snapshot {} stays: {stays}", record.title()));
-        fault.passed_over(format!("kept, {stays}"))
+        error.passed_over(format!("kept, {stays}"))
     })
 }
 
 /// What refuses the deletion of one that was to go for its age alone passes it over.
-fn passed_over(fault: Error) -> Error {
-    let reason = match (&fault.code, &fault.kind) {
-        (_, Kind::PassedOver(_)) => return fault,
+fn passed_over(error: Error) -> Error {
+    let reason = match (&error.code, &error.kind) {
+        (_, Kind::PassedOver(_)) => return error,
         (Code::NotFound, _) => PruneItem::GONE.to_owned(),
         (_, Kind::Needed(dependants)) => format!("kept, in use by {}", dependants.join(", ")),
-        (Code::Conflict, _) => format!("kept, {}", fault.message),
-        _ => return fault,
+        (Code::Conflict, _) => format!("kept, {}", error.message),
+        _ => return error,
     };
-    fault.passed_over(reason)
+    error.passed_over(reason)
 }
 
 fn refuse_dependants(view: &SnapshotView, request: &SnapshotDeleteRequest) -> Result<(), Error> {
@@ -339,9 +339,9 @@ fn left_over(id: &SnapshotId, report: &TeardownReport) -> Error {
         if report.untouched { "nothing was removed" } else { "not everything could be removed" };
     let message = format!("snapshot {id}: {how_much}: {}", left.join(", "));
     let then = if report.untouched { "deletes it" } else { "goes on" };
-    let fault = Error::new(Code::OperationFailed, message).detail("leftovers", left).hint(format!(
+    let error = Error::new(Code::OperationFailed, message).detail("leftovers", left).hint(format!(
         "look at it there: what is not known to be this snapshot's is never removed. Once it is out of the way, \
          `sandboxer snapshots delete {id}` {then}"
     ));
-    if why.is_empty() { fault } else { fault.because(why.join("; ")) }
+    if why.is_empty() { error } else { error.because(why.join("; ")) }
 }

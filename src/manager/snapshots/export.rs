@@ -27,7 +27,7 @@ pub(crate) fn watch_export(
             let (deps, record, host) = known.as_ref();
             match piece {
                 Ok(piece) => Ok(piece),
-                Err(fault) => Err(judge_export(&deps, record, host, fault).await),
+                Err(error) => Err(judge_export(&deps, record, host, error).await),
             }
         }
     });
@@ -39,16 +39,16 @@ pub(crate) async fn judge_export(
     deps: &Deps,
     record: &SnapshotRecord,
     host: &HostName,
-    fault: Error,
+    error: Error,
 ) -> Error {
-    if proven(host, &fault, deps.now()).is_none() {
-        return fault;
+    if proven(host, &error, deps.now()).is_none() {
+        return error;
     }
-    note_damage(deps, &record.id, host, &fault).await;
+    note_damage(deps, &record.id, host, &error).await;
     let other = record
         .hosts()
         .find(|other| !other.same(host.as_str()) && record.damage_on(other).is_none());
-    fault.hint(match other {
+    error.hint(match other {
         Some(other) => format!("there is a copy on {other}: the next export takes that one"),
         None => {
             format!(

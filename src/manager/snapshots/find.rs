@@ -102,12 +102,12 @@ fn find<'a>(records: &'a [SnapshotRecord], reference: &str) -> Result<&'a Snapsh
 
 fn not_found(records: &[SnapshotRecord], reference: &str) -> Error {
     let shown: String = reference.chars().take(80).collect();
-    let fault = Error::new(Code::NotFound, format!("there is no snapshot {shown:?}"));
+    let error = Error::new(Code::NotFound, format!("there is no snapshot {shown:?}"));
     let known = records
         .iter()
         .flat_map(|record| record.name.as_deref().into_iter().chain([record.id.as_str()]));
     match nearest(&shown, known) {
-        Some(near) => fault.hint(format!("did you mean {near}?")),
-        None => fault.hint("`sandboxer snapshots list` shows what there is"),
+        Some(near) => error.hint(format!("did you mean {near}?")),
+        None => error.hint("`sandboxer snapshots list` shows what there is"),
     }
 }

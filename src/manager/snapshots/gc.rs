@@ -39,8 +39,8 @@ pub(crate) async fn collect_failed(deps: &Deps) {
     match dropped.await {
         Ok(true) => deps.jobs.publish(Update::Snapshots),
         Ok(false) => {}
-        Err(fault) => {
-            tracing::warn!(%fault, "old records of failed snapshots could not be taken out");
+        Err(error) => {
+            tracing::warn!(%error, "old records of failed snapshots could not be taken out");
         }
     }
 }

@@ -283,12 +283,12 @@ async fn end_import(
     deps: &Deps,
     record: &SnapshotRecord,
     reporter: &ProgressReporter,
-    fault: &Error,
+    error: &Error,
     clean: bool,
 ) -> Result<(), Error> {
-    let message = fault.message.clone();
+    let message = error.message.clone();
     let data =
-        serde_json::json!({"code": fault.code, "step": reporter.stage(), "message": message});
+        serde_json::json!({"code": error.code, "step": reporter.stage(), "message": message});
     let news = vec![(EventKind::SnapshotFailed, data)];
     let failed =
         journal::update(deps, &record.id, Guard::Any, news, move |record: &mut SnapshotRecord| {

@@ -23,7 +23,7 @@ pub(crate) struct GivenUp {
 
 /// Why a deletion does not begin.
 pub(crate) struct Kept {
-    pub(crate) fault: Error,
+    pub(crate) error: Error,
     /// Whether an archive that was looked at is there as it is recorded.
     whole: bool,
     /// Those that are not.
@@ -31,8 +31,8 @@ pub(crate) struct Kept {
 }
 
 impl From<Error> for Kept {
-    fn from(fault: Error) -> Self {
-        Self { fault, whole: false, unlike: Vec::new() }
+    fn from(error: Error) -> Self {
+        Self { error, whole: false, unlike: Vec::new() }
     }
 }
 
@@ -48,7 +48,7 @@ pub(crate) async fn inspect_archives(
     for host in record.hosts().chain(&record.copying_to) {
         let place = match archive_place(deps, record, host).await {
             // As for the removal.
-            Err(fault) if is_lost(&fault) && !record.unremoved => continue,
+            Err(error) if is_lost(&error) && !record.unremoved => continue,
             place => place?,
         };
         match archives.look(&place).await {
@@ -66,7 +66,7 @@ pub(crate) async fn inspect_archives(
         }
     }
     match kept {
-        Some(fault) => Err(Kept { fault, whole, unlike }),
+        Some(error) => Err(Kept { error, whole, unlike }),
         None => Ok(given_up),
     }
 }
@@ -77,10 +77,10 @@ pub(crate) fn is_vanished(deps: &Deps, host: &HostName, error: &Error) -> bool {
         && deps.transports.spec(host).is_none()
 }
 
-fn way_out(deps: &Deps, record: &SnapshotRecord, host: &HostName, fault: Error) -> Error {
+fn way_out(deps: &Deps, record: &SnapshotRecord, host: &HostName, error: Error) -> Error {
     let id = &record.id;
     let forced = format!("`sandboxer snapshots delete {id} --force` gives up what is there");
-    let hint = match (&fault.code, deps.transports.spec(host)) {
+    let hint = match (&error.code, deps.transports.spec(host)) {
         (Code::HostUnreachable | Code::Timeout, Some(_)) => format!(
             "nothing was removed; try again when {host} is back, or, if it never will be, take it out of the \
              configuration: then {forced}"
@@ -92,11 +92,11 @@ fn way_out(deps: &Deps, record: &SnapshotRecord, host: &HostName, fault: Error) 
         }
         _ => "nothing was removed".to_owned(),
     };
-    let hint = match fault.hint.clone() {
+    let hint = match error.hint.clone() {
         Some(first) => format!("{first}; {hint}"),
         None => hint,
     };
-    fault.hint(hint)
+    error.hint(hint)
 }
 
 /// A deletion that removed nothing: the snapshot is what it was `before`. Where a dead one may have removed something, it is
@@ -109,22 +109,22 @@ pub(crate) async fn keep_all(
 ) -> Result<Error, Error> {
     if before.state != SnapshotState::Deleting {
         put_back_snapshot(deps, before).await?;
-        return Ok(kept.fault);
+        return Ok(kept.error);
     }
     // Only what was ready once has a folder.
     if !kept.whole || record.path.is_none() {
-        return stay_in_deleting(deps, &record.id, kept.fault).await;
+        return stay_in_deleting(deps, &record.id, kept.error).await;
     }
-    for (host, fault) in &kept.unlike {
-        note_damage(deps, &record.id, host, fault).await;
+    for (host, error) in &kept.unlike {
+        note_damage(deps, &record.id, host, error).await;
     }
-    let message = format!("not deleted: {}", kept.fault.message);
+    let message = format!("not deleted: {}", kept.error.message);
     free_snapshot(deps, &record.id, move |record| {
         record.state = SnapshotState::Ready;
         record.message = Some(message);
     })
     .await?;
-    Ok(kept.fault)
+    Ok(kept.error)
 }
 
 /// After a deletion that was refused: the snapshot is what it was before.
@@ -153,18 +153,18 @@ pub(crate) fn in_words(given_up: &[GivenUp]) -> Option<String> {
 pub(crate) async fn stay_in_deleting(
     deps: &Deps,
     id: &SnapshotId,
-    fault: Error,
+    error: Error,
 ) -> Result<Error, Error> {
-    let message = fault.message.clone();
+    let message = error.message.clone();
     journal::update(deps, id, Guard::Any, Vec::new(), move |record: &mut SnapshotRecord| {
         record.message = Some(message);
         record.operation = None;
         Ok(())
     })
     .await?;
-    Ok(match fault.hint {
-        Some(_) => fault,
-        None => fault
+    Ok(match error.hint {
+        Some(_) => error,
+        None => error
             .hint(format!("it stays `deleting`; `sandboxer snapshots delete {id}` tries again")),
     })
 }

@@ -20,11 +20,11 @@ pub(crate) async fn record_reading(
 ) -> Result<(), Error> {
     let now = deps.now();
     let (mut found, mut unsaid) = (Vec::new(), Vec::new());
-    for (host, fault) in wrong {
-        match proven(host, fault, now) {
+    for (host, error) in wrong {
+        match proven(host, error, now) {
             Some(damage) => found.push(damage),
             // Of a host that is away nothing is known: that is in words only.
-            None => unsaid.push(fault.message.as_str()),
+            None => unsaid.push(error.message.as_str()),
         }
     }
     let message = (!unsaid.is_empty()).then(|| unsaid.join("; "));
@@ -46,8 +46,8 @@ pub(crate) async fn record_reading(
 }
 
 /// Writes down what a fault proves of a snapshot's archive on a host, if it proves anything.
-pub(crate) async fn note_damage(deps: &Deps, id: &SnapshotId, host: &HostName, fault: &Error) {
-    let Some(damage) = proven(host, fault, deps.now()) else { return };
+pub(crate) async fn note_damage(deps: &Deps, id: &SnapshotId, host: &HostName, error: &Error) {
+    let Some(damage) = proven(host, error, deps.now()) else { return };
     let noting =
         journal::update(deps, id, Guard::Any, Vec::new(), move |record: &mut SnapshotRecord| {
             // A copy may be taken off the record meanwhile.
@@ -57,8 +57,8 @@ pub(crate) async fn note_damage(deps: &Deps, id: &SnapshotId, host: &HostName, f
             Ok(())
         });
     // Boxed: it is large, seldom needed, and a part of every restore.
-    if let Err(fault) = Box::pin(noting).await {
-        tracing::warn!(snapshot = %id, %host, %fault, "a damaged archive could not be written down");
+    if let Err(error) = Box::pin(noting).await {
+        tracing::warn!(snapshot = %id, %host, %error, "a damaged archive could not be written down");
     }
 }
 
@@ -95,13 +95,13 @@ pub(crate) async fn judge_sent(
 }
 
 /// What a fault proves of an archive: that it was altered, or is not there. Of a host that does not answer it proves nothing.
-pub(crate) fn proven(host: &HostName, fault: &Error, now: Time) -> Option<Damage> {
-    let kind = match fault.kind {
+pub(crate) fn proven(host: &HostName, error: &Error, now: Time) -> Option<Damage> {
+    let kind = match error.kind {
         Kind::ArchiveAltered => DamageKind::Altered,
         Kind::ArchiveMissing => DamageKind::Missing,
         _ => return None,
     };
-    Some(Damage { host: host.clone(), kind, message: fault.message.clone(), found_at: now })
+    Some(Damage { host: host.clone(), kind, message: error.message.clone(), found_at: now })
 }
 
 /// Puts it in place of what was known of that host.

@@ -24,14 +24,14 @@ pub(crate) async fn pinned_profile(deps: &Deps, record: &SandboxRecord) -> Resul
     {
         match profile_of_snapshot(deps, snapshot).await {
             Ok(recipe) => return Ok(recipe),
-            Err(fault) if is_lost(&fault) => {}
-            Err(fault) => {
-                unasked.get_or_insert(fault);
+            Err(error) if is_lost(&error) => {}
+            Err(error) => {
+                unasked.get_or_insert(error);
             }
         }
     }
-    let fault = unasked.unwrap_or_else(|| lost(&format!("sandbox {}", record.id), &record.profile));
-    Err(fault.detail("id", record.id.as_str()))
+    let error = unasked.unwrap_or_else(|| lost(&format!("sandbox {}", record.id), &record.profile));
+    Err(error.detail("id", record.id.as_str()))
 }
 
 /// What is known of a sandbox's recipe: if it is lost, today's profile of its id has its root and its grace at least, as
@@ -41,7 +41,7 @@ pub(crate) async fn pinned_profile_as_known(deps: &Deps, record: &SandboxRecord)
     match pinned_profile_here(deps, &record.profile).await {
         Ok(Some(recipe)) => return recipe,
         Ok(None) => tracing::warn!(sandbox = %record.id, %id, version, "its recipe is lost"),
-        Err(fault) => tracing::warn!(sandbox = %record.id, %fault, "its recipe cannot be read"),
+        Err(error) => tracing::warn!(sandbox = %record.id, %error, "its recipe cannot be read"),
     }
     match deps.catalogue.profile(id.as_str()).and_then(|entry| entry.definition()) {
         Ok(today) => today.clone(),
@@ -77,19 +77,19 @@ pub(crate) async fn profile_of_snapshot(
         match profile_beside_archive(deps, record, host).await {
             Ok(None) => {}
             Ok(Some(recipe)) => {
-                if let Err(fault) = deps.recipes.put(&recipe).await {
-                    tracing::warn!(snapshot = %record.id, %fault, "its recipe could not be kept");
+                if let Err(error) = deps.recipes.put(&recipe).await {
+                    tracing::warn!(snapshot = %record.id, %error, "its recipe could not be kept");
                 }
                 return Ok(recipe);
             }
-            Err(fault) => {
-                unasked.get_or_insert(fault);
+            Err(error) => {
+                unasked.get_or_insert(error);
             }
         }
     }
     Err(match unasked {
-        Some(fault) => {
-            fault.hint(format!("the recipe of snapshot {} is beside its archive only", record.id))
+        Some(error) => {
+            error.hint(format!("the recipe of snapshot {} is beside its archive only", record.id))
         }
         None => lost(&format!("snapshot {}", record.title()), &record.profile),
     })
@@ -153,8 +153,8 @@ async fn place_without_profile(
 }
 
 /// Whether a fault says that a recipe is lost.
-pub(crate) fn is_lost(fault: &Error) -> bool {
-    fault.kind == Kind::RecipeLost
+pub(crate) fn is_lost(error: &Error) -> bool {
+    error.kind == Kind::RecipeLost
 }
 
 fn lost(whose: &str, recipe: &ProfileRef) -> Error {

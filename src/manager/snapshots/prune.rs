@@ -90,8 +90,8 @@ pub(crate) async fn apply_keep(
     let rule = OldRule { keep: Some(keep), taken_here: true, ..OldRule::default() };
     let old = match beyond_newest(deps, sandbox, keep).await {
         Ok(old) => old,
-        Err(fault) => {
-            return tracing::warn!(%sandbox, %fault, "old snapshots could not be looked for");
+        Err(error) => {
+            return tracing::warn!(%sandbox, %error, "old snapshots could not be looked for");
         }
     };
     let mut gone = Vec::new();
@@ -102,8 +102,8 @@ pub(crate) async fn apply_keep(
         // Boxed: it starts operations of this very kind.
         match Box::pin(delete_while_old(deps, &record.id, rule)).await {
             Ok(_) => gone.push(record.title()),
-            Err(fault) => {
-                tracing::warn!(snapshot = %record.id, %fault, "an old snapshot could not be deleted");
+            Err(error) => {
+                tracing::warn!(snapshot = %record.id, %error, "an old snapshot could not be deleted");
             }
         }
     }
@@ -121,8 +121,8 @@ pub(crate) async fn apply_keep(
             Ok(())
         },
     );
-    if let Err(fault) = told.await {
-        tracing::warn!(snapshot = %newest.id, %fault, "what was deleted for it is not on its record");
+    if let Err(error) = told.await {
+        tracing::warn!(snapshot = %newest.id, %error, "what was deleted for it is not on its record");
     }
 }
 

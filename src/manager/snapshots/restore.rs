@@ -25,8 +25,8 @@ use crate::manager::upkeep::flush::archive_old;
 /// Errors: `conflict` for a snapshot that is not ready, and whatever a create refuses.
 pub(crate) async fn restore(deps: &Deps, request: &RestoreRequest) -> Result<Started, Error> {
     let snapshot = get_snapshot_at_revision(deps, &request.snapshot, request.revision).await?;
-    if let Err(fault) = check_ready(&snapshot) {
-        return Err(busy_or(deps, &snapshot.id, fault).await);
+    if let Err(error) = check_ready(&snapshot) {
+        return Err(busy_or(deps, &snapshot.id, error).await);
     }
     let extension = deps.extension(&snapshot.extension)?;
     extension.ensure(&Capability::Snapshots, "restore snapshots")?;
@@ -48,8 +48,8 @@ pub(crate) async fn restore(deps: &Deps, request: &RestoreRequest) -> Result<Sta
         // Before it is brought there for nothing.
         extension.suits(&resolved.profile, &snapshot.archive, &route.host).await?;
     }
-    if let Err(fault) = archive_old(deps).await {
-        tracing::warn!(%fault, "the history could not be written");
+    if let Err(error) = archive_old(deps).await {
+        tracing::warn!(%error, "the history could not be written");
     }
     deps.recipes.put(&resolved.profile).await?;
     // What the source was protected from, its copy need not be.

@@ -56,7 +56,7 @@ async fn verify(op: &Op<SnapshotRecord>) -> Result<(), Error> {
     record_reading(deps, &record.id, &sound, &wrong).await?;
     match wrong.into_iter().next() {
         None => Ok(()),
-        Some((host, fault)) => Err(advised(record, &host, &sound, fault)),
+        Some((host, error)) => Err(advised(record, &host, &sound, error)),
     }
 }
 
@@ -82,17 +82,17 @@ fn ensure_own_recipe(
 }
 
 /// What to do about an archive that is not sound: there may be one that is.
-fn advised(record: &SnapshotRecord, host: &HostName, sound: &[HostName], fault: Error) -> Error {
-    let lost = fault.kind == Kind::ArchiveAltered || fault.code == Code::NotFound;
+fn advised(record: &SnapshotRecord, host: &HostName, sound: &[HostName], error: Error) -> Error {
+    let lost = error.kind == Kind::ArchiveAltered || error.code == Code::NotFound;
     let id = &record.id;
     match sound.first() {
-        _ if !lost => fault,
+        _ if !lost => error,
         Some(sound) if record.host.same(host.as_str()) => {
             let (there, back) = (format!("restore {id} --host {sound}"), format!("snapshots copy {id} --to {host}"));
-            fault.hint(format!("the copy on {sound} is whole: `sandboxer {there}`; `sandboxer {back}` brings it back"))
+            error.hint(format!("the copy on {sound} is whole: `sandboxer {there}`; `sandboxer {back}` brings it back"))
         }
-        Some(_) => fault.hint(format!("the first archive is whole: `sandboxer snapshots copy {id} --to {host}` replaces the copy")),
-        None => fault.hint(format!(
+        Some(_) => error.hint(format!("the first archive is whole: `sandboxer snapshots copy {id} --to {host}` replaces the copy")),
+        None => error.hint(format!(
             "do not restore it; take a new snapshot if its sandbox is still there, then `sandboxer snapshots delete {id}`"
         )),
     }

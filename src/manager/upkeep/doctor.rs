@@ -43,8 +43,8 @@ pub(crate) async fn doctor(deps: &Deps, claim: bool) -> Result<Vec<Check>, Error
     let hosts = join_all(hosts.iter().map(|spec| check_one_host(deps, spec.name.as_str()))).await;
     for view in hosts.iter().filter(|check| check.state != CheckState::Failed) {
         let name = view.name.trim_start_matches("host ");
-        if let Err(fault) = refresh_services(deps, name).await {
-            tracing::debug!(host = name, %fault, "its services could not be asked for");
+        if let Err(error) = refresh_services(deps, name).await {
+            tracing::debug!(host = name, %error, "its services could not be asked for");
         }
     }
     checks.push(check_installation(deps).await);
@@ -53,28 +53,28 @@ pub(crate) async fn doctor(deps: &Deps, claim: bool) -> Result<Vec<Check>, Error
             checks.push(ok("sandboxes", plural(records.len() as u64, "record", "records")));
             checks.extend(check_work(deps, &records).await);
         }
-        Err(fault) => checks.push(failed("sandboxes", &fault)),
+        Err(error) => checks.push(failed("sandboxes", &error)),
     }
     checks.extend(check_snapshots(deps).await);
     checks.push(match deps.patches.list().await {
         Ok(patches) => ok("patches", plural(patches.len() as u64, "record", "records")),
-        Err(fault) => failed("patches", &fault),
+        Err(error) => failed("patches", &error),
     });
     checks.push(match tokio::try_join!(deps.sandboxes.history(), deps.sandboxes.passed_over()) {
         Ok((records, passed_over)) => {
             lines("history", plural(records.len() as u64, "record", "records"), &passed_over)
         }
-        Err(fault) => failed("history", &fault),
+        Err(error) => failed("history", &error),
     });
     checks.push(check_recipes(deps).await);
     checks.push(match deps.hosts.get(&HostName::new(HostName::LOCAL)).await {
         Ok(_) => ok("known hosts", "what is known of them can be read".to_owned()),
-        Err(fault) => failed("known hosts", &fault),
+        Err(error) => failed("known hosts", &error),
     });
     checks.push(check_operations(deps).await);
     checks.push(match tokio::try_join!(deps.events.last_seq(), deps.events.passed_over()) {
         Ok((last, passed_over)) => lines("events", format!("{last} so far"), &passed_over),
-        Err(fault) => failed("events", &fault),
+        Err(error) => failed("events", &error),
     });
     checks.extend(hosts);
     Ok(checks)
@@ -129,7 +129,7 @@ async fn highest_counter(deps: &Deps, host: &HostName, owners: &[OwnerId]) -> Op
     };
     asked
         .await
-        .inspect_err(|fault| tracing::warn!(%host, %fault, "its counter could not be read"))
+        .inspect_err(|error| tracing::warn!(%host, %error, "its counter could not be read"))
         .ok()
 }
 
@@ -144,7 +144,7 @@ async fn tell_counter(deps: &Deps, hosts: &[HostSpec], stamp: &OwnerStamp) -> Ve
             };
             told.await
                 .inspect_err(
-                    |fault| tracing::warn!(%host, %fault, "its counter could not be raised"),
+                    |error| tracing::warn!(%host, %error, "its counter could not be raised"),
                 )
                 .ok()
         }
@@ -161,7 +161,7 @@ async fn check_installation(deps: &Deps) -> Check {
             message: format!("{}; nothing is removed from here", words(&standing)),
             hint: Some(CLAIM.to_owned()),
         },
-        Err(fault) => failed("installation", &fault),
+        Err(error) => failed("installation", &error),
     }
 }
 
@@ -200,7 +200,7 @@ async fn check_work(deps: &Deps, records: &[Arc<SandboxRecord>]) -> Vec<Check> {
 async fn check_snapshots(deps: &Deps) -> Vec<Check> {
     let records = match deps.snapshots.list().await {
         Ok(records) => records,
-        Err(fault) => return vec![failed("snapshots", &fault)],
+        Err(error) => return vec![failed("snapshots", &error)],
     };
     let mut stuck = Vec::new();
     for record in records.iter().filter(|record| is_left(record)) {
@@ -238,8 +238,8 @@ async fn check_recipes(deps: &Deps) -> Check {
     let hashes: BTreeSet<&String> =
         hashes.chain(snapshots.iter().map(|record| &record.profile.hash)).collect();
     for hash in &hashes {
-        if let Err(fault) = deps.recipes.get(hash).await {
-            return failed("recipes", &fault);
+        if let Err(error) = deps.recipes.get(hash).await {
+            return failed("recipes", &error);
         }
     }
     ok("recipes", format!("{} in use", hashes.len()))
@@ -248,7 +248,7 @@ async fn check_recipes(deps: &Deps) -> Check {
 async fn check_operations(deps: &Deps) -> Check {
     let operations = match deps.operations.list().await {
         Ok(operations) => operations,
-        Err(fault) => return failed("operations", &fault),
+        Err(error) => return failed("operations", &error),
     };
     let (mut running, mut dead) = (0, Vec::new());
     for operation in
@@ -281,13 +281,13 @@ async fn check_one_host(deps: &Deps, name: &str) -> Check {
     match probe_host(deps, name).await {
         Ok(view) => {
             if matches!(view.state, HostState::Up | HostState::Slow)
-                && let Err(fault) = compare_counter(deps, &view.name).await
+                && let Err(error) = compare_counter(deps, &view.name).await
             {
-                tracing::warn!(host = %view.name, %fault, "its counter could not be compared");
+                tracing::warn!(host = %view.name, %error, "its counter could not be compared");
             }
             judge_host(&title, &view)
         }
-        Err(fault) => failed(&title, &fault),
+        Err(error) => failed(&title, &error),
     }
 }
 
@@ -350,10 +350,10 @@ fn warning(name: &str, message: String) -> Check {
     Check { state: CheckState::Warning, ..ok(name, message) }
 }
 
-fn failed(name: &str, fault: &Error) -> Check {
+fn failed(name: &str, error: &Error) -> Check {
     let words: Vec<String> =
-        std::iter::once(fault.message.clone()).chain(fault.causes.clone()).collect();
-    Check { state: CheckState::Failed, hint: fault.hint.clone(), ..ok(name, words.join(": ")) }
+        std::iter::once(error.message.clone()).chain(error.causes.clone()).collect();
+    Check { state: CheckState::Failed, hint: error.hint.clone(), ..ok(name, words.join(": ")) }
 }
 
 impl Check {

@@ -88,12 +88,12 @@ pub(crate) async fn reconcile(op: &Op<SandboxRecord>, before: &SandboxRecord) ->
             .await
             .map(|_| ())
         }
-        Err(fault) => {
+        Err(error) => {
             // Nobody could look: it stays as the dead process left it, for the next time.
             let dead = before.operation.clone();
             op.update(Vec::new(), move |record| record.operation = dead).await?;
-            report_error_of(deps, &record.host, &fault).await;
-            Err(fault)
+            report_error_of(deps, &record.host, &error).await;
+            Err(error)
         }
     }
 }
@@ -177,14 +177,14 @@ async fn remake_failed(op: &Op<SandboxRecord>, record: &SandboxRecord) -> Result
     let deps = &op.deps;
     let report = match tear_down_checked(deps, record, &op.progress).await {
         Ok(report) => report,
-        Err(fault) => {
+        Err(error) => {
             let mark = Running { kind: OperationKind::Recreate, ..op.mark() };
             op.update(Vec::new(), move |record| {
                 record.operation = Some(mark);
             })
             .await?;
-            report_error_of(deps, &record.host, &fault).await;
-            return Err(fault);
+            report_error_of(deps, &record.host, &error).await;
+            return Err(error);
         }
     };
     let clean = report.is_clean();

@@ -60,8 +60,8 @@ pub(crate) async fn recover(deps: &Deps) -> Result<Vec<Recovered>, Error> {
 
 async fn recover_all(deps: &Deps) -> Result<Vec<Recovered>, Error> {
     ensure_own(deps).await?;
-    if let Err(fault) = flush_all_pending(deps).await {
-        tracing::warn!(%fault, "pending events could not be settled");
+    if let Err(error) = flush_all_pending(deps).await {
+        tracing::warn!(%error, "pending events could not be settled");
     }
     let records = deps.sandboxes.list().await?;
     let stuck = records.iter().filter(|record| left(record).is_some());
@@ -154,8 +154,8 @@ async fn clear_leftovers(op: &Op<SandboxRecord>) -> Result<(), Error> {
         }
     })
     .await?;
-    if let Err(fault) = &report {
-        report_error_of(deps, &record.host, fault).await;
+    if let Err(error) = &report {
+        report_error_of(deps, &record.host, error).await;
     }
     match report? {
         report if report.is_clean() => Ok(()),
@@ -192,7 +192,7 @@ async fn close_untouched(op: &Op<SandboxRecord>) -> Result<(), Error> {
 async fn prove_current(deps: &Deps, record: &SandboxRecord) -> Result<(), Error> {
     let extension = deps.extension(&record.extension)?;
     match inspect_sandbox(deps, extension.as_ref(), &resolve_as_known(deps, record).await?).await {
-        Err(fault) if fault.code == Code::Unsupported => Ok(()),
+        Err(error) if error.code == Code::Unsupported => Ok(()),
         outcome => outcome.map(|_| ()),
     }
 }
@@ -212,7 +212,7 @@ async fn end_dead_operations(deps: &Deps) -> Result<Vec<Recovered>, Error> {
         let message = match &cleared {
             Ok(ids) if ids.is_empty() => "ended; it had nothing in hand".to_owned(),
             Ok(ids) => format!("ended; removed what it had made: {ids}"),
-            Err(fault) => fault.message.clone(),
+            Err(error) => error.message.clone(),
         };
         if cleared.is_ok() {
             end_dead_operation(deps, &operation.id).await?;
@@ -234,7 +234,7 @@ fn still_there(record: &SandboxRecord, working: &Running) -> Recovered {
         "process {} still works on it, and not on this data directory: this is a copy",
         working.pid
     );
-    let fault = Error::new(Code::Conflict, message.clone())
+    let error = Error::new(Code::Conflict, message.clone())
         .hint("recover in the original, or wait until it has ended");
     Recovered {
         id: record.id.to_string(),
@@ -242,7 +242,7 @@ fn still_there(record: &SandboxRecord, working: &Running) -> Recovered {
         was: by(&working.kind, working.pid, &working.host),
         state: Some(record.state.clone()),
         message,
-        error: Some(fault),
+        error: Some(error),
     }
 }
 

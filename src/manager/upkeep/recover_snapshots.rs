@@ -48,8 +48,8 @@ async fn recover_snapshot(deps: &Deps, id: &SnapshotId) -> Result<Option<Recover
             "process {} still works on it, and not on this data directory: this is a copy",
             working.pid
         );
-        let fault = Error::new(Code::Conflict, message.clone()).hint("recover in the original");
-        let error = Some(fault);
+        let error = Error::new(Code::Conflict, message.clone()).hint("recover in the original");
+        let error = Some(error);
         return Ok(Some(Recovered {
             id: id.to_string(),
             ok: false,

@@ -99,7 +99,7 @@ async fn cleanup_snapshot(deps: &Deps, id: &SnapshotId) -> Result<(), Error> {
     };
     match deleted.await {
         // The record of one that came to nothing may go by itself.
-        Err(fault) if fault.code == Code::NotFound => Ok(()),
+        Err(error) if error.code == Code::NotFound => Ok(()),
         deleted => deleted,
     }
 }
@@ -158,11 +158,11 @@ impl HostCheck<'_> {
         }
         let names: Vec<String> =
             left.iter().map(|one| format!("{} {}", one.kind, one.id)).collect();
-        let fault = Error::new(
+        let error = Error::new(
             Code::OperationFailed,
             format!("left on {}: {}", self.host, names.join(", ")),
         );
-        Err(fault
+        Err(error
             .hint("sandboxer takes these for removed: look at them there, and remove them by hand"))
     }
 

@@ -109,11 +109,11 @@ impl HostCheck<'_> {
             _ => Some(Code::HostUnreachable),
         };
         if let Some(code) = code {
-            let mut fault = Error::new(code, format!("{} is {}", self.host, seen.state));
-            fault.hint.clone_from(&seen.hint);
+            let mut error = Error::new(code, format!("{} is {}", self.host, seen.state));
+            error.hint.clone_from(&seen.hint);
             return Err(match seen.message.clone() {
-                Some(why) => fault.because(why),
-                None => fault,
+                Some(why) => error.because(why),
+                None => error,
             });
         }
         let facts =
@@ -199,8 +199,8 @@ impl HostCheck<'_> {
         };
         let (taken, why) = match take(None).await {
             // Rootless podman on cgroup v1 cannot pause. What the operator would do then is done.
-            Err(fault) if fault.code == Code::Unsupported => {
-                (take(Some(&SnapshotMode::Stop)).await?, Some(fault.message))
+            Err(error) if error.code == Code::Unsupported => {
+                (take(Some(&SnapshotMode::Stop)).await?, Some(error.message))
             }
             taken => (taken?, None),
         };
@@ -238,12 +238,12 @@ impl HostCheck<'_> {
             let read =
                 self.try_script(restored, Some(stack::SERVICE), READ_SH, &in_volume(), &[]).await;
             let lost = snapshot.archive.not_captured.first();
-            read.map_err(|fault| match lost {
-                Some(lost) => fault.because(format!(
+            read.map_err(|error| match lost {
+                Some(lost) => error.because(format!(
                     "the snapshot is without volume {}: {}",
                     lost.name, lost.reason
                 )),
-                None => fault,
+                None => error,
             })?;
         }
         Ok(Came::Well((), Some(format!("the same {}", where_to(has_volume)))))
@@ -294,14 +294,14 @@ impl HostCheck<'_> {
         {
             return Ok(());
         }
-        let fault = Error::new(
+        let error = Error::new(
             Code::OperationFailed,
             format!("{file} {place} of sandbox {} is not what was written", sandbox.id),
         );
         let words =
             String::from_utf8_lossy(if stderr.is_empty() { &stdout } else { &stderr }).into_owned();
-        let fault = fault.detail("exit_status", status).detail("output", words.as_str());
-        Err(if words.trim().is_empty() { fault } else { fault.because(words.trim().to_owned()) })
+        let error = error.detail("exit_status", status).detail("output", words.as_str());
+        Err(if words.trim().is_empty() { error } else { error.because(words.trim().to_owned()) })
     }
 
     /// The end of what makes a sandbox; it is called off with the check.
@@ -311,10 +311,10 @@ impl HostCheck<'_> {
         let (operation, record) = self.or_call_off(&id, ended).await?;
         let record = record.unwrap_or(started.sandbox);
         let Some(error) = operation.error else { return Ok(record) };
-        let fault = (*error).detail("sandbox_id", record.id.as_str());
+        let error = (*error).detail("sandbox_id", record.id.as_str());
         Err(match serde_json::to_value(&record.failure) {
-            Ok(failure) if !failure.is_null() => fault.detail("failure", failure),
-            _ => fault,
+            Ok(failure) if !failure.is_null() => error.detail("failure", failure),
+            _ => error,
         })
     }
 
@@ -322,15 +322,15 @@ impl HostCheck<'_> {
     async fn taken(&self, started: SnapshotStarted) -> Result<SnapshotRecord, Error> {
         let Some(id) = started.operation else { return Ok(started.snapshot) };
         let ended = wait_for_snapshot(self.deps, &id);
-        let fault = match self.or_call_off(&id, ended).await {
-            Err(fault) => fault.detail("snapshot_id", started.snapshot.id.as_str()),
+        let error = match self.or_call_off(&id, ended).await {
+            Err(error) => error.detail("snapshot_id", started.snapshot.id.as_str()),
             taken => return taken,
         };
         let left =
             get_snapshot_at_revision(self.deps, started.snapshot.id.as_str(), None).await.ok();
         Err(match left.and_then(|left| left.failure).map(serde_json::to_value) {
-            Some(Ok(failure)) => fault.detail("failure", failure),
-            _ => fault,
+            Some(Ok(failure)) => error.detail("failure", failure),
+            _ => error,
         })
     }
 

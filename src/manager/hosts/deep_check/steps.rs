@@ -91,8 +91,8 @@ impl<'a> Steps<'a> {
         let (step, came) = match came {
             Ok(Came::Well(value, message)) => (step(DeepOutcome::Ok, message), Ok(Some(value))),
             Ok(Came::Skipped(why)) => (step(DeepOutcome::Skipped, Some(why)), Ok(None)),
-            Err(fault) => {
-                let error = Some(Box::new(fault));
+            Err(error) => {
+                let error = Some(Box::new(error));
                 (DeepStep { error, ..step(DeepOutcome::Failed, None) }, Err(Stopped))
             }
         };
