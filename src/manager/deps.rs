@@ -14,7 +14,7 @@ use crate::domain::facts::HostView;
 use crate::domain::name::{ExtensionId, HostName, OperationId, SnapshotId};
 use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::time::Time;
-use crate::manager::hosts::sight_memory::HostSights;
+use crate::manager::hosts::status_log::HostSights;
 use crate::manager::ledger::Ledger;
 use crate::manager::operation::jobs::Jobs;
 use crate::store::catalogue::Catalogue;

@@ -13,7 +13,7 @@ use crate::domain::name::HostName;
 use crate::domain::text::nearest;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::capacity::count_by_host;
-use crate::manager::hosts::sights::{report_error_of, report_sight};
+use crate::manager::hosts::status::{report_error_of, report_sight};
 use crate::transport::Command;
 use crate::transport::probe::{self, ProbeRequest};
 

@@ -4,5 +4,5 @@ pub(super) mod capacity;
 pub(super) mod check;
 pub(super) mod deep_check;
 pub(super) mod roots;
-pub(super) mod sight_memory;
-pub(super) mod sights;
+pub(super) mod status;
+pub(super) mod status_log;

@@ -29,7 +29,7 @@ use crate::domain::sandbox::{Running, SandboxRecord};
 use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::time::took_ms;
 use crate::manager::deps::Deps;
-use crate::manager::hosts::sights::report_sight;
+use crate::manager::hosts::status::report_sight;
 use crate::manager::journal::{Guard, NewEvent};
 use crate::manager::operation::dead::{check_can_start, end_predecessor};
 use crate::manager::operation::locks::lock_snapshot;

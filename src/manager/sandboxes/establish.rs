@@ -28,9 +28,9 @@ use crate::manager::sandboxes::find::find_sandbox;
 use crate::manager::sandboxes::resolve::resolve;
 use crate::manager::sandboxes::settle::{Settling, patch_and_settle};
 use crate::manager::sandboxes::teardown::{tear_down, unseen};
-use crate::manager::sandboxes::unwritten::{end_unwritten, left_words, unwritten};
-use crate::manager::snapshots::extract::{FromSnapshot, restore_archive};
+use crate::manager::sandboxes::write_errors::{end_unwritten, left_words, unwritten};
 use crate::manager::snapshots::replicate::CARRY_STEPS;
+use crate::manager::snapshots::restore_archive::{FromSnapshot, restore_archive};
 use crate::store::ending;
 
 /// How long a rollback may take before what is left is written down as leftovers.

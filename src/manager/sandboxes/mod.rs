@@ -17,4 +17,4 @@ pub(super) mod remove;
 pub(super) mod resolve;
 pub(super) mod settle;
 pub(super) mod teardown;
-pub(super) mod unwritten;
+pub(super) mod write_errors;

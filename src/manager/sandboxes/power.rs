@@ -13,7 +13,7 @@ use crate::domain::request::{SleepRequest, Started};
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::deps::Deps;
-use crate::manager::hosts::sights::report_error_of;
+use crate::manager::hosts::status::report_error_of;
 use crate::manager::journal::NewEvent;
 use crate::manager::operation::locks::lock_sandbox;
 use crate::manager::operation::{Op, start};

@@ -11,7 +11,7 @@ use crate::domain::root::KnownRoots;
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::deps::Deps;
-use crate::manager::hosts::sights::report_error_of;
+use crate::manager::hosts::status::report_error_of;
 use crate::manager::operation::dead::check_can_start;
 use crate::manager::operation::locks::lock_sandbox;
 use crate::manager::operation::progress::ProgressReporter;
@@ -25,7 +25,7 @@ use crate::manager::sandboxes::inspect::inspect_sandbox;
 use crate::manager::sandboxes::remove::tear_down_noting;
 use crate::manager::sandboxes::resolve::{resolve, resolve_as_known};
 use crate::manager::sandboxes::teardown::{not_clean, note_teardown, unseen, untouched_error};
-use crate::manager::snapshots::extract::{base_of, prove_base};
+use crate::manager::snapshots::restore_archive::{base_of, prove_base};
 use crate::manager::upkeep::ownership::ensure_own;
 
 /// Starts a recreate and returns at once: the same id, recipe and inputs.

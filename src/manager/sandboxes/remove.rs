@@ -14,7 +14,7 @@ use crate::domain::name::SandboxId;
 use crate::domain::operation::{CancelOutcome, OperationKind};
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::failpoint;
-use crate::manager::hosts::sights::{report_error_of, report_sight};
+use crate::manager::hosts::status::{report_error_of, report_sight};
 use crate::manager::journal::Guard;
 use crate::manager::operation::Op;
 use crate::manager::operation::cancel::request_cancel;

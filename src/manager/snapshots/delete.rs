@@ -22,8 +22,8 @@ use crate::manager::operation::record::new_operation;
 use crate::manager::patches::find::based_on;
 use crate::manager::patches::pending::refresh_patch_states;
 use crate::manager::patches::remove::remove_patches_of;
-use crate::manager::snapshots::claim::deletion_record;
 use crate::manager::snapshots::find::{get_snapshot_at_revision, snapshot_view};
+use crate::manager::snapshots::import_identity::deletion_record;
 use crate::manager::snapshots::inspect::{
     GivenUp, Kept, in_words, inspect_archives, keep_all, put_back_snapshot, stay_in_deleting,
 };

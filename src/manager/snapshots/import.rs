@@ -19,10 +19,10 @@ use crate::manager::operation::record::new_operation;
 use crate::manager::sandboxes::place::open_host;
 use crate::manager::snapshots::archive_facts::archives_of;
 use crate::manager::snapshots::archives::{CLEAR_LIMIT, manifest_of};
-use crate::manager::snapshots::bring::{clear_remains, found_sound};
-use crate::manager::snapshots::claim::judge_claim;
+use crate::manager::snapshots::import_identity::judge_claim;
 use crate::manager::snapshots::pinned_profile::archive_place;
 use crate::manager::snapshots::replicate::CARRY_STEPS;
+use crate::manager::snapshots::transfer::{clear_remains, found_sound};
 
 /// Tries to find a random id that nothing has.
 const ID_TRIES: u32 = 16;

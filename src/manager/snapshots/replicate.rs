@@ -17,10 +17,10 @@ use crate::manager::operation::{Op, start_on_snapshot};
 use crate::manager::sandboxes::place::open_host;
 use crate::manager::snapshots::archive_facts::{archives_of, facts_on, is_sealed, not_whole};
 use crate::manager::snapshots::archives::{CLEAR_LIMIT, ensure_ready, ready_snapshot};
-use crate::manager::snapshots::bring::{bring_archive, clear_remains};
 use crate::manager::snapshots::find::get_snapshot_at_revision;
 use crate::manager::snapshots::integrity::{clear_damage, note_damage, note_gone};
 use crate::manager::snapshots::pinned_profile::archive_place;
+use crate::manager::snapshots::transfer::{bring_archive, clear_remains};
 
 /// The steps of bringing an archive to a host: prepare, and copy.
 pub(crate) const CARRY_STEPS: u32 = 2;

@@ -15,9 +15,9 @@ use crate::manager::sandboxes::create::{
 };
 use crate::manager::sandboxes::establish::{Establishment, run_establishment};
 use crate::manager::sandboxes::place::choose_host;
-use crate::manager::snapshots::extract::{FromSnapshot, check_ready, profile_note};
 use crate::manager::snapshots::find::get_snapshot_at_revision;
 use crate::manager::snapshots::pinned_profile::profile_of_snapshot;
+use crate::manager::snapshots::restore_archive::{FromSnapshot, check_ready, profile_note};
 use crate::manager::upkeep::flush::archive_old;
 
 /// Starts a new sandbox from a snapshot and returns at once.

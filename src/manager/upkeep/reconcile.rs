@@ -8,7 +8,7 @@ use crate::domain::patch::owed;
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::deps::Deps;
-use crate::manager::hosts::sights::report_error_of;
+use crate::manager::hosts::status::report_error_of;
 use crate::manager::journal::Guard;
 use crate::manager::operation::Op;
 use crate::manager::operation::subject::OperationRecord as _;

@@ -11,7 +11,7 @@ use crate::domain::request::Recovered;
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::manager::deps::Deps;
 use crate::manager::hosts::deep_check::cleanup::cleanup;
-use crate::manager::hosts::sights::report_error_of;
+use crate::manager::hosts::status::report_error_of;
 use crate::manager::journal::Guard;
 use crate::manager::operation::Op;
 use crate::manager::operation::dead::{by, end_dead_operation, is_alive, runs_here};

@@ -14,12 +14,12 @@ use crate::manager::operation::dead::{by, end_dead_operation, runs_here};
 use crate::manager::operation::progress::ProgressReporter;
 use crate::manager::operation::record::new_operation;
 use crate::manager::snapshots::archive_facts::archives_of;
-use crate::manager::snapshots::bring::clear_remains;
 use crate::manager::snapshots::delete::{delete_locked, remove_archives};
 use crate::manager::snapshots::gc::is_left;
 use crate::manager::snapshots::inspect::is_vanished;
 use crate::manager::snapshots::pinned_profile::archive_place;
 use crate::manager::snapshots::replicate::write_arrived;
+use crate::manager::snapshots::transfer::clear_remains;
 
 /// Ends what dead processes began with snapshots: an item for each.
 pub(crate) async fn recover_snapshots(deps: &Deps) -> Result<Vec<Recovered>, Error> {

@@ -13,11 +13,11 @@ use crate::manager::hosts::roots::learning_roots;
 use crate::manager::operation::Op;
 use crate::manager::operation::locks::queue_for_snapshot;
 use crate::manager::snapshots::archive_facts::{archives_of, facts_on};
-use crate::manager::snapshots::bring::other_name;
 use crate::manager::snapshots::find::get_snapshot_at_revision;
 use crate::manager::snapshots::integrity::note_damage;
 use crate::manager::snapshots::pinned_profile::{archive_place, profile_of_snapshot};
 use crate::manager::snapshots::replicate::replicate;
+use crate::manager::snapshots::transfer::other_name;
 
 /// An archive on the host that it is wanted on.
 struct Brought {

@@ -6,7 +6,7 @@ use crate::domain::event::{Actor, PendingEvent, derived_event_id};
 use crate::domain::host_sight::{HostMemory, HostSight};
 use crate::domain::name::HostName;
 use crate::manager::deps::Deps;
-use crate::manager::hosts::sight_memory::KINDS;
+use crate::manager::hosts::status_log::KINDS;
 use crate::store::EventFilter;
 
 /// Tells of a host what is news of it, and remembers how it was seen. That it cannot be told is no fault of whatever reached
