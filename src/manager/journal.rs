@@ -30,19 +30,19 @@ pub(crate) enum Guard {
 /// Event that a write causes: its kind and particulars.
 pub(crate) type NewEvent = (EventKind, serde_json::Value);
 
-/// JournalRecord as it was seen on its host, the events of its change, and the change.
+/// Record as it was seen on its host, the events of its change, and the change.
 pub(crate) type Observed =
     (Arc<SandboxRecord>, Vec<NewEvent>, Box<dyn FnOnce(&mut SandboxRecord) + Send>);
 
-/// JournalRecord that the journal writes.
+/// Record that the journal writes.
 pub(crate) trait JournalRecord: Clone + Send + Sync + 'static {
-    /// Its id.
+    /// Id of such a record.
     type Id: Clone + fmt::Display + Send + Sync + 'static;
 
     /// The word for it in a sentence.
     const NOUN: &'static str;
 
-    /// Its id.
+    /// Id of this record.
     fn id(&self) -> &Self::Id;
 
     /// The operation that works on it.
@@ -220,14 +220,14 @@ pub(crate) async fn update<R: JournalRecord>(
     change: impl FnOnce(&mut R) -> Result<(), Error> + Send,
 ) -> Result<R, Error> {
     let flushed = flush::<R>(deps, id).await?;
-    let (expected, mine) = match guard {
+    let (expected, working) = match guard {
         Guard::Any => (None, None),
         Guard::Revision(revision) => (revision, None),
         Guard::Operation(operation) => (None, Some(operation)),
     };
     let write = with_events(deps, &flushed, deps.actor(), events, change);
     let change = Box::new(move |record: &mut R| {
-        if let Some(operation) = mine
+        if let Some(operation) = working
             && record.operation().is_none_or(|running| running.id != operation)
         {
             let message = format!("another operation has taken {} {} over", R::NOUN, record.id());

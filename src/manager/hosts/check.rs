@@ -13,14 +13,14 @@ use crate::domain::name::HostName;
 use crate::domain::text::nearest;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::capacity::count_by_host;
-use crate::manager::hosts::status::{report_error_of, report_sight};
+use crate::manager::hosts::status::{report_host_error, report_host_status};
 use crate::transport::Command;
 use crate::transport::probe::{self, ProbeRequest};
 
 /// A round trip beyond which a host is shown as slow.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// How long the smallest command may take.
+/// Limit of the smallest command.
 const PING_LIMIT: Duration = Duration::from_secs(10);
 
 /// All configured hosts as last seen; contacts none.
@@ -96,13 +96,13 @@ async fn inspect_host(deps: &Deps, spec: &HostSpec, view: &mut HostView) {
     match looked.await {
         Ok((facts, latency)) => {
             let machine_id = Some(facts.machine_id.clone()).filter(|id| !id.is_empty());
-            report_sight(deps, &spec.name, HostSight::Answers(machine_id), None).await;
+            report_host_status(deps, &spec.name, HostSight::Answers(machine_id), None).await;
             view.state = if latency > SLOW { HostState::Slow } else { HostState::Up };
             view.latency_ms = u64::try_from(latency.as_millis()).ok();
             view.facts = Some(facts);
         }
         Err(error) => {
-            report_error_of(deps, &spec.name, &error).await;
+            report_host_error(deps, &spec.name, &error).await;
             view.state = HostState::Down;
             let causes = error.causes;
             view.message = Some(
@@ -114,17 +114,17 @@ async fn inspect_host(deps: &Deps, spec: &HostSpec, view: &mut HostView) {
 }
 
 /// The compose command that the configuration or the environment names for a host, as words.
-pub(crate) fn compose_override(deps: &Deps, spec: &HostSpec) -> Result<Option<Vec<String>>, Error> {
+fn compose_override(deps: &Deps, spec: &HostSpec) -> Result<Option<Vec<String>>, Error> {
     probe::override_words(spec.compose_cmd.as_deref().or(deps.settings.compose_cmd.as_deref()))
 }
 
-pub(crate) fn remember_host(deps: &Deps, view: HostView) {
+fn remember_host(deps: &Deps, view: HostView) {
     let key = view.name.as_str().to_ascii_lowercase();
     deps.seen_hosts.lock().unwrap_or_else(PoisonError::into_inner).insert(key, view.clone());
     deps.jobs.publish(Update::Host(Box::new(view)));
 }
 
-/// How many sandboxes are on a host. Where that cannot be told, the rest is shown all the same, with why.
+/// Notes the number of sandboxes on a host. Where it cannot be counted, the rest is shown all the same, with why.
 fn note_count(view: &mut HostView, counts: &Result<BTreeMap<String, u32>, Error>) {
     match counts {
         Ok(counts) => {
@@ -140,7 +140,7 @@ fn note_count(view: &mut HostView, counts: &Result<BTreeMap<String, u32>, Error>
 }
 
 /// A host of which nothing is known but its configuration.
-pub(crate) fn unseen_host(deps: &Deps, host: &HostName) -> HostView {
+pub(crate) fn unchecked_host(deps: &Deps, host: &HostName) -> HostView {
     let spec = deps.transports.spec(host);
     unseen(&spec.unwrap_or_else(|| HostSpec::named(host.as_str())))
 }

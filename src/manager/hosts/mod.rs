@@ -1,4 +1,4 @@
-//! Verbs on hosts: checks, what was seen of them, their workspace roots.
+//! Verbs on hosts: checks, status events, capacity, workspace roots.
 
 pub(super) mod capacity;
 pub(super) mod check;

@@ -36,7 +36,7 @@ pub(crate) async fn known_roots(deps: &Deps, host: &HostName) -> KnownRoots {
     KnownRoots { marked: known.roots, unmarked: Vec::new(), spare: known.spare_mark }
 }
 
-/// The same for where something new is to come: of roots in which nothing is recorded another one may be there by now, and
+/// Roots for something new: of roots in which nothing is recorded another one may be there by now, and
 /// those in which something is must be there, though their marks are not known.
 pub(crate) async fn roots_for_new(deps: &Deps, host: &HostName) -> Result<KnownRoots, Error> {
     let mut known = known_roots(deps, host).await;
@@ -95,28 +95,28 @@ pub(crate) async fn learn_root(deps: &Deps, host: &HostName, root: MarkedRoot) {
 }
 
 /// Work on a host that may come to a root whose mark is not known: that is written down before the work goes on.
-pub(crate) async fn learning_roots<T>(
+pub(crate) async fn learn_roots_during<T>(
     deps: &Deps,
     host: &HostName,
-    reporter: &ProgressReporter,
+    progress: &ProgressReporter,
     work: impl Future<Output = T>,
 ) -> T {
     let mut work = std::pin::pin!(work);
     let result = loop {
         tokio::select! {
             biased;
-            root = reporter.next_root() => learn_root(deps, host, root).await,
+            root = progress.next_root() => learn_root(deps, host, root).await,
             result = &mut work => break result,
         }
     };
     // It may have come to one at its very end.
-    while let Some(root) = reporter.take_root() {
+    while let Some(root) = progress.take_root() {
         learn_root(deps, host, root).await;
     }
     result
 }
 
-/// Something that a record names on a host, and the root that it is in; empty for `/`.
+/// Folder that a record names on a host, and the root that it is in; empty for `/`.
 struct Place<'a> {
     host: &'a HostName,
     identity: Option<&'a HostIdentity>,

@@ -35,7 +35,7 @@ pub(crate) trait OperationRecord: JournalRecord {
 }
 
 impl OperationRecord for SandboxRecord {
-    /// A write that frees a record of its operation says what its sandbox owes of patches.
+    /// A write that frees a record of its operation settles the sandbox's patch state.
     async fn write(
         deps: &Deps,
         id: &Self::Id,
@@ -113,9 +113,9 @@ impl OperationRecord for SnapshotRecord {
     async fn fail_after_panic(deps: &Deps, operation: &Operation, error: &Error) {
         SandboxRecord::fail_after_panic(deps, operation, error).await;
         let Some(id) = operation.subject.snapshot() else { return };
-        let (message, mine) = (error.message.clone(), operation.id.clone());
+        let (message, working) = (error.message.clone(), operation.id.clone());
         let write = Self::write(deps, id, Guard::Any, Vec::new(), move |record| {
-            if record.operation.take_if(|running| running.id == mine).is_some() {
+            if record.operation.take_if(|running| running.id == working).is_some() {
                 record.message = Some(message);
                 if record.state == SnapshotState::Creating {
                     record.state = SnapshotState::Failed;

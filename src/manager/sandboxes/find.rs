@@ -10,6 +10,9 @@ use crate::domain::text::nearest;
 use crate::domain::verbatim::JsonText;
 use crate::manager::deps::Deps;
 
+/// The sandbox with exactly this id, at this revision.
+///
+/// Errors: `not_found`, and `conflict` where it changed since somebody looked at it.
 pub(crate) async fn get_at_revision(
     deps: &Deps,
     id: &str,
@@ -44,7 +47,7 @@ pub(crate) async fn list_sandboxes(
     Ok(records)
 }
 
-/// As [`list_sandboxes`], for whoever only hands the records on.
+/// Sandboxes of [`list_sandboxes`] as JSON, for whoever only hands the records on.
 pub(crate) async fn list_sandboxes_json(
     deps: &Deps,
     query: &ListQuery,
@@ -82,7 +85,7 @@ pub(crate) async fn find_sandbox(deps: &Deps, reference: &str) -> Result<Sandbox
     Err(not_found(reference, &live))
 }
 
-/// Whether a list also shows what is over.
+/// Whether a list also shows sandboxes that are over.
 fn with_over(query: &ListQuery) -> bool {
     query.all || query.states.iter().any(State::is_over)
 }

@@ -69,7 +69,7 @@ async fn roots_here(deps: &Deps) -> Result<Vec<PathBuf>, Error> {
 }
 
 /// Makes `directory` inputs absolute where that can be done; what is wrong with them is said elsewhere.
-pub(crate) fn spell_out_directories(
+pub(crate) fn normalize_directories(
     deps: &Deps,
     profile: &Profile,
     inputs: &mut BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! Which host takes a sandbox, and why each other one does not.
+//! Placement: the host that takes a sandbox, and a verdict on each candidate.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::manager::deps::Deps;
 use crate::manager::hosts::capacity::{fullness, host_full};
 use crate::transport::probe::{self, ProbeRequest};
 
-/// Who named the candidates.
+/// Source of the candidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Named {
     /// `--host` or the form's field.
@@ -30,7 +30,7 @@ enum Named {
     Instead,
 }
 
-/// What was found out about one candidate.
+/// Result of examining one candidate.
 struct Finding {
     verdict: Verdict,
     error: Option<Error>,
@@ -40,22 +40,22 @@ struct Finding {
     compose: Option<ComposeHost>,
 }
 
-/// Which host takes a sandbox.
-pub(crate) struct Placed {
+/// Result of a placement.
+pub(crate) struct Placement {
     /// Verdict on each candidate that was asked.
     pub(crate) verdicts: Vec<Verdict>,
     /// The host and what a stack meets there, or why there is none.
     pub(crate) on: Result<(Route, Option<ComposeHost>), Error>,
 }
 
-/// Each candidate's verdict, and the host that takes the sandbox if one can. With `ask_all` every candidate is
+/// Chooses the host that takes a sandbox, with each candidate's verdict. With `ask_all` every candidate is
 /// contacted, else they are asked in order until one can.
 pub(crate) async fn choose_host(
     deps: &Deps,
     profile: &Profile,
     requested: Option<&str>,
     ask_all: bool,
-) -> Result<Placed, Error> {
+) -> Result<Placement, Error> {
     let extension = deps.extension(&profile.extension)?;
     let asked = |host: HostName| {
         let extension = Arc::clone(&extension);
@@ -93,9 +93,9 @@ pub(crate) async fn choose_host(
                 Route { reason: reason(named, weigh), host, verdicts: verdicts.clone(), remarks };
             Ok((route, chosen.compose.clone()))
         }
-        None => Err(none_left(findings, named, &profile.extension)),
+        None => Err(no_host_error(findings, named, &profile.extension)),
     };
-    Ok(Placed { verdicts, on })
+    Ok(Placement { verdicts, on })
 }
 
 fn candidate_hosts(
@@ -105,10 +105,10 @@ fn candidate_hosts(
 ) -> Result<(Vec<HostName>, Named), Error> {
     let settings = &deps.settings;
     if let Some(host) = requested {
-        return Ok((vec![plausible(host)?], Named::Request));
+        return Ok((vec![parse_host_name(host)?], Named::Request));
     }
     if let Some(host) = settings.environment_host.as_deref().filter(|host| !host.is_empty()) {
-        return Ok((vec![plausible(host)?], Named::Environment));
+        return Ok((vec![parse_host_name(host)?], Named::Environment));
     }
     let hosts = &profile.placement.hosts;
     if hosts.iter().any(|host| deps.transports.spec(host).is_some()) {
@@ -124,7 +124,7 @@ fn candidate_hosts(
 ///
 /// Errors: `invalid_input` for what is no name, `forbidden`, and why there is no way.
 pub(crate) async fn open_host(deps: &Deps, named: &str) -> Result<HostName, Error> {
-    let named = plausible(named)?;
+    let named = parse_host_name(named)?;
     let spec = deps.transports.spec(&named);
     if let Some(spec) = &spec
         && let Some(why) = &spec.forbid
@@ -203,7 +203,7 @@ fn forbidden(host: &HostName, why: &str) -> Error {
 }
 
 /// Refuses what cannot be a host's name before anything looks it up.
-fn plausible(host: &str) -> Result<HostName, Error> {
+fn parse_host_name(host: &str) -> Result<HostName, Error> {
     let odd = |c: char| c.is_whitespace() || c.is_control();
     if host.is_empty() || host.len() > 255 || host.starts_with('-') || host.contains(odd) {
         return Err(Error::invalid_input(
@@ -252,7 +252,7 @@ fn reason(named: Named, weigh: bool) -> String {
     .to_owned()
 }
 
-/// What is to be said of a host that nobody named.
+/// Remarks on a host that nobody named.
 fn remarks(named: Named, profile: &Profile, host: &HostName) -> Vec<String> {
     if named != Named::Instead {
         return Vec::new();
@@ -264,7 +264,7 @@ fn remarks(named: Named, profile: &Profile, host: &HostName) -> Vec<String> {
     )]
 }
 
-fn none_left(mut findings: Vec<Finding>, named: Named, extension: &ExtensionId) -> Error {
+fn no_host_error(mut findings: Vec<Finding>, named: Named, extension: &ExtensionId) -> Error {
     let verdicts: Vec<serde_json::Value> = findings
         .iter()
         .map(|f| serde_json::json!({"host": f.verdict.host, "ok": false, "reason": f.verdict.reason}))

@@ -11,10 +11,25 @@ use crate::domain::snapshot::SnapshotRecord;
 use crate::manager::deps::Deps;
 use crate::manager::snapshots::archive_facts::archives_of;
 use crate::manager::snapshots::archives::{manifest_of, ready_snapshot, whole_archive};
-use crate::manager::snapshots::integrity::{note_damage, proven};
+use crate::manager::snapshots::integrity::{damage_proven_by, note_damage};
+
+/// The bytes of a file that an import takes. They come from the first of its hosts that has it whole.
+///
+/// Errors, in the stream too: `operation_failed` with `details.kind` = `altered` where they are not what is recorded.
+pub(crate) async fn export_snapshot(deps: &Deps, id: &str) -> Result<ByteStream, Error> {
+    let record = ready_snapshot(deps, id).await?;
+    let extension = deps.extension(&record.extension)?;
+    let archives = archives_of(extension.as_ref())?;
+    let place = whole_archive(deps, &record, archives, &[]).await?;
+    let manifest = manifest_of(deps, &record, &place.host).await?;
+    match archives.export(&place, &manifest).await {
+        Ok(pieces) => Ok(watch_export(deps, pieces, record, place.host)),
+        Err(error) => Err(note_export_error(deps, &record, &place.host, error).await),
+    }
+}
 
 /// An export's bytes. What ends them is written down, if it proves that the archive on `host` is not what it was.
-pub(crate) fn watch_export(
+fn watch_export(
     deps: &Deps,
     pieces: ByteStream,
     record: SnapshotRecord,
@@ -27,21 +42,21 @@ pub(crate) fn watch_export(
             let (deps, record, host) = known.as_ref();
             match piece {
                 Ok(piece) => Ok(piece),
-                Err(error) => Err(judge_export(&deps, record, host, error).await),
+                Err(error) => Err(note_export_error(deps, record, host, error).await),
             }
         }
     });
     noted.boxed()
 }
 
-/// Notes what an export's fault proves, and says where else the snapshot is.
-pub(crate) async fn judge_export(
+/// Notes what an export's error proves, and says where else the snapshot is.
+async fn note_export_error(
     deps: &Deps,
     record: &SnapshotRecord,
     host: &HostName,
     error: Error,
 ) -> Error {
-    if proven(host, &error, deps.now()).is_none() {
+    if damage_proven_by(host, &error, deps.now()).is_none() {
         return error;
     }
     note_damage(deps, &record.id, host, &error).await;
@@ -57,19 +72,4 @@ pub(crate) async fn judge_export(
             )
         }
     })
-}
-
-/// The bytes of a file that an import takes. They come from the first of its hosts that has it whole.
-///
-/// Errors, in the stream too: `operation_failed` with `details.kind` = `altered` where they are not what is recorded.
-pub(crate) async fn export_snapshot(deps: &Deps, id: &str) -> Result<ByteStream, Error> {
-    let record = ready_snapshot(deps, id).await?;
-    let extension = deps.extension(&record.extension)?;
-    let archives = archives_of(extension.as_ref())?;
-    let place = whole_archive(deps, &record, archives, &[]).await?;
-    let manifest = manifest_of(deps, &record, &place.host).await?;
-    match archives.export(&place, &manifest).await {
-        Ok(pieces) => Ok(watch_export(deps, pieces, record, place.host)),
-        Err(error) => Err(judge_export(deps, &record, &place.host, error).await),
-    }
 }

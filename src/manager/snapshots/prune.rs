@@ -84,7 +84,7 @@ pub(crate) async fn apply_keep(
     deps: &Deps,
     newest: &SnapshotRecord,
     keep: u32,
-    reporter: &ProgressReporter,
+    progress: &ProgressReporter,
 ) {
     let sandbox = &newest.sandbox_id;
     let rule = OldRule { keep: Some(keep), taken_here: true, ..OldRule::default() };
@@ -97,7 +97,7 @@ pub(crate) async fn apply_keep(
     let mut gone = Vec::new();
     for (at, view) in old.iter().enumerate() {
         let (done, of) = (Some(at as u64), Some(old.len() as u64));
-        reporter.report(Report { stage: "keep", done, of, ..Report::default() });
+        progress.report(Report { stage: "keep", done, of, ..Report::default() });
         let record = &view.record;
         // Boxed: it starts operations of this very kind.
         match Box::pin(delete_while_old(deps, &record.id, rule)).await {
@@ -111,7 +111,7 @@ pub(crate) async fn apply_keep(
         return;
     }
     let message = format!("the profile keeps {keep} of a sandbox: deleted {}", gone.join(", "));
-    let told = journal::update(
+    let noted = journal::update(
         deps,
         &newest.id,
         Guard::Any,
@@ -121,7 +121,7 @@ pub(crate) async fn apply_keep(
             Ok(())
         },
     );
-    if let Err(error) = told.await {
+    if let Err(error) = noted.await {
         tracing::warn!(snapshot = %newest.id, %error, "what was deleted for it is not on its record");
     }
 }

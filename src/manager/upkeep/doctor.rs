@@ -1,4 +1,4 @@
-//! What somebody should look at: the stores, the installation, what dead processes left, the hosts.
+//! Doctor: checks of the stores, the installation, what dead processes left, the hosts.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use crate::manager::deps::Deps;
 use crate::manager::hosts::check::probe_host;
 use crate::manager::operation::dead::is_alive;
 use crate::manager::sandboxes::observe::refresh_services;
-use crate::manager::snapshots::gc::is_left;
-use crate::manager::upkeep::ownership::{CLAIM, words};
+use crate::manager::snapshots::gc::needs_recovery;
+use crate::manager::upkeep::ownership::{CLAIM_HINT, standing_words};
 use crate::store::{PassedOver, Standing};
 use crate::transport::probe;
 
 /// A host's clock may differ by this many seconds before somebody should look (contract 4).
 const CLOCK_OFFSET_S: f64 = 2.0;
 
-/// So many numbers of lines are said.
+/// Line numbers that a message shows.
 const LINES_SHOWN: usize = 10;
 
 /// Looks at everything; with `claim` makes this data directory this machine's first. A host that is down is a
@@ -66,7 +66,7 @@ pub(crate) async fn doctor(deps: &Deps, claim: bool) -> Result<Vec<Check>, Error
         }
         Err(error) => failed("history", &error),
     });
-    checks.push(check_recipes(deps).await);
+    checks.push(check_pinned_profiles(deps).await);
     checks.push(match deps.hosts.get(&HostName::new(HostName::LOCAL)).await {
         Ok(_) => ok("known hosts", "what is known of them can be read".to_owned()),
         Err(error) => failed("known hosts", &error),
@@ -89,29 +89,29 @@ async fn claim_directory(deps: &Deps) -> Result<Check, Error> {
     let asked = join_all(hosts.iter().map(|spec| highest_counter(deps, &spec.name, &owners))).await;
     let highest = asked.iter().flatten().copied().max().unwrap_or(0);
     let mut stamp = deps.installation.claim(highest).await?;
-    let mut told = tell_counter(deps, &hosts, &stamp).await;
+    let mut counters = raise_counters(deps, &hosts, &stamp).await;
     // Somebody worked with the other copy meanwhile.
     if let Some(counts) =
-        told.iter().flatten().copied().max().filter(|counts| *counts > stamp.counter)
+        counters.iter().flatten().copied().max().filter(|counts| *counts > stamp.counter)
     {
         stamp = deps.installation.claim(counts).await?;
-        told = tell_counter(deps, &hosts, &stamp).await;
+        counters = raise_counters(deps, &hosts, &stamp).await;
     }
-    let untold: Vec<&str> = hosts
+    let unreached: Vec<&str> = hosts
         .iter()
-        .zip(&told)
-        .filter(|(_, told)| told.is_none())
+        .zip(&counters)
+        .filter(|(_, counters)| counters.is_none())
         .map(|(spec, _)| spec.name.as_str())
         .collect();
     let message =
         "this data directory is this machine's from now on; every other copy of it is behind"
             .to_owned();
-    Ok(if untold.is_empty() {
+    Ok(if unreached.is_empty() {
         ok("claim", message)
     } else {
         warning(
             "claim",
-            format!("{message}, but where nobody could tell the host: {}", untold.join(", ")),
+            format!("{message}, but where nobody could tell the host: {}", unreached.join(", ")),
         )
         .hint("a copy that works with these may still remove there; claim again when they answer")
     })
@@ -134,15 +134,16 @@ async fn highest_counter(deps: &Deps, host: &HostName, owners: &[OwnerId]) -> Op
 }
 
 /// Writes our counter to these hosts; what each one counts then, `None` where nobody could tell it.
-async fn tell_counter(deps: &Deps, hosts: &[HostSpec], stamp: &OwnerStamp) -> Vec<Option<u64>> {
+async fn raise_counters(deps: &Deps, hosts: &[HostSpec], stamp: &OwnerStamp) -> Vec<Option<u64>> {
     let tell = |host: &HostName| {
         let host = host.clone();
         async move {
-            let told = async {
+            let raised = async {
                 let transport = deps.transports.open(&host).await?;
                 probe::raise_counter(transport.as_ref(), stamp).await
             };
-            told.await
+            raised
+                .await
                 .inspect_err(
                     |error| tracing::warn!(%host, %error, "its counter could not be raised"),
                 )
@@ -154,18 +155,18 @@ async fn tell_counter(deps: &Deps, hosts: &[HostSpec], stamp: &OwnerStamp) -> Ve
 
 async fn check_installation(deps: &Deps) -> Check {
     match deps.installation.standing().await {
-        Ok(Standing::Own) => ok("installation", words(&Standing::Own)),
+        Ok(Standing::Own) => ok("installation", standing_words(&Standing::Own)),
         Ok(standing) => Check {
             name: "installation".to_owned(),
             state: CheckState::Failed,
-            message: format!("{}; nothing is removed from here", words(&standing)),
-            hint: Some(CLAIM.to_owned()),
+            message: format!("{}; nothing is removed from here", standing_words(&standing)),
+            hint: Some(CLAIM_HINT.to_owned()),
         },
         Err(error) => failed("installation", &error),
     }
 }
 
-/// What waits on records: events, removals, tombstones.
+/// Checks of records that wait: stuck operations, removals, tombstones.
 async fn check_work(deps: &Deps, records: &[Arc<SandboxRecord>]) -> Vec<Check> {
     let ids = |wanted: &dyn Fn(&SandboxRecord) -> bool| -> Vec<String> {
         records.iter().filter(|record| wanted(record)).map(|record| record.id.to_string()).collect()
@@ -203,7 +204,7 @@ async fn check_snapshots(deps: &Deps) -> Vec<Check> {
         Err(error) => return vec![failed("snapshots", &error)],
     };
     let mut stuck = Vec::new();
-    for record in records.iter().filter(|record| is_left(record)) {
+    for record in records.iter().filter(|record| needs_recovery(record)) {
         if matches!(deps.locks.try_lock_snapshot(&record.id).await, Ok(Some(_))) {
             stuck.push(record.id.to_string());
         }
@@ -226,10 +227,10 @@ async fn check_snapshots(deps: &Deps) -> Vec<Check> {
     vec![left, damaged]
 }
 
-/// The recipes that sandboxes and snapshots are made again with.
-async fn check_recipes(deps: &Deps) -> Check {
+/// Check of the pinned profiles that sandboxes and snapshots are made again with.
+async fn check_pinned_profiles(deps: &Deps) -> Check {
     let records = async { tokio::try_join!(deps.sandboxes.list(), deps.snapshots.list()) };
-    // Said already.
+    // Checked already.
     let (sandboxes, snapshots) = records.await.unwrap_or_default();
     let hashes = sandboxes
         .iter()
@@ -292,13 +293,13 @@ async fn check_one_host(deps: &Deps, name: &str) -> Check {
 }
 
 fn judge_host(title: &str, view: &HostView) -> Check {
-    let mut said = vec![view.state.to_string()];
-    said.extend(view.latency_ms.map(|ms| format!("{ms} ms")));
-    said.extend(view.message.clone());
+    let mut parts = vec![view.state.to_string()];
+    parts.extend(view.latency_ms.map(|ms| format!("{ms} ms")));
+    parts.extend(view.message.clone());
     let mut check = match view.state {
-        HostState::Up | HostState::Forbidden => ok(title, said.join(", ")),
-        HostState::Slow => warning(title, said.join(", ")),
-        _ => Check { state: CheckState::Failed, ..ok(title, said.join(", ")) },
+        HostState::Up | HostState::Forbidden => ok(title, parts.join(", ")),
+        HostState::Slow => warning(title, parts.join(", ")),
+        _ => Check { state: CheckState::Failed, ..ok(title, parts.join(", ")) },
     };
     check.hint.clone_from(&view.hint);
     let Some(facts) = &view.facts else { return check };
@@ -320,7 +321,7 @@ fn judge_host(title: &str, view: &HostView) -> Check {
     check
 }
 
-/// What was found in files of lines, and which lines were passed over.
+/// Check of a file of lines, with the lines that were passed over.
 fn lines(name: &str, found: String, passed_over: &[PassedOver]) -> Check {
     if passed_over.is_empty() {
         return ok(name, found);

@@ -32,11 +32,11 @@ pub(crate) async fn forget_sandbox(op: &Op<SandboxRecord>) -> Result<(), Error> 
         "given up without a look at {0}; what is there is removed when {0} is next reached",
         before.host
     );
-    let news = vec![(
+    let events = vec![(
         EventKind::SandboxForgotten,
         serde_json::json!({"host": before.host, "was": before.state}),
     )];
-    SandboxRecord::write(deps, id, Guard::Any, news, move |record| {
+    SandboxRecord::write(deps, id, Guard::Any, events, move |record| {
         record.state = State::Forgotten;
         record.reason = Some(Reason::User);
         record.message = Some(message);
