@@ -24,7 +24,7 @@ use crate::store::{
 };
 use crate::transport::Transports;
 
-/// The present moment. The manager asks it; the domain is told.
+/// The present moment. The manager asks it; the domain gets it.
 pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
 
 /// The catalogue, read when it is first asked for.

@@ -18,7 +18,7 @@ pub(crate) async fn report_host_status(
     message: Option<&str>,
 ) {
     if let Err(error) = write_status_event(deps, host, &sight, message).await {
-        tracing::warn!(%host, %error, "how it was seen could not be told");
+        tracing::warn!(%host, %error, "its status event could not be written");
     }
 }
 

@@ -46,7 +46,7 @@ impl OperationRecord for SandboxRecord {
         let before = deps.sandboxes.get(id).await?.filter(|record| record.operation.is_some());
         let base = match &before {
             Some(before) => patch_base(deps, before).await.unwrap_or_else(|error| {
-                tracing::warn!(sandbox = %id, %error, "what it owes could not be read");
+                tracing::warn!(sandbox = %id, %error, "its pending patches could not be read");
                 None
             }),
             None => None,

@@ -64,7 +64,7 @@ async fn ensure_service(
     service: &str,
 ) -> Result<(), Error> {
     if snapshot.archive.images.is_empty() {
-        // No host is asked for a recipe that is not here: then it is not known.
+        // No host is asked for a profile that is not here: then it is not known.
         let profile = pinned_profile_here(deps, &snapshot.profile).await?;
         if profile.is_none_or(|profile| extension.may_have_services(&profile)) {
             return Ok(());

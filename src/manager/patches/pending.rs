@@ -16,7 +16,7 @@ use crate::manager::patches::find::{based_on, patches_of};
 /// Tries on a record that others change meanwhile.
 const REFRESH_TRIES: u32 = 8;
 
-/// Whether a pass would run something, as far as that can be told now.
+/// Whether a pass would run something, as far as that is known now.
 pub(crate) async fn has_pending(deps: &Deps, record: &SandboxRecord) -> bool {
     let Some(base) = &record.based_on_snapshot else { return false };
     let patches = patches_of(deps, base).await.unwrap_or_default();
@@ -51,7 +51,7 @@ pub(crate) async fn refresh_patch_states(deps: &Deps, snapshot: &SnapshotId) {
     let sandboxes = match based_on(deps, snapshot).await {
         Ok(sandboxes) => sandboxes,
         Err(error) => {
-            return tracing::warn!(%snapshot, %error, "its sandboxes were not told of the change");
+            return tracing::warn!(%snapshot, %error, "its sandboxes could not be listed");
         }
     };
     for record in sandboxes {
@@ -77,12 +77,12 @@ pub(crate) async fn refresh_patch_state(deps: &Deps, record: SandboxRecord) -> S
                 }
             }
             Err(error) => {
-                tracing::warn!(sandbox = %latest.id, %error, "what it owes was not written down");
+                tracing::warn!(sandbox = %latest.id, %error, "its patch state was not written down");
                 return latest;
             }
         }
     }
-    tracing::warn!(sandbox = %latest.id, "what it owes was not written down: others kept changing it");
+    tracing::warn!(sandbox = %latest.id, "its patch state was not written down: others kept changing it");
     latest
 }
 

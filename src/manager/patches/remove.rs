@@ -38,14 +38,14 @@ pub(crate) async fn remove_patches_of(deps: &Deps, snapshot: &SnapshotId) -> Res
     Ok(())
 }
 
-/// Takes one away and tells of it; `None` if it is not there any more. The snapshot's lock is the caller's.
+/// Removes one, with an event; `None` if it is not there any more. The snapshot's lock is the caller's.
 async fn remove_one(deps: &Deps, patch: &Patch) -> Result<Option<Patch>, Error> {
     let flushed = flush_pending(deps, patch.pending.clone()).await;
     let Some(gone) = deps.patches.remove(&patch.id).await? else { return Ok(None) };
     let data = serde_json::json!({
         "patch_id": gone.id, "sequence": gone.sequence, "run_in": gone.run_in, "description": gone.description,
     });
-    // What it caused before comes before what this causes; where the log could not be told, the snapshot carries it on.
+    // What it caused before comes before what this causes; where the log could not be written, the snapshot carries it on.
     let unflushed: Vec<PendingEvent> =
         gone.pending.iter().filter(|event| !flushed.contains(&event.id)).cloned().collect();
     let carry_on = |snapshot: &mut SnapshotRecord| {

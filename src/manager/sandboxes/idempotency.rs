@@ -28,7 +28,7 @@ struct NormalForm<'a> {
     labels: &'a BTreeMap<String, String>,
 }
 
-/// Hash of a request, which tells a repeated one from another one under the same key.
+/// Hash of a request, which distinguishes a repeated one from another one under the same key.
 pub(crate) fn request_hash(deps: &Deps, request: &CreateRequest) -> String {
     let asked = request.profile.as_deref().unwrap_or(&deps.settings.default_profile);
     let profile = deps.catalogue.recipe(asked).ok();
@@ -97,7 +97,7 @@ pub(crate) async fn repeated_error(deps: &Deps, started: &Started) -> Result<Opt
     Ok(operation.and_then(|operation| operation.error).map(|error| *error))
 }
 
-/// The operation that makes a sandbox. Whoever waits for it is told if its process died.
+/// The operation that makes a sandbox. Whoever waits for it hears if its process died.
 async fn find_running_create(deps: &Deps, record: &SandboxRecord) -> Result<OperationId, Error> {
     if let Some(running) = &record.operation
         && deps.operations.get(&running.id).await?.is_some()

@@ -18,7 +18,8 @@ use crate::manager::operation::progress::ProgressReporter;
 use crate::manager::operation::{Op, start};
 use crate::manager::patches::find::{ensure_patches_as_shown, patches_of};
 use crate::manager::sandboxes::destroy::check_protection;
-use crate::manager::sandboxes::establish::{Establishment, announce_steps, establish};
+use crate::manager::sandboxes::establish::establish;
+use crate::manager::sandboxes::establishment::{Establishment, announce_steps};
 use crate::manager::sandboxes::find::find_sandbox;
 use crate::manager::sandboxes::inputs::resolve_directories;
 use crate::manager::sandboxes::inspect::inspect_sandbox;
@@ -186,13 +187,13 @@ async fn pull_images(
 }
 
 /// Refuses where the host has something of somebody else's that bears its id or a name of it: it would stand in the way
-/// once the sandbox is removed. Where that cannot be told, nothing is removed.
+/// once the sandbox is removed. Where that is not known, nothing is removed.
 async fn refuse_foreign(deps: &Deps, before: &SandboxRecord) -> Result<(), Error> {
     let extension = deps.extension(&before.extension)?;
     let target = resolve_as_known(deps, before).await?;
     let seen = match inspect_sandbox(deps, extension.as_ref(), &target).await {
         Ok(seen) => seen,
-        // Nobody else's can be told from its own there.
+        // There a stranger's resources cannot be distinguished from its own.
         Err(error) if error.code == Code::Unsupported => return Ok(()),
         Err(error) => return Err(error),
     };

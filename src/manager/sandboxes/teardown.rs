@@ -41,7 +41,7 @@ pub(crate) async fn tear_down_checked(
         Err(Error { kind: Kind::Behind(counter), .. }) => {
             deps.installation.seen_on(&record.host, counter).await.map_err(Error::untouched)?;
             ensure_own(deps).await.map_err(Error::untouched)?;
-            // Another process of ours told the host a moment ago.
+            // Another process of ours raised the host's counter a moment ago.
             target.stamp = Some(deps.installation.stamp().await.map_err(Error::untouched)?);
             tear_down_target(deps, record, target, progress).await
         }

@@ -18,7 +18,7 @@ pub(crate) fn facts_on(record: &SnapshotRecord, host: &HostName) -> ArchiveFacts
     }
 }
 
-/// Whether an archive is there as it is known, as far as that can be told without reading it.
+/// Whether an archive is there as it is known, as far as that is known without reading it.
 pub(crate) fn is_sealed(seen: &ArchiveLook, facts: &ArchiveFacts) -> bool {
     let is_recorded =
         seen.manifest.as_ref().is_some_and(|manifest| manifest.snapshot.archive == *facts);

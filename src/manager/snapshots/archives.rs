@@ -25,7 +25,7 @@ pub(crate) async fn ready_snapshot(deps: &Deps, id: &str) -> Result<SnapshotReco
     }
 }
 
-/// The first of a snapshot's archives that is there whole, as far as that can be told without reading it; none on
+/// The first of a snapshot's archives that is there whole, as far as that is known without reading it; none on
 /// `but`.
 ///
 /// Errors: what was wrong with the first one.

@@ -175,7 +175,7 @@ pub(crate) async fn delete_locked(op: &Op<SnapshotRecord>, by_force: bool) -> Re
     let record =
         journal::update(deps, id, Guard::Any, events, |_: &mut SnapshotRecord| Ok(())).await?;
     refresh_patch_states(deps, id).await;
-    // Only the record knows what the log has not been told.
+    // Only the record has the events that are not in the log.
     if let Err(error) = append(deps, &record.pending).await {
         return Err(stay_in_deleting(deps, id, error).await?);
     }

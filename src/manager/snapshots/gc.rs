@@ -27,7 +27,7 @@ pub(crate) async fn collect_failed(deps: &Deps) {
     let dropped = async {
         let mut any = false;
         for record in expired(deps.snapshots.by_arrival().await?, deps.now()) {
-            // What it caused is told first.
+            // Its events are appended first.
             if flush_pending(deps, record.pending.clone()).await.len() < record.pending.len() {
                 continue;
             }

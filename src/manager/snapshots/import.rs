@@ -281,7 +281,7 @@ async fn cleanup_import(
     Err(error.hint(hint).detail("unremoved", true))
 }
 
-/// Tells why an import came to nothing, and takes its record out if it left nothing on the host.
+/// Writes down why an import failed, and takes its record out if it left nothing on the host.
 async fn write_import_failed(
     deps: &Deps,
     record: &SnapshotRecord,
@@ -307,7 +307,7 @@ async fn write_import_failed(
         },
     )
     .await?;
-    // What the log could not be told is told by the record, for a while.
+    // A record keeps events that could not be appended to the log, for a while.
     if clean && append(deps, &failed.pending).await.is_ok() {
         deps.snapshots.remove(&record.id, None).await?;
         deps.jobs.publish(Update::Snapshots);

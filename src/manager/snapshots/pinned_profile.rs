@@ -42,8 +42,12 @@ pub(crate) async fn pinned_profile_as_known(deps: &Deps, record: &SandboxRecord)
     let ProfileRef { id, version, .. } = &record.profile;
     match pinned_profile_here(deps, &record.profile).await {
         Ok(Some(profile)) => return profile,
-        Ok(None) => tracing::warn!(sandbox = %record.id, %id, version, "its recipe is lost"),
-        Err(error) => tracing::warn!(sandbox = %record.id, %error, "its recipe cannot be read"),
+        Ok(None) => {
+            tracing::warn!(sandbox = %record.id, %id, version, "its pinned profile is lost")
+        }
+        Err(error) => {
+            tracing::warn!(sandbox = %record.id, %error, "its pinned profile cannot be read")
+        }
     }
     match deps.catalogue.profile(id.as_str()).and_then(|entry| entry.definition()) {
         Ok(today) => today.clone(),
@@ -80,7 +84,7 @@ pub(crate) async fn profile_of_snapshot(
             Ok(None) => {}
             Ok(Some(profile)) => {
                 if let Err(error) = deps.recipes.put(&profile).await {
-                    tracing::warn!(snapshot = %record.id, %error, "its recipe could not be kept");
+                    tracing::warn!(snapshot = %record.id, %error, "its pinned profile could not be stored");
                 }
                 return Ok(profile);
             }

@@ -13,7 +13,8 @@ use crate::manager::operation::locks::busy_or_refusal;
 use crate::manager::sandboxes::create::{
     NewSandbox, Resolved, draft_provision, quote_price, write_ahead,
 };
-use crate::manager::sandboxes::establish::{Establishment, run_establishment};
+use crate::manager::sandboxes::establish::run_establishment;
+use crate::manager::sandboxes::establishment::Establishment;
 use crate::manager::sandboxes::place::choose_host;
 use crate::manager::snapshots::find::get_snapshot_at_revision;
 use crate::manager::snapshots::pinned_profile::profile_of_snapshot;

@@ -25,6 +25,16 @@ struct SameArchives {
     unknown: Vec<HostName>,
 }
 
+/// Transfer of a snapshot's archive to a place.
+#[derive(Clone, Copy)]
+struct Transfer<'a> {
+    deps: &'a Deps,
+    record: &'a SnapshotRecord,
+    archives: &'a dyn SnapshotArchives,
+    to: &'a ArchivePlace,
+    progress: &'a dyn Reporter,
+}
+
 /// Brings a snapshot's archive to a host from wherever it is whole. One that is there already, sealed and sound, is taken
 /// as it is.
 ///
@@ -39,6 +49,7 @@ pub(crate) async fn transfer_archive(
     let archives = archives_of(extension.as_ref())?;
     let roots = roots_for_new(deps, host).await?;
     let to = ArchivePlace { roots, ..archive_place(deps, record, host).await? };
+    let transfer = Transfer { deps, record, archives, to: &to, progress };
     let seen = archives.look(&to).await?;
     let mut skipped = vec![host.clone()];
     if seen.path.is_some() {
@@ -56,19 +67,10 @@ pub(crate) async fn transfer_archive(
         {
             return Ok(arrived);
         }
-        remove_replaced(
-            deps,
-            record,
-            archives,
-            &to,
-            &seen,
-            &[skipped.as_slice(), unknown.as_slice()].concat(),
-            progress,
-        )
-        .await?;
+        transfer.remove_replaced(&seen, &[skipped.as_slice(), unknown.as_slice()].concat()).await?;
     }
     let record = begin_copying(deps, record, &skipped).await?;
-    copy_from_sound(deps, &record, archives, &to, skipped, progress).await
+    Transfer { record: &record, ..transfer }.copy_from_sound(skipped).await
 }
 
 /// The host on this record whose archive this host has under another name, and where that is.
@@ -158,36 +160,53 @@ pub(crate) async fn verify_found_archive(
     }
 }
 
-/// Removes what is where an archive is to come and is not what it should be; not before there is a better one elsewhere
-/// than on `skipped`.
-async fn remove_replaced(
-    deps: &Deps,
-    record: &SnapshotRecord,
-    archives: &dyn SnapshotArchives,
-    to: &ArchivePlace,
-    seen: &ArchiveLook,
-    skipped: &[HostName],
-    progress: &dyn Reporter,
-) -> Result<(), Error> {
-    whole_archive(deps, record, archives, skipped).await?;
-    let report = archives.remove(to, progress).await?;
-    if report.is_clean() {
-        return Ok(());
+impl Transfer<'_> {
+    /// Removes what is where an archive is to come and is not what it should be; not before there is a better one elsewhere
+    /// than on `skipped`.
+    async fn remove_replaced(&self, seen: &ArchiveLook, skipped: &[HostName]) -> Result<(), Error> {
+        let Self { deps, record, archives, to, progress } = *self;
+        whole_archive(deps, record, archives, skipped).await?;
+        let report = archives.remove(to, progress).await?;
+        if report.is_clean() {
+            return Ok(());
+        }
+        let (host, id) = (&to.host, &record.id);
+        let error = if seen.manifest.is_some() {
+            let message =
+                format!("what {host} has of snapshot {id} is not sound and cannot be removed");
+            Error::new(Code::OperationFailed, message)
+        } else {
+            Error::new(
+                Code::Conflict,
+                format!("{host} has something of snapshot {id} that is not known to be ours"),
+            )
+            .hint("it is never removed; look at it there, and move it away")
+        };
+        let why: Vec<String> = report.lines.iter().filter_map(|line| line.reason.clone()).collect();
+        Err(if why.is_empty() { error } else { error.because(why.join("; ")) })
     }
-    let (host, id) = (&to.host, &record.id);
-    let error = if seen.manifest.is_some() {
-        let message =
-            format!("what {host} has of snapshot {id} is not sound and cannot be removed");
-        Error::new(Code::OperationFailed, message)
-    } else {
-        Error::new(
-            Code::Conflict,
-            format!("{host} has something of snapshot {id} that is not known to be ours"),
-        )
-        .hint("it is never removed; look at it there, and move it away")
-    };
-    let why: Vec<String> = report.lines.iter().filter_map(|line| line.reason.clone()).collect();
-    Err(if why.is_empty() { error } else { error.because(why.join("; ")) })
+
+    /// Streams it from the first host that has it whole, but none of `skipped`. Where what came is not what is recorded, the
+    /// archive that was sent is read where it is; if that is altered, the next host's is taken.
+    async fn copy_from_sound(&self, mut skipped: Vec<HostName>) -> Result<Arrived, Error> {
+        let Self { deps, record, archives, to, progress } = *self;
+        let mut altered: Option<Error> = None;
+        loop {
+            let from = match whole_archive(deps, record, archives, &skipped).await {
+                Ok(from) => from,
+                Err(error) => return Err(altered.unwrap_or(error)),
+            };
+            let manifest = manifest_of(deps, record, &from.host).await?;
+            match archives.copy(&from, to, &manifest, progress).await {
+                Err(error) if error.kind == Kind::ArrivedOtherwise => {
+                    altered =
+                        Some(verify_sender(deps, record, archives, &from, error, progress).await?);
+                    skipped.push(from.host);
+                }
+                outcome => return outcome,
+            }
+        }
+    }
 }
 
 /// Writes down that from now on something may be on the first of these hosts, where nothing is. What the record lists
@@ -212,34 +231,6 @@ async fn begin_copying(
         Ok(())
     })
     .await
-}
-
-/// Streams it from the first host that has it whole, but none of `skipped`. Where what came is not what is recorded, the
-/// archive that was sent is read where it is; if that is altered, the next host's is taken.
-async fn copy_from_sound(
-    deps: &Deps,
-    record: &SnapshotRecord,
-    archives: &dyn SnapshotArchives,
-    to: &ArchivePlace,
-    mut skipped: Vec<HostName>,
-    progress: &dyn Reporter,
-) -> Result<Arrived, Error> {
-    let mut altered: Option<Error> = None;
-    loop {
-        let from = match whole_archive(deps, record, archives, &skipped).await {
-            Ok(from) => from,
-            Err(error) => return Err(altered.unwrap_or(error)),
-        };
-        let manifest = manifest_of(deps, record, &from.host).await?;
-        match archives.copy(&from, to, &manifest, progress).await {
-            Err(error) if error.kind == Kind::ArrivedOtherwise => {
-                altered =
-                    Some(verify_sender(deps, record, archives, &from, error, progress).await?);
-                skipped.push(from.host);
-            }
-            outcome => return outcome,
-        }
-    }
 }
 
 /// Removes what an unfinished copy left on a host. A sealed archive was finished: it was verified before.
