@@ -140,8 +140,8 @@ impl SandboxManager {
         upkeep::flush::flush_all_pending(&self.deps).await
     }
 
-    /// Starts to delete a snapshot: its archive on every host, its patches, its name. By force an archive is given up whose host
-    /// is not configured any more and does not answer.
+    /// Starts to delete a snapshot: its archive on every host, its patches, its name. By force an archive is given up whose
+    /// host is not configured any more and does not answer.
     ///
     /// Errors of the operation: why a host could not be looked at; then nothing is removed, and it is what it was.
     pub async fn delete_snapshot(
@@ -277,7 +277,8 @@ impl SandboxManager {
         upkeep::doctor::doctor(&self.deps, claim).await
     }
 
-    /// Runs a command in a sandbox, which reads `input`; the last item is its exit status. Dropping the stream ends the command.
+    /// Runs a command in a sandbox, which reads `input`; the last item is its exit status. Dropping the stream ends the
+    /// command.
     pub async fn exec(
         &self,
         request: ExecRequest,

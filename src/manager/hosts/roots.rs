@@ -1,5 +1,5 @@
-//! Workspace roots, as this installation knows them (contract 1): what is known goes along to the host with each call, and what
-//! it says is written down before anything is made there.
+//! Workspace roots, as this installation knows them (contract 1): what is known goes along to the host with each call, and
+//! what it says is written down before anything is made there.
 
 use std::future::Future;
 
@@ -13,8 +13,8 @@ use crate::manager::deps::Deps;
 use crate::manager::hosts::capacity::occupies;
 use crate::manager::operation::progress::ProgressReporter;
 
-/// Roots of a host, as far as they are known, with a mark for the next one. Where it cannot be read or written less is known, and
-/// less counts as proved.
+/// Roots of a host, as far as they are known, with a mark for the next one. Where it cannot be read or written less is
+/// known, and less counts as proved.
 pub(crate) async fn known_roots(deps: &Deps, host: &HostName) -> KnownRoots {
     let known = match deps.hosts.get(host).await {
         Ok(known) => known,

@@ -1,5 +1,6 @@
-//! Status events of hosts (`host.down`, `host.up`, `host.changed`): written once, by whichever process sees it first. The event log is the memory: what its
-//! last event of a host says is what every process knows, and two that see the same at once write the same event.
+//! Status events of hosts (`host.down`, `host.up`, `host.changed`): written once, by whichever process sees it first. The
+//! event log is the memory: what its last event of a host says is what every process knows, and two that see the same at
+//! once write the same event.
 
 use crate::domain::error::{Code, Error};
 use crate::domain::event::{Actor, PendingEvent, derived_event_id};

@@ -223,8 +223,8 @@ impl<S: OperationRecord> Op<S> {
         }
     }
 
-    /// Starts the operation that makes a record: writes it down first, then the record that names it, so that whoever reads the
-    /// record can wait for its end.
+    /// Starts the operation that makes a record: writes it down first, then the record that names it, so that whoever reads
+    /// the record can wait for its end.
     ///
     /// Errors: whatever the store refuses; then it never was.
     pub(crate) async fn start_new<Inserted: Future<Output = Result<S, Error>>>(

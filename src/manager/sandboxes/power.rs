@@ -138,7 +138,8 @@ async fn run_wake(change: &PowerChange<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Wakes and patches: the services that run again, and a message on them. A patch that fails is no error: the sandbox is usable.
+/// Wakes and patches: the services that run again, and a message on them. A patch that fails is no error: the sandbox is
+/// usable.
 async fn wake_and_patch(change: &PowerChange<'_>) -> Result<(Readiness, Option<String>), Error> {
     let PowerChange { op, extension, target, .. } = *change;
     let before = &op.subject;
@@ -165,9 +166,9 @@ async fn put_back_refused(change: &PowerChange<'_>, error: Error) -> Error {
     write.await.err().unwrap_or(error)
 }
 
-/// After a sleep or a wake that came to nothing: what the host says is written down, with the reason.
+/// After a sleep or a wake that failed: what the host says is written down, with the reason.
 ///
-/// Errors: why it came to nothing; none if it was cancelled and the host says that it was done by then.
+/// Errors: why it failed; none if it was cancelled and the host says that it was done by then.
 async fn reconcile(change: &PowerChange<'_>, error: Error) -> Result<(), Error> {
     let PowerChange { op, extension, target, .. } = *change;
     let (deps, before) = (&op.deps, &op.subject);

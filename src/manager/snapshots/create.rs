@@ -244,7 +244,7 @@ async fn remove_refused(
     Ok(error)
 }
 
-/// After a snapshot that came to nothing: the source runs again, nothing of the archive stays, and the reason does.
+/// After a snapshot that failed: the source runs again, nothing of the archive stays, and the reason does.
 async fn cleanup_failed(
     op: &Op<SnapshotRecord>,
     extension: &dyn SandboxExtension,

@@ -220,7 +220,7 @@ async fn remove_archives_but(
         .filter(|host| !abandoned.iter().any(|gone| gone.host.same(host.as_str())))
     {
         let place = match archive_place(deps, &record, host).await {
-            // Of one that came to nothing, nothing is there; and where it would be only the profile knew.
+            // Of a failed one nothing is there; and where it would be only the profile knew.
             Err(error)
                 if is_profile_lost(&error)
                     && record.state == SnapshotState::Deleting

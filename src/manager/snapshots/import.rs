@@ -252,7 +252,7 @@ async fn write_imported(
     .map(|_| ())
 }
 
-/// After an import that came to nothing, nothing is left: no archive and no record. Where the host cannot say so, the
+/// After an import that failed, nothing is left: no archive and no record. Where the host cannot say so, the
 /// record stays, as failed. One that was whole before it was cancelled is listed.
 async fn cleanup_import(
     deps: &Deps,

@@ -1,5 +1,5 @@
-//! Identity of an imported snapshot: whether it keeps the id that its file claims. Sandboxes here may still be based on the one that it
-//! names, and would be made again from what is in it.
+//! Identity of an imported snapshot: whether it keeps the id that its file claims. Sandboxes here may still be based on the
+//! one that it names, and would be made again from what is in it.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
-//! Inspection of all archives of a snapshot before a deletion removes the first: while a host cannot be looked at, nothing is
-//! removed, and the snapshot is what it was. What is on a host that nothing configures any more, or that is another one by now,
-//! can be given up.
+//! Inspection of all archives of a snapshot before a deletion removes the first: while a host cannot be looked at, nothing
+//! is removed, and the snapshot is what it was. What is on a host that nothing configures any more, or that is another one
+//! by now, can be given up.
 
 use serde::Serialize;
 

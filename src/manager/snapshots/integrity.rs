@@ -1,4 +1,5 @@
-//! Integrity of archives, as their readers prove it: an archive that was altered or is gone is not listed as if nothing were known.
+//! Integrity of archives, as their readers prove it: an archive that was altered or is gone is not listed as if nothing were
+//! known.
 
 use crate::domain::archive::{ArchivePlace, SnapshotArchives};
 use crate::domain::error::{Error, Kind};

@@ -203,7 +203,7 @@ pub(crate) async fn write_replica(
     .await
 }
 
-/// After a copy that came to nothing, nothing of it stays on the host; or the record says that it may. One that was whole
+/// After a copy that failed, nothing of it stays on the host; or the record says that it may. One that was whole
 /// before it was cancelled is listed: the record as it is then.
 async fn cleanup_copy(
     deps: &Deps,

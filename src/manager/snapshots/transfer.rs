@@ -256,8 +256,8 @@ pub(crate) async fn cleanup_partial_copy(
     Ok(arrived)
 }
 
-/// Archive that was inspected, if it is sealed and its manifest says what is known of the snapshot's archive. It may be compressed in
-/// another way.
+/// Archive that was inspected, if it is sealed and its manifest says what is known of the snapshot's archive. It may be
+/// compressed in another way.
 fn sealed_arrival(record: &SnapshotRecord, seen: &ArchiveLook) -> Option<Arrived> {
     let manifest = seen.manifest.as_ref().filter(|manifest| manifest.id == record.id)?;
     let archive = manifest.snapshot.archive.clone();

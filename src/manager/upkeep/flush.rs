@@ -39,7 +39,7 @@ pub(crate) async fn flush_all_pending(deps: &Deps) -> Result<(), Error> {
     archive_old(deps).await
 }
 
-/// Moves what has been over for a day to the history, and takes out snapshots that came to nothing long ago.
+/// Moves what has been over for a day to the history, and takes out snapshots that failed long ago.
 pub(crate) async fn archive_old(deps: &Deps) -> Result<(), Error> {
     collect_failed(deps).await;
     let day_ago = deps.now().minus_seconds(24 * 3600);

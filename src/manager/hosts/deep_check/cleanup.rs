@@ -64,7 +64,7 @@ async fn find_made_by(deps: &Deps, operation: &OperationId) -> Result<MadeByChec
     })
 }
 
-/// Removes what a check made, also one whose process died. It is returned.
+/// Removes what a check made, also one whose process died; returns what that was.
 ///
 /// Errors: the first thing that could not be removed; the others are.
 pub(crate) async fn cleanup(deps: &Deps, operation: &OperationId) -> Result<MadeByCheck, Error> {
@@ -98,7 +98,7 @@ async fn cleanup_snapshot(deps: &Deps, id: &SnapshotId) -> Result<(), Error> {
         wait_for_snapshot(deps, &operation).await.map(|_| ())
     };
     match deleted.await {
-        // The record of one that came to nothing may go by itself.
+        // The record of a failed one may go by itself.
         Err(error) if error.code == Code::NotFound => Ok(()),
         deleted => deleted,
     }
