@@ -20,9 +20,9 @@ use crate::store::Change;
 pub(crate) enum Guard {
     /// Whatever it is.
     Any,
-    /// Only while it has this revision (`None`: whatever it is).
+    /// Revision that it must have (`None`: whatever it is).
     Revision(Option<u64>),
-    /// Only while this operation works on it. The operation holds the record's lock, so others change at most
+    /// Operation that must work on it. The operation holds the record's lock, so others change at most
     /// labels, deadline and `cancel_requested` meanwhile: its own view of the revision does not matter.
     Operation(OperationId),
 }

@@ -85,7 +85,7 @@ pub(crate) fn normalize_directories(
     }
 }
 
-/// Where no `directory` input may be: as paths without links, and as folders, which have other paths where they are mounted
+/// Folders where no `directory` input may be: as paths without links, and as folders, which have other paths where they are mounted
 /// twice.
 struct Forbidden {
     home: Option<Folder>,

@@ -36,7 +36,7 @@ pub(crate) async fn pinned_profile(deps: &Deps, record: &SandboxRecord) -> Resul
     Err(error.detail("id", record.id.as_str()))
 }
 
-/// As much of a sandbox's pinned profile as is known: if it is lost, today's profile of its id has its root and its grace at
+/// Known part of a sandbox's pinned profile: if it is lost, today's profile of its id has its root and its grace at
 /// least, as far as anybody can tell.
 pub(crate) async fn pinned_profile_as_known(deps: &Deps, record: &SandboxRecord) -> Profile {
     let ProfileRef { id, version, .. } = &record.profile;
