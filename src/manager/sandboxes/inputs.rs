@@ -85,8 +85,8 @@ pub(crate) fn normalize_directories(
     }
 }
 
-/// Folders where no `directory` input may be: as paths without links, and as folders, which have other paths where they are mounted
-/// twice.
+/// Folders where no `directory` input may be: as paths without links, and as folders, which have other paths where they
+/// are mounted twice.
 struct Forbidden {
     home: Option<Folder>,
     roots: Vec<Folder>,
