@@ -14,7 +14,7 @@ use crate::domain::facts::HostView;
 use crate::domain::name::{ExtensionId, HostName, OperationId, SnapshotId};
 use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::time::Time;
-use crate::manager::hosts::sight_memory::HostSights;
+use crate::manager::hosts::status_log::HostStatusLog;
 use crate::manager::ledger::Ledger;
 use crate::manager::operation::jobs::Jobs;
 use crate::store::catalogue::Catalogue;
@@ -24,7 +24,7 @@ use crate::store::{
 };
 use crate::transport::Transports;
 
-/// The present moment. The manager asks it; the domain is told.
+/// The present moment. The manager asks it; the domain gets it.
 pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
 
 /// The catalogue, read when it is first asked for.
@@ -51,11 +51,11 @@ pub struct Settings {
     pub home: Option<PathBuf>,
     /// This machine's name, for who holds an operation.
     pub machine: String,
-    /// Who acts.
+    /// Actor of this process.
     pub actor: Actor,
     /// The configuration file, for hints.
     pub config_file: String,
-    /// Where this machine keeps what is needed for a moment.
+    /// Folder for temporary files.
     pub temporary: PathBuf,
 }
 
@@ -77,7 +77,7 @@ pub struct Dependencies {
     pub locks: Arc<dyn Locks>,
     /// Owner ids and counter.
     pub installation: Arc<dyn Installation>,
-    /// Recipes by content.
+    /// Pinned profiles by their hash.
     pub recipes: Arc<dyn RecipeStore>,
     /// Profiles and extension manifests.
     pub catalogue: LazyCatalogue,
@@ -97,7 +97,7 @@ pub struct Dependencies {
     pub settings: Settings,
 }
 
-/// What is done when an operation that went well has reached a host: the verbs' own upkeep, which operations know nothing of.
+/// Callback after an operation that went well on a host: the verbs' own upkeep, which operations know nothing of.
 pub(crate) type HostReached = for<'a> fn(&'a Deps, &'a HostName) -> BoxFuture<'a, ()>;
 
 /// Dependencies, with what this process remembers. Cheap to clone.
@@ -116,8 +116,8 @@ pub(crate) struct Shared {
     pub(crate) seen_hosts: Mutex<BTreeMap<String, HostView>>,
     /// Deep checks that ended and whose findings nobody has fetched yet.
     pub(crate) deeply_checked: Mutex<BTreeMap<OperationId, HostView>>,
-    /// How hosts were seen, as the log told it.
-    pub(crate) host_sights: tokio::sync::Mutex<HostSights>,
+    /// Status of hosts, as the event log has it.
+    pub(crate) host_status_log: tokio::sync::Mutex<HostStatusLog>,
     /// Wakes the follower of the event log.
     pub(crate) log_grew: tokio::sync::Notify,
     /// The follower of the event log is started once.
@@ -134,7 +134,7 @@ impl Shared {
             deleted: Mutex::default(),
             seen_hosts: Mutex::default(),
             deeply_checked: Mutex::default(),
-            host_sights: tokio::sync::Mutex::default(),
+            host_status_log: tokio::sync::Mutex::default(),
             log_grew: tokio::sync::Notify::new(),
             following: Once::new(),
         })
@@ -145,7 +145,7 @@ impl Shared {
         (self.clock)()
     }
 
-    /// Who acts.
+    /// Actor of this process.
     pub(crate) fn actor(&self) -> Actor {
         self.settings.actor.clone()
     }

@@ -20,9 +20,9 @@ use crate::store::Change;
 pub(crate) enum Guard {
     /// Whatever it is.
     Any,
-    /// Only while it has this revision (`None`: whatever it is).
+    /// Revision that it must have (`None`: whatever it is).
     Revision(Option<u64>),
-    /// Only while this operation works on it. The operation holds the record's lock, so others change at most
+    /// Operation that must work on it. The operation holds the record's lock, so others change at most
     /// labels, deadline and `cancel_requested` meanwhile: its own view of the revision does not matter.
     Operation(OperationId),
 }
@@ -30,19 +30,19 @@ pub(crate) enum Guard {
 /// Event that a write causes: its kind and particulars.
 pub(crate) type NewEvent = (EventKind, serde_json::Value);
 
-/// JournalRecord as it was seen on its host, the events of its change, and the change.
+/// Record as it was seen on its host, the events of its change, and the change.
 pub(crate) type Observed =
     (Arc<SandboxRecord>, Vec<NewEvent>, Box<dyn FnOnce(&mut SandboxRecord) + Send>);
 
-/// JournalRecord that the journal writes.
+/// Record that the journal writes.
 pub(crate) trait JournalRecord: Clone + Send + Sync + 'static {
-    /// Its id.
+    /// Id of such a record.
     type Id: Clone + fmt::Display + Send + Sync + 'static;
 
     /// The word for it in a sentence.
     const NOUN: &'static str;
 
-    /// Its id.
+    /// Id of this record.
     fn id(&self) -> &Self::Id;
 
     /// The operation that works on it.
@@ -220,14 +220,14 @@ pub(crate) async fn update<R: JournalRecord>(
     change: impl FnOnce(&mut R) -> Result<(), Error> + Send,
 ) -> Result<R, Error> {
     let flushed = flush::<R>(deps, id).await?;
-    let (expected, mine) = match guard {
+    let (expected, working) = match guard {
         Guard::Any => (None, None),
         Guard::Revision(revision) => (revision, None),
         Guard::Operation(operation) => (None, Some(operation)),
     };
     let write = with_events(deps, &flushed, deps.actor(), events, change);
     let change = Box::new(move |record: &mut R| {
-        if let Some(operation) = mine
+        if let Some(operation) = working
             && record.operation().is_none_or(|running| running.id != operation)
         {
             let message = format!("another operation has taken {} {} over", R::NOUN, record.id());
@@ -333,7 +333,7 @@ pub(crate) async fn flush_pending(deps: &Deps, pending: Vec<PendingEvent>) -> Ve
         Ok(()) => pending.into_iter().map(|event| event.id).collect(),
         // The record is the truth: a log that cannot be written holds up no operation.
         Err(error) => {
-            tracing::warn!(fault = %error, "events stay pending on a record");
+            tracing::warn!(%error, "events stay pending on a record");
             Vec::new()
         }
     }
@@ -351,6 +351,6 @@ pub(crate) async fn append(deps: &Deps, pending: &[PendingEvent]) -> Result<(), 
 /// Appends the events of a write that just happened. The write stands whether or not this works.
 pub(crate) async fn publish_pending(deps: &Deps, pending: &[PendingEvent]) {
     if let Err(error) = append(deps, pending).await {
-        tracing::warn!(fault = %error, "events stay pending on a record");
+        tracing::warn!(%error, "events stay pending on a record");
     }
 }

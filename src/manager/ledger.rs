@@ -8,7 +8,7 @@ use crate::domain::error::Error;
 use crate::domain::extension::MeterQuote;
 use crate::domain::name::SandboxId;
 
-/// What an operation asks of the credits.
+/// Credits, as an operation asks for them.
 #[async_trait]
 pub trait Ledger: Send + Sync {
     /// Holds the quoted amount for a sandbox; what was held. `insufficient_credits` when the balance is lower.

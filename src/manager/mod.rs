@@ -57,7 +57,7 @@ impl SandboxManager {
         }
     }
 
-    /// Who acts.
+    /// Actor of this process.
     pub fn actor(&self) -> Actor {
         self.deps.actor()
     }
@@ -83,7 +83,7 @@ impl SandboxManager {
         sandboxes::destroy::destroy(&self.deps, request).await
     }
 
-    /// What a create would do; touches nothing.
+    /// Plan of a create; touches nothing.
     pub async fn plan_create(&self, request: &CreateRequest) -> Result<Decision, Error> {
         sandboxes::create::plan_create(&self.deps, request).await
     }
@@ -93,7 +93,7 @@ impl SandboxManager {
         sandboxes::create::create(&self.deps, request).await
     }
 
-    /// Starts a recreate and returns at once: the same id, recipe and inputs.
+    /// Starts a recreate and returns at once: the same id, pinned profile and inputs.
     pub async fn recreate(&self, request: &RecreateRequest) -> Result<Started, Error> {
         sandboxes::recreate::recreate(&self.deps, request).await
     }
@@ -120,7 +120,7 @@ impl SandboxManager {
         snapshots::find::snapshot_view(&self.deps, reference).await
     }
 
-    /// Where a sandbox comes from, and the snapshots taken of it.
+    /// Lineage of a sandbox: its base, and the snapshots taken of it.
     pub async fn lineage(&self, id: &str) -> Result<Lineage, Error> {
         snapshots::find::lineage(&self.deps, id).await
     }
@@ -140,8 +140,8 @@ impl SandboxManager {
         upkeep::flush::flush_all_pending(&self.deps).await
     }
 
-    /// Starts to delete a snapshot: its archive on every host, its patches, its name. By force an archive is given up whose host
-    /// is not configured any more and does not answer.
+    /// Starts to delete a snapshot: its archive on every host, its patches, its name. By force an archive is given up whose
+    /// host is not configured any more and does not answer.
     ///
     /// Errors of the operation: why a host could not be looked at; then nothing is removed, and it is what it was.
     pub async fn delete_snapshot(
@@ -184,7 +184,7 @@ impl SandboxManager {
 
     /// Starts to take a snapshot from a file's bytes.
     ///
-    /// Errors: `invalid_input` for what is no export, or has a recipe that asks for more than the catalogue's; `conflict`
+    /// Errors: `invalid_input` for what is no export, or has a profile that asks for more than the catalogue's; `conflict`
     /// for a name that is taken.
     pub async fn import_snapshot(
         &self,
@@ -194,7 +194,7 @@ impl SandboxManager {
         snapshots::import::import_snapshot(&self.deps, request, source).await
     }
 
-    /// What differs between a snapshot and another one, or a sandbox as it is now.
+    /// Compares a snapshot with another one, or with a sandbox as it is now.
     ///
     /// Errors: `invalid_input` where nothing says what it is to be compared with; `conflict` for a sandbox whose files are
     /// not there to be looked at.
@@ -205,7 +205,7 @@ impl SandboxManager {
         snapshots::diff::diff_snapshot(&self.deps, request).await
     }
 
-    /// Starts to apply what a sandbox owes; it stays `ready`.
+    /// Starts to apply a sandbox's pending patches; it stays `ready`.
     ///
     /// Errors: `conflict` for one that is not ready, or not based on a snapshot.
     pub async fn apply_patches(&self, request: &ApplyRequest) -> Result<Started, Error> {
@@ -226,7 +226,7 @@ impl SandboxManager {
         patches::remove::remove_patch(&self.deps, snapshot, patch).await
     }
 
-    /// Which sandboxes have each patch of a snapshot, will get it, or failed.
+    /// Status of each patch of a snapshot: the sandboxes that have it, will get it, or failed.
     pub async fn patch_status(&self, snapshot: &str) -> Result<Vec<PatchStatus>, Error> {
         patches::find::patch_status(&self.deps, snapshot).await
     }
@@ -277,7 +277,8 @@ impl SandboxManager {
         upkeep::doctor::doctor(&self.deps, claim).await
     }
 
-    /// Runs a command in a sandbox, which reads `input`; the last item is its exit status. Dropping the stream ends the command.
+    /// Runs a command in a sandbox, which reads `input`; the last item is its exit status. Dropping the stream ends the
+    /// command.
     pub async fn exec(
         &self,
         request: ExecRequest,
@@ -286,7 +287,7 @@ impl SandboxManager {
         sandboxes::exec::exec(&self.deps, request, input).await
     }
 
-    /// What a sandbox's services write. Dropping the stream ends it.
+    /// Logs of a sandbox's services. Dropping the stream ends it.
     pub async fn logs(
         &self,
         request: LogsRequest,
@@ -314,7 +315,7 @@ impl SandboxManager {
         sandboxes::find::list_sandboxes(&self.deps, query).await
     }
 
-    /// As `list`, for whoever only hands the records on.
+    /// Sandboxes of `list` as JSON, for whoever only hands the records on.
     pub async fn list_json(&self, query: &ListQuery) -> Result<Vec<JsonText>, Error> {
         sandboxes::find::list_sandboxes_json(&self.deps, query).await
     }
@@ -329,7 +330,7 @@ impl SandboxManager {
         operation::find::list_operations(&self.deps).await
     }
 
-    /// One operation: exact id, or a unique beginning of it (`op-` plus 4 characters or more).
+    /// Operation by exact id, or a unique beginning of it (`op-` plus 4 characters or more).
     pub async fn operation(&self, reference: &str) -> Result<Operation, Error> {
         operation::find::find_operation(&self.deps, reference).await
     }

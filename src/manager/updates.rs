@@ -1,4 +1,4 @@
-//! What happened, told to whoever listens: this process's events and other processes' by one path, the log.
+//! Updates for whoever listens: this process's events and other processes' by one path, the log.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::domain::request::EventQuery;
 use crate::manager::deps::Deps;
 use crate::store::EventFilter;
 
-/// How often the log is looked at for other processes' events; one `stat` each time.
+/// Pause between two looks at the log for other processes' events; one `stat` each time.
 const FOLLOW_EVERY: Duration = Duration::from_millis(250);
 
 /// Kept events that pass, in order.
@@ -46,7 +46,7 @@ pub(crate) async fn subscribe(deps: &Deps) -> Result<BoxStream<'static, Update>,
 }
 
 async fn follow_log(deps: &Deps, mut last: u64) {
-    let mut seen = checkpoints_version(deps).await;
+    let mut seen = snapshots_and_patches_version(deps).await;
     let mut operations = deps.operations.version().await.ok();
     loop {
         tokio::select! {
@@ -60,9 +60,9 @@ async fn follow_log(deps: &Deps, mut last: u64) {
                     deps.jobs.publish(Update::Event(event));
                 }
             }
-            Err(fault) => tracing::warn!(%fault, "the event log could not be followed"),
+            Err(error) => tracing::warn!(%error, "the event log could not be followed"),
         }
-        let now = checkpoints_version(deps).await;
+        let now = snapshots_and_patches_version(deps).await;
         if now != seen {
             seen = now;
             deps.jobs.publish(Update::Snapshots);
@@ -77,6 +77,6 @@ async fn follow_log(deps: &Deps, mut last: u64) {
 }
 
 /// Changes whenever a snapshot or a patch does.
-async fn checkpoints_version(deps: &Deps) -> (Option<u64>, Option<u64>) {
+async fn snapshots_and_patches_version(deps: &Deps) -> (Option<u64>, Option<u64>) {
     (deps.snapshots.version().await.ok(), deps.patches.version().await.ok())
 }

@@ -16,7 +16,7 @@ pub(crate) fn occupies(record: &SandboxRecord) -> bool {
     }
 }
 
-/// Why a host has no room for one more sandbox, such as `full: 3 of 3 sandboxes`; `None` when it has. `live`: the live
+/// Reason why a host has no room for one more sandbox, such as `full: 3 of 3 sandboxes`; `None` when it has. `live`: the live
 /// records, of any host.
 pub(crate) fn fullness<'a>(
     spec: &HostSpec,
@@ -28,7 +28,7 @@ pub(crate) fn fullness<'a>(
     (there >= max as usize).then(|| format!("full: {there} of {max} sandboxes"))
 }
 
-/// The fault of a host that is full.
+/// Error of a host that is full.
 pub(crate) fn host_full(spec: &HostSpec, fullness: &str) -> Error {
     Error::new(Code::Conflict, format!("host {} is {fullness}", spec.name))
         .hint("destroy one, or raise the host's max_sandboxes")

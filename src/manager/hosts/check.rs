@@ -13,14 +13,14 @@ use crate::domain::name::HostName;
 use crate::domain::text::nearest;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::capacity::count_by_host;
-use crate::manager::hosts::sights::{report_error_of, report_sight};
+use crate::manager::hosts::status::{report_host_error, report_host_status};
 use crate::transport::Command;
 use crate::transport::probe::{self, ProbeRequest};
 
 /// A round trip beyond which a host is shown as slow.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// How long the smallest command may take.
+/// Limit of the smallest command.
 const PING_LIMIT: Duration = Duration::from_secs(10);
 
 /// All configured hosts as last seen; contacts none.
@@ -69,10 +69,10 @@ pub(crate) fn host_spec(deps: &Deps, name: &str) -> Result<HostSpec, Error> {
         let known: Vec<String> =
             deps.transports.hosts().iter().map(|spec| spec.name.to_string()).collect();
         let shown: String = name.chars().take(80).collect();
-        let fault = Error::new(Code::NotFound, format!("there is no host {shown:?}"));
+        let error = Error::new(Code::NotFound, format!("there is no host {shown:?}"));
         match nearest(&shown, known.iter().map(String::as_str)) {
-            Some(near) => fault.hint(format!("did you mean {near}?")),
-            None => fault.hint(format!("hosts are configured in {}", deps.settings.config_file)),
+            Some(near) => error.hint(format!("did you mean {near}?")),
+            None => error.hint(format!("hosts are configured in {}", deps.settings.config_file)),
         }
     })
 }
@@ -96,51 +96,51 @@ async fn inspect_host(deps: &Deps, spec: &HostSpec, view: &mut HostView) {
     match looked.await {
         Ok((facts, latency)) => {
             let machine_id = Some(facts.machine_id.clone()).filter(|id| !id.is_empty());
-            report_sight(deps, &spec.name, HostSight::Answers(machine_id), None).await;
+            report_host_status(deps, &spec.name, HostSight::Answers(machine_id), None).await;
             view.state = if latency > SLOW { HostState::Slow } else { HostState::Up };
             view.latency_ms = u64::try_from(latency.as_millis()).ok();
             view.facts = Some(facts);
         }
-        Err(fault) => {
-            report_error_of(deps, &spec.name, &fault).await;
+        Err(error) => {
+            report_host_error(deps, &spec.name, &error).await;
             view.state = HostState::Down;
-            let causes = fault.causes;
+            let causes = error.causes;
             view.message = Some(
-                std::iter::once(fault.message.clone()).chain(causes).collect::<Vec<_>>().join(": "),
+                std::iter::once(error.message.clone()).chain(causes).collect::<Vec<_>>().join(": "),
             );
-            view.hint = fault.hint;
+            view.hint = error.hint;
         }
     }
 }
 
 /// The compose command that the configuration or the environment names for a host, as words.
-pub(crate) fn compose_override(deps: &Deps, spec: &HostSpec) -> Result<Option<Vec<String>>, Error> {
+fn compose_override(deps: &Deps, spec: &HostSpec) -> Result<Option<Vec<String>>, Error> {
     probe::override_words(spec.compose_cmd.as_deref().or(deps.settings.compose_cmd.as_deref()))
 }
 
-pub(crate) fn remember_host(deps: &Deps, view: HostView) {
+fn remember_host(deps: &Deps, view: HostView) {
     let key = view.name.as_str().to_ascii_lowercase();
     deps.seen_hosts.lock().unwrap_or_else(PoisonError::into_inner).insert(key, view.clone());
     deps.jobs.publish(Update::Host(Box::new(view)));
 }
 
-/// How many sandboxes are on a host. Where that cannot be told, the rest is shown all the same, with why.
+/// Notes the number of sandboxes on a host. Where it cannot be counted, the rest is shown all the same, with why.
 fn note_count(view: &mut HostView, counts: &Result<BTreeMap<String, u32>, Error>) {
     match counts {
         Ok(counts) => {
             view.sandboxes =
                 counts.get(&view.name.as_str().to_ascii_lowercase()).copied().unwrap_or(0);
         }
-        Err(fault) => {
+        Err(error) => {
             view.message.get_or_insert_with(|| {
-                format!("its sandboxes cannot be counted: {}", fault.message)
+                format!("its sandboxes cannot be counted: {}", error.message)
             });
         }
     }
 }
 
 /// A host of which nothing is known but its configuration.
-pub(crate) fn unseen_host(deps: &Deps, host: &HostName) -> HostView {
+pub(crate) fn unchecked_host(deps: &Deps, host: &HostName) -> HostView {
     let spec = deps.transports.spec(host);
     unseen(&spec.unwrap_or_else(|| HostSpec::named(host.as_str())))
 }

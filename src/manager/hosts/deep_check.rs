@@ -35,7 +35,7 @@ pub(crate) async fn deep_check(deps: &Deps, name: &str) -> Result<OperationId, E
     let op = Op::queue(deps, operation, host, None).await?;
     let work = async move |op: Arc<Op<HostName>>| {
         let view = check_deeply(&op).await;
-        let error = view.deep.as_deref().and_then(why_not);
+        let error = view.deep.as_deref().and_then(check_error);
         let found = &op.deps.deeply_checked;
         found.lock().unwrap_or_else(PoisonError::into_inner).insert(op.id().clone(), view);
         error.map_or(Ok(()), Err)
@@ -58,18 +58,18 @@ async fn check_deeply(op: &Op<HostName>) -> HostView {
     };
     let mut steps = Steps::new(&op.progress, &op.subject, op.cancel_token());
     let work = check.run(&mut steps);
-    let called_off = async {
+    let cancel_requested = async {
         op.cancel_requested().await;
         op.cancel_token().cancel();
         std::future::pending::<Infallible>().await
     };
-    let (mut view, before) = tokio::select! {
+    let (mut view, trace) = tokio::select! {
         biased;
         seen = work => seen,
-        never = called_off => match never {},
+        never = cancel_requested => match never {},
     };
-    // From here on nobody calls it off: what was made must go.
-    let (made, left) = check.end(&mut steps, before).await;
+    // From here on nobody cancels it: what was made must go.
+    let (made, left) = check.end(&mut steps, trace).await;
     let steps = steps.into_list();
     view.deep = Some(Box::new(DeepCheck {
         ok: steps.iter().all(|step| step.error.is_none()),
@@ -82,15 +82,15 @@ async fn check_deeply(op: &Op<HostName>) -> HostView {
     view
 }
 
-/// Why a check did not come well to its end. One that was cancelled has undone everything if it could remove all of it.
-fn why_not(deep: &DeepCheck) -> Option<Error> {
-    let fault = deep.error()?.clone();
+/// Error of a check. A cancelled one has undone everything if it could remove all of it.
+fn check_error(deep: &DeepCheck) -> Option<Error> {
+    let error = deep.error()?.clone();
     let removed = |stage: &DeepStage| {
         deep.steps.iter().any(|step| step.stage == *stage && step.error.is_none())
     };
     if ENDING.iter().all(removed) {
-        Some(CancelOutcome::Undone.noted_on(fault))
+        Some(CancelOutcome::Undone.noted_on(error))
     } else {
-        Some(fault)
+        Some(error)
     }
 }

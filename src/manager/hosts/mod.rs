@@ -1,8 +1,8 @@
-//! Verbs on hosts: checks, what was seen of them, their workspace roots.
+//! Verbs on hosts: checks, status events, capacity, workspace roots.
 
 pub(super) mod capacity;
 pub(super) mod check;
 pub(super) mod deep_check;
 pub(super) mod roots;
-pub(super) mod sight_memory;
-pub(super) mod sights;
+pub(super) mod status;
+pub(super) mod status_log;

@@ -1,5 +1,5 @@
-//! Workspace roots, as this installation knows them (contract 1): what is known goes along to the host with each call, and what
-//! it says is written down before anything is made there.
+//! Workspace roots, as this installation knows them (contract 1): what is known goes along to the host with each call, and
+//! what it says is written down before anything is made there.
 
 use std::future::Future;
 
@@ -13,13 +13,13 @@ use crate::manager::deps::Deps;
 use crate::manager::hosts::capacity::occupies;
 use crate::manager::operation::progress::ProgressReporter;
 
-/// Roots of a host, as far as they are known, with a mark for the next one. Where it cannot be read or written less is known, and
-/// less counts as proved.
+/// Roots of a host, as far as they are known, with a mark for the next one. Where it cannot be read or written less is
+/// known, and less counts as proved.
 pub(crate) async fn known_roots(deps: &Deps, host: &HostName) -> KnownRoots {
     let known = match deps.hosts.get(host).await {
         Ok(known) => known,
-        Err(fault) => {
-            tracing::warn!(%host, %fault, "what is known of its workspace roots cannot be read");
+        Err(error) => {
+            tracing::warn!(%host, %error, "what is known of its workspace roots cannot be read");
             return KnownRoots::default();
         }
     };
@@ -27,8 +27,8 @@ pub(crate) async fn known_roots(deps: &Deps, host: &HostName) -> KnownRoots {
         Some(known) if known.spare_mark.is_some() => known,
         known => match with_spare(deps, host).await {
             Ok(known) => known,
-            Err(fault) => {
-                tracing::warn!(%host, %fault, "no mark for a workspace root could be written down");
+            Err(error) => {
+                tracing::warn!(%host, %error, "no mark for a workspace root could be written down");
                 known.unwrap_or_else(|| HostRecord::unknown(host))
             }
         },
@@ -36,7 +36,7 @@ pub(crate) async fn known_roots(deps: &Deps, host: &HostName) -> KnownRoots {
     KnownRoots { marked: known.roots, unmarked: Vec::new(), spare: known.spare_mark }
 }
 
-/// The same for where something new is to come: of roots in which nothing is recorded another one may be there by now, and
+/// Roots for something new: of roots in which nothing is recorded another one may be there by now, and
 /// those in which something is must be there, though their marks are not known.
 pub(crate) async fn roots_for_new(deps: &Deps, host: &HostName) -> Result<KnownRoots, Error> {
     let mut known = known_roots(deps, host).await;
@@ -89,34 +89,34 @@ pub(crate) async fn learn_root(deps: &Deps, host: &HostName, root: MarkedRoot) {
         record.learn(root);
         Ok(())
     };
-    if let Err(fault) = deps.hosts.update(host, Box::new(change)).await {
-        tracing::warn!(%host, %fault, "the mark of a workspace root could not be written down");
+    if let Err(error) = deps.hosts.update(host, Box::new(change)).await {
+        tracing::warn!(%host, %error, "the mark of a workspace root could not be written down");
     }
 }
 
 /// Work on a host that may come to a root whose mark is not known: that is written down before the work goes on.
-pub(crate) async fn learning_roots<T>(
+pub(crate) async fn learn_roots_during<T>(
     deps: &Deps,
     host: &HostName,
-    reporter: &ProgressReporter,
+    progress: &ProgressReporter,
     work: impl Future<Output = T>,
 ) -> T {
     let mut work = std::pin::pin!(work);
     let result = loop {
         tokio::select! {
             biased;
-            root = reporter.next_root() => learn_root(deps, host, root).await,
+            root = progress.next_root() => learn_root(deps, host, root).await,
             result = &mut work => break result,
         }
     };
     // It may have come to one at its very end.
-    while let Some(root) = reporter.take_root() {
+    while let Some(root) = progress.take_root() {
         learn_root(deps, host, root).await;
     }
     result
 }
 
-/// Something that a record names on a host, and the root that it is in; empty for `/`.
+/// Folder that a record names on a host, and the root that it is in; empty for `/`.
 struct Place<'a> {
     host: &'a HostName,
     identity: Option<&'a HostIdentity>,

@@ -9,8 +9,8 @@ use crate::manager::deps::Deps;
 /// Ends the dead operation over which another one began. Who cannot write that down leaves it to `recover`.
 pub(crate) async fn end_predecessor(deps: &Deps, dead: Option<&Running>) {
     let Some(dead) = dead else { return };
-    if let Err(fault) = end_dead_operation(deps, &dead.id).await {
-        tracing::warn!(operation = %dead.id, %fault, "its end could not be written");
+    if let Err(error) = end_dead_operation(deps, &dead.id).await {
+        tracing::warn!(operation = %dead.id, %error, "its end could not be written");
     }
 }
 

@@ -18,7 +18,7 @@ pub(crate) async fn list_operations(deps: &Deps) -> Result<Vec<Operation>, Error
     Ok(operations)
 }
 
-/// One operation: exact id, or a unique beginning of it (`op-` plus 4 characters or more).
+/// Operation by exact id, or a unique beginning of it (`op-` plus 4 characters or more).
 pub(crate) async fn find_operation(deps: &Deps, reference: &str) -> Result<Operation, Error> {
     let operations = list_operations(deps).await?;
     if let Some(exact) = operations.iter().find(|operation| operation.id.as_str() == reference) {

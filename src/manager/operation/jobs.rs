@@ -15,11 +15,11 @@ use crate::domain::error::Error;
 use crate::domain::event::{Ended, Progress, Update};
 use crate::domain::name::OperationId;
 
-/// How many updates a slow listener may fall behind before it is told to read everything again.
+/// Updates that a slow listener may fall behind before it has to read everything again.
 const BACKLOG: usize = 4096;
 
-/// Ended operations that are kept for `finish` to find.
-const ENDED_KEPT: usize = 1024;
+/// Ended operations that are remembered for whoever waits.
+const MAX_ENDED: usize = 1024;
 
 /// Running operations of this process, and whoever listens.
 pub(crate) struct Jobs {
@@ -65,7 +65,7 @@ impl Jobs {
         let job = Job { cancel, latest: Arc::default(), end };
         {
             let mut running = lock(&self.running);
-            if running.len() > ENDED_KEPT {
+            if running.len() > MAX_ENDED {
                 running.retain(|_, job| job.end.borrow().is_none());
             }
             running.insert(id.clone(), job);
@@ -99,7 +99,7 @@ impl Jobs {
         {
             *lock(&job.latest) = Some(progress.clone());
         }
-        // No listener is no fault.
+        // Nobody has to listen.
         let _ = self.updates.send(update);
     }
 
@@ -128,7 +128,7 @@ impl Jobs {
         end.wait_for(Option::is_some).await.ok().and_then(|ended| ended.clone())
     }
 
-    /// What an operation of this process is at.
+    /// Latest progress of an operation of this process.
     pub(crate) fn latest(&self, id: &OperationId) -> Option<Progress> {
         let job = lock(&self.running).get(id).cloned()?;
         lock(&job.latest).clone()

@@ -1,4 +1,4 @@
-//! Locks of sandboxes and snapshots, and `busy`: who holds one, and since when (semantics 1).
+//! Locks of sandboxes and snapshots, and the error `busy`: who holds one, and since when (semantics 1).
 
 use std::time::Duration;
 
@@ -16,45 +16,57 @@ use crate::manager::operation::record::running;
 use crate::manager::sandboxes::find::get_at_revision;
 use crate::store::Held;
 
-/// How often is looked for what the one who holds a lock writes down: that comes right behind the lock.
-const TELL_LOOKS: u32 = 20;
+/// Tries to read who holds a lock: that is written right behind the lock.
+const HOLDER_TRIES: u32 = 20;
 
-/// How long between two looks.
-const TELL_LOOK: Duration = Duration::from_millis(20);
+/// Pause between two tries.
+const HOLDER_POLL: Duration = Duration::from_millis(20);
 
-/// The fault of somebody who wants a sandbox whose lock another one has.
-pub(crate) async fn sandbox_busy(deps: &Deps, id: &SandboxId) -> Error {
+/// Time that a restore waits for whoever holds its snapshot: a copy of it may take that long.
+const QUEUE_LIMIT: Duration = Duration::from_mins(30);
+
+/// Pause between two tries of a restore.
+const QUEUE_POLL: Duration = Duration::from_millis(300);
+
+/// Time that a change of a snapshot's patches waits for another one.
+const LOCK_LIMIT: Duration = Duration::from_secs(3);
+
+/// Pause between two tries of such a change.
+const LOCK_POLL: Duration = Duration::from_millis(50);
+
+/// `busy` for a sandbox whose lock somebody else has.
+pub(crate) async fn sandbox_busy_error(deps: &Deps, id: &SandboxId) -> Error {
     let what = format!("sandbox {id} is busy");
-    for _ in 0..TELL_LOOKS {
+    for _ in 0..HOLDER_TRIES {
         if let Ok(Some(SandboxRecord { operation: Some(who), .. })) = deps.sandboxes.get(id).await {
-            return held_by(&what, Some(&who));
+            return busy_error(&what, Some(&who));
         }
-        tokio::time::sleep(TELL_LOOK).await;
+        tokio::time::sleep(HOLDER_POLL).await;
     }
     // A removal that waits for this lock is written down too.
     let on_it =
         |one: &Operation| one.subject.sandbox() == Some(id) && one.kind != OperationKind::Destroy;
-    held_by(&what, newest(&running_operations(deps).await, on_it).as_ref())
+    busy_error(&what, newest(&running_operations(deps).await, on_it).as_ref())
 }
 
-/// The fault of somebody who wants a snapshot whose lock another one has.
-pub(crate) async fn snapshot_busy(deps: &Deps, id: &SnapshotId) -> Error {
+/// `busy` for a snapshot whose lock somebody else has.
+async fn snapshot_busy_error(deps: &Deps, id: &SnapshotId) -> Error {
     let what = format!("snapshot {id} is busy");
-    for _ in 0..TELL_LOOKS {
+    for _ in 0..HOLDER_TRIES {
         if let Ok(Some(SnapshotRecord { operation: Some(who), .. })) = deps.snapshots.get(id).await
         {
-            return held_by(&what, Some(&who));
+            return busy_error(&what, Some(&who));
         }
-        tokio::time::sleep(TELL_LOOK).await;
+        tokio::time::sleep(HOLDER_POLL).await;
     }
     let on_it = |one: &Operation| one.subject.snapshot() == Some(id);
-    held_by(&what, newest(&running_operations(deps).await, on_it).as_ref())
+    busy_error(&what, newest(&running_operations(deps).await, on_it).as_ref())
 }
 
-/// What refuses a snapshot for its state: `busy` while somebody works on it, who may change that.
-pub(crate) async fn busy_or(deps: &Deps, id: &SnapshotId, refusal: Error) -> Error {
+/// Refusal of a snapshot for its state; `busy` while somebody works on it, who may change that.
+pub(crate) async fn busy_or_refusal(deps: &Deps, id: &SnapshotId, refusal: Error) -> Error {
     match deps.locks.try_lock_snapshot(id).await {
-        Ok(None) => snapshot_busy(deps, id).await,
+        Ok(None) => snapshot_busy_error(deps, id).await,
         Ok(Some(_)) | Err(_) => refusal,
     }
 }
@@ -70,7 +82,7 @@ fn newest(operations: &[Operation], on_it: impl Fn(&Operation) -> bool) -> Optio
 }
 
 /// `busy`, with who and since when where that is known.
-pub(crate) fn held_by(what: &str, who: Option<&Running>) -> Error {
+pub(crate) fn busy_error(what: &str, who: Option<&Running>) -> Error {
     let hint = "try again when it has ended, or cancel it";
     let Some(who) = who else {
         return Error::new(Code::Busy, format!("{what}: another process holds it for a moment"))
@@ -87,35 +99,31 @@ pub(crate) fn held_by(what: &str, who: Option<&Running>) -> Error {
         .detail("host", who.host.as_str())
 }
 
-/// How long a restore waits for whoever holds its snapshot: a copy of it may take that long.
-const TURN_WAIT: Duration = Duration::from_mins(30);
-
-/// How often it looks.
-const TURN_LOOK: Duration = Duration::from_millis(300);
-
 /// A snapshot's lock, once nobody else has it.
 ///
-/// Errors: `busy` after [`TURN_WAIT`].
-pub(crate) async fn queue_for_snapshot(
+/// Errors: `busy` after [`QUEUE_LIMIT`].
+pub(crate) async fn queue_for_snapshot_lock(
     deps: &Deps,
     id: &SnapshotId,
     progress: &ProgressReporter,
 ) -> Result<Box<dyn Held>, Error> {
-    let until = Instant::now() + TURN_WAIT;
-    let mut told = false;
+    let until = Instant::now() + QUEUE_LIMIT;
+    let mut reported = false;
     loop {
-        if let Some(held) = deps.locks.try_lock_snapshot(id).await? {
-            return Ok(held);
+        if let Some(lock) = deps.locks.try_lock_snapshot(id).await? {
+            return Ok(lock);
         }
         if Instant::now() >= until {
-            return Err(snapshot_busy(deps, id).await);
+            return Err(snapshot_busy_error(deps, id).await);
         }
-        if !std::mem::replace(&mut told, true) {
-            let message =
-                Some(format!("waits for its turn: {}", snapshot_busy(deps, id).await.message));
+        if !std::mem::replace(&mut reported, true) {
+            let message = Some(format!(
+                "waits for its turn: {}",
+                snapshot_busy_error(deps, id).await.message
+            ));
             progress.report(Report { stage: "wait", message, ..Report::default() });
         }
-        tokio::time::sleep(TURN_LOOK).await;
+        tokio::time::sleep(QUEUE_POLL).await;
     }
 }
 
@@ -127,7 +135,7 @@ pub(crate) async fn lock_sandbox(
 ) -> Result<(SandboxRecord, Box<dyn Held>), Error> {
     let record = get_at_revision(deps, id, revision).await?;
     let Some(lock) = deps.locks.try_lock(&record.id).await? else {
-        return Err(sandbox_busy(deps, &record.id).await);
+        return Err(sandbox_busy_error(deps, &record.id).await);
     };
     Ok((get_at_revision(deps, id, revision).await?, lock))
 }
@@ -135,30 +143,24 @@ pub(crate) async fn lock_sandbox(
 /// The snapshot's lock, or `busy` with who has it.
 pub(crate) async fn lock_snapshot(deps: &Deps, id: &SnapshotId) -> Result<Box<dyn Held>, Error> {
     match deps.locks.try_lock_snapshot(id).await? {
-        Some(held) => Ok(held),
-        None => Err(snapshot_busy(deps, id).await),
+        Some(lock) => Ok(lock),
+        None => Err(snapshot_busy_error(deps, id).await),
     }
 }
-
-/// How long somebody who changes a snapshot's patches waits for another who does.
-const LOCK_WAIT: Duration = Duration::from_secs(3);
-
-/// How often it is looked at.
-const LOCK_LOOK: Duration = Duration::from_millis(50);
 
 /// The snapshot's lock: changes of its patches take a moment, and wait for one another.
 pub(crate) async fn wait_to_lock_snapshot(
     deps: &Deps,
     id: &SnapshotId,
 ) -> Result<Box<dyn Held>, Error> {
-    let until = tokio::time::Instant::now() + LOCK_WAIT;
+    let until = tokio::time::Instant::now() + LOCK_LIMIT;
     loop {
         match deps.locks.try_lock_snapshot(id).await? {
-            Some(held) => return Ok(held),
+            Some(lock) => return Ok(lock),
             None if tokio::time::Instant::now() >= until => {
-                return Err(snapshot_busy(deps, id).await);
+                return Err(snapshot_busy_error(deps, id).await);
             }
-            None => tokio::time::sleep(LOCK_LOOK).await,
+            None => tokio::time::sleep(LOCK_POLL).await,
         }
     }
 }

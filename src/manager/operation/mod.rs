@@ -29,7 +29,7 @@ use crate::domain::sandbox::{Running, SandboxRecord};
 use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::time::took_ms;
 use crate::manager::deps::Deps;
-use crate::manager::hosts::sights::report_sight;
+use crate::manager::hosts::status::report_host_status;
 use crate::manager::journal::{Guard, NewEvent};
 use crate::manager::operation::dead::{check_can_start, end_predecessor};
 use crate::manager::operation::locks::lock_snapshot;
@@ -39,16 +39,16 @@ use crate::manager::operation::record::{new_operation, running};
 use crate::manager::operation::subject::OperationRecord;
 use crate::store::{Held, ending};
 
-/// How often an operation looks whether another process asked for its end.
-const CANCEL_LOOK: Duration = Duration::from_millis(250);
+/// Pause between two looks for a cancel by another process.
+const CANCEL_POLL: Duration = Duration::from_millis(250);
 
 /// An operation of this process, and what it works on.
 pub(crate) struct Op<S> {
     /// Dependencies of its work.
     pub(crate) deps: Deps,
-    /// Its own record, as it was written when it began.
+    /// Record of the operation, as it was written when it began.
     pub(crate) operation: Operation,
-    /// What it works on, as that was when the operation began.
+    /// Record that it works on, as that was when the operation began.
     pub(crate) subject: S,
     /// Progress of its steps.
     pub(crate) progress: ProgressReporter,
@@ -84,7 +84,7 @@ impl<S> Op<S> {
         Ok(Self::new(deps, operation, subject, lock))
     }
 
-    /// Its id.
+    /// Id of the operation.
     pub(crate) fn id(&self) -> &OperationId {
         &self.operation.id
     }
@@ -95,7 +95,7 @@ impl<S> Op<S> {
     }
 
     /// The operation as records that it works on show it.
-    pub(crate) fn mark(&self) -> Running {
+    pub(crate) fn running(&self) -> Running {
         running(&self.operation)
     }
 
@@ -118,7 +118,7 @@ impl<S> Op<S> {
     pub(crate) async fn cancel_requested(&self) {
         let mut seen = None;
         loop {
-            tokio::time::sleep(CANCEL_LOOK).await;
+            tokio::time::sleep(CANCEL_POLL).await;
             let version = self.deps.operations.version().await.ok();
             if version.is_some() && version == seen {
                 continue;
@@ -140,7 +140,7 @@ impl<S> Op<S> {
 
     /// Runs extension work until it ends or somebody, here or in another process, cancels the operation: that ends with what
     /// `cancelled` says. The work is dropped then: the extension's contract says that this is safe.
-    pub(crate) async fn or<T, E>(
+    pub(crate) async fn or_cancelled_with<T, E>(
         &self,
         cancelled: impl Fn() -> E,
         work: impl Future<Output = Result<T, E>>,
@@ -160,10 +160,10 @@ impl<S> Op<S> {
         guard: Guard,
         change: impl FnOnce(&mut T) -> Result<(), Error> + Send,
     ) -> Result<T, Error> {
-        let mark = self.mark();
+        let running = self.running();
         let attached = T::write(&self.deps, before.id(), guard, Vec::new(), |record| {
             change(record)?;
-            record.set_operation(Some(mark));
+            record.set_operation(Some(running));
             Ok(())
         });
         let attached = attached.await?;
@@ -171,7 +171,7 @@ impl<S> Op<S> {
         Ok(attached)
     }
 
-    /// As [`Op::update`], of another record that it is on.
+    /// [`Op::update`] of another record that it is on.
     pub(crate) async fn update_on<T: OperationRecord>(
         &self,
         id: &T::Id,
@@ -186,15 +186,15 @@ impl<S> Op<S> {
     }
 
     /// Holds another lock until its end.
-    pub(crate) fn hold(&mut self, lock: Box<dyn Held>) {
+    pub(crate) fn add_lock(&mut self, lock: Box<dyn Held>) {
         self.lock = Some(match self.lock.take() {
-            Some(held) => Box::new((held, lock)),
+            Some(first) => Box::new((first, lock)),
             None => lock,
         });
     }
 
     /// Ends an operation that never ran, and says why.
-    pub(crate) async fn give_up(self, error: Error) -> Error {
+    pub(crate) async fn abort(self, error: Error) -> Error {
         end(&self.deps, self.operation, Err(error.clone())).await;
         error
     }
@@ -219,12 +219,12 @@ impl<S: OperationRecord> Op<S> {
                 op.subject = attached;
                 Ok(op)
             }
-            Err(error) => Err(op.give_up(error).await),
+            Err(error) => Err(op.abort(error).await),
         }
     }
 
-    /// Starts the operation that makes a record: writes it down first, then the record that names it, so that whoever reads the
-    /// record can wait for its end.
+    /// Starts the operation that makes a record: writes it down first, then the record that names it, so that whoever reads
+    /// the record can wait for its end.
     ///
     /// Errors: whatever the store refuses; then it never was.
     pub(crate) async fn start_new<Inserted: Future<Output = Result<S, Error>>>(
@@ -241,7 +241,7 @@ impl<S: OperationRecord> Op<S> {
                 op.subject = inserted;
                 Ok(op)
             }
-            Err(error) => Err(op.give_up(error).await),
+            Err(error) => Err(op.abort(error).await),
         }
     }
 
@@ -266,7 +266,7 @@ impl<S: OperationRecord> Op<S> {
         self.update_on(self.subject.id(), events, change).await
     }
 
-    /// As [`Self::or`]. How a cancel leaves things is the caller's to say.
+    /// [`Self::or_cancelled_with`] the subject's message. How a cancel leaves things is the caller's to say.
     pub(crate) async fn or_cancelled<T>(
         &self,
         work: impl Future<Output = Result<T, Error>>,
@@ -275,7 +275,7 @@ impl<S: OperationRecord> Op<S> {
             let message = self.subject.cancelled_message(&self.operation.kind);
             Error::new(Code::Cancelled, message)
         };
-        self.or(cancelled, work).await
+        self.or_cancelled_with(cancelled, work).await
     }
 
     /// Runs the work as a job; the lock is freed when it has ended. After work that went well on `reached`, what waits for
@@ -292,7 +292,7 @@ impl<S: OperationRecord> Op<S> {
 }
 
 impl<S: Send + Sync + 'static> Op<S> {
-    /// As [`Self::run`], with what a panic of the work leaves to be done.
+    /// [`Self::run`], with what a panic of the work leaves to be done.
     pub(crate) fn run_or<W, F, P, Q>(
         mut self,
         reached: Option<HostName>,
@@ -321,7 +321,7 @@ impl<S: Send + Sync + 'static> Op<S> {
             drop(lock);
             if let Some(host) = reached.filter(|_| well) {
                 if is_seen {
-                    report_sight(&deps, &host, HostSight::Answers(None), None).await;
+                    report_host_status(&deps, &host, HostSight::Answers(None), None).await;
                 }
                 (deps.host_reached)(&deps, &host).await;
             }
@@ -376,7 +376,7 @@ async fn end(deps: &Deps, mut operation: Operation, result: Result<(), Error>) -
     };
     operation.error = result.err().map(Box::new);
     if let Err(error) = ending(deps.operations.put(operation.clone())).await {
-        tracing::warn!(operation = %operation.id, fault = %error, "the operation's end could not be written");
+        tracing::warn!(operation = %operation.id, %error, "the operation's end could not be written");
     }
     let outcome = outcome_of(deps, &operation).await;
     Ended { operation, outcome }
@@ -387,7 +387,7 @@ fn ends_something(kind: &OperationKind) -> bool {
     matches!(kind, OperationKind::Destroy | OperationKind::Delete | OperationKind::Recover)
 }
 
-/// How an operation was left whose end somebody asked for.
+/// Outcome of a cancel, by the operation's result.
 fn cancel_outcome(result: &Result<(), Error>) -> CancelOutcome {
     match result {
         // A panic, say: nobody knows how far it came.

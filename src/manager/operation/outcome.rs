@@ -17,7 +17,7 @@ pub(crate) async fn outcome_of(deps: &Deps, operation: &Operation) -> Result<Rec
     match (&operation.subject, &operation.kind) {
         (Subject::Sandbox(sandbox), _)
         | (Subject::SandboxAndSnapshot(sandbox, _), OperationKind::Restore) => {
-            of_sandbox(deps, operation, sandbox).await
+            sandbox_outcome(deps, operation, sandbox).await
         }
         (Subject::Snapshot(snapshot) | Subject::SandboxAndSnapshot(_, snapshot), _) => {
             failure(operation)?;
@@ -42,7 +42,7 @@ fn failure(operation: &Operation) -> Result<(), Error> {
     operation.error.as_deref().cloned().map_or(Ok(()), Err)
 }
 
-async fn of_sandbox(
+async fn sandbox_outcome(
     deps: &Deps,
     operation: &Operation,
     sandbox: &SandboxId,

@@ -15,7 +15,7 @@ use crate::domain::root::MarkedRoot;
 use crate::domain::sandbox::Failure;
 use crate::manager::operation::jobs::Jobs;
 
-/// Reporter of one operation: passes an extension's reports on as its progress, and keeps what they told.
+/// Progress of one operation: publishes an extension's reports, and keeps their facts and last lines.
 pub(crate) struct ProgressReporter {
     jobs: Arc<Jobs>,
     operation: OperationId,
@@ -52,13 +52,13 @@ impl ProgressReporter {
         }
     }
 
-    /// What the extension learnt of the host so far.
+    /// Facts that the extension learnt of the host so far.
     pub(crate) fn take_learnt(&self) -> Option<Learnt> {
         self.learnt.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Returns when the extension began to remove something.
-    pub(crate) async fn begun(&self) {
+    /// Returns when the extension has begun to remove something.
+    pub(crate) async fn removal_began(&self) {
         self.began.notified().await;
     }
 
@@ -77,7 +77,7 @@ impl ProgressReporter {
         }
     }
 
-    /// Says how many steps there will be in all (0: that is not known), and how many of them follow the extension's own.
+    /// Announces the number of steps in all (0: unknown), and how many of them follow the extension's own.
     pub(crate) fn announce(&self, total: u32, after: u32) {
         self.steps().announce(total, after);
     }
@@ -98,16 +98,16 @@ impl ProgressReporter {
     }
 
     /// The evidence of a step that failed without a program's own: the step, its last lines, and why.
-    pub(crate) fn failure_of(&self, fault: &Error) -> Failure {
+    pub(crate) fn failure_of(&self, error: &Error) -> Failure {
         Failure {
-            step: match fault.step.as_deref().unwrap_or(self.stage()) {
+            step: match error.step.as_deref().unwrap_or(self.stage()) {
                 "" => "prepare".to_owned(),
                 step => step.to_owned(),
             },
             exit_status: None,
             output: std::iter::once(self.evidence())
-                .chain(std::iter::once(fault.message.clone()))
-                .chain(fault.causes.clone())
+                .chain(std::iter::once(error.message.clone()))
+                .chain(error.causes.clone())
                 .filter(|text| !text.is_empty())
                 .collect::<Vec<_>>()
                 .join("\n"),
@@ -165,7 +165,7 @@ impl Reporter for ProgressReporter {
 /// The step that an operation is at, and how many there are.
 #[derive(Debug, Default)]
 struct Steps {
-    /// The step that was told of last; empty before the first.
+    /// The step that was reported last; empty before the first.
     stage: &'static str,
     step: u32,
     steps: u32,
@@ -176,8 +176,8 @@ struct Steps {
 }
 
 impl Steps {
-    /// There are so many steps in all, as far as that is known (0: it is not), and `after` of them follow the extension's own.
-    /// The number that was told only grows, by what comes unexpectedly.
+    /// Number of steps in all (0: unknown); `after` of them follow the extension's own. A number that was published only
+    /// grows, by unexpected steps.
     fn announce(&mut self, total: u32, after: u32) {
         self.steps = self.steps.max(total);
         self.after = after;
@@ -207,7 +207,7 @@ impl Steps {
 mod tests {
     use super::*;
 
-    fn told(steps: &mut Steps, reports: &[(&'static str, u32, u32)]) -> Vec<String> {
+    fn place_all(steps: &mut Steps, reports: &[(&'static str, u32, u32)]) -> Vec<String> {
         let place = |&(stage, step, count): &(&'static str, u32, u32)| {
             let (step, count) =
                 steps.place(&Report { stage, step, steps: count, ..Report::default() });
@@ -221,13 +221,13 @@ mod tests {
         let mut steps = Steps::default();
         steps.announce(2 + 5 + 1, 1);
         let copy = [("prepare", 0, 0), ("copy", 0, 0), ("copy", 0, 0)];
-        assert_eq!(told(&mut steps, &copy), ["1/8", "2/8", "2/8"]);
+        assert_eq!(place_all(&mut steps, &copy), ["1/8", "2/8", "2/8"]);
         let restore =
             [("prepare", 1, 5), ("extract", 2, 5), ("render", 3, 5), ("up", 4, 5), ("up", 4, 5)];
-        assert_eq!(told(&mut steps, &restore), ["3/8", "4/8", "5/8", "6/8", "6/8"]);
-        assert_eq!(told(&mut steps, &[("ready", 0, 0), ("patch", 0, 0)]), ["7/8", "8/8"]);
+        assert_eq!(place_all(&mut steps, &restore), ["3/8", "4/8", "5/8", "6/8", "6/8"]);
+        assert_eq!(place_all(&mut steps, &[("ready", 0, 0), ("patch", 0, 0)]), ["7/8", "8/8"]);
         // What nobody expected.
-        assert_eq!(told(&mut steps, &[("rollback", 0, 0)]), ["9/9"]);
+        assert_eq!(place_all(&mut steps, &[("rollback", 0, 0)]), ["9/9"]);
     }
 
     #[test]
@@ -236,6 +236,6 @@ mod tests {
         steps.announce(0, 1);
         let capture =
             [("prepare", 1, 4), ("pause", 2, 4), ("archive", 3, 4), ("seal", 4, 4), ("keep", 0, 0)];
-        assert_eq!(told(&mut steps, &capture), ["1/5", "2/5", "3/5", "4/5", "5/5"]);
+        assert_eq!(place_all(&mut steps, &capture), ["1/5", "2/5", "3/5", "4/5", "5/5"]);
     }
 }

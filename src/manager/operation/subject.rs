@@ -35,7 +35,7 @@ pub(crate) trait OperationRecord: JournalRecord {
 }
 
 impl OperationRecord for SandboxRecord {
-    /// A write that frees a record of its operation says what its sandbox owes of patches.
+    /// A write that frees a record of its operation settles the sandbox's patch state.
     async fn write(
         deps: &Deps,
         id: &Self::Id,
@@ -46,7 +46,7 @@ impl OperationRecord for SandboxRecord {
         let before = deps.sandboxes.get(id).await?.filter(|record| record.operation.is_some());
         let base = match &before {
             Some(before) => patch_base(deps, before).await.unwrap_or_else(|error| {
-                tracing::warn!(sandbox = %id, fault = %error, "what it owes could not be read");
+                tracing::warn!(sandbox = %id, %error, "its pending patches could not be read");
                 None
             }),
             None => None,
@@ -89,7 +89,7 @@ impl OperationRecord for SandboxRecord {
             Ok(())
         });
         if let Err(error) = write.await {
-            tracing::error!(sandbox = %id, fault = %error, "an abandoned operation could not be written down");
+            tracing::error!(sandbox = %id, %error, "an abandoned operation could not be written down");
         }
     }
 }
@@ -113,9 +113,9 @@ impl OperationRecord for SnapshotRecord {
     async fn fail_after_panic(deps: &Deps, operation: &Operation, error: &Error) {
         SandboxRecord::fail_after_panic(deps, operation, error).await;
         let Some(id) = operation.subject.snapshot() else { return };
-        let (message, mine) = (error.message.clone(), operation.id.clone());
+        let (message, working) = (error.message.clone(), operation.id.clone());
         let write = Self::write(deps, id, Guard::Any, Vec::new(), move |record| {
-            if record.operation.take_if(|running| running.id == mine).is_some() {
+            if record.operation.take_if(|running| running.id == working).is_some() {
                 record.message = Some(message);
                 if record.state == SnapshotState::Creating {
                     record.state = SnapshotState::Failed;
@@ -125,7 +125,7 @@ impl OperationRecord for SnapshotRecord {
             Ok(())
         });
         if let Err(error) = write.await {
-            tracing::error!(snapshot = %id, fault = %error, "an abandoned operation could not be written down");
+            tracing::error!(snapshot = %id, %error, "an abandoned operation could not be written down");
         }
     }
 }

@@ -13,11 +13,14 @@ use crate::manager::operation::outcome::outcome_of;
 use crate::manager::sandboxes::find::find_sandbox;
 use crate::store::Held;
 
+/// Pause between two looks at another process's operation.
+const WATCH_POLL: Duration = Duration::from_millis(300);
+
 /// Waits for an operation's end, whichever process runs it; what it worked on as it is then, or what went wrong.
 pub(crate) async fn wait(deps: &Deps, id: &OperationId) -> Result<Record, Error> {
     match deps.jobs.ended(id).await {
         Some(ended) => ended.outcome,
-        None => outcome_of(deps, &wait_elsewhere(deps, id).await?).await,
+        None => outcome_of(deps, &wait_for_other_process(deps, id).await?).await,
     }
 }
 
@@ -28,9 +31,6 @@ pub(crate) async fn wait_for_snapshot(
 ) -> Result<SnapshotRecord, Error> {
     wait(deps, id).await?.into_snapshot()
 }
-
-/// How often another process's operation is looked at.
-const WATCH_EVERY: Duration = Duration::from_millis(300);
 
 /// The lock under which an operation works, if nobody has it.
 async fn try_lock_of(deps: &Deps, operation: &Operation) -> Result<Option<Box<dyn Held>>, Error> {
@@ -44,7 +44,7 @@ async fn try_lock_of(deps: &Deps, operation: &Operation) -> Result<Option<Box<dy
 }
 
 /// Waits for the end of an operation that another process runs.
-pub(crate) async fn wait_elsewhere(deps: &Deps, id: &OperationId) -> Result<Operation, Error> {
+async fn wait_for_other_process(deps: &Deps, id: &OperationId) -> Result<Operation, Error> {
     loop {
         let operation = deps
             .operations
@@ -68,7 +68,7 @@ pub(crate) async fn wait_elsewhere(deps: &Deps, id: &OperationId) -> Result<Oper
             )
             .hint("`sandboxer recover` brings what it left into order"));
         }
-        tokio::time::sleep(WATCH_EVERY).await;
+        tokio::time::sleep(WATCH_POLL).await;
     }
 }
 
@@ -79,7 +79,7 @@ pub(crate) async fn wait_for_operation(
 ) -> Result<(Operation, Option<SandboxRecord>), Error> {
     let operation = match deps.jobs.ended(id).await {
         Some(ended) => ended.operation,
-        None => wait_elsewhere(deps, id).await?,
+        None => wait_for_other_process(deps, id).await?,
     };
     let record = match operation.subject.sandbox() {
         Some(sandbox) => Some(find_sandbox(deps, sandbox.as_str()).await?),

@@ -13,7 +13,7 @@ use crate::domain::text::nearest;
 use crate::failpoint;
 use crate::manager::deps::Deps;
 use crate::manager::journal::{self, Guard, flush_pending};
-use crate::manager::operation::locks::{busy_or, wait_to_lock_snapshot};
+use crate::manager::operation::locks::{busy_or_refusal, wait_to_lock_snapshot};
 use crate::manager::patches::find::based_on;
 use crate::manager::patches::pending::refresh_patch_states;
 use crate::manager::snapshots::find::get_snapshot_at_revision;
@@ -31,25 +31,25 @@ pub(crate) async fn add_patch(deps: &Deps, request: &PatchRequest) -> Result<Pat
     let snapshot = get_snapshot_at_revision(deps, &request.snapshot, None).await?;
     let extension = deps.extension(&snapshot.extension)?;
     extension.ensure(&Capability::Patches, "apply patches")?;
-    if let Err(fault) = patchable(&snapshot) {
-        return Err(busy_or(deps, &snapshot.id, fault).await);
+    if let Err(error) = check_patchable(&snapshot) {
+        return Err(busy_or_refusal(deps, &snapshot.id, error).await);
     }
     if run_in != RUN_IN_WORKSPACE {
         ensure_service(deps, extension.as_ref(), &snapshot, run_in).await?;
     }
-    let _held = wait_to_lock_snapshot(deps, &snapshot.id).await?;
+    let _lock = wait_to_lock_snapshot(deps, &snapshot.id).await?;
     // The number first: a process that dies before the patch is written has used it up, and nobody gets it again.
     let snapshot = journal::update(deps, &snapshot.id, Guard::Any, Vec::new(), |record| {
-        patchable(record)?;
+        check_patchable(record)?;
         record.next_patch_sequence = number_after(record)?;
         Ok(())
     })
     .await?;
     failpoint::reached("patch.numbered");
     let patch = insert_patch(deps, &snapshot, request, run_in).await?;
-    let told = flush_pending(deps, patch.pending.clone()).await;
-    if let Err(fault) = deps.patches.told(&patch.id, &told).await {
-        tracing::warn!(patch = %patch.id, %fault, "its event stays pending");
+    let flushed = flush_pending(deps, patch.pending.clone()).await;
+    if let Err(error) = deps.patches.told(&patch.id, &flushed).await {
+        tracing::warn!(patch = %patch.id, %error, "its event stays pending");
     }
     refresh_patch_states(deps, &snapshot.id).await;
     deps.jobs.publish(Update::Snapshots);
@@ -64,9 +64,9 @@ async fn ensure_service(
     service: &str,
 ) -> Result<(), Error> {
     if snapshot.archive.images.is_empty() {
-        // No host is asked for a recipe that is not here: then it is not known.
-        let recipe = pinned_profile_here(deps, &snapshot.profile).await?;
-        if recipe.is_none_or(|recipe| extension.may_have_services(&recipe)) {
+        // No host is asked for a profile that is not here: then it is not known.
+        let profile = pinned_profile_here(deps, &snapshot.profile).await?;
+        if profile.is_none_or(|profile| extension.may_have_services(&profile)) {
             return Ok(());
         }
         let profile = &snapshot.profile.id;
@@ -133,7 +133,7 @@ async fn insert_patch(
             pending: vec![added],
         };
         match deps.patches.insert(patch).await {
-            Err(fault) if fault.kind == Kind::Taken(Unique::Id) => {}
+            Err(error) if error.kind == Kind::Taken(Unique::Id) => {}
             outcome => return outcome,
         }
     }
@@ -141,7 +141,7 @@ async fn insert_patch(
 }
 
 /// Refuses what gets no patches: nothing is restored from it, or it is only there to take a removal back.
-fn patchable(snapshot: &SnapshotRecord) -> Result<(), Error> {
+fn check_patchable(snapshot: &SnapshotRecord) -> Result<(), Error> {
     if snapshot.kind == crate::domain::snapshot::SnapshotKind::Undo {
         return Err(Error::new(Code::Conflict, format!("snapshot {} is an undo snapshot", snapshot.title()))
             .hint("patches go on snapshots that somebody took; `sandboxer undo` brings its sandbox back as it was"));

@@ -1,4 +1,4 @@
-//! The one pass that applies what a sandbox owes: on restore, wake, recreate and when somebody asks (semantics 7).
+//! Pass that applies the pending patches of a sandbox: on restore, wake, recreate and when somebody asks (semantics 7).
 //!
 //! Each step is on the record before the next one is taken: a script that was begun and whose end nobody saw is `unknown`
 //! for ever, and runs again only for whoever says so.
@@ -30,11 +30,11 @@ use crate::manager::sandboxes::resolve::{resolve, resolve_as_known};
 /// A patch is not begun with less than this: hosts count in seconds, and it would be ended before it could do anything.
 const LEAST_LEFT: Duration = Duration::from_secs(1);
 
-/// How one patch of a pass ended.
+/// End of one patch of a pass.
 enum Step {
     /// The next one may run.
     Applied(SandboxRecord),
-    /// It was taken away before it began. The next one may run.
+    /// Removed from the snapshot before it began. The next one may run.
     TakenAway(SandboxRecord),
     /// Somebody ended the pass before the script began.
     Cancelled,
@@ -42,28 +42,28 @@ enum Step {
     Stopped(SandboxRecord, String),
 }
 
-/// How a pass ended.
-pub(crate) struct Passed {
+/// End of a pass.
+pub(crate) struct PassResult {
     /// The record as it is then.
     pub(crate) record: SandboxRecord,
-    /// Which patch it stopped at now and why, without what somebody may do about it: that depends on who asks.
+    /// The patch that it stopped at now and why, without what somebody may do about it: that depends on who asks.
     pub(crate) stopped: Option<String>,
 }
 
-impl From<SandboxRecord> for Passed {
+impl From<SandboxRecord> for PassResult {
     fn from(record: SandboxRecord) -> Self {
         Self { record, stopped: None }
     }
 }
 
-/// Starts to apply what a sandbox owes; it stays `ready`.
+/// Starts to apply a sandbox's pending patches; it stays `ready`.
 ///
 /// Errors: `conflict` for one that is not ready, or not based on a snapshot.
 pub(crate) async fn apply_patches(deps: &Deps, request: &ApplyRequest) -> Result<Started, Error> {
     let record = get_at_revision(deps, &request.id, request.revision).await?;
     deps.extension(&record.extension)?.ensure(&Capability::Patches, "apply patches")?;
     let (record, lock) = lock_sandbox(deps, &request.id, request.revision).await?;
-    may_be_patched(&record)?;
+    check_can_patch(&record)?;
     ensure_patches_as_shown(deps, &record, request.patches.as_deref()).await?;
     let op = start(deps, OperationKind::Patch, (record, lock)).await?;
     let (retry, sandbox) = (request.retry, op.subject.clone());
@@ -92,14 +92,14 @@ async fn run_apply(op: &Op<SandboxRecord>, retry: bool) -> Result<(), Error> {
         }
     });
     let record = free.await?;
-    outcome.map_err(|fault| look_first(&record, fault))?;
+    outcome.map_err(|error| look_first(&record, error))?;
     match &record.patch_error {
         Some(why) => Err(Error::new(Code::OperationFailed, why.clone()).step("patch")),
         None => Ok(()),
     }
 }
 
-/// Applies what a sandbox owes, in ascending sequence, and writes each step on its record; the record as it is then.
+/// Applies the pending patches, in ascending sequence, and writes each step on its record; the record as it is then.
 /// The sandbox's lock is held, and `operation` is on its record. A patch that fails is written down (`patch_state`,
 /// `patch_error`) and is no error here: the sandbox is usable.
 ///
@@ -108,19 +108,19 @@ pub(crate) async fn apply_pending(
     op: &Op<SandboxRecord>,
     record: &SandboxRecord,
     retry: bool,
-) -> Result<Passed, Error> {
+) -> Result<PassResult, Error> {
     let deps = &op.deps;
     let Some(base) = &record.based_on_snapshot else { return Ok(record.clone().into()) };
     let patches = patches_of(deps, base).await?;
-    let owes = owed(record, &patches, retry);
-    if owes.blocked.is_some() || owes.run.is_empty() {
-        return settle_patches(op, record).await.map(Passed::from);
+    let pending = owed(record, &patches, retry);
+    if pending.blocked.is_some() || pending.run.is_empty() {
+        return settle_patches(op, record).await.map(PassResult::from);
     }
     let limits = resolve(deps, record).await?.profile.patches;
     let began = Instant::now();
     let mut now = record.clone();
-    let count = owes.run.len() as u64;
-    for (at, patch) in owes.run.iter().enumerate() {
+    let count = pending.run.len() as u64;
+    for (at, patch) in pending.run.iter().enumerate() {
         if op.is_cancelled() {
             return Err(cancelled_before(&now, patch, at > 0));
         }
@@ -129,12 +129,12 @@ pub(crate) async fn apply_pending(
         let left = limits.pass_timeout.duration().saturating_sub(spent);
         if left < LEAST_LEFT {
             let why = late(patch, limits.pass_timeout);
-            let told = format!("{why}; `sandboxer patches apply {}` goes on", now.id);
+            let patch_error = format!("{why}; `sandboxer patches apply {}` goes on", now.id);
             let late = op.update(Vec::new(), move |record| {
                 record.patch_state = PatchState::Pending;
-                record.patch_error = Some(told);
+                record.patch_error = Some(patch_error);
             });
-            return Ok(Passed { record: late.await?, stopped: Some(why) });
+            return Ok(PassResult { record: late.await?, stopped: Some(why) });
         }
         op.progress.report(Report {
             stage: "patch",
@@ -149,10 +149,10 @@ pub(crate) async fn apply_pending(
         match ended {
             Step::Cancelled => return Err(cancelled_before(&now, patch, at > 0)),
             Step::Applied(record) | Step::TakenAway(record) => now = record,
-            Step::Stopped(record, why) => return Ok(Passed { record, stopped: Some(why) }),
+            Step::Stopped(record, why) => return Ok(PassResult { record, stopped: Some(why) }),
         }
     }
-    settle_patches(op, &now).await.map(Passed::from)
+    settle_patches(op, &now).await.map(PassResult::from)
 }
 
 /// Writes what a sandbox's patches have come to, where nothing is left to run or something stands in the way.
@@ -189,7 +189,7 @@ async fn apply_one(
     };
     let (before, applying) = (record.applied_patches.clone(), begun.clone());
     op.update(Vec::new(), move |record| {
-        note(record, applying);
+        note_run(record, applying);
         record.patch_state = PatchState::Applying;
         record.patch_error = None;
     })
@@ -221,35 +221,37 @@ async fn apply_one(
             as_before.await.map(|_| Step::Cancelled)
         }
         // Nothing of it ran: it is as if it had not been tried.
-        Err(fault) if fault.kind == Kind::NeverBegan => {
-            let why = format!("{} could not be begun: {}", named(&run.patch), said(&fault));
+        Err(error) if error.kind == Kind::NeverBegan => {
+            let why =
+                format!("{} could not be begun: {}", patch_title(&run.patch), error_words(&error));
             let flag =
                 if before.iter().any(|before| before.id == run.patch.id) { " --retry" } else { "" };
-            let told = format!("{why}; `sandboxer patches apply {}{flag}` tries again", record.id);
+            let patch_error =
+                format!("{why}; `sandboxer patches apply {}{flag}` tries again", record.id);
             op.update(Vec::new(), move |record| {
                 record.applied_patches = before;
                 record.patch_state = PatchState::Pending;
-                record.patch_error = Some(told);
+                record.patch_error = Some(patch_error);
             })
             .await
             .map(|record| Step::Stopped(record, why))
         }
-        Err(fault) => {
+        Err(error) => {
             // A script that is cut off is not rolled back: what it did stays.
-            let cut_off = fault.code == Code::Cancelled;
-            let because = if cut_off { "it was cut off".to_owned() } else { said(&fault) };
+            let cut_off = error.code == Code::Cancelled;
+            let because = if cut_off { "it was cut off".to_owned() } else { error_words(&error) };
             let why = unknown_words(&run.patch, Some(&because));
             let how = next_step(deps, record, run.patch.sequence).await;
-            let told = format!("{why}; {how}");
+            let patch_error = format!("{why}; {how}");
             let record = op
                 .update(Vec::new(), move |record| {
-                    note(record, AppliedPatch { state: PatchState::Unknown, ..begun });
+                    note_run(record, AppliedPatch { state: PatchState::Unknown, ..begun });
                     record.patch_state = PatchState::Unknown;
-                    record.patch_error = Some(told);
+                    record.patch_error = Some(patch_error);
                 })
                 .await?;
             if cut_off {
-                let patch = named(&run.patch);
+                let patch = patch_title(&run.patch);
                 let message = format!(
                     "sandbox {}: the script of {patch} was cut off, and may be half done",
                     record.id
@@ -270,7 +272,6 @@ async fn write_outcome(
     begun: AppliedPatch,
     outcome: PatchOutcome,
 ) -> Result<Step, Error> {
-    let deps = &op.deps;
     let patch = &run.patch;
     let well = outcome.exit_status == 0 && !outcome.timed_out;
     let (kind, state) = if well {
@@ -285,7 +286,7 @@ async fn write_outcome(
     });
     let stopped = (!well).then(|| failed_words(run, &outcome));
     let error = match &stopped {
-        Some(why) => Some(format!("{why}; {}", next_step(deps, record, patch.sequence).await)),
+        Some(why) => Some(format!("{why}; {}", next_step(&op.deps, record, patch.sequence).await)),
         None => None,
     };
     let ended = AppliedPatch {
@@ -297,7 +298,7 @@ async fn write_outcome(
     };
     let record = op
         .update(vec![(kind, data)], move |record| {
-            note(record, ended);
+            note_run(record, ended);
             // While a pass runs this is its state; what it ends with is settled behind its last patch.
             record.patch_state = if well { PatchState::Applying } else { state };
             record.patch_error = error;
@@ -310,18 +311,18 @@ async fn write_outcome(
 }
 
 /// A script that was cut off in a sandbox that runs on: what it did is there to be looked at.
-fn look_first(record: &SandboxRecord, fault: Error) -> Error {
-    let stopped = fault.kind == Kind::Cancelled(CancelOutcome::Stopped);
-    match fault.hint.clone().filter(|_| stopped) {
+fn look_first(record: &SandboxRecord, error: Error) -> Error {
+    let stopped = error.kind == Kind::Cancelled(CancelOutcome::Stopped);
+    match error.hint.clone().filter(|_| stopped) {
         Some(how) => {
-            fault.hint(format!("look at what is there with `sandboxer shell {}`; {how}", record.id))
+            error.hint(format!("look at what is there with `sandboxer shell {}`; {how}", record.id))
         }
-        None => fault,
+        None => error,
     }
 }
 
 /// Puts a patch's run on a record, in the place of the one before.
-fn note(record: &mut SandboxRecord, run: AppliedPatch) {
+fn note_run(record: &mut SandboxRecord, run: AppliedPatch) {
     record.applied_patches.retain(|applied| applied.id != run.id);
     record.applied_patches.push(run);
     record.applied_patches.sort_by(|a, b| (a.sequence, &a.id).cmp(&(b.sequence, &b.id)));
@@ -331,7 +332,7 @@ fn note(record: &mut SandboxRecord, run: AppliedPatch) {
 
 /// The error of a pass that was cancelled before this patch began; whether others were tried before it.
 fn cancelled_before(record: &SandboxRecord, patch: &Patch, tried: bool) -> Error {
-    let (id, patch) = (&record.id, named(patch));
+    let (id, patch) = (&record.id, patch_title(patch));
     if tried {
         let message = format!(
             "sandbox {id}: cancelled before {patch}; the patches before it are applied, and stay"
@@ -344,12 +345,12 @@ fn cancelled_before(record: &SandboxRecord, patch: &Patch, tried: bool) -> Error
         .fault(format!("sandbox {id}: cancelled before {patch}; no patch was begun"))
 }
 
-fn named(patch: &Patch) -> String {
+fn patch_title(patch: &Patch) -> String {
     format!("patch {} ({})", patch.sequence, patch.id)
 }
 
 fn failed_words(run: &PatchRun, outcome: &PatchOutcome) -> String {
-    let (patch, status) = (named(&run.patch), outcome.exit_status);
+    let (patch, status) = (patch_title(&run.patch), outcome.exit_status);
     if outcome.timed_out {
         return format!("{patch} was ended after {} s (exit status {status})", run.limit.as_secs());
     }
@@ -358,12 +359,12 @@ fn failed_words(run: &PatchRun, outcome: &PatchOutcome) -> String {
 
 fn unknown_words(patch: &Patch, because: Option<&str>) -> String {
     let why = because.map(|why| format!(" ({why})")).unwrap_or_default();
-    format!("nobody knows whether {} came to its end{why}", named(patch))
+    format!("nobody knows whether {} came to its end{why}", patch_title(patch))
 }
 
-fn said(fault: &Error) -> String {
-    std::iter::once(fault.message.clone())
-        .chain(fault.causes.clone())
+fn error_words(error: &Error) -> String {
+    std::iter::once(error.message.clone())
+        .chain(error.causes.clone())
         .collect::<Vec<_>>()
         .join(": ")
 }
@@ -371,11 +372,11 @@ fn said(fault: &Error) -> String {
 fn late(patch: &Patch, limit: Seconds) -> String {
     format!(
         "{} was not begun: the pass may take {limit}, and they were used up by the patches before it",
-        named(patch)
+        patch_title(patch)
     )
 }
 
-fn may_be_patched(record: &SandboxRecord) -> Result<(), Error> {
+fn check_can_patch(record: &SandboxRecord) -> Result<(), Error> {
     let id = &record.id;
     if record.based_on_snapshot.is_none() {
         return Err(Error::new(
@@ -384,7 +385,7 @@ fn may_be_patched(record: &SandboxRecord) -> Result<(), Error> {
         )
         .hint("patches go to what was restored from their snapshot"));
     }
-    let fault = || {
+    let error = || {
         Error::new(
             Code::Conflict,
             format!("sandbox {id} is {}; patches are applied to one that is ready", record.state),
@@ -393,7 +394,7 @@ fn may_be_patched(record: &SandboxRecord) -> Result<(), Error> {
     };
     match record.state {
         State::Ready => Ok(()),
-        State::Sleeping => Err(fault().hint(format!("`sandboxer wake {id}` wakes it, which applies those that it owes; then `patches apply {id} --retry` runs one again"))),
-        _ => Err(fault().hint(format!("`sandboxer get {id}` shows what became of it"))),
+        State::Sleeping => Err(error().hint(format!("`sandboxer wake {id}` wakes it, which applies those that it owes; then `patches apply {id} --retry` runs one again"))),
+        _ => Err(error().hint(format!("`sandboxer get {id}` shows what became of it"))),
     }
 }

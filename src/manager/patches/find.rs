@@ -8,7 +8,7 @@ use crate::domain::sandbox::SandboxRecord;
 use crate::manager::deps::Deps;
 use crate::manager::snapshots::find::get_snapshot_at_revision;
 
-/// Which sandboxes have each patch of a snapshot, will get it, or failed.
+/// Status of each patch of a snapshot: the sandboxes that have it, will get it, or failed.
 pub(crate) async fn patch_status(deps: &Deps, snapshot: &str) -> Result<Vec<PatchStatus>, Error> {
     let snapshot = get_snapshot_at_revision(deps, snapshot, None).await?;
     let patches = patches_of(deps, &snapshot.id).await?;

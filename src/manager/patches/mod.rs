@@ -1,4 +1,4 @@
-//! Verbs on patches: adding, removing, applying, rolling out, and what a sandbox owes.
+//! Verbs on patches: adding, removing, applying, rolling out, and which are pending for a sandbox.
 
 pub(super) mod add;
 pub(super) mod apply;

@@ -1,4 +1,4 @@
-//! What a record says of the patches that its sandbox owes (semantics 7). It is settled in the very write that frees a
+//! Patch state of a record: the patches that are pending (semantics 7). It is settled in the very write that frees a
 //! record of its operation, and looked at again behind that: patches have a store of their own.
 
 use crate::domain::error::{Code, Error};
@@ -13,29 +13,32 @@ use crate::manager::deps::Deps;
 use crate::manager::journal::{self, Guard};
 use crate::manager::patches::find::{based_on, patches_of};
 
-/// Whether a pass would run something, as far as that can be told now.
+/// Tries on a record that others change meanwhile.
+const REFRESH_TRIES: u32 = 8;
+
+/// Whether a pass would run something, as far as that is known now.
 pub(crate) async fn has_pending(deps: &Deps, record: &SandboxRecord) -> bool {
     let Some(base) = &record.based_on_snapshot else { return false };
     let patches = patches_of(deps, base).await.unwrap_or_default();
-    let owes = owed(record, &patches, false);
-    owes.blocked.is_none() && !owes.run.is_empty()
+    let pending = owed(record, &patches, false);
+    pending.blocked.is_none() && !pending.run.is_empty()
 }
 
-/// How often a record that others change meanwhile is looked at again.
-const NOTE_TRIES: u32 = 8;
-
-/// What the sandboxes that are based on a snapshot may owe.
-pub(crate) struct Base {
+/// Patches of the snapshot that sandboxes are based on.
+pub(crate) struct PatchBase {
     /// The snapshot's name or id.
     title: String,
     patches: Vec<Patch>,
 }
 
-/// What a sandbox may owe; `None` for one that is based on nothing.
-pub(crate) async fn patch_base(deps: &Deps, record: &SandboxRecord) -> Result<Option<Base>, Error> {
+/// Patches of a sandbox's base; `None` for one that is based on nothing.
+pub(crate) async fn patch_base(
+    deps: &Deps,
+    record: &SandboxRecord,
+) -> Result<Option<PatchBase>, Error> {
     let Some(base) = &record.based_on_snapshot else { return Ok(None) };
     let patches = patches_of(deps, base).await?;
-    Ok(Some(Base { title: base_title(deps, base).await, patches }))
+    Ok(Some(PatchBase { title: base_title(deps, base).await, patches }))
 }
 
 async fn base_title(deps: &Deps, base: &SnapshotId) -> String {
@@ -43,12 +46,12 @@ async fn base_title(deps: &Deps, base: &SnapshotId) -> String {
     snapshot.map_or_else(|| base.to_string(), |snapshot| snapshot.title().to_owned())
 }
 
-/// Says on the records of those that are based on a snapshot whether they owe something now.
+/// Refreshes the patch state of all sandboxes that are based on a snapshot.
 pub(crate) async fn refresh_patch_states(deps: &Deps, snapshot: &SnapshotId) {
     let sandboxes = match based_on(deps, snapshot).await {
         Ok(sandboxes) => sandboxes,
-        Err(fault) => {
-            return tracing::warn!(%snapshot, %fault, "its sandboxes were not told of the change");
+        Err(error) => {
+            return tracing::warn!(%snapshot, %error, "its sandboxes could not be listed");
         }
     };
     for record in sandboxes {
@@ -56,30 +59,30 @@ pub(crate) async fn refresh_patch_states(deps: &Deps, snapshot: &SnapshotId) {
     }
 }
 
-/// Says on a record whether it owes something now; the record as it is then. The record is read before the patches, and
+/// Refreshes the patch state of a record; the record as it is then. The record is read before the patches, and
 /// written only as it was read: of two who look at once, the later one writes what is true.
 pub(crate) async fn refresh_patch_state(deps: &Deps, record: SandboxRecord) -> SandboxRecord {
     let mut latest = record;
-    for _ in 0..NOTE_TRIES {
+    for _ in 0..REFRESH_TRIES {
         match try_refresh(deps, &latest).await {
             Ok(None) => return latest,
             Ok(Some(noted)) => {
                 deps.jobs.publish(Update::Record(Box::new(noted.clone())));
                 return noted;
             }
-            Err(fault) if fault.code == Code::Conflict => {
+            Err(error) if error.code == Code::Conflict => {
                 match deps.sandboxes.get(&latest.id).await {
                     Ok(Some(now)) => latest = now,
                     _ => return latest,
                 }
             }
-            Err(fault) => {
-                tracing::warn!(sandbox = %latest.id, %fault, "what it owes was not written down");
+            Err(error) => {
+                tracing::warn!(sandbox = %latest.id, %error, "its patch state was not written down");
                 return latest;
             }
         }
     }
-    tracing::warn!(sandbox = %latest.id, "what it owes was not written down: others kept changing it");
+    tracing::warn!(sandbox = %latest.id, "its patch state was not written down: others kept changing it");
     latest
 }
 
@@ -102,7 +105,7 @@ async fn try_refresh(deps: &Deps, record: &SandboxRecord) -> Result<Option<Sandb
     write.await.map(Some)
 }
 
-/// What somebody does about a patch that stands in the way.
+/// Hint for a patch that stands in the way.
 pub(crate) async fn next_step(deps: &Deps, record: &SandboxRecord, sequence: u64) -> String {
     let title = match &record.based_on_snapshot {
         Some(base) => base_title(deps, base).await,
@@ -111,15 +114,16 @@ pub(crate) async fn next_step(deps: &Deps, record: &SandboxRecord, sequence: u64
     next_step_words(record, &title, sequence)
 }
 
-pub(crate) fn is_settled(record: &SandboxRecord, base: &Base) -> bool {
+/// Whether a record's patch state is what its patches have come to.
+pub(crate) fn is_settled(record: &SandboxRecord, base: &PatchBase) -> bool {
     let mut settled = record.clone();
     settle(&mut settled, base);
     settled == *record
 }
 
-/// Puts on a record what its patches have come to. What is said of one that it still owes stays; what is said of one that
-/// is gone goes.
-pub(crate) fn settle(record: &mut SandboxRecord, base: &Base) {
+/// Puts on a record what its patches have come to. The error of a pending patch stays; the error of a patch
+/// that is gone goes.
+pub(crate) fn settle(record: &mut SandboxRecord, base: &PatchBase) {
     if record.operation.is_none() {
         settle_applying(record);
     }
@@ -127,13 +131,13 @@ pub(crate) fn settle(record: &mut SandboxRecord, base: &Base) {
     record.patch_error = settled_error(record, base);
 }
 
-fn settled_error(record: &SandboxRecord, base: &Base) -> Option<String> {
-    let said_of =
+fn settled_error(record: &SandboxRecord, base: &PatchBase) -> Option<String> {
+    let last_error_for =
         |id: &PatchId| record.patch_error.clone().filter(|error| error.contains(id.as_str()));
-    let owes = owed(record, &base.patches, false);
-    match owes.blocked {
-        None => owes.run.iter().find_map(|patch| said_of(&patch.id)),
-        Some(Blocked::Failed(run)) => said_of(&run.id).or_else(|| {
+    let pending = owed(record, &base.patches, false);
+    match pending.blocked {
+        None => pending.run.iter().find_map(|patch| last_error_for(&patch.id)),
+        Some(Blocked::Failed(run)) => last_error_for(&run.id).or_else(|| {
             let exit = run
                 .exit_status
                 .map(|status| format!(" with exit status {status}"))
@@ -142,7 +146,7 @@ fn settled_error(record: &SandboxRecord, base: &Base) -> Option<String> {
             Some(format!("patch {} ({}) failed{exit}; {how}", run.sequence, run.id))
         }),
         Some(Blocked::Unknown(run)) => {
-            said_of(&run.id).or_else(|| Some(unknown_words(record, &base.title, run)))
+            last_error_for(&run.id).or_else(|| Some(unknown_words(record, &base.title, run)))
         }
     }
 }

@@ -17,10 +17,10 @@ use crate::manager::snapshots::find::get_snapshot_at_revision;
 /// Errors: `not_found` when the snapshot has no such patch, or not any more.
 pub(crate) async fn remove_patch(deps: &Deps, snapshot: &str, patch: &str) -> Result<Patch, Error> {
     let snapshot = get_snapshot_at_revision(deps, snapshot, None).await?;
-    let _held = wait_to_lock_snapshot(deps, &snapshot.id).await?;
-    let mine = patches_of(deps, &snapshot.id).await?;
-    let missing = || no_such_patch(&snapshot, &mine, patch);
-    let found = find(&mine, patch).ok_or_else(missing)?;
+    let _lock = wait_to_lock_snapshot(deps, &snapshot.id).await?;
+    let patches = patches_of(deps, &snapshot.id).await?;
+    let missing = || no_such_patch(&snapshot, &patches, patch);
+    let found = find(&patches, patch).ok_or_else(missing)?;
     let gone = remove_one(deps, found).await?.ok_or_else(missing)?;
     refresh_patch_states(deps, &snapshot.id).await;
     Ok(Patch { pending: Vec::new(), ..gone })
@@ -28,28 +28,28 @@ pub(crate) async fn remove_patch(deps: &Deps, snapshot: &str, patch: &str) -> Re
 
 /// Takes away all patches of a snapshot that goes.
 pub(crate) async fn remove_patches_of(deps: &Deps, snapshot: &SnapshotId) -> Result<(), Error> {
-    let mine = patches_of(deps, snapshot).await?;
-    for patch in &mine {
+    let patches = patches_of(deps, snapshot).await?;
+    for patch in &patches {
         remove_one(deps, patch).await?;
     }
-    if !mine.is_empty() {
+    if !patches.is_empty() {
         refresh_patch_states(deps, snapshot).await;
     }
     Ok(())
 }
 
-/// Takes one away and tells of it; `None` if it is not there any more. The snapshot's lock is the caller's.
+/// Removes one, with an event; `None` if it is not there any more. The snapshot's lock is the caller's.
 async fn remove_one(deps: &Deps, patch: &Patch) -> Result<Option<Patch>, Error> {
-    let told = flush_pending(deps, patch.pending.clone()).await;
+    let flushed = flush_pending(deps, patch.pending.clone()).await;
     let Some(gone) = deps.patches.remove(&patch.id).await? else { return Ok(None) };
     let data = serde_json::json!({
         "patch_id": gone.id, "sequence": gone.sequence, "run_in": gone.run_in, "description": gone.description,
     });
-    // What it caused before comes before what this causes; where the log could not be told, the snapshot carries it on.
-    let untold: Vec<PendingEvent> =
-        gone.pending.iter().filter(|event| !told.contains(&event.id)).cloned().collect();
+    // What it caused before comes before what this causes; where the log could not be written, the snapshot carries it on.
+    let unflushed: Vec<PendingEvent> =
+        gone.pending.iter().filter(|event| !flushed.contains(&event.id)).cloned().collect();
     let carry_on = |snapshot: &mut SnapshotRecord| {
-        snapshot.pending.extend(untold);
+        snapshot.pending.extend(unflushed);
         Ok(())
     };
     journal::update(
@@ -65,12 +65,12 @@ async fn remove_one(deps: &Deps, patch: &Patch) -> Result<Option<Patch>, Error> 
 
 fn no_such_patch(snapshot: &SnapshotRecord, patches: &[Patch], reference: &str) -> Error {
     let shown: String = reference.chars().take(80).collect();
-    let fault =
+    let error =
         Error::new(Code::NotFound, format!("snapshot {} has no patch {shown:?}", snapshot.title()));
     if patches.is_empty() {
-        return fault.hint("it has no patches");
+        return error.hint("it has no patches");
     }
     let there: Vec<String> =
         patches.iter().map(|patch| format!("{} ({})", patch.sequence, patch.id)).collect();
-    fault.hint(format!("it has {}", there.join(", ")))
+    error.hint(format!("it has {}", there.join(", ")))
 }

@@ -1,4 +1,4 @@
-//! A snapshot's patches onto all sandboxes that are based on it: some first, then the rest (semantics 7).
+//! Rollout of a snapshot's patches onto all sandboxes that are based on it: some first, then the rest (semantics 7).
 
 use futures_util::stream::{self, StreamExt};
 
@@ -8,7 +8,7 @@ use crate::domain::patch::{Blocked, applied_ids, owed};
 use crate::domain::request::{ApplyRequest, RolloutItem, RolloutRequest};
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::manager::deps::Deps;
-use crate::manager::operation::locks::held_by;
+use crate::manager::operation::locks::busy_error;
 use crate::manager::operation::wait::wait_for_operation;
 use crate::manager::patches::apply::apply_patches;
 use crate::manager::patches::find::{based_on, patches_of};
@@ -35,27 +35,27 @@ pub(crate) async fn roll_out(
     deps.extension(&snapshot.extension)?.ensure(&Capability::Patches, "apply patches")?;
     let patches = patches_of(deps, &snapshot.id).await?;
     let mut items = Vec::new();
-    let mut owing = Vec::new();
+    let mut to_patch = Vec::new();
     let unseen = |record: &SandboxRecord| {
         request.sandboxes.as_ref().is_some_and(|seen| !seen.contains(&record.id))
     };
     for record in based_on(deps, &snapshot.id).await? {
-        let owes = owed(&record, &patches, false);
-        let nothing = owes.run.is_empty() && owes.blocked.is_none();
+        let pending = owed(&record, &patches, false);
+        let nothing = pending.run.is_empty() && pending.blocked.is_none();
         match passed_over(&record) {
             _ if nothing => items.push(item(&record, true, Vec::new(), None)),
             None if record.state == State::Sleeping => {
-                items.push(asleep(&record, owes.blocked));
+                items.push(asleep(&record, pending.blocked));
             }
-            None if record.state != State::Ready => items.push(not_there(&record)),
+            None if record.state != State::Ready => items.push(not_running(&record)),
             Some(why) => items.push(item(&record, false, Vec::new(), Some(why))),
-            None if unseen(&record) => items.push(late(&record)),
-            None => owing.push(record),
+            None if unseen(&record) => items.push(not_shown(&record)),
+            None => to_patch.push(record),
         }
     }
-    let first = request.canary.map_or(owing.len(), |first| first as usize).min(owing.len());
-    let rest = owing.split_off(first);
-    let (mut done, mut ended) = roll_over(deps, owing, None).await;
+    let first = request.canary.map_or(to_patch.len(), |first| first as usize).min(to_patch.len());
+    let rest = to_patch.split_off(first);
+    let (mut done, mut ended) = roll_over(deps, to_patch, None).await;
     for item in &mut done {
         item.canary = request.canary.is_some();
     }
@@ -115,7 +115,7 @@ async fn roll_onto(deps: &Deps, record: &SandboxRecord) -> RolloutItem {
             item.error = error.map(|error| *error);
             item
         }
-        Err(fault) => item(record, false, Vec::new(), Some(fault)),
+        Err(error) => item(record, false, Vec::new(), Some(error)),
     }
 }
 
@@ -128,7 +128,7 @@ fn item(record: &SandboxRecord, ok: bool, applied: Vec<u64>, why: Option<Error>)
     RolloutItem { id: record.id.clone(), ok, canary: false, applied, reason: None, error }
 }
 
-/// One that sleeps: its wake applies what it owes, unless something stands in the way of that too.
+/// Item of a sandbox that sleeps: its wake applies its pending patches, unless something stands in the way of that too.
 fn asleep(record: &SandboxRecord, blocked: Option<Blocked<'_>>) -> RolloutItem {
     let Some(Blocked::Failed(patch) | Blocked::Unknown(patch)) = blocked else {
         let reason = Some("it sleeps, and gets them on its next wake".to_owned());
@@ -145,14 +145,14 @@ fn asleep(record: &SandboxRecord, blocked: Option<Blocked<'_>>) -> RolloutItem {
     item(record, false, Vec::new(), Some(why))
 }
 
-/// One that somebody made, or woke, since it was looked who is there.
-fn late(record: &SandboxRecord) -> RolloutItem {
+/// Item of a sandbox that was made, or woke, since the request was shown who is there.
+fn not_shown(record: &SandboxRecord) -> RolloutItem {
     let reason = Some("not begun: it was not ready when that was looked at".to_owned());
     RolloutItem { reason, ..item(record, false, Vec::new(), None) }
 }
 
-/// One of which nothing runs: whoever makes it (again) applies what it owes before it is ready.
-fn not_there(record: &SandboxRecord) -> RolloutItem {
+/// Item of a sandbox of which nothing runs: its patches are applied before it is ready.
+fn not_running(record: &SandboxRecord) -> RolloutItem {
     let reason = match &record.state {
         State::Requested | State::Provisioning => {
             "it is being made, and gets them before it is ready".to_owned()
@@ -165,7 +165,7 @@ fn not_there(record: &SandboxRecord) -> RolloutItem {
     RolloutItem { reason: Some(reason), ..item(record, true, Vec::new(), None) }
 }
 
-/// Why a sandbox is left alone. That stops nothing.
+/// Reason why a sandbox is left alone. That stops nothing.
 fn passed_over(record: &SandboxRecord) -> Option<Error> {
     let id = &record.id;
     if record.is_protected() {
@@ -182,5 +182,5 @@ fn passed_over(record: &SandboxRecord) -> Option<Error> {
     }
     let working = record.operation.as_ref()?;
     let hint = format!("`sandboxer patches apply {id}` when it has ended");
-    Some(held_by(&format!("passed over: sandbox {id} is busy"), Some(working)).hint(hint))
+    Some(busy_error(&format!("passed over: sandbox {id} is busy"), Some(working)).hint(hint))
 }

@@ -18,14 +18,15 @@ use crate::manager::deps::{Deps, Random32};
 use crate::manager::hosts::capacity::{fullness, host_full};
 use crate::manager::journal::{JournalRecord as _, publish_pending};
 use crate::manager::operation::Op;
-use crate::manager::operation::locks::sandbox_busy;
+use crate::manager::operation::locks::sandbox_busy_error;
 use crate::manager::operation::record::new_operation;
 use crate::manager::operation::subject::OperationRecord as _;
 use crate::manager::patches::find::patches_of;
-use crate::manager::sandboxes::establish::{Establishment, run_establishment};
+use crate::manager::sandboxes::establish::run_establishment;
+use crate::manager::sandboxes::establishment::Establishment;
 use crate::manager::sandboxes::idempotency::{find_repeated, repeated_error, request_hash};
 use crate::manager::sandboxes::inputs::resolve_directories;
-use crate::manager::sandboxes::place::{Placed, choose_host};
+use crate::manager::sandboxes::place::{Placement, choose_host};
 use crate::manager::upkeep::flush::archive_old;
 
 /// Tries to find a random id that nothing has.
@@ -40,8 +41,8 @@ pub(crate) struct Resolved {
     pub(crate) ttl_s: Option<u64>,
 }
 
-/// What is written down before the first remote command.
-pub(crate) struct Ahead<'a> {
+/// Record of a new sandbox, as far as it is known before the first remote command.
+pub(crate) struct NewSandbox<'a> {
     pub(crate) request: &'a CreateRequest,
     pub(crate) resolved: &'a Resolved,
     pub(crate) route: Route,
@@ -51,7 +52,7 @@ pub(crate) struct Ahead<'a> {
     pub(crate) base: Option<&'a SnapshotRecord>,
 }
 
-/// What a create would do; touches nothing.
+/// Plan of a create; touches nothing.
 pub(crate) async fn plan_create(deps: &Deps, request: &CreateRequest) -> Result<Decision, Error> {
     let resolved = resolve_request(deps, request).await?;
     let extension = deps.extension(&resolved.profile.extension)?;
@@ -62,7 +63,7 @@ pub(crate) async fn plan_create(deps: &Deps, request: &CreateRequest) -> Result<
     let refused = preview.check().err();
     let taken = check_taken(deps, request).await.err();
     let quote = quote_price(deps, &resolved).await?;
-    let Placed { verdicts, on } =
+    let Placement { verdicts, on } =
         choose_host(deps, &resolved.profile, request.host.as_deref(), true).await?;
     let (route, unfit) = match on {
         Ok((route, compose)) => {
@@ -71,7 +72,7 @@ pub(crate) async fn plan_create(deps: &Deps, request: &CreateRequest) -> Result<
             let asked = extension.preview_on_host(&mut draft, &mut preview).await;
             (Some(route), asked.and_then(|()| preview.check()).err())
         }
-        Err(fault) => (None, Some(fault)),
+        Err(error) => (None, Some(error)),
     };
     let error = refused.or(unfit).or(taken);
     Ok(Decision {
@@ -91,14 +92,14 @@ pub(crate) async fn plan_create(deps: &Deps, request: &CreateRequest) -> Result<
 
 /// Writes the record, starts the work, and returns at once.
 pub(crate) async fn create(deps: &Deps, request: CreateRequest) -> Result<Started, Error> {
-    create_marked(deps, request, None).await
+    create_labelled(deps, request, None).await
 }
 
-/// As [`create`], with a label of sandboxer's own, which nobody else can give.
-pub(crate) async fn create_marked(
+/// Create with a label of sandboxer's own, which nobody else can give.
+pub(crate) async fn create_labelled(
     deps: &Deps,
     mut request: CreateRequest,
-    mark: Option<(&str, String)>,
+    label: Option<(&str, String)>,
 ) -> Result<Started, Error> {
     let hash = request_hash(deps, &request);
     if let Some(found) = find_repeated(deps, &request, &hash).await? {
@@ -117,12 +118,12 @@ pub(crate) async fn create_marked(
     extension.preview_on_host(&mut draft, &mut preview).await?;
     preview.check()?;
     // Whoever only ever uses one-shot commands must not keep every sandbox that ever was in the live file.
-    if let Err(fault) = archive_old(deps).await {
-        tracing::warn!(%fault, "the history could not be written");
+    if let Err(error) = archive_old(deps).await {
+        tracing::warn!(%error, "the history could not be written");
     }
     deps.recipes.put(&resolved.profile).await?;
-    request.labels.extend(mark.map(|(key, value)| (key.to_owned(), value)));
-    let ahead = Ahead {
+    request.labels.extend(label.map(|(key, value)| (key.to_owned(), value)));
+    let new_sandbox = NewSandbox {
         request: &request,
         resolved: &resolved,
         route,
@@ -130,17 +131,16 @@ pub(crate) async fn create_marked(
         request_hash: Some(hash.clone()),
         base: None,
     };
-    let written = match write_ahead(deps, ahead).await {
+    let op = match write_ahead(deps, new_sandbox).await {
         // The same request came in twice at once: the other one was first.
-        Err(fault) if fault.kind == Kind::Taken(Unique::IdempotencyKey) => {
-            return find_repeated(deps, &request, &hash).await?.ok_or(fault);
+        Err(error) if error.kind == Kind::Taken(Unique::IdempotencyKey) => {
+            return find_repeated(deps, &request, &hash).await?.ok_or(error);
         }
         written => written?,
     };
-    let op = written;
     failpoint::reached("create.requested");
     let record = op.subject.clone();
-    let work = Establishment {
+    let establishment = Establishment {
         provision: ProvisionRequest {
             host: record.host.clone(),
             id: record.id.clone(),
@@ -153,11 +153,11 @@ pub(crate) async fn create_marked(
         recreate: false,
         from: None,
     };
-    let operation = run_establishment(op, work);
+    let operation = run_establishment(op, establishment);
     Ok(Started { operation: Some(operation), sandbox: record })
 }
 
-/// Whether the id, name or key that a plan asks for is used already. A create is told by the store.
+/// Refuses an id, name or key that is used already. In a create the store does.
 async fn check_taken(deps: &Deps, request: &CreateRequest) -> Result<(), Error> {
     if let Some(first) = find_repeated(deps, request, &request_hash(deps, request)).await? {
         return repeated_error(deps, &first).await?.map_or(Ok(()), Err);
@@ -186,9 +186,9 @@ async fn check_taken(deps: &Deps, request: &CreateRequest) -> Result<(), Error> 
 
 async fn resolve_request(deps: &Deps, request: &CreateRequest) -> Result<Resolved, Error> {
     let id = request.profile.as_deref().unwrap_or(&deps.settings.default_profile);
-    let entry = deps.catalogue.profile(id).map_err(|fault| match request.profile {
-        Some(_) => fault,
-        None => fault.hint(format!("it is the default_profile of {}", deps.settings.config_file)),
+    let entry = deps.catalogue.profile(id).map_err(|error| match request.profile {
+        Some(_) => error,
+        None => error.hint(format!("it is the default_profile of {}", deps.settings.config_file)),
     })?;
     let profile = entry.definition()?.clone();
     entry.ensure_available()?;
@@ -269,8 +269,11 @@ pub(crate) async fn quote_price(
 }
 
 /// Writes the record before the first remote command, under the sandbox's lock.
-pub(crate) async fn write_ahead(deps: &Deps, ahead: Ahead<'_>) -> Result<Op<SandboxRecord>, Error> {
-    let Ahead { request, resolved, route, quote, request_hash, base } = ahead;
+pub(crate) async fn write_ahead(
+    deps: &Deps,
+    new_sandbox: NewSandbox<'_>,
+) -> Result<Op<SandboxRecord>, Error> {
+    let NewSandbox { request, resolved, route, quote, request_hash, base } = new_sandbox;
     let kind = if base.is_some() { OperationKind::Restore } else { OperationKind::Create };
     let owners = deps.installation.owners().await?;
     let owner = owners
@@ -285,7 +288,7 @@ pub(crate) async fn write_ahead(deps: &Deps, ahead: Ahead<'_>) -> Result<Op<Sand
         let id = resolved.id.clone().unwrap_or_else(|| random_id(&deps.random_u32));
         let Some(lock) = deps.locks.try_lock(&id).await? else {
             if resolved.id.is_some() {
-                return Err(sandbox_busy(deps, &id).await);
+                return Err(sandbox_busy_error(deps, &id).await);
             }
             continue;
         };
@@ -322,7 +325,7 @@ pub(crate) async fn write_ahead(deps: &Deps, ahead: Ahead<'_>) -> Result<Op<Sand
                 if let Err(error) = deps.ledger.hold(&id, quote.as_ref()).await {
                     // The record must not stay as if somebody worked on it.
                     SandboxRecord::fail_after_panic(deps, &op.operation, &error).await;
-                    return Err(op.give_up(error).await);
+                    return Err(op.abort(error).await);
                 }
                 return Ok(op);
             }

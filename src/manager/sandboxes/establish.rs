@@ -1,99 +1,54 @@
-//! The work behind create, restore and recreate: provision, wait, write `ready`, or compensate (semantics 2).
-
-use std::time::Duration;
+//! Establishment, which create, restore and recreate share: provision, wait, write `ready`, or compensate (semantics 2).
 
 use tokio::time::Instant;
 
 use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
-use crate::domain::extension::{
-    Learnt, ProvisionRequest, Provisioned, Readiness, Report, Reporter, Resource, Target,
-    TeardownLine, TeardownOutcome, TeardownReport,
-};
-use crate::domain::name::{OperationId, SandboxId, SnapshotId};
-use crate::domain::operation::CancelOutcome;
+use crate::domain::extension::{Provisioned, Readiness, Target};
+use crate::domain::name::{OperationId, SnapshotId};
 use crate::domain::profile::Seconds;
 use crate::domain::sandbox::{Failure, Reason, SandboxRecord, State};
 use crate::domain::text::last_lines;
 use crate::domain::time::took_ms;
 use crate::domain::verbatim::Kept;
 use crate::failpoint;
-use crate::manager::deps::Deps;
-use crate::manager::hosts::roots::{learning_roots, roots_for_new};
+use crate::manager::hosts::roots::{learn_roots_during, roots_for_new};
 use crate::manager::operation::Op;
-use crate::manager::operation::progress::{EVIDENCE_LINES, ProgressReporter};
+use crate::manager::operation::progress::EVIDENCE_LINES;
 use crate::manager::patches::apply::apply_pending;
-use crate::manager::patches::find::patches_of;
+use crate::manager::sandboxes::compensate::compensate;
+use crate::manager::sandboxes::establishment::{Establishment, announce_steps};
 use crate::manager::sandboxes::find::find_sandbox;
 use crate::manager::sandboxes::resolve::resolve;
-use crate::manager::sandboxes::settle::{Settling, patch_and_settle};
-use crate::manager::sandboxes::teardown::{tear_down, unseen};
-use crate::manager::sandboxes::unwritten::{end_unwritten, left_words, unwritten};
-use crate::manager::snapshots::extract::{FromSnapshot, restore_archive};
-use crate::manager::snapshots::replicate::CARRY_STEPS;
+use crate::manager::sandboxes::settle::{RunningServices, patch_and_settle};
+use crate::manager::sandboxes::write_errors::not_written_error;
+use crate::manager::snapshots::restore_archive::restore_archive;
 use crate::store::ending;
 
-/// How long a rollback may take before what is left is written down as leftovers.
-const ROLLBACK_LIMIT: Duration = Duration::from_mins(2);
-
-/// How long a kept failed sandbox stays, in seconds.
-const KEPT_FAILED_S: u64 = 3600;
-
-/// One establishment: what the extension is asked for, and what the record is to say.
-pub(crate) struct Establishment {
-    pub(crate) provision: ProvisionRequest,
-    pub(crate) ready_timeout: Duration,
-    pub(crate) ttl_s: Option<u64>,
-    pub(crate) keep_failed: bool,
-    pub(crate) recreate: bool,
-    /// The snapshot that it is made from, instead of what the inputs name.
-    pub(crate) from: Option<FromSnapshot>,
-}
-
 /// Runs an establishment as the operation's work.
-pub(crate) fn run_establishment(op: Op<SandboxRecord>, work: Establishment) -> OperationId {
-    let host = work.provision.host.clone();
+pub(crate) fn run_establishment(
+    op: Op<SandboxRecord>,
+    establishment: Establishment,
+) -> OperationId {
+    let host = establishment.provision.host.clone();
     op.run(Some(host), move |op| async move {
-        announce_steps(&op, &work, 0).await;
-        Box::pin(establish(&op, work)).await.map(|_| ())
+        announce_steps(&op, &establishment, 0).await;
+        Box::pin(establish(&op, establishment)).await.map(|_| ())
     })
-}
-
-/// Says how many steps an establishment has, after `before` others of its operation. What cannot be told counts when it
-/// comes.
-pub(crate) async fn announce_steps(op: &Op<SandboxRecord>, work: &Establishment, before: u32) {
-    let deps = &op.deps;
-    let Ok(extension) = deps.extension(&work.provision.profile.extension) else { return };
-    let (mut carried, mut patched) = (0, 0);
-    if let Some(from) = &work.from {
-        let host = work.provision.host.as_str();
-        if let Ok(Some(snapshot)) = deps.snapshots.get(&from.id).await
-            && !snapshot.hosts().any(|known| known.same(host))
-        {
-            carried = CARRY_STEPS;
-        }
-        patched =
-            u32::from(patches_of(deps, &from.id).await.is_ok_and(|patches| !patches.is_empty()));
-    }
-    let total = match extension.steps(&work.provision, work.from.is_some()) {
-        0 => 0,
-        own => before + carried + own + patched,
-    };
-    op.progress.announce(total, patched);
 }
 
 /// Provisions and waits; at the end the record is `ready`, or `failed` with nothing left on the host.
 pub(crate) async fn establish(
     op: &Op<SandboxRecord>,
-    mut work: Establishment,
+    mut establishment: Establishment,
 ) -> Result<SandboxRecord, Error> {
     let deps = &op.deps;
-    let id = work.provision.id.clone();
-    let host = work.provision.host.clone();
-    let deadline = work
-        .ttl_s
-        .map(|ttl| deps.now().plus_seconds(work.ready_timeout.as_secs().saturating_add(ttl)));
-    work.provision.expires_at = deadline;
+    let id = establishment.provision.id.clone();
+    let host = establishment.provision.host.clone();
+    let deadline = establishment.ttl_s.map(|ttl| {
+        deps.now().plus_seconds(establishment.ready_timeout.as_secs().saturating_add(ttl))
+    });
+    establishment.provision.expires_at = deadline;
     let provisioning = op.update(
         vec![(
             EventKind::SandboxProvisioning,
@@ -118,43 +73,43 @@ pub(crate) async fn establish(
     };
     let made = match begun.await {
         Ok((owner, roots)) => {
-            (work.provision.owner, work.provision.roots) = (owner, roots);
+            (establishment.provision.owner, establishment.provision.roots) = (owner, roots);
             failpoint::reached("create.provisioning");
-            Box::pin(provision_to_ready(op, &work)).await
+            Box::pin(provision_to_ready(op, &establishment)).await
         }
-        Err(fault) => Err(unwritten(&id, fault).untouched()),
+        Err(error) => Err(not_written_error(&id, error).untouched()),
     };
     match made {
         Ok(record) => Ok(record),
-        Err(error) => ending(compensate(op, &work, error)).await,
+        Err(error) => ending(compensate(op, &establishment, error)).await,
     }
 }
 
 async fn provision_to_ready(
     op: &Op<SandboxRecord>,
-    work: &Establishment,
+    establishment: &Establishment,
 ) -> Result<SandboxRecord, Error> {
     let deps = &op.deps;
-    let id = &work.provision.id;
-    let extension = deps.extension(&work.provision.profile.extension)?;
-    let (made, not_preserved) = match &work.from {
+    let id = &establishment.provision.id;
+    let extension = deps.extension(&establishment.provision.profile.extension)?;
+    let (made, not_preserved) = match &establishment.from {
         None => {
-            let work = learning_roots(
+            let provision = learn_roots_during(
                 deps,
-                &work.provision.host,
+                &establishment.provision.host,
                 &op.progress,
-                extension.provision(&work.provision, &op.progress),
+                extension.provision(&establishment.provision, &op.progress),
             );
-            (op.or_cancelled(work).await?, None)
+            (op.or_cancelled(provision).await?, None)
         }
         Some(from) => {
-            let restored = restore_archive(op, &work.provision, from).await?;
+            let restored = restore_archive(op, &establishment.provision, from).await?;
             (restored.provisioned, Some(restored.not_preserved))
         }
     };
     failpoint::reached("create.provisioned");
     if let Some(counter) = made.counter_ahead {
-        deps.installation.seen_on(&work.provision.host, counter).await?;
+        deps.installation.seen_on(&establishment.provision.host, counter).await?;
     }
     let record = op
         .update(Vec::new(), |record| {
@@ -162,43 +117,51 @@ async fn provision_to_ready(
             record.not_preserved = not_preserved.unwrap_or_default();
         })
         .await
-        .map_err(|fault| unwritten(id, fault))?;
+        .map_err(|error| not_written_error(id, error))?;
     let target = resolve(deps, &record).await?;
-    let until = Instant::now() + work.ready_timeout;
-    let ready =
-        op.or_cancelled(extension.wait_ready(&target, work.ready_timeout, &op.progress)).await?;
+    let until = Instant::now() + establishment.ready_timeout;
+    let ready = op
+        .or_cancelled(extension.wait_ready(&target, establishment.ready_timeout, &op.progress))
+        .await?;
     let patch = async {
         failpoint::reached("create.started");
-        let patched = patch_new(op, work).await?;
+        let patched = patch_new(op, establishment).await?;
         failpoint::reached("create.patched");
         Ok(patched)
     };
-    let settling = Settling { extension: extension.as_ref(), target: &target, until };
-    let (ready, message) = Box::pin(patch_and_settle(op, settling, ready, patch)).await?;
+    let services = RunningServices { extension: extension.as_ref(), target: &target, until };
+    let (ready, message) = Box::pin(patch_and_settle(op, services, ready, patch)).await?;
     failpoint::reached("create.settled");
     let ready_at = deps.now();
-    let expires_at = work.ttl_s.map(|ttl| ready_at.plus_seconds(ttl));
+    let expires_at = establishment.ttl_s.map(|ttl| ready_at.plus_seconds(ttl));
     // Raised once more: a copy of our records in which this one is half-made is an old copy from here on, and must
     // not recover it.
-    let stamp = deps.installation.next_stamp().await.map_err(|fault| unwritten(id, fault))?;
+    let stamp =
+        deps.installation.next_stamp().await.map_err(|error| not_written_error(id, error))?;
     let target = Target { stamp: Some(stamp), ..target };
-    let notes: Vec<String> =
-        work.from.as_ref().and_then(|from| from.note.clone()).into_iter().chain(message).collect();
+    let notes: Vec<String> = establishment
+        .from
+        .as_ref()
+        .and_then(|from| from.note.clone())
+        .into_iter()
+        .chain(message)
+        .collect();
     let message = (!notes.is_empty()).then(|| notes.join("; "));
     op.or_cancelled(extension.set_deadline(&target, expires_at)).await?;
     failpoint::reached("create.dated");
-    write_ready(op, work, ready, message, ready_at).await.map_err(|fault| unwritten(id, fault))
+    write_ready(op, establishment, ready, message, ready_at)
+        .await
+        .map_err(|error| not_written_error(id, error))
 }
 
-/// Applies the patches that a sandbox made from a snapshot owes, before it is ready; whether any ran.
-async fn patch_new(op: &Op<SandboxRecord>, work: &Establishment) -> Result<bool, Error> {
-    let deps = &op.deps;
-    let Some(from) = &work.from else { return Ok(false) };
-    let before = find_sandbox(deps, work.provision.id.as_str()).await?;
-    let passed = apply_pending(op, &before, false).await?;
-    match passed.stopped {
+/// Applies the pending patches of a sandbox made from a snapshot, before it is ready; whether any ran.
+async fn patch_new(op: &Op<SandboxRecord>, establishment: &Establishment) -> Result<bool, Error> {
+    let Some(from) = &establishment.from else { return Ok(false) };
+    let before = find_sandbox(&op.deps, establishment.provision.id.as_str()).await?;
+    let pass = apply_pending(op, &before, false).await?;
+    match pass.stopped {
         Some(why) if from.require_patches => {
-            let error = not_patched(&passed.record, &from.id, &why);
+            let error = not_patched(&pass.record, &from.id, &why);
             // Nothing of the sandbox stays: there is nothing to apply it to again.
             op.update(Vec::new(), move |record| {
                 record.patch_error = Some(why);
@@ -206,31 +169,31 @@ async fn patch_new(op: &Op<SandboxRecord>, work: &Establishment) -> Result<bool,
             .await?;
             Err(error)
         }
-        _ => Ok(passed.record.applied_patches != before.applied_patches),
+        _ => Ok(pass.record.applied_patches != before.applied_patches),
     }
 }
 
 async fn write_ready(
     op: &Op<SandboxRecord>,
-    work: &Establishment,
+    establishment: &Establishment,
     ready: Readiness,
     message: Option<String>,
     ready_at: crate::domain::Time,
 ) -> Result<SandboxRecord, Error> {
     let took_ms = took_ms(ready_at.since(op.operation.started_at));
-    let data = serde_json::json!({"host": work.provision.host, "took_ms": took_ms});
-    let mut news = vec![(EventKind::SandboxReady, data.clone())];
-    if work.recreate {
-        news.insert(0, (EventKind::SandboxRecreated, data));
-    } else if let Some(from) = &work.from {
+    let data = serde_json::json!({"host": establishment.provision.host, "took_ms": took_ms});
+    let mut events = vec![(EventKind::SandboxReady, data.clone())];
+    if establishment.recreate {
+        events.insert(0, (EventKind::SandboxRecreated, data));
+    } else if let Some(from) = &establishment.from {
         let mut data = data;
         data["snapshot_id"] = from.id.as_str().into();
-        news.insert(0, (EventKind::SandboxRestored, data));
+        events.insert(0, (EventKind::SandboxRestored, data));
     }
-    let ttl_s = work.ttl_s;
-    let max_s = work.provision.profile.max_ttl.map(Seconds::get);
+    let ttl_s = establishment.ttl_s;
+    let max_s = establishment.provision.profile.max_ttl.map(Seconds::get);
     let record = op
-        .update(news, move |record| {
+        .update(events, move |record| {
             record.state = State::Ready;
             record.reason = Some(Reason::User);
             record.message = message;
@@ -248,93 +211,13 @@ async fn write_ready(
     Ok(record)
 }
 
-/// Runs teardown to its end, keeps the evidence, and leaves `failed`.
-async fn compensate(
-    op: &Op<SandboxRecord>,
-    work: &Establishment,
-    error: Error,
-) -> Result<SandboxRecord, Error> {
-    let deps = &op.deps;
-    let (failure, untouched) = (error.evidence.as_deref().cloned(), error.untouched);
-    let fault = error.of_a_part();
-    let id = &work.provision.id;
-    let cancelled = fault.code == Code::Cancelled;
-    let failure = failure.unwrap_or_else(|| op.progress.failure_of(&fault));
-    let learnt = op.progress.take_learnt();
-    if let Some(learnt) = learnt.clone() {
-        let noted = op.update(Vec::new(), |record| {
-            note_learnt(record, learnt);
-        });
-        if let Err(fault) = noted.await {
-            tracing::warn!(sandbox = %id, %fault, "where it was made could not be written down");
-        }
-    }
-    failpoint::reached("rollback.begin");
-    let keep = work.keep_failed && !cancelled;
-    let report = match (keep, untouched) {
-        (_, true) => Some(nothing_made(id)),
-        (true, false) => None,
-        (false, false) => Some(roll_back(deps, id, learnt, &op.progress).await),
-    };
-    let keep = report.is_none();
-    failpoint::reached("rollback.torn_down");
-    let fault = if cancelled { called_off(work, report.as_ref()) } else { fault };
-    let fault = explain(fault, &failure, report.as_ref(), keep);
-    let kept_until = deps.now().plus_seconds(KEPT_FAILED_S);
-    let message = fault.message.clone();
-    let data = serde_json::json!({"code": fault.code, "step": failure.step, "message": message});
-    let reason = if cancelled { Reason::Cancelled } else { Reason::ProvisionFailed };
-    let left = left_words(report.as_ref(), keep);
-    let ended = op.update(vec![(EventKind::SandboxFailed, data)], move |record| {
-        record.state = State::Failed;
-        record.reason = Some(reason);
-        record.message = Some(message);
-        record.failure = Some(failure);
-        record.operation = None;
-        record.kept_failed = keep;
-        // What is not there cannot expire.
-        record.expires_at = keep.then_some(kept_until);
-        if let Some(report) = report {
-            record.teardown = report.lines;
-            record.leftovers = report.leftovers;
-        }
-    });
-    if let Err(unwritten) = ended.await {
-        return Err(end_unwritten(id, fault, &left, &unwritten));
-    }
-    deps.ledger.release(id).await?;
-    Err(fault)
-}
-
-/// A teardown under its own deadline. What could not be looked at counts as left over.
-async fn roll_back(
-    deps: &Deps,
-    id: &SandboxId,
-    learnt: Option<Learnt>,
-    reporter: &ProgressReporter,
-) -> TeardownReport {
-    reporter.report(Report { stage: "rollback", ..Report::default() });
-    let work = async {
-        let mut record = find_sandbox(deps, id.as_str()).await?;
-        if let Some(learnt) = learnt {
-            note_learnt(&mut record, learnt);
-        }
-        tear_down(deps, &record, reporter).await
-    };
-    match tokio::time::timeout(ROLLBACK_LIMIT, work).await {
-        Ok(Ok(report)) => report,
-        Ok(Err(fault)) => unseen(id, &fault.to_string()),
-        Err(_) => unseen(id, "the rollback took too long"),
-    }
-}
-
 /// The failure of a restore that wants all patches, with what the script wrote.
 fn not_patched(record: &SandboxRecord, snapshot: &SnapshotId, why: &str) -> Error {
-    let fault = Error::new(Code::OperationFailed, why).step("patch");
+    let error = Error::new(Code::OperationFailed, why).step("patch");
     let Some(run) = record.applied_patches.iter().find(|run| run.stopped()) else {
         // None ran to a bad end: one was not begun, or the pass took too long.
         let hint = "restore again when that is mended, or without --require-patches: then `patches apply` goes on";
-        return fault.hint(hint);
+        return error.hint(hint);
     };
     let hint = format!(
         "`sandboxer patches remove {snapshot} {}` takes it away; add a better one and restore again, or restore without \
@@ -346,7 +229,7 @@ fn not_patched(record: &SandboxRecord, snapshot: &SnapshotId, why: &str) -> Erro
         exit_status: run.exit_status,
         output: last_lines(run.output.as_deref().unwrap_or_default(), EVIDENCE_LINES),
     };
-    fault.hint(hint).evidence(failure)
+    error.hint(hint).evidence(failure)
 }
 
 fn note_provisioned(record: &mut SandboxRecord, made: Provisioned) {
@@ -357,58 +240,4 @@ fn note_provisioned(record: &mut SandboxRecord, made: Provisioned) {
     // Plain data with strings for keys: it is always JSON.
     record.telemetry = made.facts.and_then(|facts| Kept::new(&facts).ok());
     record.certificate = made.certificate.and_then(|certificate| Kept::new(&certificate).ok());
-}
-
-fn note_learnt(record: &mut SandboxRecord, learnt: Learnt) {
-    record.workdir = Some(learnt.workdir);
-    record.host_identity = Some(learnt.identity);
-    if !learnt.rewrites.is_empty() {
-        record.rewrites = learnt.rewrites;
-    }
-}
-
-/// The error of an establishment that was cancelled, by what its rollback came to.
-fn called_off(work: &Establishment, report: Option<&TeardownReport>) -> Error {
-    let (id, host) = (&work.provision.id, &work.provision.host);
-    if !report.is_some_and(TeardownReport::is_clean) {
-        let message = format!(
-            "sandbox {id}: cancelled, and not all that was made on {host} could be taken back"
-        );
-        return CancelOutcome::Stopped.fault(message);
-    }
-    if work.recreate {
-        let message = format!(
-            "sandbox {id}: cancelled after the old one was removed; nothing of the new one is left"
-        );
-        return CancelOutcome::Stopped
-            .fault(message)
-            .hint(format!("`sandboxer recreate {id}` makes it again"));
-    }
-    CancelOutcome::Undone.fault(format!("sandbox {id}: cancelled; nothing of it is left on {host}"))
-}
-
-fn nothing_made(id: &SandboxId) -> TeardownReport {
-    let resource = Resource { kind: "sandbox".to_owned(), id: id.project() };
-    let line = TeardownLine { resource, outcome: TeardownOutcome::Absent, reason: None };
-    TeardownReport { lines: vec![line], leftovers: Vec::new(), untouched: false }
-}
-
-/// Adds to the fault what the operator has to know of the rollback.
-fn explain(fault: Error, failure: &Failure, report: Option<&TeardownReport>, kept: bool) -> Error {
-    let left: Vec<String> = report
-        .map(|report| report.leftovers.iter().map(|r| format!("{} {}", r.kind, r.id)).collect())
-        .unwrap_or_default();
-    let mut fault = fault
-        .step(failure.step.as_str())
-        .detail("exit_status", failure.exit_status)
-        .detail("leftovers", left.clone());
-    if kept {
-        fault = fault.hint("it was kept for an hour to look at; `sandboxer destroy` removes it");
-    } else if !left.is_empty() {
-        fault = fault.hint(format!(
-            "still on the host: {}; `sandboxer destroy` tries again",
-            left.join(", ")
-        ));
-    }
-    fault
 }

@@ -1,4 +1,4 @@
-//! What somebody does in a sandbox or watches there: exec, shell, logs. They take no lock and change no record.
+//! Exec, shell and logs: work inside a running sandbox. They take no lock and change no record.
 
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
@@ -17,7 +17,7 @@ use crate::manager::sandboxes::find::get_at_revision;
 use crate::manager::sandboxes::resolve::resolve_as_known;
 
 /// Pieces between the host and a face: few, so that a slow face slows the host's command down.
-const BETWEEN: usize = 16;
+const CHANNEL_SIZE: usize = 16;
 
 /// Runs a command in a sandbox, which reads `input`; the last item is its exit status. Dropping the stream ends the command.
 pub(crate) async fn exec(
@@ -31,9 +31,9 @@ pub(crate) async fn exec(
     }
     let (extension, target) =
         resolve_for_exec(deps, &request.id, Capability::Exec, "run commands (exec)").await?;
-    let (sender, receiver) = mpsc::channel(BETWEEN);
+    let (sender, receiver) = mpsc::channel(CHANNEL_SIZE);
     let work = async move {
-        let mut sink = Pieces(sender);
+        let mut sink = OutputChannel(sender);
         let run = ExecRun { command: &request.command, service: request.service.as_deref(), input };
         let ended = extension.exec(&target, run, &mut sink).await;
         // Nobody listens any more: then nobody hears the end either.
@@ -43,19 +43,19 @@ pub(crate) async fn exec(
             Err(error) => sink.0.send(Err(error)).await,
         };
     };
-    Ok(driven(work.boxed(), receiver))
+    Ok(drive_stream(work.boxed(), receiver))
 }
 
-/// What a sandbox's services write. Dropping the stream ends it.
+/// Logs of a sandbox's services. Dropping the stream ends it.
 pub(crate) async fn logs(
     deps: &Deps,
     request: LogsRequest,
 ) -> Result<BoxStream<'static, Result<LogLine, Error>>, Error> {
     let (extension, target) =
         resolve_for_exec(deps, &request.id, Capability::Logs, "show logs").await?;
-    let (sender, receiver) = mpsc::channel(BETWEEN);
+    let (sender, receiver) = mpsc::channel(CHANNEL_SIZE);
     let work = async move {
-        let mut sink = LogPieces(sender);
+        let mut sink = LogChannel(sender);
         let LogsRequest { service, tail, follow, .. } = request;
         if let Err(error) =
             extension.logs(&target, service.as_deref(), tail, follow, &mut sink).await
@@ -63,7 +63,7 @@ pub(crate) async fn logs(
             let _ = sink.0.send(Err(error)).await;
         }
     };
-    Ok(driven(work.boxed(), receiver))
+    Ok(drive_stream(work.boxed(), receiver))
 }
 
 /// A program of this machine that opens a shell in a sandbox.
@@ -100,7 +100,7 @@ fn reachable(record: &SandboxRecord) -> Result<(), Error> {
     if there && record.workdir.is_some() {
         return Ok(());
     }
-    let fault = Error::new(
+    let error = Error::new(
         Code::Conflict,
         format!("sandbox {} is {}; nothing of it can be entered", record.id, record.state),
     );
@@ -110,11 +110,11 @@ fn reachable(record: &SandboxRecord) -> Result<(), Error> {
         }
         _ => format!("`sandboxer get {}` shows what became of it", record.id),
     };
-    Err(fault.hint(hint).detail("state", record.state.as_str()))
+    Err(error.hint(hint).detail("state", record.state.as_str()))
 }
 
 /// The stream of what `work` sends: it is driven by whoever reads, and dropped with the stream.
-fn driven<T: Send + 'static>(
+fn drive_stream<T: Send + 'static>(
     work: BoxFuture<'static, ()>,
     receiver: mpsc::Receiver<T>,
 ) -> BoxStream<'static, T> {
@@ -131,19 +131,19 @@ fn driven<T: Send + 'static>(
     .boxed()
 }
 
-struct Pieces(mpsc::Sender<Result<ExecOutput, Error>>);
+struct OutputChannel(mpsc::Sender<Result<ExecOutput, Error>>);
 
 #[async_trait]
-impl OutputSink for Pieces {
+impl OutputSink for OutputChannel {
     async fn take(&mut self, source: Source, bytes: &[u8]) -> bool {
         self.0.send(Ok(ExecOutput::Output(source, bytes.to_vec()))).await.is_ok()
     }
 }
 
-struct LogPieces(mpsc::Sender<Result<LogLine, Error>>);
+struct LogChannel(mpsc::Sender<Result<LogLine, Error>>);
 
 #[async_trait]
-impl LogSink for LogPieces {
+impl LogSink for LogChannel {
     async fn take(&mut self, line: LogLine) -> bool {
         self.0.send(Ok(line)).await.is_ok()
     }
@@ -166,7 +166,7 @@ mod tests {
     }
 
     fn counting(of: usize) -> (BoxStream<'static, usize>, Arc<AtomicUsize>) {
-        let (sender, receiver) = mpsc::channel(BETWEEN);
+        let (sender, receiver) = mpsc::channel(CHANNEL_SIZE);
         let sent = Arc::new(AtomicUsize::new(0));
         let work = Work(sent.clone());
         let all = async move {
@@ -177,12 +177,12 @@ mod tests {
                 work.0.fetch_add(1, Ordering::Relaxed);
             }
         };
-        (driven(all.boxed(), receiver), sent)
+        (drive_stream(all.boxed(), receiver), sent)
     }
 
     #[tokio::test]
     async fn what_was_sent_before_the_end_is_read_after_it() {
-        for of in [0, 1, BETWEEN - 1, BETWEEN, BETWEEN + 1, 10 * BETWEEN] {
+        for of in [0, 1, CHANNEL_SIZE - 1, CHANNEL_SIZE, CHANNEL_SIZE + 1, 10 * CHANNEL_SIZE] {
             let (stream, _) = counting(of);
             assert_eq!(stream.collect::<Vec<_>>().await, (0..of).collect::<Vec<_>>());
         }
@@ -193,7 +193,7 @@ mod tests {
         let (mut stream, sent) = counting(1000);
         assert_eq!(stream.next().await, Some(0));
         tokio::task::yield_now().await;
-        assert!(sent.load(Ordering::Relaxed) <= BETWEEN + 1);
+        assert!(sent.load(Ordering::Relaxed) <= CHANNEL_SIZE + 1);
         drop(stream);
         assert!(sent.load(Ordering::Relaxed) >= 100);
     }

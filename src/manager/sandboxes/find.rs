@@ -10,6 +10,9 @@ use crate::domain::text::nearest;
 use crate::domain::verbatim::JsonText;
 use crate::manager::deps::Deps;
 
+/// The sandbox with exactly this id, at this revision.
+///
+/// Errors: `not_found`, and `conflict` where it changed since somebody looked at it.
 pub(crate) async fn get_at_revision(
     deps: &Deps,
     id: &str,
@@ -44,7 +47,7 @@ pub(crate) async fn list_sandboxes(
     Ok(records)
 }
 
-/// As [`list_sandboxes`], for whoever only hands the records on.
+/// Sandboxes of [`list_sandboxes`] as JSON, for whoever only hands the records on.
 pub(crate) async fn list_sandboxes_json(
     deps: &Deps,
     query: &ListQuery,
@@ -82,7 +85,7 @@ pub(crate) async fn find_sandbox(deps: &Deps, reference: &str) -> Result<Sandbox
     Err(not_found(reference, &live))
 }
 
-/// Whether a list also shows what is over.
+/// Whether a list also shows sandboxes that are over.
 fn with_over(query: &ListQuery) -> bool {
     query.all || query.states.iter().any(State::is_over)
 }
@@ -143,24 +146,24 @@ fn by_prefix<'a>(
 
 fn not_found(reference: &str, live: &[Arc<SandboxRecord>]) -> Error {
     let shown: String = reference.chars().take(80).collect();
-    let fault = Error::new(Code::NotFound, format!("there is no sandbox {shown:?}"));
+    let error = Error::new(Code::NotFound, format!("there is no sandbox {shown:?}"));
     let there = live.iter().filter(|record| !record.state.is_over());
     let known =
         there.flat_map(|record| record.name.as_deref().into_iter().chain([record.id.as_str()]));
     match nearest(&shown, known) {
-        Some(near) => fault.hint(format!("did you mean {near}?")),
-        None if reference.len() < 4 && !reference.is_empty() && !is_hex8(reference) => fault.hint(
+        Some(near) => error.hint(format!("did you mean {near}?")),
+        None if reference.len() < 4 && !reference.is_empty() && !is_hex8(reference) => error.hint(
             "a prefix of an id needs 4 characters or more; `sandboxer list` shows what there is",
         ),
-        None => fault.hint("`sandboxer list --all` shows what there is and was"),
+        None => error.hint("`sandboxer list --all` shows what there is and was"),
     }
 }
 
 fn unknown_state(state: &State) -> Error {
     let known: Vec<&str> = State::ALL.iter().map(State::as_str).collect();
-    let fault = Error::invalid_input("state", format!("there is no state {:?}", state.as_str()));
+    let error = Error::invalid_input("state", format!("there is no state {:?}", state.as_str()));
     match nearest(state.as_str(), known.iter().copied()) {
-        Some(near) => fault.hint(format!("did you mean {near}?")),
-        None => fault.hint(format!("states are {}", known.join(", "))),
+        Some(near) => error.hint(format!("did you mean {near}?")),
+        None => error.hint(format!("states are {}", known.join(", "))),
     }
 }

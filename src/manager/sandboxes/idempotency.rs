@@ -1,4 +1,4 @@
-//! A create whose idempotency key was used before (contract 4): it answers like the first call.
+//! Idempotency keys of creates (contract 4): a repeated create answers like the first call.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::domain::request::{CreateRequest, Started};
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::text::hex;
 use crate::manager::deps::Deps;
-use crate::manager::sandboxes::inputs::spell_out_directories;
+use crate::manager::sandboxes::inputs::normalize_directories;
 
 /// A request in its normal form: what makes two of them the same one. Whether a large transfer is agreed to, or a failed one
 /// kept, changes nothing of what is asked for.
@@ -28,20 +28,20 @@ struct NormalForm<'a> {
     labels: &'a BTreeMap<String, String>,
 }
 
-/// What tells a repeated request from another one under the same key.
+/// Hash of a request, which distinguishes a repeated one from another one under the same key.
 pub(crate) fn request_hash(deps: &Deps, request: &CreateRequest) -> String {
     let asked = request.profile.as_deref().unwrap_or(&deps.settings.default_profile);
     let profile = deps.catalogue.recipe(asked).ok();
     let mut inputs = request.inputs.clone();
     let id = request.id.clone().or(inputs.remove("sandbox_id"));
     if let Some(profile) = profile {
-        spell_out_directories(deps, profile, &mut inputs);
+        normalize_directories(deps, profile, &mut inputs);
     }
     let form = NormalForm {
         profile: profile.map_or_else(|| asked.to_owned(), |profile| profile.id.to_string()),
         inputs,
         host: request.host.as_deref().map(str::to_ascii_lowercase),
-        ttl: request.ttl.as_deref().map(|ttl| plain_ttl(profile, ttl)),
+        ttl: request.ttl.as_deref().map(|ttl| normal_ttl(profile, ttl)),
         id,
         name: request.name.as_deref(),
         labels: &request.labels,
@@ -50,7 +50,7 @@ pub(crate) fn request_hash(deps: &Deps, request: &CreateRequest) -> String {
     hex(&Sha256::digest(text.as_bytes()))
 }
 
-/// What an earlier create with the same idempotency key and the same request came to: its operation while that runs, or if
+/// Answer to a create that repeats an earlier one, by idempotency key and request: its operation while that runs, or if
 /// it failed; else the sandbox as it is.
 ///
 /// Errors: `conflict` for another request, and where its sandbox is not there any more.
@@ -75,8 +75,8 @@ pub(crate) async fn find_repeated(
             .detail("id", id.as_str()));
     }
     let operation = match &record.state {
-        State::Requested | State::Provisioning => Some(making(deps, &record).await?),
-        State::Failed => Some(made_in_vain(deps, &record).await?),
+        State::Requested | State::Provisioning => Some(find_running_create(deps, &record).await?),
+        State::Failed => Some(find_failed_create(deps, &record).await?),
         State::Destroying | State::Destroyed | State::Forgotten => {
             let message =
                 format!("the idempotency key made sandbox {id}, which is {}", record.state);
@@ -97,20 +97,20 @@ pub(crate) async fn repeated_error(deps: &Deps, started: &Started) -> Result<Opt
     Ok(operation.and_then(|operation| operation.error).map(|error| *error))
 }
 
-/// The operation that makes a sandbox. Whoever waits for it is told if its process died.
-async fn making(deps: &Deps, record: &SandboxRecord) -> Result<OperationId, Error> {
+/// The operation that makes a sandbox. Whoever waits for it hears if its process died.
+async fn find_running_create(deps: &Deps, record: &SandboxRecord) -> Result<OperationId, Error> {
     if let Some(running) = &record.operation
         && deps.operations.get(&running.id).await?.is_some()
     {
         return Ok(running.id.clone());
     }
-    Err(half_made(record))
+    Err(half_made_error(record))
 }
 
 /// The operation over which a sandbox failed.
 ///
 /// Errors: its error in short, where nobody knows more of it after a day.
-async fn made_in_vain(deps: &Deps, record: &SandboxRecord) -> Result<OperationId, Error> {
+async fn find_failed_create(deps: &Deps, record: &SandboxRecord) -> Result<OperationId, Error> {
     let failed = |one: &&Operation| {
         one.subject.sandbox() == Some(&record.id)
             && matches!(one.kind, OperationKind::Create | OperationKind::Recreate)
@@ -127,7 +127,7 @@ async fn made_in_vain(deps: &Deps, record: &SandboxRecord) -> Result<OperationId
         .detail("id", id.as_str()))
 }
 
-fn half_made(record: &SandboxRecord) -> Error {
+fn half_made_error(record: &SandboxRecord) -> Error {
     Error::new(
         Code::OperationFailed,
         format!("sandbox {} is half-made, and nobody works on it", record.id),
@@ -138,7 +138,7 @@ fn half_made(record: &SandboxRecord) -> Error {
 }
 
 /// A time to live in seconds; what is none is said elsewhere.
-fn plain_ttl(profile: Option<&Profile>, ttl: &str) -> String {
+fn normal_ttl(profile: Option<&Profile>, ttl: &str) -> String {
     match profile.and_then(|profile| profile.parse_ttl(Some(ttl)).ok()) {
         Some(seconds) => {
             seconds.map_or_else(|| "none".to_owned(), |seconds: Seconds| seconds.get().to_string())

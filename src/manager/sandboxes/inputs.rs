@@ -69,7 +69,7 @@ async fn roots_here(deps: &Deps) -> Result<Vec<PathBuf>, Error> {
 }
 
 /// Makes `directory` inputs absolute where that can be done; what is wrong with them is said elsewhere.
-pub(crate) fn spell_out_directories(
+pub(crate) fn normalize_directories(
     deps: &Deps,
     profile: &Profile,
     inputs: &mut BTreeMap<String, String>,
@@ -85,8 +85,8 @@ pub(crate) fn spell_out_directories(
     }
 }
 
-/// Where no `directory` input may be: as paths without links, and as folders, which have other paths where they are mounted
-/// twice.
+/// Folders where no `directory` input may be: as paths without links, and as folders, which have other paths where they
+/// are mounted twice.
 struct Forbidden {
     home: Option<Folder>,
     roots: Vec<Folder>,

@@ -22,14 +22,15 @@ pub(crate) async fn attach_tunnels(
             there.attachments = attachments;
             None
         }
-        Err(fault) => {
-            let causes = fault.causes.join("; ");
+        Err(error) => {
+            let causes = error.causes.join("; ");
             let why = if causes.is_empty() { String::new() } else { format!(": {causes}") };
-            Some(format!("no attachments: {}{why}", fault.message))
+            Some(format!("no attachments: {}{why}", error.message))
         }
     }
 }
 
+/// Inspection of a sandbox on its host, which learns of its root and compares the installation's counter.
 pub(crate) async fn inspect_sandbox(
     deps: &Deps,
     extension: &dyn SandboxExtension,
@@ -47,7 +48,7 @@ pub(crate) async fn inspect_sandbox(
     Ok(seen)
 }
 
-/// What its host says of a sandbox now, with its tunnels; `None` when nobody could look.
+/// Inspection of a sandbox with its tunnels; `None` when its host could not be asked.
 pub(crate) async fn inspect_now(
     deps: &Deps,
     extension: &dyn SandboxExtension,
@@ -60,8 +61,8 @@ pub(crate) async fn inspect_now(
     Some(seen)
 }
 
-/// A patch may have restarted services, or ended them: what is told of them is what runs after it. Where nobody can
-/// look it stays as it was.
+/// Refreshes services and reachability after a patch, which may have restarted or ended some. Where the host cannot be
+/// asked they stay as they were.
 pub(crate) async fn refresh_readiness(
     deps: &Deps,
     extension: &dyn SandboxExtension,
@@ -80,7 +81,7 @@ pub(crate) fn lost_event(record: &SandboxRecord) -> Vec<NewEvent> {
     vec![(EventKind::SandboxLost, serde_json::json!({"host": record.host, "was": record.state}))]
 }
 
-/// What a record says of a sandbox that is lost.
+/// Marks a record's sandbox as lost.
 pub(crate) fn lose(record: &mut SandboxRecord) {
     record.state = State::Lost;
     // `host_lost` is said of a host that does not answer; this one does.

@@ -1,8 +1,10 @@
-//! Verbs on sandboxes.
+//! Verbs on sandboxes, and the steps that they share: placement, establishment, teardown, inspection.
 
+pub(super) mod compensate;
 pub(super) mod create;
 pub(super) mod destroy;
 pub(super) mod establish;
+pub(super) mod establishment;
 pub(super) mod exec;
 pub(super) mod find;
 pub(super) mod idempotency;
@@ -17,4 +19,4 @@ pub(super) mod remove;
 pub(super) mod resolve;
 pub(super) mod settle;
 pub(super) mod teardown;
-pub(super) mod unwritten;
+pub(super) mod write_errors;

@@ -1,4 +1,4 @@
-//! Sandboxes as their host says they are now: a service that died after `ready` is a mark; a sandbox of which the proved
+//! Observation of sandboxes on their hosts: a service that died after `ready` is a mark; a sandbox of which the proved
 //! host has nothing any more is `lost`, and what is back is ready again (semantics 1).
 
 use std::collections::BTreeMap;
@@ -16,17 +16,17 @@ use crate::manager::sandboxes::inspect::{inspect_sandbox, lose, lost_event};
 use crate::manager::sandboxes::resolve::resolve_as_known;
 
 /// An observation that is older than this, in seconds, is written down anew though nothing changed.
-const FRESH: u64 = 60;
+const FRESH_S: u64 = 60;
 
-/// So many changed records are one write; whoever is ended meanwhile has written the others.
-const NOTED_AT_ONCE: usize = 1000;
+/// Changed records that are one write; whoever is ended meanwhile has written the others.
+const WRITE_BATCH: usize = 1000;
 
 /// Asks a host for the services of all its sandboxes, and writes down what changed: many at a time, since each write is
 /// of the whole file.
 pub(crate) async fn refresh_services(deps: &Deps, host: &str) -> Result<(), Error> {
-    let mut noted = Vec::new();
-    let outcome = inspect_on_host(deps, &HostName::new(host), &mut noted).await;
-    write_noted(deps, &mut noted, 1).await;
+    let mut observed = Vec::new();
+    let outcome = inspect_on_host(deps, &HostName::new(host), &mut observed).await;
+    write_observed(deps, &mut observed, 1).await;
     outcome
 }
 
@@ -43,22 +43,22 @@ pub(crate) async fn observe(deps: &Deps, id: &str) -> Result<SandboxRecord, Erro
     let extension = deps.extension(&record.extension)?;
     let target = resolve_as_known(deps, &record).await?;
     let seen = match extension.inspect(&target).await {
-        Err(fault) if fault.code == Code::Unsupported => {
+        Err(error) if error.code == Code::Unsupported => {
             return Ok(SandboxRecord::clone(&record));
         }
         seen => seen?,
     };
-    let old = record.observed_at.is_none_or(|at| deps.now().since(at).as_secs() >= FRESH);
+    let old = record.observed_at.is_none_or(|at| deps.now().since(at).as_secs() >= FRESH_S);
     let same = || old.then(|| -> Observed { (Arc::clone(&record), Vec::new(), Box::new(|_| {})) });
-    let mut noted: Vec<Observed> = changes_of(&record, seen).or_else(same).into_iter().collect();
-    write_noted(deps, &mut noted, 1).await;
+    let mut observed: Vec<Observed> = changes_of(&record, seen).or_else(same).into_iter().collect();
+    write_observed(deps, &mut observed, 1).await;
     find_sandbox(deps, record.id.as_str()).await
 }
 
 async fn inspect_on_host(
     deps: &Deps,
     host: &HostName,
-    noted: &mut Vec<Observed>,
+    observed: &mut Vec<Observed>,
 ) -> Result<(), Error> {
     let mut by_extension: BTreeMap<ExtensionId, Vec<(Target, Arc<SandboxRecord>)>> =
         BTreeMap::new();
@@ -82,17 +82,19 @@ async fn inspect_on_host(
         let mut seen = extension.services(host, &targets).await?;
         for (target, record) in targets.iter().zip(records) {
             match seen.remove(&target.id) {
-                Some(services) => noted.extend(news_of_services(record, services)),
-                None => noted.extend(inspect_one(deps, extension.as_ref(), target, record).await),
+                Some(services) => observed.extend(services_change(record, services)),
+                None => {
+                    observed.extend(inspect_one(deps, extension.as_ref(), target, record).await)
+                }
             }
-            write_noted(deps, noted, NOTED_AT_ONCE).await;
+            write_observed(deps, observed, WRITE_BATCH).await;
         }
     }
     for record in lost {
         let extension = deps.extension(&record.extension)?;
         let target = resolve_as_known(deps, &record).await?;
-        noted.extend(inspect_one(deps, extension.as_ref(), &target, record).await);
-        write_noted(deps, noted, NOTED_AT_ONCE).await;
+        observed.extend(inspect_one(deps, extension.as_ref(), &target, record).await);
+        write_observed(deps, observed, WRITE_BATCH).await;
     }
     Ok(())
 }
@@ -106,8 +108,8 @@ async fn inspect_one(
 ) -> Option<Observed> {
     let seen = match inspect_sandbox(deps, extension, target).await {
         Ok(seen) => seen,
-        Err(fault) => {
-            tracing::debug!(sandbox = %target.id, %fault, "its host could not be asked for it");
+        Err(error) => {
+            tracing::debug!(sandbox = %target.id, %error, "its host could not be asked for it");
             return None;
         }
     };
@@ -115,31 +117,31 @@ async fn inspect_one(
 }
 
 /// Writes down what was seen, as soon as it is so much, except for what somebody changed meanwhile: he knows better.
-async fn write_noted(deps: &Deps, noted: &mut Vec<Observed>, from: usize) {
-    if noted.len() < from {
+async fn write_observed(deps: &Deps, observed: &mut Vec<Observed>, from: usize) {
+    if observed.len() < from {
         return;
     }
     let now = deps.now();
-    let seen = std::mem::take(noted).into_iter().map(|(record, news, change)| -> Observed {
+    let seen = std::mem::take(observed).into_iter().map(|(record, events, change)| -> Observed {
         let change = move |record: &mut SandboxRecord| {
             change(record);
             record.observed_at = Some(now);
         };
-        (record, news, Box::new(change))
+        (record, events, Box::new(change))
     });
     match update_observed(deps, seen.collect()).await {
         Ok(outcomes) => {
             for outcome in outcomes {
                 match outcome {
                     Ok(record) => deps.jobs.publish(Update::Record(Box::new(record))),
-                    Err(fault) => {
-                        tracing::debug!(%fault, "what was seen of a sandbox was not written down");
+                    Err(error) => {
+                        tracing::debug!(%error, "what was seen of a sandbox was not written down");
                     }
                 }
             }
         }
-        Err(fault) => {
-            tracing::debug!(%fault, "what was seen of sandboxes was not written down");
+        Err(error) => {
+            tracing::debug!(%error, "what was seen of sandboxes was not written down");
         }
     }
 }
@@ -151,36 +153,36 @@ fn changes_of(record: &Arc<SandboxRecord>, seen: Inspection) -> Option<Observed>
         State::Ready | State::Sleeping if seen.resources.is_empty() => {
             Some((Arc::clone(record), lost_event(record), Box::new(lose)))
         }
-        State::Ready | State::Sleeping => news_of_services(Arc::clone(record), seen.services),
+        State::Ready | State::Sleeping => services_change(Arc::clone(record), seen.services),
         State::Lost if seen.ready => {
-            let news = vec![(EventKind::SandboxReady, data)];
+            let events = vec![(EventKind::SandboxReady, data)];
             Some((
                 Arc::clone(record),
-                news,
-                Box::new(move |record| be_back(record, State::Ready, seen)),
+                events,
+                Box::new(move |record| mark_found(record, State::Ready, seen)),
             ))
         }
         State::Lost if seen.asleep => {
-            let news = vec![(EventKind::SandboxSleeping, data)];
+            let events = vec![(EventKind::SandboxSleeping, data)];
             Some((
                 Arc::clone(record),
-                news,
-                Box::new(move |record| be_back(record, State::Sleeping, seen)),
+                events,
+                Box::new(move |record| mark_found(record, State::Sleeping, seen)),
             ))
         }
         _ => None,
     }
 }
 
-/// Only what changed is written.
-fn news_of_services(record: Arc<SandboxRecord>, services: Vec<Service>) -> Option<Observed> {
+/// Change of services, if they changed.
+fn services_change(record: Arc<SandboxRecord>, services: Vec<Service>) -> Option<Observed> {
     let changed = record.services != services;
     changed.then(|| -> Observed {
         (record, Vec::new(), Box::new(move |record| record.services = services))
     })
 }
 
-fn be_back(record: &mut SandboxRecord, state: State, seen: Inspection) {
+fn mark_found(record: &mut SandboxRecord, state: State, seen: Inspection) {
     record.state = state;
     record.reason = Some(Reason::User);
     record.message = None;

@@ -1,4 +1,4 @@
-//! Which host takes a sandbox, and why each other one does not.
+//! Placement: the host that takes a sandbox, and a verdict on each candidate.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::manager::deps::Deps;
 use crate::manager::hosts::capacity::{fullness, host_full};
 use crate::transport::probe::{self, ProbeRequest};
 
-/// Who named the candidates.
+/// Source of the candidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Named {
     /// `--host` or the form's field.
@@ -30,32 +30,32 @@ enum Named {
     Instead,
 }
 
-/// What was found out about one candidate.
+/// Result of examining one candidate.
 struct Finding {
     verdict: Verdict,
-    fault: Option<Error>,
+    error: Option<Error>,
     /// Load per processor, where it was asked for.
     load: Option<f64>,
     /// Host as a stack meets it, where there is a stack.
     compose: Option<ComposeHost>,
 }
 
-/// Which host takes a sandbox.
-pub(crate) struct Placed {
+/// Result of a placement.
+pub(crate) struct Placement {
     /// Verdict on each candidate that was asked.
     pub(crate) verdicts: Vec<Verdict>,
     /// The host and what a stack meets there, or why there is none.
     pub(crate) on: Result<(Route, Option<ComposeHost>), Error>,
 }
 
-/// Each candidate's verdict, and the host that takes the sandbox if one can. With `ask_all` every candidate is
+/// Chooses the host that takes a sandbox, with each candidate's verdict. With `ask_all` every candidate is
 /// contacted, else they are asked in order until one can.
 pub(crate) async fn choose_host(
     deps: &Deps,
     profile: &Profile,
     requested: Option<&str>,
     ask_all: bool,
-) -> Result<Placed, Error> {
+) -> Result<Placement, Error> {
     let extension = deps.extension(&profile.extension)?;
     let asked = |host: HostName| {
         let extension = Arc::clone(&extension);
@@ -93,9 +93,9 @@ pub(crate) async fn choose_host(
                 Route { reason: reason(named, weigh), host, verdicts: verdicts.clone(), remarks };
             Ok((route, chosen.compose.clone()))
         }
-        None => Err(none_left(findings, named, &profile.extension)),
+        None => Err(no_host_error(findings, named, &profile.extension)),
     };
-    Ok(Placed { verdicts, on })
+    Ok(Placement { verdicts, on })
 }
 
 fn candidate_hosts(
@@ -105,10 +105,10 @@ fn candidate_hosts(
 ) -> Result<(Vec<HostName>, Named), Error> {
     let settings = &deps.settings;
     if let Some(host) = requested {
-        return Ok((vec![plausible(host)?], Named::Request));
+        return Ok((vec![parse_host_name(host)?], Named::Request));
     }
     if let Some(host) = settings.environment_host.as_deref().filter(|host| !host.is_empty()) {
-        return Ok((vec![plausible(host)?], Named::Environment));
+        return Ok((vec![parse_host_name(host)?], Named::Environment));
     }
     let hosts = &profile.placement.hosts;
     if hosts.iter().any(|host| deps.transports.spec(host).is_some()) {
@@ -124,7 +124,7 @@ fn candidate_hosts(
 ///
 /// Errors: `invalid_input` for what is no name, `forbidden`, and why there is no way.
 pub(crate) async fn open_host(deps: &Deps, named: &str) -> Result<HostName, Error> {
-    let named = plausible(named)?;
+    let named = parse_host_name(named)?;
     let spec = deps.transports.spec(&named);
     if let Some(spec) = &spec
         && let Some(why) = &spec.forbid
@@ -147,9 +147,9 @@ async fn examine_host<Asked: Future<Output = Result<Option<ComposeHost>, Error>>
     let spec = deps.transports.spec(host);
     // As configured, whatever case it was typed in: records and scripts compare names.
     let host = spec.as_ref().map_or(host, |spec| &spec.name);
-    let no = |reason: String, fault: Option<Error>| Finding {
+    let no = |reason: String, error: Option<Error>| Finding {
         verdict: Verdict { host: host.clone(), ok: false, reason },
-        fault,
+        error,
         load: None,
         compose: None,
     };
@@ -164,8 +164,8 @@ async fn examine_host<Asked: Future<Output = Result<Option<ComposeHost>, Error>>
             );
         }
         if let Some(full) = fullness(spec, live.iter().map(|record| &**record)) {
-            let fault = host_full(spec, &full);
-            return no(full, Some(fault));
+            let error = host_full(spec, &full);
+            return no(full, Some(error));
         }
     }
     let looked = async {
@@ -185,14 +185,14 @@ async fn examine_host<Asked: Future<Output = Result<Option<ComposeHost>, Error>>
                 ok: true,
                 reason: up(latency, load, compose.as_ref()),
             },
-            fault: None,
+            error: None,
             load,
             compose,
         },
-        Err(fault) => {
+        Err(error) => {
             let words: Vec<String> =
-                std::iter::once(fault.message.clone()).chain(fault.causes.clone()).collect();
-            no(words.join(": "), Some(fault))
+                std::iter::once(error.message.clone()).chain(error.causes.clone()).collect();
+            no(words.join(": "), Some(error))
         }
     }
 }
@@ -203,7 +203,7 @@ fn forbidden(host: &HostName, why: &str) -> Error {
 }
 
 /// Refuses what cannot be a host's name before anything looks it up.
-fn plausible(host: &str) -> Result<HostName, Error> {
+fn parse_host_name(host: &str) -> Result<HostName, Error> {
     let odd = |c: char| c.is_whitespace() || c.is_control();
     if host.is_empty() || host.len() > 255 || host.starts_with('-') || host.contains(odd) {
         return Err(Error::invalid_input(
@@ -252,7 +252,7 @@ fn reason(named: Named, weigh: bool) -> String {
     .to_owned()
 }
 
-/// What is to be said of a host that nobody named.
+/// Remarks on a host that nobody named.
 fn remarks(named: Named, profile: &Profile, host: &HostName) -> Vec<String> {
     if named != Named::Instead {
         return Vec::new();
@@ -264,37 +264,37 @@ fn remarks(named: Named, profile: &Profile, host: &HostName) -> Vec<String> {
     )]
 }
 
-fn none_left(mut findings: Vec<Finding>, named: Named, extension: &ExtensionId) -> Error {
+fn no_host_error(mut findings: Vec<Finding>, named: Named, extension: &ExtensionId) -> Error {
     let verdicts: Vec<serde_json::Value> = findings
         .iter()
         .map(|f| serde_json::json!({"host": f.verdict.host, "ok": false, "reason": f.verdict.reason}))
         .collect();
     // Somebody named this one host: what it said is the answer.
     if let [only] = findings.as_mut_slice()
-        && let Some(fault) = only.fault.take()
+        && let Some(error) = only.error.take()
     {
-        return fault.detail("verdicts", verdicts);
+        return error.detail("verdicts", verdicts);
     }
     let words: Vec<String> =
         findings.iter().map(|f| format!("{}: {}", f.verdict.host, f.verdict.reason)).collect();
-    let fault = Error::new(Code::HostUnreachable, "no host can take the sandbox")
+    let error = Error::new(Code::HostUnreachable, "no host can take the sandbox")
         .because(words.join("; "))
         .detail("verdicts", verdicts);
     let local = extension.as_str() == "ext.compose-ssh"
         && !findings.iter().any(|f| f.verdict.host.is_local());
     match (named, local) {
         (Named::Profile | Named::Instead, true) => {
-            fault.hint("configure one of these hosts, or try --host local")
+            error.hint("configure one of these hosts, or try --host local")
         }
         (Named::Profile | Named::Instead, false) => {
-            fault.hint("configure one of these hosts, or name another with --host")
+            error.hint("configure one of these hosts, or name another with --host")
         }
-        (Named::Default, true) => fault.hint(
+        (Named::Default, true) => error.hint(
             "it is the configuration's default_host; name another with --host, or try --host local",
         ),
         (Named::Default, false) => {
-            fault.hint("it is the configuration's default_host; name another with --host")
+            error.hint("it is the configuration's default_host; name another with --host")
         }
-        (Named::Request | Named::Environment, _) => fault,
+        (Named::Request | Named::Environment, _) => error,
     }
 }

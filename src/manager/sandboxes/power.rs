@@ -1,5 +1,5 @@
 //! Sleep and wake (semantics 1 and 7). A state is written when the host confirmed it. One that fails leaves what the host
-//! says, and a message; a wake that fails or is called off is put back to sleep first, so that it can be tried again.
+//! says, and a message; a wake that fails or is cancelled is put back to sleep first, so that it can be tried again.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::domain::request::{SleepRequest, Started};
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::deps::Deps;
-use crate::manager::hosts::sights::report_error_of;
+use crate::manager::hosts::status::report_host_error;
 use crate::manager::journal::NewEvent;
 use crate::manager::operation::locks::lock_sandbox;
 use crate::manager::operation::{Op, start};
@@ -23,10 +23,10 @@ use crate::manager::patches::pending::has_pending;
 use crate::manager::sandboxes::find::get_at_revision;
 use crate::manager::sandboxes::inspect::{inspect_sandbox, lose, lost_event};
 use crate::manager::sandboxes::resolve::resolve;
-use crate::manager::sandboxes::settle::{Settling, patch_and_settle};
+use crate::manager::sandboxes::settle::{RunningServices, patch_and_settle};
 
-/// How long the way back of a wake that failed may take, with the look at what came of it.
-const BACK_LIMIT: Duration = Duration::from_mins(2);
+/// Limit of putting a failed wake back to sleep, and of the inspection after it.
+const UNDO_LIMIT: Duration = Duration::from_mins(2);
 
 /// Starts to stop one that is ready, and returns at once. One that sleeps is nothing to do.
 pub(crate) async fn sleep(deps: &Deps, request: &SleepRequest) -> Result<Started, Error> {
@@ -47,7 +47,7 @@ async fn change_power_state(
     let extension = deps.extension(&record.extension)?;
     extension.ensure(&Capability::Sleep, kind.as_str())?;
     let (record, lock) = lock_sandbox(deps, &request.id, request.revision).await?;
-    if !may_change(&kind, &record)? {
+    if !needs_change(&kind, &record)? {
         return Ok(Started { operation: None, sandbox: record });
     }
     ensure_patches_as_shown(deps, &record, request.patches.as_deref()).await?;
@@ -67,7 +67,7 @@ async fn change_power_state(
     Ok(Started { operation: Some(operation), sandbox })
 }
 
-/// One sleep or wake.
+/// Sleep or wake that runs.
 struct PowerChange<'a> {
     op: &'a Op<SandboxRecord>,
     /// The dead sleep or wake over which it began.
@@ -113,10 +113,10 @@ async fn run_wake(change: &PowerChange<'_>) -> Result<(), Error> {
         Err(error) => {
             let id = &op.subject.id;
             let back = extension.sleep(target, &op.progress);
-            match tokio::time::timeout(BACK_LIMIT, back).await {
+            match tokio::time::timeout(UNDO_LIMIT, back).await {
                 Ok(Ok(())) => {}
                 Ok(Err(why)) => {
-                    tracing::warn!(sandbox = %id, fault = %why, "it was not put back to sleep");
+                    tracing::warn!(sandbox = %id, error = %why, "it was not put back to sleep");
                 }
                 Err(_) => tracing::warn!(sandbox = %id, "it was not put back to sleep in time"),
             }
@@ -138,7 +138,8 @@ async fn run_wake(change: &PowerChange<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What runs again, and what is to be said of it. A patch that fails is no error: the sandbox is usable.
+/// Wakes and patches: the services that run again, and a message on them. A patch that fails is no error: the sandbox is
+/// usable.
 async fn wake_and_patch(change: &PowerChange<'_>) -> Result<(Readiness, Option<String>), Error> {
     let PowerChange { op, extension, target, .. } = *change;
     let before = &op.subject;
@@ -152,8 +153,8 @@ async fn wake_and_patch(change: &PowerChange<'_>) -> Result<(Readiness, Option<S
         failpoint::reached("wake.patched");
         Ok(applied.record.applied_patches != before.applied_patches)
     };
-    let settling = Settling { extension, target, until };
-    let woken = Box::pin(patch_and_settle(op, settling, ready, patch)).await?;
+    let services = RunningServices { extension, target, until };
+    let woken = Box::pin(patch_and_settle(op, services, ready, patch)).await?;
     failpoint::reached("wake.settled");
     Ok(woken)
 }
@@ -165,13 +166,13 @@ async fn put_back_refused(change: &PowerChange<'_>, error: Error) -> Error {
     write.await.err().unwrap_or(error)
 }
 
-/// After a sleep or a wake that came to nothing: what the host says is written down, with the reason.
+/// After a sleep or a wake that failed: what the host says is written down, with the reason.
 ///
-/// Errors: why it came to nothing; none if it was cancelled and the host says that it was done by then.
+/// Errors: why it failed; none if it was cancelled and the host says that it was done by then.
 async fn reconcile(change: &PowerChange<'_>, error: Error) -> Result<(), Error> {
     let PowerChange { op, extension, target, .. } = *change;
     let (deps, before) = (&op.deps, &op.subject);
-    let look = tokio::time::timeout(BACK_LIMIT, inspect_sandbox(deps, extension, target));
+    let look = tokio::time::timeout(UNDO_LIMIT, inspect_sandbox(deps, extension, target));
     let seen = look.await.ok().and_then(Result::ok);
     let now = deps.now();
     let verb = op.operation.kind.as_str();
@@ -194,7 +195,7 @@ async fn reconcile(change: &PowerChange<'_>, error: Error) -> Result<(), Error> 
         seen.as_ref().is_some_and(|seen| seen.ready || seen.asleep || seen.resources.is_empty());
     let woken = op.operation.kind == OperationKind::Wake;
     let between = seen.as_ref().is_none_or(|seen| woken && seen.halfway);
-    let dead = change.dead.clone().or_else(|| between.then(|| op.mark())).filter(|_| !known);
+    let dead = change.dead.clone().or_else(|| between.then(|| op.running())).filter(|_| !known);
     let write = op.update(events, move |record| {
         record.operation = dead;
         record.message = message;
@@ -215,7 +216,7 @@ async fn reconcile(change: &PowerChange<'_>, error: Error) -> Result<(), Error> 
     });
     write.await?;
     if let Err(error) = &end {
-        report_error_of(deps, &before.host, error).await;
+        report_host_error(deps, &before.host, error).await;
     }
     end
 }
@@ -225,7 +226,7 @@ fn power_event(op: &Op<SandboxRecord>, kind: EventKind) -> NewEvent {
     (kind, serde_json::json!({"host": op.subject.host, "took_ms": op.took_ms()}))
 }
 
-/// The state that a look says. Something between awake and asleep leaves it as it was.
+/// The state that an inspection shows. Something between awake and asleep leaves it as it was.
 fn observed(before: &SandboxRecord, seen: &Inspection) -> State {
     if seen.resources.is_empty() {
         State::Lost
@@ -238,13 +239,13 @@ fn observed(before: &SandboxRecord, seen: &Inspection) -> State {
     }
 }
 
-/// How a sleep or a wake ended that did not come to its end by itself, by what its host says then.
+/// End of a sleep or a wake that was interrupted, by what its host says then.
 ///
-/// Errors: the fault, which says of a cancelled one how that left the sandbox.
-fn outcome(op: &Op<SandboxRecord>, fault: Error, seen: Option<&Inspection>) -> Result<(), Error> {
+/// Errors: the error, which says of a cancelled one how that left the sandbox.
+fn outcome(op: &Op<SandboxRecord>, error: Error, seen: Option<&Inspection>) -> Result<(), Error> {
     // A patch that was cut off says so itself.
-    if fault.code != Code::Cancelled || fault.kind == Kind::Cancelled(CancelOutcome::Stopped) {
-        return Err(fault);
+    if error.code != Code::Cancelled || error.kind == Kind::Cancelled(CancelOutcome::Stopped) {
+        return Err(error);
     }
     let (id, verb) = (&op.subject.id, &op.operation.kind);
     let sleeps = *verb == OperationKind::Sleep;
@@ -267,9 +268,9 @@ fn outcome(op: &Op<SandboxRecord>, fault: Error, seen: Option<&Inspection>) -> R
     }
 }
 
-/// Whether there is something to do; `conflict` from any other state. An operation on the record may be a dead one, over
+/// Whether the state is to change; `conflict` from any other state. An operation on the record may be a dead one, over
 /// which the sandbox stopped half-way.
-fn may_change(kind: &OperationKind, record: &SandboxRecord) -> Result<bool, Error> {
+fn needs_change(kind: &OperationKind, record: &SandboxRecord) -> Result<bool, Error> {
     let (from, to) = match kind {
         OperationKind::Sleep => (State::Ready, State::Sleeping),
         _ => (State::Sleeping, State::Ready),

@@ -11,24 +11,25 @@ use crate::domain::root::KnownRoots;
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::deps::Deps;
-use crate::manager::hosts::sights::report_error_of;
+use crate::manager::hosts::status::report_host_error;
 use crate::manager::operation::dead::check_can_start;
 use crate::manager::operation::locks::lock_sandbox;
 use crate::manager::operation::progress::ProgressReporter;
 use crate::manager::operation::{Op, start};
 use crate::manager::patches::find::{ensure_patches_as_shown, patches_of};
 use crate::manager::sandboxes::destroy::check_protection;
-use crate::manager::sandboxes::establish::{Establishment, announce_steps, establish};
+use crate::manager::sandboxes::establish::establish;
+use crate::manager::sandboxes::establishment::{Establishment, announce_steps};
 use crate::manager::sandboxes::find::find_sandbox;
 use crate::manager::sandboxes::inputs::resolve_directories;
 use crate::manager::sandboxes::inspect::inspect_sandbox;
 use crate::manager::sandboxes::remove::tear_down_noting;
 use crate::manager::sandboxes::resolve::{resolve, resolve_as_known};
-use crate::manager::sandboxes::teardown::{not_clean, note_teardown, unseen, untouched_error};
-use crate::manager::snapshots::extract::{base_of, prove_base};
+use crate::manager::sandboxes::teardown::{leftovers_error, note_teardown, unseen};
+use crate::manager::snapshots::restore_archive::{find_base, verify_base};
 use crate::manager::upkeep::ownership::ensure_own;
 
-/// Starts a recreate and returns at once: the same id, recipe and inputs.
+/// Starts a recreate and returns at once: the same id, pinned profile and inputs.
 pub(crate) async fn recreate(deps: &Deps, request: &RecreateRequest) -> Result<Started, Error> {
     let (record, lock) = lock_sandbox(deps, &request.id, request.revision).await?;
     if !record.state.may_be_recreated() {
@@ -48,7 +49,7 @@ pub(crate) async fn recreate(deps: &Deps, request: &RecreateRequest) -> Result<S
     ensure_own(deps).await?;
     let extension = deps.extension(&record.extension)?;
     // Nothing is removed for a recreate that would be refused.
-    let from = base_of(deps, &record).await?;
+    let from = find_base(deps, &record).await?;
     let target = resolve(deps, &record).await?;
     let mut draft = ProvisionRequest {
         id: record.id.clone(),
@@ -67,20 +68,22 @@ pub(crate) async fn recreate(deps: &Deps, request: &RecreateRequest) -> Result<S
         roots: KnownRoots::default(),
     };
     if from.is_none() {
-        resolve_directories(deps, &draft.profile, &mut draft.inputs).await.map_err(untouched)?;
+        resolve_directories(deps, &draft.profile, &mut draft.inputs)
+            .await
+            .map_err(hint_untouched)?;
         let mut preview = extension.preview(&draft).await?;
-        preview.check().map_err(untouched)?;
+        preview.check().map_err(hint_untouched)?;
         draft.compose_host =
-            extension.ask_host(&draft.profile, &draft.host).await.map_err(untouched)?;
-        extension.preview_on_host(&mut draft, &mut preview).await.map_err(untouched)?;
-        preview.check().map_err(untouched)?;
+            extension.ask_host(&draft.profile, &draft.host).await.map_err(hint_untouched)?;
+        extension.preview_on_host(&mut draft, &mut preview).await.map_err(hint_untouched)?;
+        preview.check().map_err(hint_untouched)?;
     } else {
         draft.compose_host =
-            extension.ask_host(&draft.profile, &draft.host).await.map_err(untouched)?;
+            extension.ask_host(&draft.profile, &draft.host).await.map_err(hint_untouched)?;
     }
     let op = start(deps, OperationKind::Recreate, (record, lock)).await?;
     let record = op.subject.clone();
-    let work = Establishment {
+    let establishment = Establishment {
         ready_timeout: draft.profile.ready_timeout.duration(),
         ttl_s: record.ttl_s,
         keep_failed: false,
@@ -89,52 +92,59 @@ pub(crate) async fn recreate(deps: &Deps, request: &RecreateRequest) -> Result<S
         from,
     };
     let host = Some(record.host.clone());
-    let operation = op.run(host, move |op| async move { Box::pin(make_again(&op, work)).await });
+    let operation =
+        op.run(host, move |op| async move { Box::pin(run_recreate(&op, establishment)).await });
     Ok(Started { operation: Some(operation), sandbox: record })
 }
 
-async fn make_again(op: &Op<SandboxRecord>, work: Establishment) -> Result<(), Error> {
+async fn run_recreate(op: &Op<SandboxRecord>, establishment: Establishment) -> Result<(), Error> {
     let (deps, id) = (&op.deps, &op.subject.id);
     let before = find_sandbox(deps, id.as_str()).await?;
     // The archive is read, images are found, and what is there is removed.
-    let pulls = work.provision.compose_host.is_some();
-    announce_steps(op, &work, 1 + u32::from(work.from.is_some()) + u32::from(pulls)).await;
-    if let Some(from) = &work.from
-        && let Err(fault) = prove_base(op, &before, from).await
+    let pulls = establishment.provision.compose_host.is_some();
+    announce_steps(
+        op,
+        &establishment,
+        1 + u32::from(establishment.from.is_some()) + u32::from(pulls),
+    )
+    .await;
+    if let Some(from) = &establishment.from
+        && let Err(error) = verify_base(op, &before, from).await
     {
-        return Err(match fault.code {
-            Code::HostChanged => put_back_unchanged(op, &before, untouched_error(fault)).await?,
-            _ => leave_unchanged(op, &before, CancelOutcome::Undone.noted_on(fault)).await?,
+        return Err(match error.code {
+            Code::HostChanged => put_back_unchanged(op, &before, error.untouched()).await?,
+            _ => leave_unchanged(op, &before, CancelOutcome::Undone.noted_on(error)).await?,
         });
     }
-    if let Err(fault) = refuse_foreign(deps, &before).await {
-        return Err(put_back_unchanged(op, &before, untouched_error(fault)).await?);
+    if let Err(error) = refuse_foreign(deps, &before).await {
+        return Err(put_back_unchanged(op, &before, error.untouched()).await?);
     }
     if pulls
-        && let Err(error) = op.or_cancelled(pull_images(deps, &work, &before, &op.progress)).await
+        && let Err(error) =
+            op.or_cancelled(pull_images(deps, &establishment, &before, &op.progress)).await
     {
         // The record stays as it was, to the letter: nothing was found out about this sandbox.
         op.update(Vec::new(), |record| record.operation = None).await?;
-        return Err(untouched(CancelOutcome::Undone.noted_on(error)));
+        return Err(hint_untouched(CancelOutcome::Undone.noted_on(error)));
     }
     // Written first: whoever dies in the middle must not leave `ready` behind where nothing is.
-    let ahead = op.update(Vec::new(), |record| {
+    let written = op.update(Vec::new(), |record| {
         record.state = State::Provisioning;
         record.reason = Some(Reason::User);
     });
-    let record = match ahead.await {
+    let record = match written.await {
         Ok(record) => record,
-        Err(fault) => {
-            return Err(put_back_unchanged(op, &before, untouched_error(fault)).await?);
+        Err(error) => {
+            return Err(put_back_unchanged(op, &before, error.untouched()).await?);
         }
     };
     failpoint::reached("recreate.begin");
     let begun = async || {
-        let news = vec![(
+        let events = vec![(
             EventKind::SandboxDestroying,
             serde_json::json!({"host": before.host, "recreate": true}),
         )];
-        op.update(news, |_| {}).await.map(|_| ())
+        op.update(events, |_| {}).await.map(|_| ())
     };
     let report = match tear_down_noting(op, &record, begun).await {
         Ok(report) => report,
@@ -145,9 +155,9 @@ async fn make_again(op: &Op<SandboxRecord>, work: Establishment) -> Result<(), E
     };
     failpoint::reached("recreate.torn_down");
     if !report.is_clean() {
-        let fault = not_clean(id, &report);
-        let message = fault.message.clone();
-        let data = serde_json::json!({"code": fault.code, "step": "teardown", "message": message});
+        let error = leftovers_error(id, &report);
+        let message = error.message.clone();
+        let data = serde_json::json!({"code": error.code, "step": "teardown", "message": message});
         op.update(vec![(EventKind::SandboxFailed, data)], move |record| {
             record.state = State::Failed;
             record.reason = Some(Reason::ProvisionFailed);
@@ -156,36 +166,36 @@ async fn make_again(op: &Op<SandboxRecord>, work: Establishment) -> Result<(), E
             note_teardown(record, Some(report));
         })
         .await?;
-        return Err(fault);
+        return Err(error);
     }
     reset_record(op, record.based_on_snapshot.as_ref(), report).await?;
-    Box::pin(establish(op, work)).await.map(|_| ())
+    Box::pin(establish(op, establishment)).await.map(|_| ())
 }
 
 async fn pull_images(
     deps: &Deps,
-    work: &Establishment,
+    establishment: &Establishment,
     before: &SandboxRecord,
-    reporter: &ProgressReporter,
+    progress: &ProgressReporter,
 ) -> Result<(), Error> {
-    let restored = match work.from {
+    let restored = match establishment.from {
         Some(_) => Some(resolve(deps, before).await?),
         None => None,
     };
-    let extension = deps.extension(&work.provision.profile.extension)?;
-    extension.pull(&work.provision, restored.as_ref(), reporter).await
+    let extension = deps.extension(&establishment.provision.profile.extension)?;
+    extension.pull(&establishment.provision, restored.as_ref(), progress).await
 }
 
 /// Refuses where the host has something of somebody else's that bears its id or a name of it: it would stand in the way
-/// once the sandbox is removed. Where that cannot be told, nothing is removed.
+/// once the sandbox is removed. Where that is not known, nothing is removed.
 async fn refuse_foreign(deps: &Deps, before: &SandboxRecord) -> Result<(), Error> {
     let extension = deps.extension(&before.extension)?;
     let target = resolve_as_known(deps, before).await?;
     let seen = match inspect_sandbox(deps, extension.as_ref(), &target).await {
         Ok(seen) => seen,
-        // Nobody else's can be told from its own there.
-        Err(fault) if fault.code == Code::Unsupported => return Ok(()),
-        Err(fault) => return Err(fault),
+        // There a stranger's resources cannot be distinguished from its own.
+        Err(error) if error.code == Code::Unsupported => return Ok(()),
+        Err(error) => return Err(error),
     };
     let Some(first) = seen.foreign.first() else { return Ok(()) };
     let (id, host) = (&before.id, &before.host);
@@ -215,7 +225,7 @@ async fn ensure_name_is_its_own(deps: &Deps, record: &SandboxRecord) -> Result<(
     }
 }
 
-/// Nothing is there any more: what the record said of it goes, and what the new one owes is on it.
+/// Resets the record of a removed sandbox: its facts go, and its patches are pending anew.
 async fn reset_record(
     op: &Op<SandboxRecord>,
     base: Option<&SnapshotId>,
@@ -245,7 +255,6 @@ async fn put_back_unchanged(
     before: &SandboxRecord,
     error: Error,
 ) -> Result<Error, Error> {
-    let deps = &op.deps;
     let message = (!error.is_refusal()).then(|| error.message.clone());
     let was = before.clone();
     op.update(Vec::new(), move |record| {
@@ -258,7 +267,7 @@ async fn put_back_unchanged(
         }
     })
     .await?;
-    report_error_of(deps, &before.host, &error).await;
+    report_host_error(&op.deps, &before.host, &error).await;
     Ok(error)
 }
 
@@ -266,15 +275,14 @@ async fn put_back_unchanged(
 async fn fail_broken_off(
     op: &Op<SandboxRecord>,
     before: &SandboxRecord,
-    fault: Error,
+    error: Error,
 ) -> Result<Error, Error> {
-    let deps = &op.deps;
-    let (id, why) = (&before.id, fault.message.clone());
-    let reason = if fault.code == Code::Cancelled { Reason::Cancelled } else { Reason::HostLost };
-    let data = serde_json::json!({"code": fault.code, "step": "teardown", "message": why});
-    let news = vec![(EventKind::SandboxFailed, data)];
+    let (id, why) = (&before.id, error.message.clone());
+    let reason = if error.code == Code::Cancelled { Reason::Cancelled } else { Reason::HostLost };
+    let data = serde_json::json!({"code": error.code, "step": "teardown", "message": why});
+    let events = vec![(EventKind::SandboxFailed, data)];
     let report = unseen(id, &why);
-    op.update(news, move |record| {
+    op.update(events, move |record| {
         record.state = State::Failed;
         record.reason = Some(reason);
         record.message = Some(format!("its removal broke off: {why}"));
@@ -285,29 +293,28 @@ async fn fail_broken_off(
         note_teardown(record, Some(report));
     })
     .await?;
-    report_error_of(deps, &before.host, &fault).await;
-    Ok(fault.hint(format!("`sandboxer recreate {id}` tries again; `destroy` removes what is left")))
+    report_host_error(&op.deps, &before.host, &error).await;
+    Ok(error.hint(format!("`sandboxer recreate {id}` tries again; `destroy` removes what is left")))
 }
 
-/// Writes down why nothing was touched; the fault, for whoever asked.
+/// Writes down why nothing was touched; the error, for whoever asked.
 async fn leave_unchanged(
     op: &Op<SandboxRecord>,
     before: &SandboxRecord,
-    fault: Error,
+    error: Error,
 ) -> Result<Error, Error> {
-    let deps = &op.deps;
-    let message = format!("it was not made again: {}", fault.message);
+    let message = format!("it was not made again: {}", error.message);
     op.update(Vec::new(), move |record| {
         record.operation = None;
         record.message = Some(message);
     })
     .await?;
-    report_error_of(deps, &before.host, &fault).await;
-    Ok(fault)
+    report_host_error(&op.deps, &before.host, &error).await;
+    Ok(error)
 }
 
-/// A fault before anything was removed: whoever reads it fears for the sandbox.
-fn untouched(fault: Error) -> Error {
-    let hint = fault.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-    fault.hint(format!("nothing of the sandbox was touched{hint}"))
+/// Adds that nothing was removed to an error: whoever reads it fears for the sandbox.
+fn hint_untouched(error: Error) -> Error {
+    let hint = error.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+    error.hint(format!("nothing of the sandbox was touched{hint}"))
 }

@@ -14,16 +14,22 @@ use crate::domain::name::SandboxId;
 use crate::domain::operation::{CancelOutcome, OperationKind};
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::failpoint;
-use crate::manager::hosts::sights::{report_error_of, report_sight};
+use crate::manager::hosts::status::{report_host_error, report_host_status};
 use crate::manager::journal::Guard;
 use crate::manager::operation::Op;
 use crate::manager::operation::cancel::request_cancel;
 use crate::manager::operation::dead::end_predecessor;
-use crate::manager::operation::locks::sandbox_busy;
+use crate::manager::operation::locks::sandbox_busy_error;
 use crate::manager::operation::subject::OperationRecord as _;
 use crate::manager::sandboxes::find::find_sandbox;
-use crate::manager::sandboxes::teardown::{not_clean, note_teardown, tear_down_checked};
+use crate::manager::sandboxes::teardown::{leftovers_error, note_teardown, tear_down_checked};
 use crate::store::Held;
+
+/// Time that a destroy waits for another operation to roll back.
+const LOCK_LIMIT: Duration = Duration::from_secs(30);
+
+/// Pause between two tries to lock.
+const LOCK_POLL: Duration = Duration::from_millis(200);
 
 /// The sandbox's lock: at once, or after whoever holds it was cancelled; unless somebody cancels the removal before it has
 /// begun.
@@ -35,8 +41,8 @@ pub(crate) async fn take_over_lock(
     if op.is_cancelled() {
         return Err(not_begun(id, None));
     }
-    if let Some(held) = deps.locks.try_lock(id).await? {
-        return Ok(held);
+    if let Some(lock) = deps.locks.try_lock(id).await? {
+        return Ok(lock);
     }
     let before = find_sandbox(deps, id.as_str()).await?;
     let kind = before.operation.as_ref().map(|running| running.kind.clone());
@@ -52,24 +58,18 @@ pub(crate) async fn take_over_lock(
         format!("asked {what} to end")
     };
     op.progress.report(Report { stage: "wait", message: Some(doing), ..Report::default() });
-    let until = Instant::now() + LOCK_WAIT;
+    let until = Instant::now() + LOCK_LIMIT;
     while Instant::now() < until {
-        if let Some(held) = deps.locks.try_lock(id).await? {
-            return Ok(held);
+        if let Some(lock) = deps.locks.try_lock(id).await? {
+            return Ok(lock);
         }
         if op.is_cancelled() || op.is_cancel_written().await? {
             return Err(not_begun(id, (!removing).then_some(&what)));
         }
-        tokio::time::sleep(LOCK_LOOK).await;
+        tokio::time::sleep(LOCK_POLL).await;
     }
-    Err(sandbox_busy(deps, id).await)
+    Err(sandbox_busy_error(deps, id).await)
 }
-
-/// How long a destroy waits for another operation to roll back.
-const LOCK_WAIT: Duration = Duration::from_secs(30);
-
-/// How often it looks.
-const LOCK_LOOK: Duration = Duration::from_millis(200);
 
 /// Removes a sandbox whose lock is held. A forgotten one stays forgotten until nothing of it is left.
 ///
@@ -81,9 +81,9 @@ pub(crate) async fn destroy_locked(
     reason: Reason,
 ) -> Result<(), Error> {
     let deps = &op.deps;
-    let mark = op.mark();
-    let marked = SandboxRecord::write(deps, &before.id, Guard::Any, Vec::new(), |record| {
-        record.operation = Some(mark);
+    let running = op.running();
+    let attached = SandboxRecord::write(deps, &before.id, Guard::Any, Vec::new(), |record| {
+        record.operation = Some(running);
         Ok(())
     })
     .await?;
@@ -97,7 +97,7 @@ pub(crate) async fn destroy_locked(
         })
     } else {
         let begun = || note_removal(op, before, &reason);
-        tear_down_noting(op, &marked, begun).await
+        tear_down_noting(op, &attached, begun).await
     };
     failpoint::reached("destroy.torn_down");
     match outcome {
@@ -107,7 +107,7 @@ pub(crate) async fn destroy_locked(
             let answered = !known && outcome.is_ok();
             let removed = write_removed(op, before, outcome).await;
             if answered {
-                report_sight(deps, &before.host, HostSight::Answers(None), None).await;
+                report_host_status(deps, &before.host, HostSight::Answers(None), None).await;
             }
             removed
         }
@@ -143,11 +143,11 @@ pub(crate) async fn tear_down_noting<Written: Future<Output = Result<(), Error>>
 ) -> Result<TeardownReport, Error> {
     let id = &record.id;
     let removal = tear_down_checked(&op.deps, record, &op.progress);
-    let mut removal = pin!(op.or(|| cut_off(id), removal));
+    let mut removal = pin!(op.or_cancelled_with(|| cut_off(id), removal));
     let ended = tokio::select! {
         biased;
         outcome = &mut removal => Some(outcome),
-        () = op.progress.begun() => None,
+        () = op.progress.removal_began() => None,
     };
     // The host is at it: what cannot be written now is tried again behind it.
     let mut written = ended.is_none() && begun().await.is_ok();
@@ -157,7 +157,7 @@ pub(crate) async fn tear_down_noting<Written: Future<Output = Result<(), Error>>
     };
     written |= matches!(&outcome, Err(error) if error.is_refusal());
     if !written && let Err(error) = begun().await {
-        tracing::warn!(sandbox = %id, fault = %error, "the beginning of a removal could not be written");
+        tracing::warn!(sandbox = %id, %error, "the beginning of a removal could not be written");
     }
     outcome
 }
@@ -166,13 +166,12 @@ pub(crate) async fn tear_down_noting<Written: Future<Output = Result<(), Error>>
 async fn put_back(
     op: &Op<SandboxRecord>,
     before: &SandboxRecord,
-    fault: Error,
+    error: Error,
 ) -> Result<Error, Error> {
-    let deps = &op.deps;
     let was = before.operation.clone();
     op.update(Vec::new(), move |record| record.operation = was).await?;
-    report_error_of(deps, &before.host, &fault).await;
-    Ok(fault)
+    report_host_error(&op.deps, &before.host, &error).await;
+    Ok(error)
 }
 
 async fn write_removed(
@@ -186,9 +185,9 @@ async fn write_removed(
     match outcome {
         Ok(report) if report.is_clean() => {
             deps.ledger.charge(id, None).await?;
-            let news =
+            let events =
                 vec![(EventKind::SandboxDestroyed, serde_json::json!({"host": before.host}))];
-            op.update(news, move |record| {
+            op.update(events, move |record| {
                 record.state = State::Destroyed;
                 record.message = None;
                 record.observed_at = Some(now);
@@ -202,20 +201,20 @@ async fn write_removed(
             Ok(())
         }
         Ok(report) => {
-            let fault = not_clean(id, &report);
-            let message = fault.message.clone();
+            let error = leftovers_error(id, &report);
+            let message = error.message.clone();
             op.update(Vec::new(), move |record| {
                 record.message = Some(message);
                 record.operation = None;
                 note_teardown(record, Some(report));
             })
             .await?;
-            Err(fault)
+            Err(error)
         }
-        Err(fault) => {
-            let lost = fault.code == Code::HostUnreachable;
-            let message = std::iter::once(fault.message.clone())
-                .chain(fault.causes.clone())
+        Err(error) => {
+            let lost = error.code == Code::HostUnreachable;
+            let message = std::iter::once(error.message.clone())
+                .chain(error.causes.clone())
                 .collect::<Vec<_>>()
                 .join(": ");
             let record = op
@@ -227,8 +226,8 @@ async fn write_removed(
                     }
                 })
                 .await?;
-            report_error_of(deps, &record.host, &fault).await;
-            Err(stays(&record, fault))
+            report_host_error(deps, &record.host, &error).await;
+            Err(hint_at_retry(&record, error))
         }
     }
 }
@@ -250,13 +249,13 @@ fn cut_off(id: &SandboxId) -> Error {
     CancelOutcome::Stopped.fault(format!("the removal of sandbox {id} was cut off"))
 }
 
-/// Why a removal is not over, with what ends it.
-fn stays(record: &SandboxRecord, fault: Error) -> Error {
+/// Error of a removal that is not over, with what ends it.
+fn hint_at_retry(record: &SandboxRecord, error: Error) -> Error {
     let (id, state) = (&record.id, &record.state);
-    match fault.code {
-        _ if fault.hint.is_some() => fault,
-        Code::Cancelled => fault.hint(format!("it stays `{state}`; `sandboxer destroy {id}` finishes it")),
-        _ => fault.hint(format!(
+    match error.code {
+        _ if error.hint.is_some() => error,
+        Code::Cancelled => error.hint(format!("it stays `{state}`; `sandboxer destroy {id}` finishes it")),
+        _ => error.hint(format!(
             "it stays `{state}`; `sandboxer destroy` again when the host is back, or `destroy --forget`"
         )),
     }

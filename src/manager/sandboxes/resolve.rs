@@ -1,4 +1,4 @@
-//! What an extension is told of a sandbox.
+//! Target of an extension's call: a sandbox's record with its pinned profile, owners and roots.
 
 use crate::domain::error::Error;
 use crate::domain::extension::Target;
@@ -8,19 +8,19 @@ use crate::manager::deps::Deps;
 use crate::manager::hosts::roots::known_roots;
 use crate::manager::snapshots::pinned_profile::{pinned_profile, pinned_profile_as_known};
 
-/// A sandbox with the recipe that it was made with: for whatever goes by that.
+/// Target with the pinned profile: for whatever goes by that.
 ///
-/// Errors: as [`pinned_profile`] has them.
+/// Errors: those of [`pinned_profile`].
 pub(crate) async fn resolve(deps: &Deps, record: &SandboxRecord) -> Result<Target, Error> {
-    let recipe = pinned_profile(deps, record).await?;
-    resolve_with(deps, record, recipe).await
+    let profile = pinned_profile(deps, record).await?;
+    resolve_with(deps, record, profile).await
 }
 
-/// A sandbox with as much of its recipe as is known: for looking at it, working in it and removing it, which a recipe that
-/// is lost keeps nobody from.
+/// Target with as much of the pinned profile as is known: for inspecting, entering and removing a sandbox, which a lost
+/// profile keeps nobody from.
 pub(crate) async fn resolve_as_known(deps: &Deps, record: &SandboxRecord) -> Result<Target, Error> {
-    let recipe = pinned_profile_as_known(deps, record).await;
-    resolve_with(deps, record, recipe).await
+    let profile = pinned_profile_as_known(deps, record).await;
+    resolve_with(deps, record, profile).await
 }
 
 async fn resolve_with(

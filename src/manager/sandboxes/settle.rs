@@ -10,24 +10,24 @@ use crate::domain::sandbox::SandboxRecord;
 use crate::manager::operation::Op;
 use crate::manager::sandboxes::inspect::{attach_tunnels, refresh_readiness};
 
-/// A sandbox whose services run.
-pub(crate) struct Settling<'a> {
+/// Sandbox whose services run, and the limit for it to settle.
+pub(crate) struct RunningServices<'a> {
     pub(crate) extension: &'a dyn SandboxExtension,
     pub(crate) target: &'a Target,
     /// When they had to run at the latest. To settle they have their time beyond that.
     pub(crate) until: Instant,
 }
 
-/// Adds its tunnels and has it patched, which `patch` does and says whether any ran; its services grow older meanwhile. Then
-/// waits for what has not settled by that. How it is then, and what is to be said of it.
+/// Adds tunnels and runs `patch` (whether any patch ran), while the services show that they stay; then waits for those that
+/// have not settled. The readiness then, and a message on it.
 pub(crate) async fn patch_and_settle(
     op: &Op<SandboxRecord>,
-    settling: Settling<'_>,
+    services: RunningServices<'_>,
     ready: Readiness,
     patch: impl Future<Output = Result<bool, Error>>,
 ) -> Result<(Readiness, Option<String>), Error> {
     let deps = &op.deps;
-    let Settling { extension, target, until } = settling;
+    let RunningServices { extension, target, until } = services;
     let (id, mut ready) = (&target.id, ready);
     let tunnels = async { Ok::<_, Error>(attach_tunnels(deps, id, &mut ready.reachability).await) };
     let mut message = op.or_cancelled(tunnels).await?;

@@ -9,7 +9,7 @@ use crate::domain::extension::{
 use crate::domain::name::SandboxId;
 use crate::domain::sandbox::SandboxRecord;
 use crate::manager::deps::Deps;
-use crate::manager::hosts::roots::learning_roots;
+use crate::manager::hosts::roots::learn_roots_during;
 use crate::manager::operation::progress::ProgressReporter;
 use crate::manager::sandboxes::resolve::resolve_as_known;
 use crate::manager::upkeep::ownership::ensure_own;
@@ -23,27 +23,27 @@ const TRIES: [Duration; 3] = [Duration::ZERO, Duration::from_millis(500), Durati
 pub(crate) async fn tear_down(
     deps: &Deps,
     record: &SandboxRecord,
-    reporter: &ProgressReporter,
+    progress: &ProgressReporter,
 ) -> Result<TeardownReport, Error> {
-    let target = resolve_as_known(deps, record).await.map_err(untouched_error)?;
-    tear_down_target(deps, record, target, reporter).await
+    let target = resolve_as_known(deps, record).await.map_err(Error::untouched)?;
+    tear_down_target(deps, record, target, progress).await
 }
 
-/// As [`tear_down`], but not on a host that has seen a later state of this data directory.
+/// [`tear_down`], unless the host has seen a later state of this data directory.
 pub(crate) async fn tear_down_checked(
     deps: &Deps,
     record: &SandboxRecord,
-    reporter: &ProgressReporter,
+    progress: &ProgressReporter,
 ) -> Result<TeardownReport, Error> {
-    let mut target = resolve_as_known(deps, record).await.map_err(untouched_error)?;
-    target.stamp = Some(deps.installation.stamp().await.map_err(untouched_error)?);
-    match tear_down_target(deps, record, target.clone(), reporter).await {
+    let mut target = resolve_as_known(deps, record).await.map_err(Error::untouched)?;
+    target.stamp = Some(deps.installation.stamp().await.map_err(Error::untouched)?);
+    match tear_down_target(deps, record, target.clone(), progress).await {
         Err(Error { kind: Kind::Behind(counter), .. }) => {
-            deps.installation.seen_on(&record.host, counter).await.map_err(untouched_error)?;
-            ensure_own(deps).await.map_err(untouched_error)?;
-            // Another process of ours told the host a moment ago.
-            target.stamp = Some(deps.installation.stamp().await.map_err(untouched_error)?);
-            tear_down_target(deps, record, target, reporter).await
+            deps.installation.seen_on(&record.host, counter).await.map_err(Error::untouched)?;
+            ensure_own(deps).await.map_err(Error::untouched)?;
+            // Another process of ours raised the host's counter a moment ago.
+            target.stamp = Some(deps.installation.stamp().await.map_err(Error::untouched)?);
+            tear_down_target(deps, record, target, progress).await
         }
         outcome => outcome,
     }
@@ -53,14 +53,19 @@ async fn tear_down_target(
     deps: &Deps,
     record: &SandboxRecord,
     target: Target,
-    reporter: &ProgressReporter,
+    progress: &ProgressReporter,
 ) -> Result<TeardownReport, Error> {
-    let extension = deps.extension(&record.extension).map_err(untouched_error)?;
+    let extension = deps.extension(&record.extension).map_err(Error::untouched)?;
     let (mut last, mut touched) = (None, false);
     for pause in TRIES {
         tokio::time::sleep(pause).await;
-        match learning_roots(deps, &target.host, reporter, extension.teardown(&target, reporter))
-            .await
+        match learn_roots_during(
+            deps,
+            &target.host,
+            progress,
+            extension.teardown(&target, progress),
+        )
+        .await
         {
             Ok(report) => return Ok(report),
             Err(error) => {
@@ -69,7 +74,7 @@ async fn tear_down_target(
                 if error.code != Code::HostUnreachable || !error.retryable {
                     return Err(error);
                 }
-                reporter.report(Report {
+                progress.report(Report {
                     stage: "teardown",
                     message: Some(format!("{error}; trying again")),
                     ..Report::default()
@@ -81,11 +86,7 @@ async fn tear_down_target(
     Err(last.unwrap_or_else(|| Error::internal("no teardown was tried")))
 }
 
-/// A fault before anything was asked of a host.
-pub(crate) fn untouched_error(fault: Error) -> Error {
-    fault.untouched()
-}
-
+/// Keeps a teardown's report on a record.
 pub(crate) fn note_teardown(record: &mut SandboxRecord, report: Option<TeardownReport>) {
     if let Some(report) = report {
         record.teardown = report.lines;
@@ -93,15 +94,17 @@ pub(crate) fn note_teardown(record: &mut SandboxRecord, report: Option<TeardownR
     }
 }
 
-pub(crate) fn not_clean(id: &SandboxId, report: &TeardownReport) -> Error {
+/// Error of a teardown that left something.
+pub(crate) fn leftovers_error(id: &SandboxId, report: &TeardownReport) -> Error {
     let left: Vec<String> =
         report.leftovers.iter().map(|r| format!("{} {}", r.kind, r.id)).collect();
     let why: Vec<String> = report.lines.iter().filter_map(|line| line.reason.clone()).collect();
     let message = format!("sandbox {id}: not everything could be removed: {}", left.join(", "));
-    let fault = Error::new(Code::OperationFailed, message).detail("leftovers", left);
-    if why.is_empty() { fault } else { fault.because(why.join("; ")) }
+    let error = Error::new(Code::OperationFailed, message).detail("leftovers", left);
+    if why.is_empty() { error } else { error.because(why.join("; ")) }
 }
 
+/// Report of a teardown whose result nobody could look at.
 pub(crate) fn unseen(id: &SandboxId, why: &str) -> TeardownReport {
     let resource = Resource { kind: "sandbox".to_owned(), id: id.project() };
     TeardownReport {

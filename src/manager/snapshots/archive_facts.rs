@@ -6,7 +6,7 @@ use crate::domain::extension::SandboxExtension;
 use crate::domain::name::HostName;
 use crate::domain::snapshot::{ArchiveFacts, SnapshotRecord};
 
-/// What is known of a snapshot's archive on one of its hosts.
+/// Facts of a snapshot's archive on one of its hosts, as recorded.
 pub(crate) fn facts_on(record: &SnapshotRecord, host: &HostName) -> ArchiveFacts {
     match record.replicas.iter().find(|replica| replica.host.same(host.as_str())) {
         Some(replica) => ArchiveFacts {
@@ -18,10 +18,11 @@ pub(crate) fn facts_on(record: &SnapshotRecord, host: &HostName) -> ArchiveFacts
     }
 }
 
-/// Whether an archive is there as it is known, as far as that can be told without reading it.
+/// Whether an archive is there as it is known, as far as that is known without reading it.
 pub(crate) fn is_sealed(seen: &ArchiveLook, facts: &ArchiveFacts) -> bool {
-    let said = seen.manifest.as_ref().is_some_and(|manifest| manifest.snapshot.archive == *facts);
-    said && seen.bytes.is_some() && seen.bytes == facts.bytes
+    let is_recorded =
+        seen.manifest.as_ref().is_some_and(|manifest| manifest.snapshot.archive == *facts);
+    is_recorded && seen.bytes.is_some() && seen.bytes == facts.bytes
 }
 
 /// An archive that is not where, or not what, the record says.

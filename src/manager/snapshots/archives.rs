@@ -7,25 +7,25 @@ use crate::domain::error::{Code, Error};
 use crate::domain::name::HostName;
 use crate::domain::snapshot::{ArchiveManifest, SnapshotRecord, SnapshotState};
 use crate::manager::deps::Deps;
-use crate::manager::operation::locks::busy_or;
+use crate::manager::operation::locks::busy_or_refusal;
 use crate::manager::snapshots::archive_facts::{facts_on, is_sealed, not_whole};
 use crate::manager::snapshots::find::get_snapshot_at_revision;
 use crate::manager::snapshots::integrity::note_damage;
 use crate::manager::snapshots::pinned_profile::{archive_place, profile_of_snapshot};
 
-/// How long the clearing up after an operation that was called off may take.
-pub(crate) const CLEAR_LIMIT: Duration = Duration::from_mins(1);
+/// Limit of the cleanup after a cancelled operation.
+pub(crate) const CLEANUP_LIMIT: Duration = Duration::from_mins(1);
 
 /// The snapshot with exactly this id, if its archive is whole.
 pub(crate) async fn ready_snapshot(deps: &Deps, id: &str) -> Result<SnapshotRecord, Error> {
     let record = get_snapshot_at_revision(deps, id, None).await?;
     match ensure_ready(&record) {
         Ok(()) => Ok(record),
-        Err(fault) => Err(busy_or(deps, &record.id, fault).await),
+        Err(error) => Err(busy_or_refusal(deps, &record.id, error).await),
     }
 }
 
-/// The first of a snapshot's archives that is there whole, as far as that can be told without reading it; none on
+/// The first of a snapshot's archives that is there whole, as far as that is known without reading it; none on
 /// `but`.
 ///
 /// Errors: what was wrong with the first one.
@@ -54,7 +54,7 @@ pub(crate) async fn whole_archive(
     Err(first.unwrap_or_else(|| Error::internal(format!("snapshot {} is nowhere", record.id))))
 }
 
-/// What lies beside a snapshot's archive, as it is on one of its hosts.
+/// Manifest beside a snapshot's archive on one of its hosts.
 pub(crate) async fn manifest_of(
     deps: &Deps,
     record: &SnapshotRecord,
@@ -71,16 +71,17 @@ pub(crate) async fn manifest_of(
         unremoved: false,
         ..record.clone()
     };
-    let recipe = profile_of_snapshot(deps, record).await?;
+    let profile = profile_of_snapshot(deps, record).await?;
     Ok(ArchiveManifest {
         schema: 1,
         id: record.id.clone(),
         owner: record.owner.clone(),
         snapshot,
-        recipe,
+        recipe: profile,
     })
 }
 
+/// Refuses a snapshot that is not ready.
 pub(crate) fn ensure_ready(record: &SnapshotRecord) -> Result<(), Error> {
     if record.state == SnapshotState::Ready {
         return Ok(());

@@ -30,8 +30,8 @@ use crate::manager::snapshots::prune::{apply_keep, beyond_newest};
 /// Tries to find a random id that nothing has.
 const ID_TRIES: u32 = 16;
 
-/// How long the clearing up after a failed snapshot may take, beside the time that containers have to stop in.
-const CLEAR_LIMIT: Duration = Duration::from_mins(2);
+/// Limit of the cleanup after a failed snapshot, beside the time that containers have to stop in.
+const CLEANUP_LIMIT: Duration = Duration::from_mins(2);
 
 /// Starts a snapshot and returns at once.
 pub(crate) async fn take_snapshot(
@@ -54,11 +54,11 @@ pub(crate) async fn take_snapshot(
     }
     let draft = draft_snapshot(deps, &record, request.name.clone(), SnapshotKind::User);
     let mut op = write_ahead(deps, draft).await?;
-    op.hold(lock);
+    op.add_lock(lock);
     let guard = Guard::Revision(Some(record.revision));
     if let Err(error) = op.attach_to(&record, guard, |_| Ok(())).await {
         deps.snapshots.remove(&op.subject.id, None).await?;
-        return Err(op.give_up(error).await);
+        return Err(op.abort(error).await);
     }
     failpoint::reached("snapshot.written");
     let snapshot = op.subject.clone();
@@ -195,7 +195,7 @@ async fn write_captured(
     .await
 }
 
-/// What runs after containers were stopped and started: the engine may have given them other ports. `None`: none were
+/// Services after containers were stopped and started: the engine may have given them other ports. `None`: none were
 /// stopped, or nobody could look.
 async fn after_stop(
     deps: &Deps,
@@ -235,16 +235,16 @@ async fn release_source(
 async fn remove_refused(
     op: &Op<SnapshotRecord>,
     request: &CaptureRequest,
-    fault: Error,
+    error: Error,
 ) -> Result<Error, Error> {
     let deps = &op.deps;
     deps.snapshots.remove(&request.snapshot.id, None).await?;
     SnapshotRecord::announce(deps);
     release_source(op, &request.snapshot.sandbox_id, None, None).await?;
-    Ok(fault)
+    Ok(error)
 }
 
-/// After a snapshot that came to nothing: the source runs again, nothing of the archive stays, and the reason does.
+/// After a snapshot that failed: the source runs again, nothing of the archive stays, and the reason does.
 async fn cleanup_failed(
     op: &Op<SnapshotRecord>,
     extension: &dyn SandboxExtension,
@@ -255,9 +255,9 @@ async fn cleanup_failed(
     let deps = &op.deps;
     let id = &request.snapshot.id;
     let (failure, untouched) = (error.evidence.as_deref().cloned(), error.untouched);
-    let mut fault = error.of_a_part();
-    // Before clearing up is a step itself.
-    let failure = failure.unwrap_or_else(|| op.progress.failure_of(&fault));
+    let mut error = error.of_a_part();
+    // Before the cleanup is a step itself.
+    let failure = failure.unwrap_or_else(|| op.progress.failure_of(&error));
     let (resumed, removed) = if untouched {
         (Ok(()), Ok(()))
     } else {
@@ -266,36 +266,37 @@ async fn cleanup_failed(
             (resumed, remove_archives(deps, id, &op.progress).await)
         };
         let late = || Error::new(Code::Timeout, "the clearing up took too long");
-        let limit = CLEAR_LIMIT + target.profile.stop_grace.duration();
+        let limit = CLEANUP_LIMIT + target.profile.stop_grace.duration();
         tokio::time::timeout(limit, clear).await.unwrap_or_else(|_| (Err(late()), Err(late())))
     };
     failpoint::reached("snapshot.cleared");
-    if fault.code == Code::Cancelled {
-        fault = called_off(id, resumed.is_ok() && removed.is_ok());
+    if error.code == Code::Cancelled {
+        error = cancelled_error(id, resumed.is_ok() && removed.is_ok());
     }
-    let message = fault.message.clone();
+    let message = error.message.clone();
     let unremoved = removed.is_err();
     if let Err(why) = removed {
         let hint = format!(
             "something of it may still be on {}: {}; `sandboxer recover` looks again",
             target.host, why.message
         );
-        fault = fault.hint(hint).detail("unremoved", true);
+        error = error.hint(hint).detail("unremoved", true);
     }
-    let mut told = format!("snapshot {id} failed: {message}");
+    let mut source_message = format!("snapshot {id} failed: {message}");
     // A host that cannot be reached resumes them by itself, as soon as the script that held them is gone.
-    let held = resumed.as_ref().is_err_and(|why| why.code != Code::HostUnreachable);
+    let paused = resumed.as_ref().is_err_and(|why| why.code != Code::HostUnreachable);
     if let Err(why) = resumed {
-        told = format!("{told}; its containers may still be paused: {}", why.message);
-        fault = fault.detail("paused", true);
-        if held {
-            fault = fault.hint("`sandboxer recover` resumes what is still paused");
+        source_message =
+            format!("{source_message}; its containers may still be paused: {}", why.message);
+        error = error.detail("paused", true);
+        if paused {
+            error = error.hint("`sandboxer recover` resumes what is still paused");
         } else if !unremoved {
-            fault =
-                fault.hint("its host resumes them by itself; `sandboxer get` shows them once it can be reached");
+            error =
+                error.hint("its host resumes them by itself; `sandboxer get` shows them once it can be reached");
         }
     }
-    let data = serde_json::json!({"code": fault.code, "step": failure.step, "message": message});
+    let data = serde_json::json!({"code": error.code, "step": failure.step, "message": message});
     op.update(vec![(EventKind::SnapshotFailed, data)], move |record| {
         record.state = SnapshotState::Failed;
         record.message = Some(message);
@@ -305,17 +306,17 @@ async fn cleanup_failed(
     })
     .await?;
     let seen = after_stop(deps, extension, target, request).await;
-    if held {
+    if paused {
         // It stays on the record, so that `recover` resumes them, and nothing else begins before that.
         op.update_on(&target.id, Vec::new(), move |record: &mut SandboxRecord| {
-            record.message = Some(told);
+            record.message = Some(source_message);
         })
         .await?;
     } else {
-        release_source(op, &target.id, Some(told), seen).await?;
+        release_source(op, &target.id, Some(source_message), seen).await?;
     }
     collect_failed(deps).await;
-    Ok(fault)
+    Ok(error)
 }
 
 /// Whether a snapshot was refused, rather than tried in vain: of that the record keeps what went wrong.
@@ -323,8 +324,8 @@ fn is_refusal(error: &Error) -> bool {
     error.is_refusal() && error.code != Code::OperationFailed
 }
 
-/// The error of a snapshot that was cancelled, by what the clearing up came to.
-fn called_off(id: &SnapshotId, cleared: bool) -> Error {
+/// The error of a snapshot that was cancelled, by the result of the cleanup.
+fn cancelled_error(id: &SnapshotId, cleared: bool) -> Error {
     if cleared {
         return CancelOutcome::Undone
             .fault(format!("snapshot {id}: cancelled; nothing of it is left"));

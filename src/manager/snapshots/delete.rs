@@ -1,4 +1,4 @@
-//! The end of snapshots: delete, prune, and a profile's `keep`. Never of one that something depends on, unless somebody
+//! Deletion of a snapshot, by request or by a retention rule. Never of one that something depends on, unless somebody
 //! insists (semantics 6).
 
 use crate::domain::error::{Code, Error, Kind};
@@ -16,18 +16,19 @@ use crate::failpoint;
 use crate::manager::deps::Deps;
 use crate::manager::journal::{self, Guard, append, update_among};
 use crate::manager::operation::Op;
-use crate::manager::operation::locks::{held_by, lock_snapshot};
+use crate::manager::operation::locks::{busy_error, lock_snapshot};
 use crate::manager::operation::progress::ProgressReporter;
 use crate::manager::operation::record::new_operation;
 use crate::manager::patches::find::based_on;
 use crate::manager::patches::pending::refresh_patch_states;
 use crate::manager::patches::remove::remove_patches_of;
-use crate::manager::snapshots::claim::deletion_record;
 use crate::manager::snapshots::find::{get_snapshot_at_revision, snapshot_view};
+use crate::manager::snapshots::import_identity::deletion_record;
 use crate::manager::snapshots::inspect::{
-    GivenUp, Kept, in_words, inspect_archives, keep_all, put_back_snapshot, stay_in_deleting,
+    AbandonedArchive, DeletionBlocked, abandoned_words, inspect_archives, put_back_snapshot,
+    stay_in_deleting, undo_deletion,
 };
-use crate::manager::snapshots::pinned_profile::{archive_place, is_lost};
+use crate::manager::snapshots::pinned_profile::{archive_place, is_profile_lost};
 use crate::manager::upkeep::ownership::ensure_own;
 use crate::store::ending;
 
@@ -42,7 +43,7 @@ pub(crate) async fn delete_snapshot(
     delete_forced(deps, request, request.force).await
 }
 
-/// The same, and whether archives may be given up.
+/// [`delete_snapshot`], where the caller says whether archives may be given up.
 pub(crate) async fn delete_forced(
     deps: &Deps,
     request: &SnapshotDeleteRequest,
@@ -84,7 +85,7 @@ async fn start_deletion(
     failpoint::reached("delete.judged");
     let deleting = match begin_deleting(&op, request).await {
         Ok(deleting) => deleting,
-        Err(error) => return Err(op.give_up(error).await),
+        Err(error) => return Err(op.abort(error).await),
     };
     failpoint::reached("delete.deleting");
     let operation = op.run(None, move |op| async move { delete_locked(&op, by_force).await });
@@ -111,7 +112,7 @@ async fn write_deleting(
     op: &Op<SnapshotRecord>,
     rule: Option<OldRule>,
 ) -> Result<SnapshotRecord, Error> {
-    let (deps, record, mark) = (&op.deps, &op.subject, op.mark());
+    let (deps, record, running) = (&op.deps, &op.subject, op.running());
     let (id, expected) = (&record.id, Some(record.revision));
     let begin = move |record: &mut SnapshotRecord| {
         // The name of one that has failed may be another's by now.
@@ -119,7 +120,7 @@ async fn write_deleting(
             record.name = None;
         }
         record.state = SnapshotState::Deleting;
-        record.operation = Some(mark);
+        record.operation = Some(running);
         Ok(())
     };
     let Some(rule) = rule else {
@@ -140,18 +141,21 @@ pub(crate) async fn delete_locked(op: &Op<SnapshotRecord>, by_force: bool) -> Re
     let cut_off =
         || Error::new(Code::Cancelled, format!("the removal of snapshot {id} was cut off"));
     let record = get_snapshot_at_revision(deps, id.as_str(), None).await?;
-    let inspected =
-        op.or(|| Kept::from(cut_off()), inspect_archives(deps, &record, by_force)).await;
-    let given_up = match inspected {
-        Ok(given_up) => given_up,
-        Err(kept) => {
-            return Err(
-                CancelOutcome::Undone.noted_on(keep_all(deps, &record, before, kept).await?)
-            );
+    let inspected = op
+        .or_cancelled_with(
+            || DeletionBlocked::from(cut_off()),
+            inspect_archives(deps, &record, by_force),
+        )
+        .await;
+    let abandoned = match inspected {
+        Ok(abandoned) => abandoned,
+        Err(blocked) => {
+            return Err(CancelOutcome::Undone
+                .noted_on(undo_deletion(deps, &record, before, blocked).await?));
         }
     };
-    let removal = remove_archives_but(deps, id, &given_up, &op.progress);
-    let removed = op.or(|| cut_off(), removal).await;
+    let removal = remove_archives_but(deps, id, &abandoned, &op.progress);
+    let removed = op.or_cancelled_with(|| cut_off(), removal).await;
     failpoint::reached("delete.removed");
     match removed {
         Ok(()) => {}
@@ -164,22 +168,22 @@ pub(crate) async fn delete_locked(op: &Op<SnapshotRecord>, by_force: bool) -> Re
     remove_patches_of(deps, id).await?;
     let record = get_snapshot_at_revision(deps, id.as_str(), None).await?;
     let mut data = deletion_record(&record);
-    if !given_up.is_empty() {
-        data["given_up"] = serde_json::to_value(&given_up).unwrap_or_default();
+    if !abandoned.is_empty() {
+        data["given_up"] = serde_json::to_value(&abandoned).unwrap_or_default();
     }
-    let news = vec![(EventKind::SnapshotDeleted, data)];
+    let events = vec![(EventKind::SnapshotDeleted, data)];
     let record =
-        journal::update(deps, id, Guard::Any, news, |_: &mut SnapshotRecord| Ok(())).await?;
+        journal::update(deps, id, Guard::Any, events, |_: &mut SnapshotRecord| Ok(())).await?;
     refresh_patch_states(deps, id).await;
-    // Only the record knows what the log has not been told.
-    if let Err(fault) = append(deps, &record.pending).await {
-        return Err(stay_in_deleting(deps, id, fault).await?);
+    // Only the record has the events that are not in the log.
+    if let Err(error) = append(deps, &record.pending).await {
+        return Err(stay_in_deleting(deps, id, error).await?);
     }
     failpoint::reached("delete.told");
     deps.snapshots.remove(id, None).await?;
     deps.jobs.publish(Update::Snapshots);
     let mut gone = deps.deleted.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let message = in_words(&given_up).or_else(|| record.message.clone());
+    let message = abandoned_words(&abandoned).or_else(|| record.message.clone());
     gone.insert(
         id.clone(),
         SnapshotRecord { operation: None, pending: Vec::new(), message, ..record },
@@ -193,16 +197,16 @@ pub(crate) async fn delete_locked(op: &Op<SnapshotRecord>, by_force: bool) -> Re
 pub(crate) async fn remove_archives(
     deps: &Deps,
     id: &SnapshotId,
-    reporter: &ProgressReporter,
+    progress: &ProgressReporter,
 ) -> Result<(), Error> {
-    remove_archives_but(deps, id, &[], reporter).await
+    remove_archives_but(deps, id, &[], progress).await
 }
 
 async fn remove_archives_but(
     deps: &Deps,
     id: &SnapshotId,
-    given_up: &[GivenUp],
-    reporter: &ProgressReporter,
+    abandoned: &[AbandonedArchive],
+    progress: &ProgressReporter,
 ) -> Result<(), Error> {
     let record = get_snapshot_at_revision(deps, id.as_str(), None).await?;
     let extension = deps.extension(&record.extension)?;
@@ -210,13 +214,15 @@ async fn remove_archives_but(
     let mut untouched = true;
     // A copy that died may have left a part where the record does not list one yet.
     let hosts: Vec<_> = record.hosts().chain(&record.copying_to).cloned().collect();
-    for host in
-        hosts.iter().rev().filter(|host| !given_up.iter().any(|gone| gone.host.same(host.as_str())))
+    for host in hosts
+        .iter()
+        .rev()
+        .filter(|host| !abandoned.iter().any(|gone| gone.host.same(host.as_str())))
     {
         let place = match archive_place(deps, &record, host).await {
-            // Of one that came to nothing, nothing is there; and where it would be only the recipe knew.
-            Err(fault)
-                if is_lost(&fault)
+            // Of a failed one nothing is there; and where it would be only the profile knew.
+            Err(error)
+                if is_profile_lost(&error)
                     && record.state == SnapshotState::Deleting
                     && !record.unremoved =>
             {
@@ -224,7 +230,7 @@ async fn remove_archives_but(
             }
             place => place?,
         };
-        let report = archives.remove(&place, reporter).await?;
+        let report = archives.remove(&place, progress).await?;
         untouched &= report.untouched;
         if !report.is_clean() {
             return Err(Error { untouched, ..left_over(id, &report) });
@@ -242,7 +248,7 @@ async fn refuse_in_use(
 ) -> Result<(), Error> {
     if let Some(sandbox) = based_on(deps, id).await?.into_iter().find(is_being_made) {
         let what = format!("sandbox {} is being made from snapshot {id}", sandbox.id);
-        return Err(held_by(&what, sandbox.operation.as_ref()).hint("wait for it, or cancel it"));
+        return Err(busy_error(&what, sandbox.operation.as_ref()).hint("wait for it, or cancel it"));
     }
     refuse_dependants(&snapshot_view(deps, id.as_str()).await?, request)
 }
@@ -266,7 +272,7 @@ fn refuse_protected(record: &SnapshotRecord, forced: bool) -> Result<(), Error> 
     Ok(())
 }
 
-/// Why a rule calls one old still.
+/// Reason why a rule still calls a snapshot old.
 ///
 /// Errors: `conflict` with why not, in `details.skipped` too.
 fn still_old(
@@ -276,22 +282,22 @@ fn still_old(
     now: Time,
 ) -> Result<String, Error> {
     rule.judge(record, all, now).map_err(|stays| {
-        let fault =
+        let error =
             Error::new(Code::Conflict, format!("snapshot {} stays: {stays}", record.title()));
-        fault.passed_over(format!("kept, {stays}"))
+        error.passed_over(format!("kept, {stays}"))
     })
 }
 
-/// What refuses the deletion of one that was to go for its age alone passes it over.
-fn passed_over(fault: Error) -> Error {
-    let reason = match (&fault.code, &fault.kind) {
-        (_, Kind::PassedOver(_)) => return fault,
+/// Error of a deletion by a rule alone, which passes the snapshot over.
+fn passed_over(error: Error) -> Error {
+    let reason = match (&error.code, &error.kind) {
+        (_, Kind::PassedOver(_)) => return error,
         (Code::NotFound, _) => PruneItem::GONE.to_owned(),
         (_, Kind::Needed(dependants)) => format!("kept, in use by {}", dependants.join(", ")),
-        (Code::Conflict, _) => format!("kept, {}", fault.message),
-        _ => return fault,
+        (Code::Conflict, _) => format!("kept, {}", error.message),
+        _ => return error,
     };
-    fault.passed_over(reason)
+    error.passed_over(reason)
 }
 
 fn refuse_dependants(view: &SnapshotView, request: &SnapshotDeleteRequest) -> Result<(), Error> {
@@ -339,9 +345,9 @@ fn left_over(id: &SnapshotId, report: &TeardownReport) -> Error {
         if report.untouched { "nothing was removed" } else { "not everything could be removed" };
     let message = format!("snapshot {id}: {how_much}: {}", left.join(", "));
     let then = if report.untouched { "deletes it" } else { "goes on" };
-    let fault = Error::new(Code::OperationFailed, message).detail("leftovers", left).hint(format!(
+    let error = Error::new(Code::OperationFailed, message).detail("leftovers", left).hint(format!(
         "look at it there: what is not known to be this snapshot's is never removed. Once it is out of the way, \
          `sandboxer snapshots delete {id}` {then}"
     ));
-    if why.is_empty() { fault } else { fault.because(why.join("; ")) }
+    if why.is_empty() { error } else { error.because(why.join("; ")) }
 }

@@ -1,4 +1,4 @@
-//! What differs between a snapshot and another one, or a sandbox as it is now.
+//! Diff of a snapshot with another one, or with a sandbox as it is now.
 
 use crate::domain::archive::TreeEntry;
 use crate::domain::diff::{Side, compare};
@@ -13,13 +13,13 @@ use crate::manager::sandboxes::resolve::resolve_as_known;
 use crate::manager::snapshots::archive_facts::{archives_of, facts_on};
 use crate::manager::snapshots::archives::{ready_snapshot, whole_archive};
 
-/// What a snapshot is compared with.
-enum Other {
+/// Other side of a diff.
+enum DiffTarget {
     Snapshot(Box<SnapshotRecord>),
     Sandbox(Box<SandboxRecord>),
 }
 
-/// What differs between a snapshot and another one, or a sandbox as it is now.
+/// Compares a snapshot with another one, or with a sandbox as it is now.
 ///
 /// Errors: `invalid_input` where nothing says what it is to be compared with; `conflict` for a sandbox whose files are
 /// not there to be looked at.
@@ -30,19 +30,19 @@ pub(crate) async fn diff_snapshot(
     let a = ready_snapshot(deps, &request.a).await?;
     let other = match &request.b {
         Some(b) if SnapshotId::is_one(b) => {
-            Other::Snapshot(Box::new(ready_snapshot(deps, b).await?))
+            DiffTarget::Snapshot(Box::new(ready_snapshot(deps, b).await?))
         }
-        Some(b) => Other::Sandbox(Box::new(get_at_revision(deps, b, None).await?)),
-        None => compared_by_default(deps, &a).await?,
+        Some(b) => DiffTarget::Sandbox(Box::new(get_at_revision(deps, b, None).await?)),
+        None => default_diff_target(deps, &a).await?,
     };
     match other {
-        Other::Snapshot(b) => {
+        DiffTarget::Snapshot(b) => {
             let (old, new) =
                 tokio::try_join!(entries_of_snapshot(deps, &a), entries_of_snapshot(deps, &b))?;
             let notes = not_captured(&a).chain(not_captured(&b)).collect();
             Ok(compare(side(a.id.as_str(), &old), side(b.id.as_str(), &new), notes))
         }
-        Other::Sandbox(b) => {
+        DiffTarget::Sandbox(b) => {
             let (mut old, new) =
                 tokio::try_join!(entries_of_snapshot(deps, &a), entries_of_sandbox(deps, &b, &a))?;
             old.retain(|entry| !entry.path.starts_with("volumes/") && entry.path != "volumes");
@@ -53,16 +53,16 @@ pub(crate) async fn diff_snapshot(
 }
 
 /// The sandbox that it was taken from, or the snapshot that this one came from.
-async fn compared_by_default(deps: &Deps, a: &SnapshotRecord) -> Result<Other, Error> {
+async fn default_diff_target(deps: &Deps, a: &SnapshotRecord) -> Result<DiffTarget, Error> {
     if let Ok(sandbox) = get_at_revision(deps, a.sandbox_id.as_str(), None).await
         && !sandbox.state.is_over()
     {
-        return Ok(Other::Sandbox(Box::new(sandbox)));
+        return Ok(DiffTarget::Sandbox(Box::new(sandbox)));
     }
     if let Some(parent) = &a.parent_snapshot
         && let Some(parent) = deps.snapshots.get(parent).await?
     {
-        return Ok(Other::Snapshot(Box::new(parent)));
+        return Ok(DiffTarget::Snapshot(Box::new(parent)));
     }
     let message = format!(
         "the sandbox that snapshot {} was taken from is gone, and there is no parent",

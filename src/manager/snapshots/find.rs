@@ -1,4 +1,4 @@
-//! The records of snapshots: reading them, and writing them with the events that a write causes.
+//! Snapshots: listing them, and the one that a reference means.
 
 use std::sync::Arc;
 
@@ -35,12 +35,11 @@ pub(crate) async fn snapshot_view(deps: &Deps, reference: &str) -> Result<Snapsh
 async fn all_of_snapshots(
     deps: &Deps,
 ) -> Result<(Vec<SnapshotRecord>, Vec<crate::domain::Patch>, Vec<Arc<SandboxRecord>>), Error> {
-    let parts = &deps;
-    tokio::try_join!(parts.snapshots.list(), parts.patches.list(), parts.sandboxes.list())
+    tokio::try_join!(deps.snapshots.list(), deps.patches.list(), deps.sandboxes.list())
 }
 
 /// The snapshot that an exact id, an exact name or a unique beginning of an id means.
-pub(crate) async fn find_snapshot(deps: &Deps, reference: &str) -> Result<SnapshotRecord, Error> {
+async fn find_snapshot(deps: &Deps, reference: &str) -> Result<SnapshotRecord, Error> {
     find(&deps.snapshots.list().await?, reference).cloned()
 }
 
@@ -66,7 +65,7 @@ pub(crate) async fn get_snapshot_at_revision(
     }
 }
 
-/// Where a sandbox comes from, and the snapshots taken of it.
+/// Lineage of a sandbox: its base, and the snapshots taken of it.
 pub(crate) async fn lineage(deps: &Deps, id: &str) -> Result<Lineage, Error> {
     let record = find_sandbox(deps, id).await?;
     Ok(Lineage::of(&record, &deps.snapshots.list().await?))
@@ -102,12 +101,12 @@ fn find<'a>(records: &'a [SnapshotRecord], reference: &str) -> Result<&'a Snapsh
 
 fn not_found(records: &[SnapshotRecord], reference: &str) -> Error {
     let shown: String = reference.chars().take(80).collect();
-    let fault = Error::new(Code::NotFound, format!("there is no snapshot {shown:?}"));
+    let error = Error::new(Code::NotFound, format!("there is no snapshot {shown:?}"));
     let known = records
         .iter()
         .flat_map(|record| record.name.as_deref().into_iter().chain([record.id.as_str()]));
     match nearest(&shown, known) {
-        Some(near) => fault.hint(format!("did you mean {near}?")),
-        None => fault.hint("`sandboxer snapshots list` shows what there is"),
+        Some(near) => error.hint(format!("did you mean {near}?")),
+        None => error.hint("`sandboxer snapshots list` shows what there is"),
     }
 }

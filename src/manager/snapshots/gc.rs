@@ -1,4 +1,4 @@
-//! Records of snapshots that came to nothing: they tell why, for a while.
+//! Garbage collection of records of failed snapshots: they tell why, for a while.
 
 use crate::domain::error::Error;
 use crate::domain::event::Update;
@@ -7,27 +7,27 @@ use crate::domain::time::Time;
 use crate::manager::deps::Deps;
 use crate::manager::journal::flush_pending;
 
+/// Failed snapshots of each sandbox that stay.
+const MAX_FAILED: usize = 10;
+
+/// Age in seconds beyond which they go.
+const MAX_AGE_S: u64 = 30 * 86_400;
+
 /// Whether a dead process may have left something of it.
-pub(crate) fn is_left(record: &SnapshotRecord) -> bool {
+pub(crate) fn needs_recovery(record: &SnapshotRecord) -> bool {
     record.operation.is_some()
         || record.unremoved
         || record.copying_to.is_some()
         || matches!(record.state, SnapshotState::Creating | SnapshotState::Deleting)
 }
 
-/// So many of each sandbox stay.
-const KEPT: usize = 10;
-
-/// How long they stay at most; seconds.
-const KEPT_S: u64 = 30 * 86_400;
-
 /// Takes out records of failed snapshots, of which nothing is left on a host, that are old or too many. What cannot be
 /// taken out stays for the next time.
 pub(crate) async fn collect_failed(deps: &Deps) {
     let dropped = async {
         let mut any = false;
-        for record in bygone(deps.snapshots.by_arrival().await?, deps.now()) {
-            // What it caused is told first.
+        for record in expired(deps.snapshots.by_arrival().await?, deps.now()) {
+            // Its events are appended first.
             if flush_pending(deps, record.pending.clone()).await.len() < record.pending.len() {
                 continue;
             }
@@ -39,20 +39,21 @@ pub(crate) async fn collect_failed(deps: &Deps) {
     match dropped.await {
         Ok(true) => deps.jobs.publish(Update::Snapshots),
         Ok(false) => {}
-        Err(fault) => {
-            tracing::warn!(%fault, "old records of failed snapshots could not be taken out");
+        Err(error) => {
+            tracing::warn!(%error, "old records of failed snapshots could not be taken out");
         }
     }
 }
 
-/// Those of `records` (in the order in which they came) that go.
-fn bygone(mut records: Vec<SnapshotRecord>, now: Time) -> Vec<SnapshotRecord> {
+/// Records (given in the order in which they came) that go.
+fn expired(mut records: Vec<SnapshotRecord>, now: Time) -> Vec<SnapshotRecord> {
     records.retain(SnapshotRecord::came_to_nothing);
     let newer_of = |at: usize| {
         records[at + 1..].iter().filter(|other| other.sandbox_id == records[at].sandbox_id).count()
     };
-    let goes =
-        |at: usize| newer_of(at) >= KEPT || now.since(records[at].created_at).as_secs() > KEPT_S;
+    let goes = |at: usize| {
+        newer_of(at) >= MAX_FAILED || now.since(records[at].created_at).as_secs() > MAX_AGE_S
+    };
     let going: Vec<bool> = (0..records.len()).map(goes).collect();
     records.into_iter().zip(going).filter_map(|(record, goes)| goes.then_some(record)).collect()
 }

@@ -1,4 +1,4 @@
-//! A snapshot from a file, from this installation or another.
+//! Import of a snapshot from a file, of this installation or another.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,25 +11,25 @@ use crate::domain::profile::Profile;
 use crate::domain::request::{SnapshotImportRequest, SnapshotStarted};
 use crate::domain::snapshot::{ArchiveManifest, SnapshotKind, SnapshotRecord, SnapshotState};
 use crate::manager::deps::Deps;
-use crate::manager::hosts::roots::{learning_roots, roots_for_new};
+use crate::manager::hosts::roots::{learn_roots_during, roots_for_new};
 use crate::manager::journal::{self, Guard, JournalRecord as _, append};
 use crate::manager::operation::Op;
 use crate::manager::operation::progress::ProgressReporter;
 use crate::manager::operation::record::new_operation;
 use crate::manager::sandboxes::place::open_host;
 use crate::manager::snapshots::archive_facts::archives_of;
-use crate::manager::snapshots::archives::{CLEAR_LIMIT, manifest_of};
-use crate::manager::snapshots::bring::{clear_remains, found_sound};
-use crate::manager::snapshots::claim::judge_claim;
+use crate::manager::snapshots::archives::{CLEANUP_LIMIT, manifest_of};
+use crate::manager::snapshots::import_identity::decide_identity;
 use crate::manager::snapshots::pinned_profile::archive_place;
-use crate::manager::snapshots::replicate::CARRY_STEPS;
+use crate::manager::snapshots::replicate::TRANSFER_STEPS;
+use crate::manager::snapshots::transfer::{cleanup_partial_copy, verify_found_archive};
 
 /// Tries to find a random id that nothing has.
 const ID_TRIES: u32 = 16;
 
 /// Starts to take a snapshot from a file's bytes.
 ///
-/// Errors: `invalid_input` for what is no export, or has a recipe that asks for more than the catalogue's; `conflict`
+/// Errors: `invalid_input` for what is no export, or has a profile that asks for more than the catalogue's; `conflict`
 /// for a name that is taken.
 pub(crate) async fn import_snapshot(
     deps: &Deps,
@@ -46,7 +46,7 @@ pub(crate) async fn import_snapshot(
     let opened = archives_of(reader.as_ref())?.open_export(source).await;
     let (manifest, archive) = opened?;
     archives_of(deps.extension(&manifest.snapshot.extension)?.as_ref())?;
-    trust(deps, &manifest.recipe)?;
+    ensure_trusted_profile(deps, &manifest.recipe)?;
     deps.recipes.put(&manifest.recipe).await?;
     let draft = draft_import(deps, request, &manifest, &host).await?;
     let op = write_ahead(deps, draft).await?;
@@ -61,21 +61,21 @@ pub(crate) async fn import_snapshot(
     Ok(SnapshotStarted { operation: Some(operation), snapshot })
 }
 
-/// A recipe from outside may not ask for more than the catalogue's of its name: what it allows and where it puts things
-/// is the operator's to say.
-fn trust(deps: &Deps, recipe: &Profile) -> Result<(), Error> {
-    let known = deps.catalogue.recipe(recipe.id.as_str()).ok();
-    if known.is_some_and(|known| known.hash() == recipe.hash()) {
+/// Refuses a profile from outside that asks for more than the catalogue's of its name: what it allows and where it puts
+/// things is the operator's to say.
+fn ensure_trusted_profile(deps: &Deps, profile: &Profile) -> Result<(), Error> {
+    let known = deps.catalogue.recipe(profile.id.as_str()).ok();
+    if known.is_some_and(|known| known.hash() == profile.hash()) {
         return Ok(());
     }
-    let more = recipe.widens(known);
+    let more = profile.widens(known);
     if more.is_empty() {
         return Ok(());
     }
     let message = format!(
         "the snapshot's recipe, {} {}, {}, and the catalogue's does not",
-        recipe.id,
-        recipe.version,
+        profile.id,
+        profile.version,
         more.join(", ")
     );
     Err(Error::invalid_input("file", message)
@@ -99,8 +99,8 @@ async fn draft_import(
     };
     let now = deps.now();
     let from = &manifest.snapshot;
-    let claim = judge_claim(deps, manifest, ours).await?;
-    let fresh = claim.refused.is_some();
+    let identity = decide_identity(deps, manifest, ours).await?;
+    let fresh = identity.refused.is_some();
     Ok(SnapshotRecord {
         id: if fresh { SnapshotId::from_random((deps.random_u32)()) } else { manifest.id.clone() },
         name: request.name.clone().or_else(|| from.name.clone()),
@@ -109,7 +109,7 @@ async fn draft_import(
         host_identity: None,
         path: None,
         state: SnapshotState::Creating,
-        message: claim
+        message: identity
             .refused
             .map(|why| format!("it has an id of its own here: {} is not kept, {why}", from.id)),
         failure: None,
@@ -120,7 +120,7 @@ async fn draft_import(
         // Another installation's ids mean nothing here.
         parent_snapshot: from.parent_snapshot.clone().filter(|_| ours),
         patch_level: if ours { from.patch_level } else { 0 },
-        next_patch_sequence: claim.next_patch_sequence,
+        next_patch_sequence: identity.next_patch_sequence,
         replicas: Vec::new(),
         copying_to: None,
         verified_at: None,
@@ -128,7 +128,7 @@ async fn draft_import(
         operation: None,
         actor: deps.actor(),
         owner,
-        revision: claim.revision,
+        revision: identity.revision,
         pending: Vec::new(),
         ..from.clone()
     })
@@ -155,7 +155,7 @@ async fn write_ahead(deps: &Deps, mut draft: SnapshotRecord) -> Result<Op<Snapsh
                 },
             }
         }
-        renew(&mut draft, SnapshotId::from_random((deps.random_u32)()));
+        assign_new_id(&mut draft, SnapshotId::from_random((deps.random_u32)()));
     }
     Err(Error::internal("no free snapshot id was found"))
 }
@@ -166,7 +166,7 @@ async fn run_import(
     archive: ByteStream,
 ) -> Result<(), Error> {
     let deps = &op.deps;
-    op.progress.announce(CARRY_STEPS, 0);
+    op.progress.announce(TRANSFER_STEPS, 0);
     let record = &manifest.snapshot;
     let begun = AtomicBool::new(false);
     let work = async {
@@ -175,7 +175,7 @@ async fn run_import(
         let roots = roots_for_new(deps, &record.host).await?;
         let place = ArchivePlace { roots, ..archive_place(deps, record, &record.host).await? };
         if let Some(arrived) =
-            imported_before(deps, manifest, archives, &place, &op.progress).await?
+            find_imported_archive(deps, manifest, archives, &place, &op.progress).await?
         {
             return Ok(arrived);
         }
@@ -183,15 +183,15 @@ async fn run_import(
         archives.import(&place, manifest, archive, &op.progress).await
     };
     // Boxed: it is large, and waits for long.
-    let work = Box::pin(learning_roots(deps, &record.host, &op.progress, Box::pin(work)));
+    let work = Box::pin(learn_roots_during(deps, &record.host, &op.progress, Box::pin(work)));
     match op.or_cancelled(work).await {
         Ok(arrived) => write_imported(deps, record, arrived).await,
         // What is there was there before.
         Err(error) if error.untouched || !begun.into_inner() => {
-            end_import(deps, record, &op.progress, &error, true).await?;
+            write_import_failed(deps, record, &op.progress, &error, true).await?;
             Err(CancelOutcome::Undone.noted_on(error))
         }
-        Err(error) => clear_import(deps, record, &op.progress, error).await,
+        Err(error) => cleanup_import(deps, record, &op.progress, error).await,
     }
 }
 
@@ -199,12 +199,12 @@ async fn run_import(
 /// it again.
 ///
 /// Errors: `conflict` for anything else that is there.
-async fn imported_before(
+async fn find_imported_archive(
     deps: &Deps,
     manifest: &ArchiveManifest,
     archives: &dyn SnapshotArchives,
     place: &ArchivePlace,
-    reporter: &ProgressReporter,
+    progress: &ProgressReporter,
 ) -> Result<Option<Arrived>, Error> {
     let record = &manifest.snapshot;
     let seen = archives.look(place).await?;
@@ -212,7 +212,8 @@ async fn imported_before(
     let beside = seen.manifest.as_ref();
     if beside.is_some_and(|beside| {
         beside.owner == manifest.owner && beside.recipe.hash() == manifest.recipe.hash()
-    }) && let Some(arrived) = found_sound(deps, record, archives, place, &seen, reporter).await?
+    }) && let Some(arrived) =
+        verify_found_archive(deps, record, archives, place, &seen, progress).await?
     {
         return Ok(Some(arrived));
     }
@@ -251,23 +252,25 @@ async fn write_imported(
     .map(|_| ())
 }
 
-/// After an import that came to nothing, nothing is left: no archive and no record. Where the host cannot say so, the
-/// record stays, as failed. One that was whole before it was called off is listed.
-async fn clear_import(
+/// After an import that failed, nothing is left: no archive and no record. Where the host cannot say so, the
+/// record stays, as failed. One that was whole before it was cancelled is listed.
+async fn cleanup_import(
     deps: &Deps,
     record: &SnapshotRecord,
-    reporter: &ProgressReporter,
+    progress: &ProgressReporter,
     error: Error,
 ) -> Result<(), Error> {
-    let clearing =
-        tokio::time::timeout(CLEAR_LIMIT, clear_remains(deps, record, &record.host, reporter))
-            .await;
+    let clearing = tokio::time::timeout(
+        CLEANUP_LIMIT,
+        cleanup_partial_copy(deps, record, &record.host, progress),
+    )
+    .await;
     let clean = match clearing {
         Ok(Ok(Some(arrived))) => return write_imported(deps, record, arrived).await,
         Ok(Ok(None)) => true,
         Ok(Err(_)) | Err(_) => false,
     };
-    end_import(deps, record, reporter, &error, clean).await?;
+    write_import_failed(deps, record, progress, &error, clean).await?;
     if clean {
         return Err(CancelOutcome::Undone.noted_on(error));
     }
@@ -278,28 +281,33 @@ async fn clear_import(
     Err(error.hint(hint).detail("unremoved", true))
 }
 
-/// Tells why an import came to nothing, and takes its record out if it left nothing on the host.
-async fn end_import(
+/// Writes down why an import failed, and takes its record out if it left nothing on the host.
+async fn write_import_failed(
     deps: &Deps,
     record: &SnapshotRecord,
-    reporter: &ProgressReporter,
-    fault: &Error,
+    progress: &ProgressReporter,
+    error: &Error,
     clean: bool,
 ) -> Result<(), Error> {
-    let message = fault.message.clone();
+    let message = error.message.clone();
     let data =
-        serde_json::json!({"code": fault.code, "step": reporter.stage(), "message": message});
-    let news = vec![(EventKind::SnapshotFailed, data)];
-    let failed =
-        journal::update(deps, &record.id, Guard::Any, news, move |record: &mut SnapshotRecord| {
+        serde_json::json!({"code": error.code, "step": progress.stage(), "message": message});
+    let events = vec![(EventKind::SnapshotFailed, data)];
+    let failed = journal::update(
+        deps,
+        &record.id,
+        Guard::Any,
+        events,
+        move |record: &mut SnapshotRecord| {
             record.state = SnapshotState::Failed;
             record.message = Some(message);
             record.operation = None;
             record.unremoved = !clean;
             Ok(())
-        })
-        .await?;
-    // What the log could not be told is told by the record, for a while.
+        },
+    )
+    .await?;
+    // A record keeps events that could not be appended to the log, for a while.
     if clean && append(deps, &failed.pending).await.is_ok() {
         deps.snapshots.remove(&record.id, None).await?;
         deps.jobs.publish(Update::Snapshots);
@@ -308,7 +316,7 @@ async fn end_import(
 }
 
 /// Gives it another id: somebody has this one by now. Patches and their numbers are that one's.
-fn renew(draft: &mut SnapshotRecord, id: SnapshotId) {
+fn assign_new_id(draft: &mut SnapshotRecord, id: SnapshotId) {
     (draft.next_patch_sequence, draft.revision) = (1, 0);
     draft.message.get_or_insert_with(|| {
         format!("it has an id of its own here: {} was taken meanwhile", draft.id)

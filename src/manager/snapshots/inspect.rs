@@ -1,6 +1,6 @@
-//! The look at all archives of a snapshot before a deletion removes the first: while a host cannot be looked at, nothing is
-//! removed, and the snapshot is what it was. What is on a host that nothing configures any more, or that is another one by now,
-//! can be given up.
+//! Inspection of all archives of a snapshot before a deletion removes the first: while a host cannot be looked at, nothing
+//! is removed, and the snapshot is what it was. What is on a host that nothing configures any more, or that is another one
+//! by now, can be given up.
 
 use serde::Serialize;
 
@@ -11,28 +11,28 @@ use crate::manager::deps::Deps;
 use crate::manager::journal::{self, Guard, free_snapshot};
 use crate::manager::snapshots::archive_facts::{facts_on, is_sealed, not_whole};
 use crate::manager::snapshots::integrity::note_damage;
-use crate::manager::snapshots::pinned_profile::{archive_place, is_lost};
+use crate::manager::snapshots::pinned_profile::{archive_place, is_profile_lost};
 
 /// An archive that nobody removes: its host is not configured and does not answer, or is another one by now.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct GivenUp {
+pub(crate) struct AbandonedArchive {
     pub(crate) host: HostName,
-    /// Its folder, where that is known.
+    /// Folder, where that is known.
     pub(crate) path: Option<String>,
 }
 
-/// Why a deletion does not begin.
-pub(crate) struct Kept {
-    pub(crate) fault: Error,
+/// Reason why a deletion does not begin, and what was seen of the archives.
+pub(crate) struct DeletionBlocked {
+    pub(crate) error: Error,
     /// Whether an archive that was looked at is there as it is recorded.
     whole: bool,
-    /// Those that are not.
-    unlike: Vec<(HostName, Error)>,
+    /// Hosts whose archives are not, with why.
+    damaged: Vec<(HostName, Error)>,
 }
 
-impl From<Error> for Kept {
-    fn from(fault: Error) -> Self {
-        Self { fault, whole: false, unlike: Vec::new() }
+impl From<Error> for DeletionBlocked {
+    fn from(error: Error) -> Self {
+        Self { error, whole: false, damaged: Vec::new() }
     }
 }
 
@@ -41,33 +41,34 @@ pub(crate) async fn inspect_archives(
     deps: &Deps,
     record: &SnapshotRecord,
     by_force: bool,
-) -> Result<Vec<GivenUp>, Kept> {
+) -> Result<Vec<AbandonedArchive>, DeletionBlocked> {
     let extension = deps.extension(&record.extension)?;
     let Some(archives) = extension.archives() else { return Ok(Vec::new()) };
-    let (mut given_up, mut unlike, mut kept, mut whole) = (Vec::new(), Vec::new(), None, false);
+    let (mut abandoned, mut damaged, mut blocked, mut whole) =
+        (Vec::new(), Vec::new(), None, false);
     for host in record.hosts().chain(&record.copying_to) {
         let place = match archive_place(deps, record, host).await {
             // As for the removal.
-            Err(fault) if is_lost(&fault) && !record.unremoved => continue,
+            Err(error) if is_profile_lost(&error) && !record.unremoved => continue,
             place => place?,
         };
         match archives.look(&place).await {
             Ok(seen) if is_sealed(&seen, &facts_on(record, host)) => whole = true,
-            Ok(seen) => unlike.push((host.clone(), not_whole(record, host, seen.bytes))),
+            Ok(seen) => damaged.push((host.clone(), not_whole(record, host, seen.bytes))),
             Err(error)
                 if by_force
                     && (is_vanished(deps, host, &error) || error.code == Code::HostChanged) =>
             {
-                given_up.push(GivenUp { host: host.clone(), path: place.path });
+                abandoned.push(AbandonedArchive { host: host.clone(), path: place.path });
             }
             Err(error) => {
-                kept.get_or_insert_with(|| way_out(deps, record, host, error));
+                blocked.get_or_insert_with(|| hint_at_way_out(deps, record, host, error));
             }
         }
     }
-    match kept {
-        Some(fault) => Err(Kept { fault, whole, unlike }),
-        None => Ok(given_up),
+    match blocked {
+        Some(error) => Err(DeletionBlocked { error, whole, damaged }),
+        None => Ok(abandoned),
     }
 }
 
@@ -77,10 +78,10 @@ pub(crate) fn is_vanished(deps: &Deps, host: &HostName, error: &Error) -> bool {
         && deps.transports.spec(host).is_none()
 }
 
-fn way_out(deps: &Deps, record: &SnapshotRecord, host: &HostName, fault: Error) -> Error {
+fn hint_at_way_out(deps: &Deps, record: &SnapshotRecord, host: &HostName, error: Error) -> Error {
     let id = &record.id;
     let forced = format!("`sandboxer snapshots delete {id} --force` gives up what is there");
-    let hint = match (&fault.code, deps.transports.spec(host)) {
+    let hint = match (&error.code, deps.transports.spec(host)) {
         (Code::HostUnreachable | Code::Timeout, Some(_)) => format!(
             "nothing was removed; try again when {host} is back, or, if it never will be, take it out of the \
              configuration: then {forced}"
@@ -92,39 +93,39 @@ fn way_out(deps: &Deps, record: &SnapshotRecord, host: &HostName, fault: Error) 
         }
         _ => "nothing was removed".to_owned(),
     };
-    let hint = match fault.hint.clone() {
+    let hint = match error.hint.clone() {
         Some(first) => format!("{first}; {hint}"),
         None => hint,
     };
-    fault.hint(hint)
+    error.hint(hint)
 }
 
 /// A deletion that removed nothing: the snapshot is what it was `before`. Where a dead one may have removed something, it is
 /// ready only if an archive was seen to be whole.
-pub(crate) async fn keep_all(
+pub(crate) async fn undo_deletion(
     deps: &Deps,
     record: &SnapshotRecord,
     before: &SnapshotRecord,
-    kept: Kept,
+    blocked: DeletionBlocked,
 ) -> Result<Error, Error> {
     if before.state != SnapshotState::Deleting {
         put_back_snapshot(deps, before).await?;
-        return Ok(kept.fault);
+        return Ok(blocked.error);
     }
     // Only what was ready once has a folder.
-    if !kept.whole || record.path.is_none() {
-        return stay_in_deleting(deps, &record.id, kept.fault).await;
+    if !blocked.whole || record.path.is_none() {
+        return stay_in_deleting(deps, &record.id, blocked.error).await;
     }
-    for (host, fault) in &kept.unlike {
-        note_damage(deps, &record.id, host, fault).await;
+    for (host, error) in &blocked.damaged {
+        note_damage(deps, &record.id, host, error).await;
     }
-    let message = format!("not deleted: {}", kept.fault.message);
+    let message = format!("not deleted: {}", blocked.error.message);
     free_snapshot(deps, &record.id, move |record| {
         record.state = SnapshotState::Ready;
         record.message = Some(message);
     })
     .await?;
-    Ok(kept.fault)
+    Ok(blocked.error)
 }
 
 /// After a deletion that was refused: the snapshot is what it was before.
@@ -138,9 +139,9 @@ pub(crate) async fn put_back_snapshot(deps: &Deps, before: &SnapshotRecord) -> R
     .map(|_| ())
 }
 
-/// What is said of archives that were given up.
-pub(crate) fn in_words(given_up: &[GivenUp]) -> Option<String> {
-    let words = given_up.iter().map(|gone| match &gone.path {
+/// Message on archives that were given up.
+pub(crate) fn abandoned_words(abandoned: &[AbandonedArchive]) -> Option<String> {
+    let words = abandoned.iter().map(|gone| match &gone.path {
         Some(path) => format!("{path} on {}", gone.host),
         None => format!("whatever is there of it on {}", gone.host),
     });
@@ -153,18 +154,18 @@ pub(crate) fn in_words(given_up: &[GivenUp]) -> Option<String> {
 pub(crate) async fn stay_in_deleting(
     deps: &Deps,
     id: &SnapshotId,
-    fault: Error,
+    error: Error,
 ) -> Result<Error, Error> {
-    let message = fault.message.clone();
+    let message = error.message.clone();
     journal::update(deps, id, Guard::Any, Vec::new(), move |record: &mut SnapshotRecord| {
         record.message = Some(message);
         record.operation = None;
         Ok(())
     })
     .await?;
-    Ok(match fault.hint {
-        Some(_) => fault,
-        None => fault
+    Ok(match error.hint {
+        Some(_) => error,
+        None => error
             .hint(format!("it stays `deleting`; `sandboxer snapshots delete {id}` tries again")),
     })
 }

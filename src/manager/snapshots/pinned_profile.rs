@@ -1,4 +1,5 @@
-//! The recipe that a sandbox was made from, which its snapshots have too, and where archives are.
+//! Pinned profiles: the exact profile that a sandbox was made from, which its snapshots have too; and the places of archives,
+//! which follow from it.
 
 use crate::domain::archive::ArchivePlace;
 use crate::domain::error::{Code, Error, Kind};
@@ -10,7 +11,7 @@ use crate::manager::deps::Deps;
 use crate::manager::hosts::roots::known_roots;
 use crate::manager::snapshots::archive_facts::archives_of;
 
-/// The recipe of a sandbox that is recorded, by its hash: found as [`profile_of_snapshot`] finds it, beside the archive of
+/// The pinned profile of a sandbox, by its hash: found as [`profile_of_snapshot`] finds it, beside the archive of
 /// any snapshot that has the same. Never another one.
 ///
 /// Errors: `not_found` when it is lost; why a host that may have it could not be asked.
@@ -23,25 +24,30 @@ pub(crate) async fn pinned_profile(deps: &Deps, record: &SandboxRecord) -> Resul
     for snapshot in snapshots.iter().filter(|snapshot| snapshot.profile.hash == record.profile.hash)
     {
         match profile_of_snapshot(deps, snapshot).await {
-            Ok(recipe) => return Ok(recipe),
-            Err(fault) if is_lost(&fault) => {}
-            Err(fault) => {
-                unasked.get_or_insert(fault);
+            Ok(profile) => return Ok(profile),
+            Err(error) if is_profile_lost(&error) => {}
+            Err(error) => {
+                unasked.get_or_insert(error);
             }
         }
     }
-    let fault = unasked.unwrap_or_else(|| lost(&format!("sandbox {}", record.id), &record.profile));
-    Err(fault.detail("id", record.id.as_str()))
+    let error = unasked
+        .unwrap_or_else(|| profile_lost_error(&format!("sandbox {}", record.id), &record.profile));
+    Err(error.detail("id", record.id.as_str()))
 }
 
-/// What is known of a sandbox's recipe: if it is lost, today's profile of its id has its root and its grace at least, as
-/// far as anybody can tell.
+/// Known part of a sandbox's pinned profile: if it is lost, today's profile of its id has its root and its grace at
+/// least, as far as anybody can tell.
 pub(crate) async fn pinned_profile_as_known(deps: &Deps, record: &SandboxRecord) -> Profile {
     let ProfileRef { id, version, .. } = &record.profile;
     match pinned_profile_here(deps, &record.profile).await {
-        Ok(Some(recipe)) => return recipe,
-        Ok(None) => tracing::warn!(sandbox = %record.id, %id, version, "its recipe is lost"),
-        Err(fault) => tracing::warn!(sandbox = %record.id, %fault, "its recipe cannot be read"),
+        Ok(Some(profile)) => return profile,
+        Ok(None) => {
+            tracing::warn!(sandbox = %record.id, %id, version, "its pinned profile is lost")
+        }
+        Err(error) => {
+            tracing::warn!(sandbox = %record.id, %error, "its pinned profile cannot be read")
+        }
     }
     match deps.catalogue.profile(id.as_str()).and_then(|entry| entry.definition()) {
         Ok(today) => today.clone(),
@@ -49,7 +55,7 @@ pub(crate) async fn pinned_profile_as_known(deps: &Deps, record: &SandboxRecord)
     }
 }
 
-/// The recipe that is recorded, from `recipes/`, or the catalogue's where that is the same.
+/// The pinned profile from `recipes/`, or the catalogue's where that is the same.
 pub(crate) async fn pinned_profile_here(
     deps: &Deps,
     recorded: &ProfileRef,
@@ -61,7 +67,7 @@ pub(crate) async fn pinned_profile_here(
     Ok(today.ok().filter(|today| today.hash() == recorded.hash).cloned())
 }
 
-/// The recipe that is recorded, by its hash: from `recipes/`, else the catalogue's where that is the same, else from what
+/// The pinned profile of a snapshot, by its hash: from `recipes/`, else the catalogue's where that is the same, else from what
 /// lies beside an archive. Never another one.
 ///
 /// Errors: `not_found` when it is lost; why a host that may have it could not be asked.
@@ -76,26 +82,26 @@ pub(crate) async fn profile_of_snapshot(
     for host in record.hosts() {
         match profile_beside_archive(deps, record, host).await {
             Ok(None) => {}
-            Ok(Some(recipe)) => {
-                if let Err(fault) = deps.recipes.put(&recipe).await {
-                    tracing::warn!(snapshot = %record.id, %fault, "its recipe could not be kept");
+            Ok(Some(profile)) => {
+                if let Err(error) = deps.recipes.put(&profile).await {
+                    tracing::warn!(snapshot = %record.id, %error, "its pinned profile could not be stored");
                 }
-                return Ok(recipe);
+                return Ok(profile);
             }
-            Err(fault) => {
-                unasked.get_or_insert(fault);
+            Err(error) => {
+                unasked.get_or_insert(error);
             }
         }
     }
     Err(match unasked {
-        Some(fault) => {
-            fault.hint(format!("the recipe of snapshot {} is beside its archive only", record.id))
+        Some(error) => {
+            error.hint(format!("the recipe of snapshot {} is beside its archive only", record.id))
         }
-        None => lost(&format!("snapshot {}", record.title()), &record.profile),
+        None => profile_lost_error(&format!("snapshot {}", record.title()), &record.profile),
     })
 }
 
-/// The recipe in the manifest of an archive, if it is the one that is recorded.
+/// The profile in the manifest of an archive, if it is the pinned one.
 async fn profile_beside_archive(
     deps: &Deps,
     record: &SnapshotRecord,
@@ -107,11 +113,11 @@ async fn profile_beside_archive(
     }
     let extension = deps.extension(&record.extension)?;
     let seen = archives_of(extension.as_ref())?.look(&place).await.map_err(Error::of_a_part)?;
-    let recipe = seen.manifest.map(|manifest| manifest.recipe);
-    Ok(recipe.filter(|recipe| recipe.hash() == record.profile.hash))
+    let profile = seen.manifest.map(|manifest| manifest.recipe);
+    Ok(profile.filter(|profile| profile.hash() == record.profile.hash))
 }
 
-/// The place of a snapshot's archive: on its own host, or a replica's. It takes the recipe only where the folder is not
+/// The place of a snapshot's archive: on its own host, or a replica's. It takes the profile only where the folder is not
 /// known.
 pub(crate) async fn archive_place(
     deps: &Deps,
@@ -152,18 +158,18 @@ async fn place_without_profile(
     })
 }
 
-/// Whether a fault says that a recipe is lost.
-pub(crate) fn is_lost(fault: &Error) -> bool {
-    fault.kind == Kind::RecipeLost
+/// Whether an error says that a pinned profile is lost.
+pub(crate) fn is_profile_lost(error: &Error) -> bool {
+    error.kind == Kind::RecipeLost
 }
 
-fn lost(whose: &str, recipe: &ProfileRef) -> Error {
-    let message = format!("the recipe of {whose}, {} {}, is lost", recipe.id, recipe.version);
+fn profile_lost_error(whose: &str, profile: &ProfileRef) -> Error {
+    let message = format!("the recipe of {whose}, {} {}, is lost", profile.id, profile.version);
     let why = "it is neither in the data directory nor beside an archive, and the catalogue has it no more";
     Error::new(Code::NotFound, message)
         .because(why)
-        .hint(format!("put recipes/{}.json back into the data directory", recipe.hash))
+        .hint(format!("put recipes/{}.json back into the data directory", profile.hash))
         .of_kind(Kind::RecipeLost)
         .detail("kind", "recipe_lost")
-        .detail("hash", recipe.hash.as_str())
+        .detail("hash", profile.hash.as_str())
 }

@@ -84,26 +84,26 @@ pub(crate) async fn apply_keep(
     deps: &Deps,
     newest: &SnapshotRecord,
     keep: u32,
-    reporter: &ProgressReporter,
+    progress: &ProgressReporter,
 ) {
     let sandbox = &newest.sandbox_id;
     let rule = OldRule { keep: Some(keep), taken_here: true, ..OldRule::default() };
     let old = match beyond_newest(deps, sandbox, keep).await {
         Ok(old) => old,
-        Err(fault) => {
-            return tracing::warn!(%sandbox, %fault, "old snapshots could not be looked for");
+        Err(error) => {
+            return tracing::warn!(%sandbox, %error, "old snapshots could not be looked for");
         }
     };
     let mut gone = Vec::new();
     for (at, view) in old.iter().enumerate() {
         let (done, of) = (Some(at as u64), Some(old.len() as u64));
-        reporter.report(Report { stage: "keep", done, of, ..Report::default() });
+        progress.report(Report { stage: "keep", done, of, ..Report::default() });
         let record = &view.record;
         // Boxed: it starts operations of this very kind.
         match Box::pin(delete_while_old(deps, &record.id, rule)).await {
             Ok(_) => gone.push(record.title()),
-            Err(fault) => {
-                tracing::warn!(snapshot = %record.id, %fault, "an old snapshot could not be deleted");
+            Err(error) => {
+                tracing::warn!(snapshot = %record.id, %error, "an old snapshot could not be deleted");
             }
         }
     }
@@ -111,7 +111,7 @@ pub(crate) async fn apply_keep(
         return;
     }
     let message = format!("the profile keeps {keep} of a sandbox: deleted {}", gone.join(", "));
-    let told = journal::update(
+    let noted = journal::update(
         deps,
         &newest.id,
         Guard::Any,
@@ -121,8 +121,8 @@ pub(crate) async fn apply_keep(
             Ok(())
         },
     );
-    if let Err(fault) = told.await {
-        tracing::warn!(snapshot = %newest.id, %fault, "what was deleted for it is not on its record");
+    if let Err(error) = noted.await {
+        tracing::warn!(snapshot = %newest.id, %error, "what was deleted for it is not on its record");
     }
 }
 

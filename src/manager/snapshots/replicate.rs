@@ -8,7 +8,7 @@ use crate::domain::operation::{CancelOutcome, OperationKind};
 use crate::domain::request::{SnapshotCopyRequest, SnapshotStarted};
 use crate::domain::snapshot::{ArchiveFormat, Replica, SnapshotRecord};
 use crate::manager::deps::Deps;
-use crate::manager::hosts::roots::learning_roots;
+use crate::manager::hosts::roots::learn_roots_during;
 use crate::manager::journal::{self, Guard, free_snapshot};
 use crate::manager::operation::locks::lock_snapshot;
 use crate::manager::operation::progress::ProgressReporter;
@@ -16,14 +16,14 @@ use crate::manager::operation::subject::OperationRecord;
 use crate::manager::operation::{Op, start_on_snapshot};
 use crate::manager::sandboxes::place::open_host;
 use crate::manager::snapshots::archive_facts::{archives_of, facts_on, is_sealed, not_whole};
-use crate::manager::snapshots::archives::{CLEAR_LIMIT, ensure_ready, ready_snapshot};
-use crate::manager::snapshots::bring::{bring_archive, clear_remains};
+use crate::manager::snapshots::archives::{CLEANUP_LIMIT, ensure_ready, ready_snapshot};
 use crate::manager::snapshots::find::get_snapshot_at_revision;
-use crate::manager::snapshots::integrity::{clear_damage, note_damage, note_gone};
+use crate::manager::snapshots::integrity::{clear_damage, note_damage, note_missing};
 use crate::manager::snapshots::pinned_profile::archive_place;
+use crate::manager::snapshots::transfer::{cleanup_partial_copy, transfer_archive};
 
-/// The steps of bringing an archive to a host: prepare, and copy.
-pub(crate) const CARRY_STEPS: u32 = 2;
+/// Steps of a transfer of an archive to a host: prepare, and copy.
+pub(crate) const TRANSFER_STEPS: u32 = 2;
 
 /// Starts to copy a snapshot to another host. A copy that is there already is nothing to do.
 ///
@@ -46,16 +46,16 @@ pub(crate) async fn copy_snapshot(
     if known && is_sealed(&seen, &facts_on(&record, &host)) {
         return Ok(SnapshotStarted { operation: None, snapshot: record });
     }
-    if refuse_left(deps, &record, &host).is_err() {
+    if refuse_unfinished_copy(deps, &record, &host).is_err() {
         // Whoever works on it is said by `busy`; only what nobody works on is left.
-        let _held = lock_snapshot(deps, &record.id).await?;
-        refuse_left(deps, &ready_snapshot(deps, &request.id).await?, &host)?;
+        let _lock = lock_snapshot(deps, &record.id).await?;
+        refuse_unfinished_copy(deps, &ready_snapshot(deps, &request.id).await?, &host)?;
     }
     let op = start_on_snapshot(deps, OperationKind::Copy, record, |record| ensure_ready(record));
     let op = op.await?;
     let snapshot = op.subject.clone();
     let operation = op.run(Some(host.clone()), move |op| async move {
-        op.progress.announce(CARRY_STEPS, 0);
+        op.progress.announce(TRANSFER_STEPS, 0);
         replicate(&op, &op.subject, &host).await.map(|_| ())
     });
     Ok(SnapshotStarted { operation: Some(operation), snapshot })
@@ -90,10 +90,13 @@ async fn refuse_whole(
     Ok(())
 }
 
-/// One copy at a time is on its way: where the last one may have left something is not forgotten for the next, as long as
-/// its host is configured.
-fn refuse_left(deps: &Deps, record: &SnapshotRecord, to: &HostName) -> Result<(), Error> {
-    match left_elsewhere(record, to).filter(|left| deps.transports.spec(left).is_some()) {
+/// Refuses a copy while another one to a configured host is unfinished: what that may have left is not forgotten.
+fn refuse_unfinished_copy(
+    deps: &Deps,
+    record: &SnapshotRecord,
+    to: &HostName,
+) -> Result<(), Error> {
+    match unfinished_copy(record, to).filter(|left| deps.transports.spec(left).is_some()) {
         Some(left) => {
             let hint = format!(
                 "`sandboxer recover` removes it, when that host is back; if it never will be, take {left} out of the \
@@ -109,18 +112,20 @@ fn refuse_left(deps: &Deps, record: &SnapshotRecord, to: &HostName) -> Result<()
     }
 }
 
-/// What a copy left on a host that nothing configures any more is removed if that host answers; else it stays there, and
-/// the record says so.
-async fn leave_behind(
+/// Removes what an unfinished copy left on a host that is not configured any more, if that host answers; else it stays
+/// there, and the record says so.
+async fn cleanup_unfinished_copy(
     deps: &Deps,
     record: SnapshotRecord,
     to: &HostName,
-    reporter: &ProgressReporter,
+    progress: &ProgressReporter,
 ) -> Result<SnapshotRecord, Error> {
-    let Some(left) = left_elsewhere(&record, to).cloned() else { return Ok(record) };
-    let clearing =
-        tokio::time::timeout(CLEAR_LIMIT, Box::pin(clear_remains(deps, &record, &left, reporter)))
-            .await;
+    let Some(left) = unfinished_copy(&record, to).cloned() else { return Ok(record) };
+    let clearing = tokio::time::timeout(
+        CLEANUP_LIMIT,
+        Box::pin(cleanup_partial_copy(deps, &record, &left, progress)),
+    )
+    .await;
     let arrived = match clearing {
         Ok(Ok(arrived)) => Ok(arrived.map(|arrived| replica(&left, arrived, deps.now()))),
         Ok(Err(_)) | Err(_) => Err(format!(
@@ -131,7 +136,7 @@ async fn leave_behind(
         record.copying_to = None;
         record.unremoved = false;
         match arrived {
-            Ok(Some(arrived)) => list(record, arrived),
+            Ok(Some(arrived)) => list_archive(record, arrived),
             Ok(None) => {}
             Err(message) => record.message = Some(message),
         }
@@ -151,35 +156,35 @@ pub(crate) async fn replicate<S: OperationRecord>(
     to: &HostName,
 ) -> Result<SnapshotRecord, Error> {
     let deps = &op.deps;
-    refuse_left(deps, record, to)?;
-    let mark = op.mark();
+    refuse_unfinished_copy(deps, record, to)?;
+    let running = op.running();
     let record = journal::update(
         deps,
         &record.id,
         Guard::Any,
         Vec::new(),
         move |record: &mut SnapshotRecord| {
-            record.operation = Some(mark);
+            record.operation = Some(running);
             Ok(())
         },
     )
     .await?;
-    let record = leave_behind(deps, record, to, &op.progress).await?;
+    let record = cleanup_unfinished_copy(deps, record, to, &op.progress).await?;
     // Boxed: it is large, and waits for long.
-    let work = Box::pin(learning_roots(
+    let work = Box::pin(learn_roots_during(
         deps,
         to,
         &op.progress,
-        bring_archive(deps, &record, to, &op.progress),
+        transfer_archive(deps, &record, to, &op.progress),
     ));
     match op.or_cancelled(work).await {
-        Ok(arrived) => write_arrived(deps, &record.id, to, arrived).await,
-        Err(error) => clear_copy(deps, &record.id, to, &op.progress, error).await,
+        Ok(arrived) => write_replica(deps, &record.id, to, arrived).await,
+        Err(error) => cleanup_copy(deps, &record.id, to, &op.progress, error).await,
     }
 }
 
 /// Lists an archive that is whole on a host. Nothing is on its way there any more.
-pub(crate) async fn write_arrived(
+pub(crate) async fn write_replica(
     deps: &Deps,
     id: &SnapshotId,
     host: &HostName,
@@ -187,9 +192,9 @@ pub(crate) async fn write_arrived(
 ) -> Result<SnapshotRecord, Error> {
     let replica = replica(host, arrived, deps.now());
     let data = serde_json::json!({"host": host, "bytes": replica.bytes, "format": replica.format});
-    let news = vec![(EventKind::SnapshotCopied, data)];
-    journal::update(deps, id, Guard::Any, news, move |record: &mut SnapshotRecord| {
-        list(record, replica);
+    let events = vec![(EventKind::SnapshotCopied, data)];
+    journal::update(deps, id, Guard::Any, events, move |record: &mut SnapshotRecord| {
+        list_archive(record, replica);
         record.copying_to = None;
         record.operation = None;
         record.unremoved = false;
@@ -198,13 +203,13 @@ pub(crate) async fn write_arrived(
     .await
 }
 
-/// After a copy that came to nothing, nothing of it stays on the host; or the record says that it may. One that was whole
-/// before it was called off is listed: the record as it is then.
-async fn clear_copy(
+/// After a copy that failed, nothing of it stays on the host; or the record says that it may. One that was whole
+/// before it was cancelled is listed: the record as it is then.
+async fn cleanup_copy(
     deps: &Deps,
     id: &SnapshotId,
     host: &HostName,
-    reporter: &ProgressReporter,
+    progress: &ProgressReporter,
     error: Error,
 ) -> Result<SnapshotRecord, Error> {
     let record = get_snapshot_at_revision(deps, id.as_str(), None).await?;
@@ -213,9 +218,10 @@ async fn clear_copy(
         return Err(CancelOutcome::Undone.noted_on(error));
     }
     let clearing =
-        tokio::time::timeout(CLEAR_LIMIT, clear_remains(deps, &record, host, reporter)).await;
+        tokio::time::timeout(CLEANUP_LIMIT, cleanup_partial_copy(deps, &record, host, progress))
+            .await;
     let clean = match clearing {
-        Ok(Ok(Some(arrived))) => return write_arrived(deps, id, host, arrived).await,
+        Ok(Ok(Some(arrived))) => return write_replica(deps, id, host, arrived).await,
         Ok(Ok(None)) => true,
         Ok(Err(_)) | Err(_) => false,
     };
@@ -224,14 +230,13 @@ async fn clear_copy(
         record.unremoved = !clean;
         if clean {
             record.copying_to = None;
-            note_gone(record, &at, now);
+            note_missing(record, &at, now);
         }
     })
     .await?;
     if clean {
         let error = CancelOutcome::Undone.noted_on(error);
-        let told = error.hint.is_some();
-        return Err(if told {
+        return Err(if error.hint.is_some() {
             error
         } else {
             error.hint(format!("nothing of the copy is left on {host}"))
@@ -244,12 +249,12 @@ async fn clear_copy(
 }
 
 /// Another host that a copy was on its way to.
-fn left_elsewhere<'a>(record: &'a SnapshotRecord, to: &HostName) -> Option<&'a HostName> {
+fn unfinished_copy<'a>(record: &'a SnapshotRecord, to: &HostName) -> Option<&'a HostName> {
     record.copying_to.as_ref().filter(|left| !left.same(to.as_str()))
 }
 
 /// Lists an archive that arrived: as a copy, or in place of the one that the snapshot was made with.
-fn list(record: &mut SnapshotRecord, arrived: Replica) {
+fn list_archive(record: &mut SnapshotRecord, arrived: Replica) {
     clear_damage(record, &arrived.host);
     if !record.host.same(arrived.host.as_str()) {
         record.replicas.retain(|replica| !replica.host.same(arrived.host.as_str()));

@@ -9,15 +9,16 @@ use crate::domain::profile::Seconds;
 use crate::domain::request::{CreateRequest, RestoreRequest, Started};
 use crate::failpoint;
 use crate::manager::deps::Deps;
-use crate::manager::operation::locks::busy_or;
+use crate::manager::operation::locks::busy_or_refusal;
 use crate::manager::sandboxes::create::{
-    Ahead, Resolved, draft_provision, quote_price, write_ahead,
+    NewSandbox, Resolved, draft_provision, quote_price, write_ahead,
 };
-use crate::manager::sandboxes::establish::{Establishment, run_establishment};
+use crate::manager::sandboxes::establish::run_establishment;
+use crate::manager::sandboxes::establishment::Establishment;
 use crate::manager::sandboxes::place::choose_host;
-use crate::manager::snapshots::extract::{FromSnapshot, check_ready, profile_note};
 use crate::manager::snapshots::find::get_snapshot_at_revision;
 use crate::manager::snapshots::pinned_profile::profile_of_snapshot;
+use crate::manager::snapshots::restore_archive::{BaseSnapshot, check_ready, profile_note};
 use crate::manager::upkeep::flush::archive_old;
 
 /// Starts a new sandbox from a snapshot and returns at once.
@@ -25,8 +26,8 @@ use crate::manager::upkeep::flush::archive_old;
 /// Errors: `conflict` for a snapshot that is not ready, and whatever a create refuses.
 pub(crate) async fn restore(deps: &Deps, request: &RestoreRequest) -> Result<Started, Error> {
     let snapshot = get_snapshot_at_revision(deps, &request.snapshot, request.revision).await?;
-    if let Err(fault) = check_ready(&snapshot) {
-        return Err(busy_or(deps, &snapshot.id, fault).await);
+    if let Err(error) = check_ready(&snapshot) {
+        return Err(busy_or_refusal(deps, &snapshot.id, error).await);
     }
     let extension = deps.extension(&snapshot.extension)?;
     extension.ensure(&Capability::Snapshots, "restore snapshots")?;
@@ -48,8 +49,8 @@ pub(crate) async fn restore(deps: &Deps, request: &RestoreRequest) -> Result<Sta
         // Before it is brought there for nothing.
         extension.suits(&resolved.profile, &snapshot.archive, &route.host).await?;
     }
-    if let Err(fault) = archive_old(deps).await {
-        tracing::warn!(%fault, "the history could not be written");
+    if let Err(error) = archive_old(deps).await {
+        tracing::warn!(%error, "the history could not be written");
     }
     deps.recipes.put(&resolved.profile).await?;
     // What the source was protected from, its copy need not be.
@@ -59,7 +60,7 @@ pub(crate) async fn restore(deps: &Deps, request: &RestoreRequest) -> Result<Sta
         labels: labels.map(|(key, value)| (key.clone(), value.clone())).collect::<BTreeMap<_, _>>(),
         ..CreateRequest::default()
     };
-    let ahead = Ahead {
+    let new_sandbox = NewSandbox {
         request: &asked,
         resolved: &resolved,
         route,
@@ -67,12 +68,12 @@ pub(crate) async fn restore(deps: &Deps, request: &RestoreRequest) -> Result<Sta
         request_hash: None,
         base: Some(&snapshot),
     };
-    let op = write_ahead(deps, ahead).await?;
+    let op = write_ahead(deps, new_sandbox).await?;
     let record = op.subject.clone();
     failpoint::reached("restore.requested");
     let note = profile_note(deps, &snapshot, &resolved.profile);
     let draft = draft_provision(deps, &resolved, &asked, record.host.clone());
-    let work = Establishment {
+    let establishment = Establishment {
         provision: ProvisionRequest {
             id: record.id.clone(),
             created_at: record.created_at,
@@ -84,13 +85,13 @@ pub(crate) async fn restore(deps: &Deps, request: &RestoreRequest) -> Result<Sta
         ttl_s: resolved.ttl_s,
         keep_failed: false,
         recreate: false,
-        from: Some(FromSnapshot {
+        from: Some(BaseSnapshot {
             id: snapshot.id,
             strict: request.strict,
             require_patches: request.require_patches,
             note,
         }),
     };
-    let operation = run_establishment(op, work);
+    let operation = run_establishment(op, establishment);
     Ok(Started { operation: Some(operation), sandbox: record })
 }

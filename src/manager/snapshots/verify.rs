@@ -10,7 +10,7 @@ use crate::manager::journal::free_snapshot;
 use crate::manager::operation::{Op, start_on_snapshot};
 use crate::manager::snapshots::archive_facts::{archives_of, facts_on};
 use crate::manager::snapshots::archives::{ensure_ready, ready_snapshot};
-use crate::manager::snapshots::integrity::record_reading;
+use crate::manager::snapshots::integrity::record_verification;
 use crate::manager::snapshots::pinned_profile::archive_place;
 
 /// Starts to read a snapshot, on every host that has it, and to compare it with what is known of it.
@@ -37,7 +37,7 @@ async fn verify(op: &Op<SnapshotRecord>) -> Result<(), Error> {
             let place = archive_place(deps, record, host).await?;
             let read = async {
                 archives.verify(&place, &facts_on(record, host), &op.progress).await?;
-                ensure_own_recipe(record, host, archives.look(&place).await?.manifest)
+                ensure_pinned_profile(record, host, archives.look(&place).await?.manifest)
             };
             match read.await {
                 Ok(()) => sound.push(host.clone()),
@@ -53,15 +53,15 @@ async fn verify(op: &Op<SnapshotRecord>) -> Result<(), Error> {
             return Err(CancelOutcome::Undone.noted_on(error));
         }
     };
-    record_reading(deps, &record.id, &sound, &wrong).await?;
+    record_verification(deps, &record.id, &sound, &wrong).await?;
     match wrong.into_iter().next() {
         None => Ok(()),
-        Some((host, fault)) => Err(advised(record, &host, &sound, fault)),
+        Some((host, error)) => Err(hint_at_sound_copy(record, &host, &sound, error)),
     }
 }
 
-/// The recipe beside an archive is what a restore goes by when it is nowhere else any more.
-fn ensure_own_recipe(
+/// Compares the profile beside an archive: a restore goes by that when it is nowhere else any more.
+fn ensure_pinned_profile(
     record: &SnapshotRecord,
     host: &HostName,
     manifest: Option<ArchiveManifest>,
@@ -81,18 +81,23 @@ fn ensure_own_recipe(
     }
 }
 
-/// What to do about an archive that is not sound: there may be one that is.
-fn advised(record: &SnapshotRecord, host: &HostName, sound: &[HostName], fault: Error) -> Error {
-    let lost = fault.kind == Kind::ArchiveAltered || fault.code == Code::NotFound;
+/// Hint at an archive that is sound, for one that is not.
+fn hint_at_sound_copy(
+    record: &SnapshotRecord,
+    host: &HostName,
+    sound: &[HostName],
+    error: Error,
+) -> Error {
+    let lost = error.kind == Kind::ArchiveAltered || error.code == Code::NotFound;
     let id = &record.id;
     match sound.first() {
-        _ if !lost => fault,
+        _ if !lost => error,
         Some(sound) if record.host.same(host.as_str()) => {
             let (there, back) = (format!("restore {id} --host {sound}"), format!("snapshots copy {id} --to {host}"));
-            fault.hint(format!("the copy on {sound} is whole: `sandboxer {there}`; `sandboxer {back}` brings it back"))
+            error.hint(format!("the copy on {sound} is whole: `sandboxer {there}`; `sandboxer {back}` brings it back"))
         }
-        Some(_) => fault.hint(format!("the first archive is whole: `sandboxer snapshots copy {id} --to {host}` replaces the copy")),
-        None => fault.hint(format!(
+        Some(_) => error.hint(format!("the first archive is whole: `sandboxer snapshots copy {id} --to {host}` replaces the copy")),
+        None => error.hint(format!(
             "do not restore it; take a new snapshot if its sandbox is still there, then `sandboxer snapshots delete {id}`"
         )),
     }

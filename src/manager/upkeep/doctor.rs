@@ -1,4 +1,4 @@
-//! What somebody should look at: the stores, the installation, what dead processes left, the hosts.
+//! Doctor: checks of the stores, the installation, what dead processes left, the hosts.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use crate::manager::deps::Deps;
 use crate::manager::hosts::check::probe_host;
 use crate::manager::operation::dead::is_alive;
 use crate::manager::sandboxes::observe::refresh_services;
-use crate::manager::snapshots::gc::is_left;
-use crate::manager::upkeep::ownership::{CLAIM, words};
+use crate::manager::snapshots::gc::needs_recovery;
+use crate::manager::upkeep::ownership::{CLAIM_HINT, standing_words};
 use crate::store::{PassedOver, Standing};
 use crate::transport::probe;
 
 /// A host's clock may differ by this many seconds before somebody should look (contract 4).
 const CLOCK_OFFSET_S: f64 = 2.0;
 
-/// So many numbers of lines are said.
+/// Line numbers that a message shows.
 const LINES_SHOWN: usize = 10;
 
 /// Looks at everything; with `claim` makes this data directory this machine's first. A host that is down is a
@@ -43,8 +43,8 @@ pub(crate) async fn doctor(deps: &Deps, claim: bool) -> Result<Vec<Check>, Error
     let hosts = join_all(hosts.iter().map(|spec| check_one_host(deps, spec.name.as_str()))).await;
     for view in hosts.iter().filter(|check| check.state != CheckState::Failed) {
         let name = view.name.trim_start_matches("host ");
-        if let Err(fault) = refresh_services(deps, name).await {
-            tracing::debug!(host = name, %fault, "its services could not be asked for");
+        if let Err(error) = refresh_services(deps, name).await {
+            tracing::debug!(host = name, %error, "its services could not be asked for");
         }
     }
     checks.push(check_installation(deps).await);
@@ -53,28 +53,28 @@ pub(crate) async fn doctor(deps: &Deps, claim: bool) -> Result<Vec<Check>, Error
             checks.push(ok("sandboxes", plural(records.len() as u64, "record", "records")));
             checks.extend(check_work(deps, &records).await);
         }
-        Err(fault) => checks.push(failed("sandboxes", &fault)),
+        Err(error) => checks.push(failed("sandboxes", &error)),
     }
     checks.extend(check_snapshots(deps).await);
     checks.push(match deps.patches.list().await {
         Ok(patches) => ok("patches", plural(patches.len() as u64, "record", "records")),
-        Err(fault) => failed("patches", &fault),
+        Err(error) => failed("patches", &error),
     });
     checks.push(match tokio::try_join!(deps.sandboxes.history(), deps.sandboxes.passed_over()) {
         Ok((records, passed_over)) => {
             lines("history", plural(records.len() as u64, "record", "records"), &passed_over)
         }
-        Err(fault) => failed("history", &fault),
+        Err(error) => failed("history", &error),
     });
-    checks.push(check_recipes(deps).await);
+    checks.push(check_pinned_profiles(deps).await);
     checks.push(match deps.hosts.get(&HostName::new(HostName::LOCAL)).await {
         Ok(_) => ok("known hosts", "what is known of them can be read".to_owned()),
-        Err(fault) => failed("known hosts", &fault),
+        Err(error) => failed("known hosts", &error),
     });
     checks.push(check_operations(deps).await);
     checks.push(match tokio::try_join!(deps.events.last_seq(), deps.events.passed_over()) {
         Ok((last, passed_over)) => lines("events", format!("{last} so far"), &passed_over),
-        Err(fault) => failed("events", &fault),
+        Err(error) => failed("events", &error),
     });
     checks.extend(hosts);
     Ok(checks)
@@ -89,29 +89,29 @@ async fn claim_directory(deps: &Deps) -> Result<Check, Error> {
     let asked = join_all(hosts.iter().map(|spec| highest_counter(deps, &spec.name, &owners))).await;
     let highest = asked.iter().flatten().copied().max().unwrap_or(0);
     let mut stamp = deps.installation.claim(highest).await?;
-    let mut told = tell_counter(deps, &hosts, &stamp).await;
+    let mut counters = raise_counters(deps, &hosts, &stamp).await;
     // Somebody worked with the other copy meanwhile.
     if let Some(counts) =
-        told.iter().flatten().copied().max().filter(|counts| *counts > stamp.counter)
+        counters.iter().flatten().copied().max().filter(|counts| *counts > stamp.counter)
     {
         stamp = deps.installation.claim(counts).await?;
-        told = tell_counter(deps, &hosts, &stamp).await;
+        counters = raise_counters(deps, &hosts, &stamp).await;
     }
-    let untold: Vec<&str> = hosts
+    let unreached: Vec<&str> = hosts
         .iter()
-        .zip(&told)
-        .filter(|(_, told)| told.is_none())
+        .zip(&counters)
+        .filter(|(_, counters)| counters.is_none())
         .map(|(spec, _)| spec.name.as_str())
         .collect();
     let message =
         "this data directory is this machine's from now on; every other copy of it is behind"
             .to_owned();
-    Ok(if untold.is_empty() {
+    Ok(if unreached.is_empty() {
         ok("claim", message)
     } else {
         warning(
             "claim",
-            format!("{message}, but where nobody could tell the host: {}", untold.join(", ")),
+            format!("{message}, but where nobody could tell the host: {}", unreached.join(", ")),
         )
         .hint("a copy that works with these may still remove there; claim again when they answer")
     })
@@ -129,22 +129,23 @@ async fn highest_counter(deps: &Deps, host: &HostName, owners: &[OwnerId]) -> Op
     };
     asked
         .await
-        .inspect_err(|fault| tracing::warn!(%host, %fault, "its counter could not be read"))
+        .inspect_err(|error| tracing::warn!(%host, %error, "its counter could not be read"))
         .ok()
 }
 
 /// Writes our counter to these hosts; what each one counts then, `None` where nobody could tell it.
-async fn tell_counter(deps: &Deps, hosts: &[HostSpec], stamp: &OwnerStamp) -> Vec<Option<u64>> {
+async fn raise_counters(deps: &Deps, hosts: &[HostSpec], stamp: &OwnerStamp) -> Vec<Option<u64>> {
     let tell = |host: &HostName| {
         let host = host.clone();
         async move {
-            let told = async {
+            let raised = async {
                 let transport = deps.transports.open(&host).await?;
                 probe::raise_counter(transport.as_ref(), stamp).await
             };
-            told.await
+            raised
+                .await
                 .inspect_err(
-                    |fault| tracing::warn!(%host, %fault, "its counter could not be raised"),
+                    |error| tracing::warn!(%host, %error, "its counter could not be raised"),
                 )
                 .ok()
         }
@@ -154,18 +155,18 @@ async fn tell_counter(deps: &Deps, hosts: &[HostSpec], stamp: &OwnerStamp) -> Ve
 
 async fn check_installation(deps: &Deps) -> Check {
     match deps.installation.standing().await {
-        Ok(Standing::Own) => ok("installation", words(&Standing::Own)),
+        Ok(Standing::Own) => ok("installation", standing_words(&Standing::Own)),
         Ok(standing) => Check {
             name: "installation".to_owned(),
             state: CheckState::Failed,
-            message: format!("{}; nothing is removed from here", words(&standing)),
-            hint: Some(CLAIM.to_owned()),
+            message: format!("{}; nothing is removed from here", standing_words(&standing)),
+            hint: Some(CLAIM_HINT.to_owned()),
         },
-        Err(fault) => failed("installation", &fault),
+        Err(error) => failed("installation", &error),
     }
 }
 
-/// What waits on records: events, removals, tombstones.
+/// Checks of records that wait: stuck operations, removals, tombstones.
 async fn check_work(deps: &Deps, records: &[Arc<SandboxRecord>]) -> Vec<Check> {
     let ids = |wanted: &dyn Fn(&SandboxRecord) -> bool| -> Vec<String> {
         records.iter().filter(|record| wanted(record)).map(|record| record.id.to_string()).collect()
@@ -200,10 +201,10 @@ async fn check_work(deps: &Deps, records: &[Arc<SandboxRecord>]) -> Vec<Check> {
 async fn check_snapshots(deps: &Deps) -> Vec<Check> {
     let records = match deps.snapshots.list().await {
         Ok(records) => records,
-        Err(fault) => return vec![failed("snapshots", &fault)],
+        Err(error) => return vec![failed("snapshots", &error)],
     };
     let mut stuck = Vec::new();
-    for record in records.iter().filter(|record| is_left(record)) {
+    for record in records.iter().filter(|record| needs_recovery(record)) {
         if matches!(deps.locks.try_lock_snapshot(&record.id).await, Ok(Some(_))) {
             stuck.push(record.id.to_string());
         }
@@ -226,10 +227,10 @@ async fn check_snapshots(deps: &Deps) -> Vec<Check> {
     vec![left, damaged]
 }
 
-/// The recipes that sandboxes and snapshots are made again with.
-async fn check_recipes(deps: &Deps) -> Check {
+/// Check of the pinned profiles that sandboxes and snapshots are made again with.
+async fn check_pinned_profiles(deps: &Deps) -> Check {
     let records = async { tokio::try_join!(deps.sandboxes.list(), deps.snapshots.list()) };
-    // Said already.
+    // Checked already.
     let (sandboxes, snapshots) = records.await.unwrap_or_default();
     let hashes = sandboxes
         .iter()
@@ -238,8 +239,8 @@ async fn check_recipes(deps: &Deps) -> Check {
     let hashes: BTreeSet<&String> =
         hashes.chain(snapshots.iter().map(|record| &record.profile.hash)).collect();
     for hash in &hashes {
-        if let Err(fault) = deps.recipes.get(hash).await {
-            return failed("recipes", &fault);
+        if let Err(error) = deps.recipes.get(hash).await {
+            return failed("recipes", &error);
         }
     }
     ok("recipes", format!("{} in use", hashes.len()))
@@ -248,7 +249,7 @@ async fn check_recipes(deps: &Deps) -> Check {
 async fn check_operations(deps: &Deps) -> Check {
     let operations = match deps.operations.list().await {
         Ok(operations) => operations,
-        Err(fault) => return failed("operations", &fault),
+        Err(error) => return failed("operations", &error),
     };
     let (mut running, mut dead) = (0, Vec::new());
     for operation in
@@ -281,24 +282,24 @@ async fn check_one_host(deps: &Deps, name: &str) -> Check {
     match probe_host(deps, name).await {
         Ok(view) => {
             if matches!(view.state, HostState::Up | HostState::Slow)
-                && let Err(fault) = compare_counter(deps, &view.name).await
+                && let Err(error) = compare_counter(deps, &view.name).await
             {
-                tracing::warn!(host = %view.name, %fault, "its counter could not be compared");
+                tracing::warn!(host = %view.name, %error, "its counter could not be compared");
             }
             judge_host(&title, &view)
         }
-        Err(fault) => failed(&title, &fault),
+        Err(error) => failed(&title, &error),
     }
 }
 
 fn judge_host(title: &str, view: &HostView) -> Check {
-    let mut said = vec![view.state.to_string()];
-    said.extend(view.latency_ms.map(|ms| format!("{ms} ms")));
-    said.extend(view.message.clone());
+    let mut parts = vec![view.state.to_string()];
+    parts.extend(view.latency_ms.map(|ms| format!("{ms} ms")));
+    parts.extend(view.message.clone());
     let mut check = match view.state {
-        HostState::Up | HostState::Forbidden => ok(title, said.join(", ")),
-        HostState::Slow => warning(title, said.join(", ")),
-        _ => Check { state: CheckState::Failed, ..ok(title, said.join(", ")) },
+        HostState::Up | HostState::Forbidden => ok(title, parts.join(", ")),
+        HostState::Slow => warning(title, parts.join(", ")),
+        _ => Check { state: CheckState::Failed, ..ok(title, parts.join(", ")) },
     };
     check.hint.clone_from(&view.hint);
     let Some(facts) = &view.facts else { return check };
@@ -320,7 +321,7 @@ fn judge_host(title: &str, view: &HostView) -> Check {
     check
 }
 
-/// What was found in files of lines, and which lines were passed over.
+/// Check of a file of lines, with the lines that were passed over.
 fn lines(name: &str, found: String, passed_over: &[PassedOver]) -> Check {
     if passed_over.is_empty() {
         return ok(name, found);
@@ -350,10 +351,10 @@ fn warning(name: &str, message: String) -> Check {
     Check { state: CheckState::Warning, ..ok(name, message) }
 }
 
-fn failed(name: &str, fault: &Error) -> Check {
+fn failed(name: &str, error: &Error) -> Check {
     let words: Vec<String> =
-        std::iter::once(fault.message.clone()).chain(fault.causes.clone()).collect();
-    Check { state: CheckState::Failed, hint: fault.hint.clone(), ..ok(name, words.join(": ")) }
+        std::iter::once(error.message.clone()).chain(error.causes.clone()).collect();
+    Check { state: CheckState::Failed, hint: error.hint.clone(), ..ok(name, words.join(": ")) }
 }
 
 impl Check {

@@ -1,4 +1,4 @@
-//! Events that dead processes left pending, and records that are over: told, and moved to the history.
+//! Flush of events that dead processes left pending, and move of records that are over to the history.
 
 use crate::domain::error::Error;
 use crate::domain::event::PendingEvent;
@@ -9,7 +9,7 @@ use crate::manager::deps::Deps;
 use crate::manager::journal::{self, Guard};
 use crate::manager::snapshots::gc::collect_failed;
 
-/// As [`flush_all_pending`], for snapshots and patches.
+/// Pending events of snapshots and patches, for [`flush_all_pending`].
 async fn flush_snapshots_and_patches(deps: &Deps) -> Result<(), Error> {
     for record in
         deps.snapshots.list().await?.into_iter().filter(|record| !record.pending.is_empty())
@@ -18,9 +18,9 @@ async fn flush_snapshots_and_patches(deps: &Deps) -> Result<(), Error> {
         journal::update(deps, &record.id, Guard::Any, Vec::new(), same).await?;
     }
     for patch in deps.patches.list().await?.into_iter().filter(|patch| !patch.pending.is_empty()) {
-        let told: Vec<EventId> = patch.pending.iter().map(|event| event.id.clone()).collect();
+        let flushed: Vec<EventId> = patch.pending.iter().map(|event| event.id.clone()).collect();
         deps.events.append(patch.pending).await?;
-        deps.patches.told(&patch.id, &told).await?;
+        deps.patches.told(&patch.id, &flushed).await?;
     }
     Ok(())
 }
@@ -31,15 +31,15 @@ pub(crate) async fn flush_all_pending(deps: &Deps) -> Result<(), Error> {
     let pending: Vec<PendingEvent> =
         records.iter().flat_map(|record| record.pending.iter().cloned()).collect();
     if !pending.is_empty() {
-        let told = pending.iter().map(|event| event.id.clone()).collect();
+        let flushed = pending.iter().map(|event| event.id.clone()).collect();
         deps.events.append(pending).await?;
-        deps.sandboxes.told(&told).await?;
+        deps.sandboxes.told(&flushed).await?;
     }
     flush_snapshots_and_patches(deps).await?;
     archive_old(deps).await
 }
 
-/// Moves what has been over for a day to the history, and takes out snapshots that came to nothing long ago.
+/// Moves what has been over for a day to the history, and takes out snapshots that failed long ago.
 pub(crate) async fn archive_old(deps: &Deps) -> Result<(), Error> {
     collect_failed(deps).await;
     let day_ago = deps.now().minus_seconds(24 * 3600);

@@ -32,11 +32,11 @@ pub(crate) async fn forget_sandbox(op: &Op<SandboxRecord>) -> Result<(), Error> 
         "given up without a look at {0}; what is there is removed when {0} is next reached",
         before.host
     );
-    let news = vec![(
+    let events = vec![(
         EventKind::SandboxForgotten,
         serde_json::json!({"host": before.host, "was": before.state}),
     )];
-    SandboxRecord::write(deps, id, Guard::Any, news, move |record| {
+    SandboxRecord::write(deps, id, Guard::Any, events, move |record| {
         record.state = State::Forgotten;
         record.reason = Some(Reason::User);
         record.message = Some(message);
@@ -58,7 +58,7 @@ pub(crate) async fn forget_sandbox(op: &Op<SandboxRecord>) -> Result<(), Error> 
 pub(crate) async fn collect_tombstones(deps: &Deps, host: &HostName) {
     let records = match deps.sandboxes.list().await {
         Ok(records) => records,
-        Err(fault) => return tracing::warn!(%fault, "tombstones could not be looked for"),
+        Err(error) => return tracing::warn!(%error, "tombstones could not be looked for"),
     };
     let waiting =
         |record: &&Arc<SandboxRecord>| waits_for_host(record) && record.host.same(host.as_str());
@@ -66,8 +66,8 @@ pub(crate) async fn collect_tombstones(deps: &Deps, host: &HostName) {
     for (id, collected) in
         join_all(ids.map(async |id| (id, collect_tombstone(deps, id).await))).await
     {
-        if let Err(fault) = collected {
-            tracing::warn!(sandbox = %id, %fault, "a forgotten sandbox could not be removed yet");
+        if let Err(error) = collected {
+            tracing::warn!(sandbox = %id, %error, "a forgotten sandbox could not be removed yet");
         }
     }
 }

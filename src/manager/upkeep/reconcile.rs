@@ -1,4 +1,4 @@
-//! A sandbox over which a process died, and which was ready once: it becomes what its host says.
+//! Reconciliation of a sandbox over which a process died, and which was ready once: it becomes what its host says.
 
 use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
@@ -8,7 +8,7 @@ use crate::domain::patch::owed;
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::deps::Deps;
-use crate::manager::hosts::sights::report_error_of;
+use crate::manager::hosts::status::report_host_error;
 use crate::manager::journal::Guard;
 use crate::manager::operation::Op;
 use crate::manager::operation::subject::OperationRecord as _;
@@ -17,7 +17,8 @@ use crate::manager::sandboxes::inspect::{attach_tunnels, inspect_sandbox, lose, 
 use crate::manager::sandboxes::resolve::resolve_as_known;
 use crate::manager::sandboxes::teardown::{note_teardown, tear_down_checked};
 
-const BACK: &str = "the process that worked on it died; this is what its host says";
+/// Message of a record that was reconciled.
+const RECONCILED: &str = "the process that worked on it died; this is what its host says";
 
 /// Asks the host. What runs as it should is ready again; a recreate that died half-way is a failed one, of which
 /// nothing stays; everything else keeps its state.
@@ -27,9 +28,9 @@ pub(crate) async fn reconcile(op: &Op<SandboxRecord>, before: &SandboxRecord) ->
     let dead = before.operation.as_ref().map(|dead| &dead.kind);
     // Whoever dies over this leaves what the dead one left, and the next one has to know what that was.
     let kind = dead.unwrap_or(&op.operation.kind).clone();
-    let mark = Running { kind, ..op.mark() };
+    let running = Running { kind, ..op.running() };
     let record = SandboxRecord::write(deps, id, Guard::Any, Vec::new(), |record| {
-        record.operation = Some(mark);
+        record.operation = Some(running);
         Ok(())
     })
     .await?;
@@ -45,7 +46,7 @@ pub(crate) async fn reconcile(op: &Op<SandboxRecord>, before: &SandboxRecord) ->
             Some(OperationKind::Snapshot | OperationKind::Patch) => {
                 extension.resume(&target, None).await
             }
-            Some(turn) if is_half_turned(deps, turn, &record, &seen).await? => {
+            Some(turn) if is_between_power_states(deps, turn, &record, &seen).await? => {
                 extension.sleep(&target, &op.progress).await
             }
             _ => return Ok(seen),
@@ -53,7 +54,7 @@ pub(crate) async fn reconcile(op: &Op<SandboxRecord>, before: &SandboxRecord) ->
         inspect_sandbox(deps, extension.as_ref(), &target).await
     };
     let cancelled = || CancelOutcome::Undone.fault(format!("sandbox {id}: not looked at yet"));
-    let seen = op.or(cancelled, look).await;
+    let seen = op.or_cancelled_with(cancelled, look).await;
     failpoint::reached("recover.inspected");
     match seen {
         // A failed one stays failed: it is made again, or destroyed, by whoever asks for it.
@@ -65,17 +66,17 @@ pub(crate) async fn reconcile(op: &Op<SandboxRecord>, before: &SandboxRecord) ->
             let now = deps.now();
             let gone = seen.resources.is_empty() && record.state.may_become(&State::Lost);
             let asleep = seen.asleep && record.state == State::Ready;
-            let news = match (gone, asleep) {
+            let events = match (gone, asleep) {
                 (true, _) => lost_event(&record),
                 (false, true) => {
                     vec![(EventKind::SandboxSleeping, serde_json::json!({"host": record.host}))]
                 }
                 (false, false) => Vec::new(),
             };
-            op.update(news, move |record| {
+            op.update(events, move |record| {
                 record.services = seen.services;
                 record.observed_at = Some(now);
-                record.message = Some(BACK.to_owned());
+                record.message = Some(RECONCILED.to_owned());
                 record.operation = None;
                 if gone {
                     lose(record);
@@ -88,19 +89,19 @@ pub(crate) async fn reconcile(op: &Op<SandboxRecord>, before: &SandboxRecord) ->
             .await
             .map(|_| ())
         }
-        Err(fault) => {
+        Err(error) => {
             // Nobody could look: it stays as the dead process left it, for the next time.
             let dead = before.operation.clone();
             op.update(Vec::new(), move |record| record.operation = dead).await?;
-            report_error_of(deps, &record.host, &fault).await;
-            Err(fault)
+            report_host_error(deps, &record.host, &error).await;
+            Err(error)
         }
     }
 }
 
 /// Whether a sleep or a wake was cut off in the middle: neither awake, with its patches, nor asleep. It is put to sleep,
 /// from where a wake does all of it.
-async fn is_half_turned(
+async fn is_between_power_states(
     deps: &Deps,
     dead: &OperationKind,
     record: &SandboxRecord,
@@ -113,12 +114,12 @@ async fn is_half_turned(
         (OperationKind::Wake | OperationKind::Sleep, _) => Vec::new(),
         _ => return Ok(false),
     };
-    let owes = owed(record, &patches, false);
-    let awake = seen.ready && (owes.run.is_empty() || owes.blocked.is_some());
+    let pending = owed(record, &patches, false);
+    let awake = seen.ready && (pending.run.is_empty() || pending.blocked.is_some());
     Ok(!awake && !seen.asleep && !seen.resources.is_empty())
 }
 
-/// Whether a recreate died over a sandbox that stands again and owes patches which could run. One that was not removed
+/// Whether a recreate died over a sandbox that stands again and has pending patches which could run. One that was not removed
 /// yet is still reached, and is as it was before.
 async fn lacks_patches(deps: &Deps, record: &SandboxRecord) -> Result<bool, Error> {
     let Some(base) = &record.based_on_snapshot else { return Ok(false) };
@@ -126,8 +127,8 @@ async fn lacks_patches(deps: &Deps, record: &SandboxRecord) -> Result<bool, Erro
         return Ok(false);
     }
     let patches = patches_of(deps, base).await?;
-    let owes = owed(record, &patches, false);
-    Ok(owes.blocked.is_none() && !owes.run.is_empty())
+    let pending = owed(record, &patches, false);
+    Ok(pending.blocked.is_none() && !pending.run.is_empty())
 }
 
 async fn ready_again(
@@ -154,12 +155,12 @@ async fn ready_again(
     };
     let max_s = target.profile.max_ttl.map(crate::domain::profile::Seconds::get);
     let data = serde_json::json!({"host": record.host, "reason": Reason::CrashRecovered});
-    let news = vec![(EventKind::SandboxReady, data)];
-    op.update(news, move |record| {
+    let events = vec![(EventKind::SandboxReady, data)];
+    op.update(events, move |record| {
         record.state = State::Ready;
         record.reason = Some(Reason::CrashRecovered);
         record.message =
-            Some(alone.map_or_else(|| BACK.to_owned(), |why| format!("{BACK}; {why}")));
+            Some(alone.map_or_else(|| RECONCILED.to_owned(), |why| format!("{RECONCILED}; {why}")));
         record.observed_at = Some(now);
         record.ready_at = Some(ready_at);
         record.expires_at = expires_at;
@@ -177,14 +178,14 @@ async fn remake_failed(op: &Op<SandboxRecord>, record: &SandboxRecord) -> Result
     let deps = &op.deps;
     let report = match tear_down_checked(deps, record, &op.progress).await {
         Ok(report) => report,
-        Err(fault) => {
-            let mark = Running { kind: OperationKind::Recreate, ..op.mark() };
+        Err(error) => {
+            let running = Running { kind: OperationKind::Recreate, ..op.running() };
             op.update(Vec::new(), move |record| {
-                record.operation = Some(mark);
+                record.operation = Some(running);
             })
             .await?;
-            report_error_of(deps, &record.host, &fault).await;
-            return Err(fault);
+            report_host_error(deps, &record.host, &error).await;
+            return Err(error);
         }
     };
     let clean = report.is_clean();

@@ -1,4 +1,4 @@
-//! What a killed process left, brought into order (semantics 5, `stuck`). The lock of a sandbox is freed by the kernel
+//! Recovery of what a killed process left (semantics 5, `stuck`). The lock of a sandbox is freed by the kernel
 //! when its process dies: an operation on a record whose lock is free has nobody who works on it.
 
 use futures_util::stream::{self, StreamExt};
@@ -11,7 +11,7 @@ use crate::domain::request::Recovered;
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::manager::deps::Deps;
 use crate::manager::hosts::deep_check::cleanup::cleanup;
-use crate::manager::hosts::sights::report_error_of;
+use crate::manager::hosts::status::report_host_error;
 use crate::manager::journal::Guard;
 use crate::manager::operation::Op;
 use crate::manager::operation::dead::{by, end_dead_operation, is_alive, runs_here};
@@ -21,7 +21,7 @@ use crate::manager::sandboxes::find::find_sandbox;
 use crate::manager::sandboxes::inspect::inspect_sandbox;
 use crate::manager::sandboxes::remove::destroy_locked;
 use crate::manager::sandboxes::resolve::resolve_as_known;
-use crate::manager::sandboxes::teardown::{not_clean, note_teardown, tear_down_checked};
+use crate::manager::sandboxes::teardown::{leftovers_error, note_teardown, tear_down_checked};
 use crate::manager::upkeep::flush::flush_all_pending;
 use crate::manager::upkeep::ownership::ensure_own;
 use crate::manager::upkeep::reconcile::reconcile;
@@ -31,23 +31,23 @@ use crate::store::ending;
 /// Sandboxes that are worked on at a time.
 const AT_ONCE: usize = 6;
 
-/// What is to be done with a record that nobody works on.
+/// Recovery of a record that nobody works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Course {
-    /// Nothing was done on the host yet: it is closed.
+enum RecoveryAction {
+    /// Nothing done on the host yet: it is closed.
     Close,
-    /// It was never ready, or was being removed: what is there is removed.
+    /// Never ready, or being removed: what is there is removed.
     Remove,
-    /// It was ready once: it goes back to what the host says.
+    /// Ready once: it goes back to what the host says.
     Observe,
-    /// It failed, and not all of it could be taken away then.
+    /// Failed, and not all of it could be removed then.
     Clear,
 }
 
-/// What a dead process left of a record.
-struct Left {
-    course: Course,
-    /// Whose it was, for a person.
+/// Plan for a record that a dead process left.
+struct RecoveryPlan {
+    action: RecoveryAction,
+    /// Operation or state that it was left in, for a person.
     was: String,
 }
 
@@ -60,11 +60,11 @@ pub(crate) async fn recover(deps: &Deps) -> Result<Vec<Recovered>, Error> {
 
 async fn recover_all(deps: &Deps) -> Result<Vec<Recovered>, Error> {
     ensure_own(deps).await?;
-    if let Err(fault) = flush_all_pending(deps).await {
-        tracing::warn!(%fault, "pending events could not be settled");
+    if let Err(error) = flush_all_pending(deps).await {
+        tracing::warn!(%error, "pending events could not be settled");
     }
     let records = deps.sandboxes.list().await?;
-    let stuck = records.iter().filter(|record| left(record).is_some());
+    let stuck = records.iter().filter(|record| plan_recovery(record).is_some());
     let stuck: Vec<SandboxId> = stuck.map(|record| record.id.clone()).collect();
     let done: Vec<Result<Option<Recovered>, Error>> = stream::iter(stuck)
         .map(|id| recover_one(deps, id))
@@ -85,15 +85,15 @@ async fn recover_all(deps: &Deps) -> Result<Vec<Recovered>, Error> {
 async fn recover_one(deps: &Deps, id: SandboxId) -> Result<Option<Recovered>, Error> {
     let Some(lock) = deps.locks.try_lock(&id).await? else { return Ok(None) };
     let Some(record) = deps.sandboxes.get(&id).await? else { return Ok(None) };
-    let Some(Left { course, was }) = left(&record) else { return Ok(None) };
+    let Some(RecoveryPlan { action, was }) = plan_recovery(&record) else { return Ok(None) };
     if let Some(working) = record.operation.as_ref().filter(|dead| runs_here(deps, dead))
         && !has_ended(deps, &working.id).await?
     {
-        return Ok(Some(still_there(&record, working)));
+        return Ok(Some(running_elsewhere(&record, working)));
     }
     let operation = new_operation(deps, OperationKind::Recover, Subject::Sandbox(id.clone()));
     let op = Op::queue(deps, operation, record, Some(lock)).await?;
-    let operation = op.run(None, move |op| async move { run_recovery(&op, course).await });
+    let operation = op.run(None, move |op| async move { run_recovery(&op, action).await });
     let error = deps
         .jobs
         .ended(&operation)
@@ -106,7 +106,7 @@ async fn recover_one(deps: &Deps, id: SandboxId) -> Result<Option<Recovered>, Er
         ok: error.is_none(),
         was,
         message: match &error {
-            None if course == Course::Clear => {
+            None if action == RecoveryAction::Clear => {
                 "failed as before; nothing of it is left on its host".to_owned()
             }
             None => outcome(&record),
@@ -123,29 +123,28 @@ async fn has_ended(deps: &Deps, id: &OperationId) -> Result<bool, Error> {
     Ok(operation.is_some_and(|operation| operation.state != OperationState::Running))
 }
 
-async fn run_recovery(op: &Op<SandboxRecord>, course: Course) -> Result<(), Error> {
+async fn run_recovery(op: &Op<SandboxRecord>, action: RecoveryAction) -> Result<(), Error> {
     let (deps, record) = (&op.deps, &op.subject);
     if let Some(dead) = &record.operation {
         end_dead_operation(deps, &dead.id).await?;
     }
-    match course {
-        Course::Close => close_untouched(op).await,
-        Course::Remove => {
+    match action {
+        RecoveryAction::Close => close_untouched(op).await,
+        RecoveryAction::Remove => {
             // Our records may be an old copy in which what is ready by now is half-made: the host knows.
-            prove_current(deps, record).await?;
+            ensure_records_current(deps, record).await?;
             destroy_locked(op, record, Reason::CrashRecovered).await
         }
-        Course::Clear => Box::pin(clear_leftovers(op)).await,
-        Course::Observe => Box::pin(reconcile(op, record)).await,
+        RecoveryAction::Clear => Box::pin(clear_leftovers(op)).await,
+        RecoveryAction::Observe => Box::pin(reconcile(op, record)).await,
     }
 }
 
-/// Takes away what a failed one left, when its host could not be asked. It stays failed, with its evidence.
+/// Removes what a failed one left, when its host could not be asked. It stays failed, with its evidence.
 async fn clear_leftovers(op: &Op<SandboxRecord>) -> Result<(), Error> {
     let (deps, id) = (&op.deps, &op.subject.id);
     let record = op.attach(Guard::Any, |_| Ok(())).await?;
     let report = tear_down_checked(deps, &record, &op.progress).await;
-    let report = report;
     let seen = report.as_ref().ok().cloned();
     op.update(Vec::new(), move |record| {
         record.operation = None;
@@ -154,12 +153,12 @@ async fn clear_leftovers(op: &Op<SandboxRecord>) -> Result<(), Error> {
         }
     })
     .await?;
-    if let Err(fault) = &report {
-        report_error_of(deps, &record.host, fault).await;
+    if let Err(error) = &report {
+        report_host_error(deps, &record.host, error).await;
     }
     match report? {
         report if report.is_clean() => Ok(()),
-        report => Err(not_clean(id, &report)),
+        report => Err(leftovers_error(id, &report)),
     }
 }
 
@@ -168,17 +167,17 @@ async fn close_untouched(op: &Op<SandboxRecord>) -> Result<(), Error> {
     let (deps, record) = (&op.deps, &op.subject);
     let data = serde_json::json!({"host": record.host, "was": record.state, "reason": Reason::CrashRecovered});
     let events = vec![(EventKind::SandboxDestroying, data)];
-    let mark = op.mark();
+    let running = op.running();
     SandboxRecord::write(deps, &record.id, Guard::Any, events, |record| {
         record.state = State::Destroying;
         record.reason = Some(Reason::CrashRecovered);
-        record.operation = Some(mark);
+        record.operation = Some(running);
         Ok(())
     })
     .await?;
     deps.ledger.release(&record.id).await?;
-    let news = vec![(EventKind::SandboxDestroyed, serde_json::json!({"host": record.host}))];
-    op.update(news, |record| {
+    let events = vec![(EventKind::SandboxDestroyed, serde_json::json!({"host": record.host}))];
+    op.update(events, |record| {
         record.state = State::Destroyed;
         record.message =
             Some("the process that was to make it died before it touched the host".to_owned());
@@ -189,10 +188,10 @@ async fn close_untouched(op: &Op<SandboxRecord>) -> Result<(), Error> {
 }
 
 /// Asks the host whether it has seen a later state than our records. Nothing is written or removed.
-async fn prove_current(deps: &Deps, record: &SandboxRecord) -> Result<(), Error> {
+async fn ensure_records_current(deps: &Deps, record: &SandboxRecord) -> Result<(), Error> {
     let extension = deps.extension(&record.extension)?;
     match inspect_sandbox(deps, extension.as_ref(), &resolve_as_known(deps, record).await?).await {
-        Err(fault) if fault.code == Code::Unsupported => Ok(()),
+        Err(error) if error.code == Code::Unsupported => Ok(()),
         outcome => outcome.map(|_| ()),
     }
 }
@@ -212,7 +211,7 @@ async fn end_dead_operations(deps: &Deps) -> Result<Vec<Recovered>, Error> {
         let message = match &cleared {
             Ok(ids) if ids.is_empty() => "ended; it had nothing in hand".to_owned(),
             Ok(ids) => format!("ended; removed what it had made: {ids}"),
-            Err(fault) => fault.message.clone(),
+            Err(error) => error.message.clone(),
         };
         if cleared.is_ok() {
             end_dead_operation(deps, &operation.id).await?;
@@ -229,12 +228,12 @@ async fn end_dead_operations(deps: &Deps) -> Result<Vec<Recovered>, Error> {
     Ok(items)
 }
 
-fn still_there(record: &SandboxRecord, working: &Running) -> Recovered {
+fn running_elsewhere(record: &SandboxRecord, working: &Running) -> Recovered {
     let message = format!(
         "process {} still works on it, and not on this data directory: this is a copy",
         working.pid
     );
-    let fault = Error::new(Code::Conflict, message.clone())
+    let error = Error::new(Code::Conflict, message.clone())
         .hint("recover in the original, or wait until it has ended");
     Recovered {
         id: record.id.to_string(),
@@ -242,12 +241,12 @@ fn still_there(record: &SandboxRecord, working: &Running) -> Recovered {
         was: by(&working.kind, working.pid, &working.host),
         state: Some(record.state.clone()),
         message,
-        error: Some(fault),
+        error: Some(error),
     }
 }
 
-/// What is to be done with a record if nobody works on it; `None` when it is in order.
-fn left(record: &SandboxRecord) -> Option<Left> {
+/// Plans the recovery of a record if nobody works on it; `None` when it is in order.
+fn plan_recovery(record: &SandboxRecord) -> Option<RecoveryPlan> {
     use OperationKind::{Create, Destroy, Recreate, Restore};
     let was = match &record.operation {
         Some(dead) => by(&dead.kind, dead.pid, &dead.host),
@@ -259,20 +258,22 @@ fn left(record: &SandboxRecord) -> Option<Left> {
         .operation
         .as_ref()
         .is_some_and(|dead| matches!(dead.kind, Create | Restore | Recreate | Destroy));
-    let course = match (&record.state, &record.operation) {
-        (State::Requested, _) => Course::Close,
-        (State::Destroying | State::Forgotten, _) | (State::Provisioning, None) => Course::Remove,
-        (State::Failed, None) if left_over => Course::Clear,
+    let action = match (&record.state, &record.operation) {
+        (State::Requested, _) => RecoveryAction::Close,
+        (State::Destroying | State::Forgotten, _) | (State::Provisioning, None) => {
+            RecoveryAction::Remove
+        }
+        (State::Failed, None) if left_over => RecoveryAction::Clear,
         (State::Destroyed, _) | (_, None) => return None,
         // Its host may have begun to remove it before anybody could write that down.
-        (_, Some(dead)) if dead.kind == Destroy => Course::Remove,
-        _ if made && record.ready_at.is_none() => Course::Remove,
-        _ => Course::Observe,
+        (_, Some(dead)) if dead.kind == Destroy => RecoveryAction::Remove,
+        _ if made && record.ready_at.is_none() => RecoveryAction::Remove,
+        _ => RecoveryAction::Observe,
     };
-    Some(Left { course, was })
+    Some(RecoveryPlan { action, was })
 }
 
-/// What became of it, in a sentence.
+/// Outcome of a recovery, in a sentence.
 fn outcome(record: &SandboxRecord) -> String {
     match &record.state {
         State::Destroyed => "removed".to_owned(),

@@ -1,4 +1,4 @@
-//! Snapshots over which a process died: finished if their archive is whole, else taken away.
+//! Recovery of snapshots over which a process died: finished if their archive is whole, else taken away.
 
 use crate::domain::archive::{ArchiveLook, Arrived};
 use crate::domain::error::{Code, Error};
@@ -14,18 +14,18 @@ use crate::manager::operation::dead::{by, end_dead_operation, runs_here};
 use crate::manager::operation::progress::ProgressReporter;
 use crate::manager::operation::record::new_operation;
 use crate::manager::snapshots::archive_facts::archives_of;
-use crate::manager::snapshots::bring::clear_remains;
 use crate::manager::snapshots::delete::{delete_locked, remove_archives};
-use crate::manager::snapshots::gc::is_left;
+use crate::manager::snapshots::gc::needs_recovery;
 use crate::manager::snapshots::inspect::is_vanished;
 use crate::manager::snapshots::pinned_profile::archive_place;
-use crate::manager::snapshots::replicate::write_arrived;
+use crate::manager::snapshots::replicate::write_replica;
+use crate::manager::snapshots::transfer::cleanup_partial_copy;
 
 /// Ends what dead processes began with snapshots: an item for each.
 pub(crate) async fn recover_snapshots(deps: &Deps) -> Result<Vec<Recovered>, Error> {
     let mut items = Vec::new();
     for record in deps.snapshots.list().await? {
-        if is_left(&record) {
+        if needs_recovery(&record) {
             items.extend(recover_snapshot(deps, &record.id).await?);
         }
     }
@@ -35,7 +35,7 @@ pub(crate) async fn recover_snapshots(deps: &Deps) -> Result<Vec<Recovered>, Err
 /// `None`: somebody works on it after all, or it is in order by now.
 async fn recover_snapshot(deps: &Deps, id: &SnapshotId) -> Result<Option<Recovered>, Error> {
     let Some(lock) = deps.locks.try_lock_snapshot(id).await? else { return Ok(None) };
-    let Some(record) = deps.snapshots.get(id).await?.filter(is_left) else {
+    let Some(record) = deps.snapshots.get(id).await?.filter(needs_recovery) else {
         return Ok(None);
     };
     let was = match &record.operation {
@@ -48,15 +48,14 @@ async fn recover_snapshot(deps: &Deps, id: &SnapshotId) -> Result<Option<Recover
             "process {} still works on it, and not on this data directory: this is a copy",
             working.pid
         );
-        let fault = Error::new(Code::Conflict, message.clone()).hint("recover in the original");
-        let error = Some(fault);
+        let error = Error::new(Code::Conflict, message.clone()).hint("recover in the original");
         return Ok(Some(Recovered {
             id: id.to_string(),
             ok: false,
             was,
             state: None,
             message,
-            error,
+            error: Some(error),
         }));
     }
     let (copying, was_ready) = (record.copying_to.clone(), record.state == SnapshotState::Ready);
@@ -105,12 +104,12 @@ async fn finish_or_remove(op: &Op<SnapshotRecord>) -> Result<(), Error> {
     let (deps, record) = (&op.deps, &op.subject);
     let dead = record.operation.clone();
     let guard = Guard::Revision(Some(record.revision));
-    let marked = op.attach(guard, |_| Ok(())).await?;
+    let attached = op.attach(guard, |_| Ok(())).await?;
     let result = match record.state {
         SnapshotState::Deleting => return delete_locked(op, false).await,
-        SnapshotState::Creating => finish_creating(deps, &marked, &op.progress).await,
+        SnapshotState::Creating => finish_creating(deps, &attached, &op.progress).await,
         SnapshotState::Failed => remove_archives(deps, &record.id, &op.progress).await,
-        _ => finish_or_remove_copy(deps, &marked, &op.progress).await,
+        _ => finish_or_remove_copy(deps, &attached, &op.progress).await,
     };
     let failed = result.is_err();
     journal::update(
@@ -136,12 +135,12 @@ async fn finish_or_remove(op: &Op<SnapshotRecord>) -> Result<(), Error> {
 async fn finish_creating(
     deps: &Deps,
     record: &SnapshotRecord,
-    reporter: &ProgressReporter,
+    progress: &ProgressReporter,
 ) -> Result<(), Error> {
     let imported = record.imported_at.is_some();
     let whole = if imported {
         // Its id is not new: what is sealed there, and is not what was to come, is somebody's.
-        let arrived = clear_remains(deps, record, &record.host, reporter).await?;
+        let arrived = cleanup_partial_copy(deps, record, &record.host, progress).await?;
         arrived.map(|Arrived { path, identity, archive }| SnapshotRecord {
             path: Some(path),
             host_identity: Some(identity),
@@ -152,7 +151,7 @@ async fn finish_creating(
         let extension = deps.extension(&record.extension)?;
         let archives = archives_of(extension.as_ref())?;
         let place = archive_place(deps, record, &record.host).await?;
-        sealed(record, archives.look(&place).await?)
+        with_sealed_archive(record, archives.look(&place).await?)
     };
     if let Some(whole) = whole {
         let data = serde_json::json!({"bytes": whole.archive.bytes, "reason": "crash_recovered"});
@@ -175,7 +174,7 @@ async fn finish_creating(
         return Ok(());
     }
     if !imported {
-        remove_archives(deps, &record.id, reporter).await?;
+        remove_archives(deps, &record.id, progress).await?;
     }
     let message = "the process that made it died".to_owned();
     let data = serde_json::json!({"code": Code::OperationFailed, "message": message});
@@ -198,11 +197,11 @@ async fn finish_creating(
 async fn finish_or_remove_copy(
     deps: &Deps,
     record: &SnapshotRecord,
-    reporter: &ProgressReporter,
+    progress: &ProgressReporter,
 ) -> Result<(), Error> {
     let Some(host) = &record.copying_to else { return Ok(()) };
-    match clear_remains(deps, record, host, reporter).await {
-        Ok(Some(arrived)) => write_arrived(deps, &record.id, host, arrived).await.map(|_| ()),
+    match cleanup_partial_copy(deps, record, host, progress).await {
+        Ok(Some(arrived)) => write_replica(deps, &record.id, host, arrived).await.map(|_| ()),
         Ok(None) => Ok(()),
         Err(error) if is_vanished(deps, host, &error) => {
             let hint = format!(
@@ -216,8 +215,8 @@ async fn finish_or_remove_copy(
     }
 }
 
-/// What the record is to say of an archive that is there whole.
-fn sealed(record: &SnapshotRecord, seen: ArchiveLook) -> Option<SnapshotRecord> {
+/// Record with the facts of an archive that is there whole.
+fn with_sealed_archive(record: &SnapshotRecord, seen: ArchiveLook) -> Option<SnapshotRecord> {
     let manifest = seen
         .manifest
         .filter(|manifest| manifest.id == record.id && manifest.owner == record.owner)?;

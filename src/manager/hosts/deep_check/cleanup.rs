@@ -1,4 +1,4 @@
-//! How a check ends: what it made is removed, and the host is looked through for what is left of it.
+//! Cleanup of a check: what it made is removed, and the host is looked through for what is left of it.
 
 use std::time::Duration;
 
@@ -12,45 +12,45 @@ use crate::domain::name::{OperationId, SandboxId, SnapshotId};
 use crate::domain::request::{DestroyRequest, SnapshotDeleteRequest};
 use crate::failpoint;
 use crate::manager::deps::Deps;
-use crate::manager::hosts::deep_check::run::{Before, HostCheck};
+use crate::manager::hosts::deep_check::run::{CheckTrace, HostCheck};
 use crate::manager::hosts::deep_check::stack;
 use crate::manager::hosts::deep_check::stack::LABEL;
-use crate::manager::hosts::deep_check::steps::{Came, Steps};
+use crate::manager::hosts::deep_check::steps::{StepOutcome, Steps};
 use crate::manager::operation::wait::{wait_for_operation, wait_for_snapshot};
 use crate::manager::sandboxes::destroy::destroy;
 use crate::manager::snapshots::delete::delete_forced;
 use crate::transport::probe::{self, TraceRequest};
 
-/// How often, and how many times, the host is asked again while something is left: engines and watchdogs take a moment, and
+/// Pause and number of inspections while something is left on the host: engines and watchdogs take a moment, and
 /// KILL comes 5 s after TERM.
-const AGAIN: (Duration, usize) = (Duration::from_secs(1), 8);
+const RECHECK: (Duration, usize) = (Duration::from_secs(1), 8);
 
-/// What a check made, by its label.
+/// Sandboxes and snapshots that a check made, by its label.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Made {
+pub(crate) struct MadeByCheck {
     pub(crate) sandboxes: Vec<SandboxId>,
     pub(crate) snapshots: Vec<SnapshotId>,
 }
 
-impl Made {
+impl MadeByCheck {
     fn is_empty(&self) -> bool {
         self.sandboxes.is_empty() && self.snapshots.is_empty()
     }
 
-    /// Its ids.
+    /// Ids in a list.
     pub(crate) fn words(&self) -> String {
         let ids = self.sandboxes.iter().map(ToString::to_string);
         ids.chain(self.snapshots.iter().map(ToString::to_string)).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// What carries a check's label; records of sandboxes that are destroyed stay for a day, those of snapshots do not.
-pub(crate) async fn made_by(deps: &Deps, operation: &OperationId) -> Result<Made, Error> {
+/// Finds what carries a check's label; records of sandboxes that are destroyed stay for a day, those of snapshots do not.
+async fn find_made_by(deps: &Deps, operation: &OperationId) -> Result<MadeByCheck, Error> {
     let ours = |labels: &std::collections::BTreeMap<String, String>| {
         labels.get(LABEL).is_some_and(|value| value == operation.as_str())
     };
     let (sandboxes, snapshots) = tokio::try_join!(deps.sandboxes.list(), deps.snapshots.list())?;
-    Ok(Made {
+    Ok(MadeByCheck {
         sandboxes: sandboxes
             .iter()
             .filter(|one| ours(&one.labels))
@@ -64,12 +64,12 @@ pub(crate) async fn made_by(deps: &Deps, operation: &OperationId) -> Result<Made
     })
 }
 
-/// Removes what a check made, also one whose process died. What it made is told.
+/// Removes what a check made, also one whose process died; returns what that was.
 ///
 /// Errors: the first thing that could not be removed; the others are.
-pub(crate) async fn cleanup(deps: &Deps, operation: &OperationId) -> Result<Made, Error> {
+pub(crate) async fn cleanup(deps: &Deps, operation: &OperationId) -> Result<MadeByCheck, Error> {
     stack::remove(&stack::folder(deps, operation)).await;
-    let made = made_by(deps, operation).await?;
+    let made = find_made_by(deps, operation).await?;
     let mut first = join_all(made.sandboxes.iter().map(|id| cleanup_sandbox(deps, id))).await;
     for id in &made.snapshots {
         first.push(cleanup_snapshot(deps, id).await);
@@ -98,16 +98,20 @@ async fn cleanup_snapshot(deps: &Deps, id: &SnapshotId) -> Result<(), Error> {
         wait_for_snapshot(deps, &operation).await.map(|_| ())
     };
     match deleted.await {
-        // The record of one that came to nothing may go by itself.
-        Err(fault) if fault.code == Code::NotFound => Ok(()),
+        // The record of a failed one may go by itself.
+        Err(error) if error.code == Code::NotFound => Ok(()),
         deleted => deleted,
     }
 }
 
 impl HostCheck<'_> {
     /// Removes everything and looks the host through; what was made, and what is left of it.
-    pub(crate) async fn end(&self, steps: &mut Steps<'_>, before: Before) -> (Made, Vec<Resource>) {
-        let (mut made, mut left) = (Made::default(), Vec::new());
+    pub(crate) async fn end(
+        &self,
+        steps: &mut Steps<'_>,
+        before: CheckTrace,
+    ) -> (MadeByCheck, Vec<Resource>) {
+        let (mut made, mut left) = (MadeByCheck::default(), Vec::new());
         let mut trace = before.trace;
         // Failures are in the list.
         let _ =
@@ -115,14 +119,19 @@ impl HostCheck<'_> {
         if before.reached {
             let _ = steps.finish(&DeepStage::Host, self.look(&trace, &mut left).boxed()).await;
         } else {
-            let unseen = async { Ok(Came::<()>::Skipped("the host was not reached".to_owned())) };
+            let unseen =
+                async { Ok(StepOutcome::<()>::Skipped("the host was not reached".to_owned())) };
             let _ = steps.finish(&DeepStage::Host, unseen.boxed()).await;
         }
         (made, left)
     }
 
-    async fn destroy(&self, made: &mut Made, trace: &mut TraceRequest) -> Result<Came<()>, Error> {
-        *made = made_by(self.deps, self.operation).await?;
+    async fn destroy(
+        &self,
+        made: &mut MadeByCheck,
+        trace: &mut TraceRequest,
+    ) -> Result<StepOutcome<()>, Error> {
+        *made = find_made_by(self.deps, self.operation).await?;
         trace.ids = made.sandboxes.iter().map(ToString::to_string).collect();
         trace.ids.extend(made.snapshots.iter().map(ToString::to_string));
         if !made.is_empty() {
@@ -138,31 +147,31 @@ impl HostCheck<'_> {
         failpoint::reached("check.destroying");
         cleanup(self.deps, self.operation).await?;
         if made.is_empty() {
-            return Ok(Came::Skipped("nothing was made".to_owned()));
+            return Ok(StepOutcome::Skipped("nothing was made".to_owned()));
         }
-        Ok(Came::Well((), Some(made.words())))
+        Ok(StepOutcome::Well((), Some(made.words())))
     }
 
     async fn look(
         &self,
         trace: &TraceRequest,
         left: &mut Vec<Resource>,
-    ) -> Result<Came<()>, Error> {
-        let (pause, times) = AGAIN;
+    ) -> Result<StepOutcome<()>, Error> {
+        let (pause, times) = RECHECK;
         for _ in 0..times {
             *left = self.traces(trace).await?;
             if left.is_empty() {
-                return Ok(Came::Well((), Some("nothing of it is left".to_owned())));
+                return Ok(StepOutcome::Well((), Some("nothing of it is left".to_owned())));
             }
             tokio::time::sleep(pause).await;
         }
         let names: Vec<String> =
             left.iter().map(|one| format!("{} {}", one.kind, one.id)).collect();
-        let fault = Error::new(
+        let error = Error::new(
             Code::OperationFailed,
             format!("left on {}: {}", self.host, names.join(", ")),
         );
-        Err(fault
+        Err(error
             .hint("sandboxer takes these for removed: look at them there, and remove them by hand"))
     }
 

@@ -1,4 +1,4 @@
-//! What is tried, in order.
+//! Steps of a deep check, in order: probe, canary, stack, write, snapshot, restore, compare.
 
 use std::future::Future;
 use std::time::Duration;
@@ -19,33 +19,33 @@ use crate::domain::sandbox::SandboxRecord;
 use crate::domain::snapshot::SnapshotRecord;
 use crate::failpoint;
 use crate::manager::deps::Deps;
-use crate::manager::hosts::check::{check_host, unseen_host};
+use crate::manager::hosts::check::{check_host, unchecked_host};
 use crate::manager::hosts::deep_check::stack;
 use crate::manager::hosts::deep_check::stack::LABEL;
-use crate::manager::hosts::deep_check::steps::{Came, ENDING, Steps, Stopped};
+use crate::manager::hosts::deep_check::steps::{ENDING, StepFailed, StepOutcome, Steps};
 use crate::manager::operation::cancel::cancel_operation;
 use crate::manager::operation::wait::{wait_for_operation, wait_for_snapshot};
-use crate::manager::sandboxes::create::create_marked;
+use crate::manager::sandboxes::create::create_labelled;
 use crate::manager::sandboxes::exec::exec;
 use crate::manager::snapshots::create::take_snapshot;
 use crate::manager::snapshots::find::get_snapshot_at_revision;
 use crate::manager::snapshots::restore::restore;
 use crate::transport::probe::{self, TraceRequest};
 
-/// How long what it makes lives if nobody takes it away: a check that was killed is seen as expired then.
-pub(crate) const TTL: &str = "30m";
+/// Time to live of what a check makes: a check that was killed is seen as expired then.
+const TTL: &str = "30m";
 
 /// The file in the workspace, and in the volume.
 const FILE: &str = "sandboxer-check.txt";
 
-/// How long a command in a sandbox may take.
+/// Limit of a command in a sandbox.
 const EXEC_LIMIT: Duration = Duration::from_mins(1);
 
 const WRITE_SH: &str = r#"printf '%s\n' "$2" >"$1" && cat "$1""#;
 
 const READ_SH: &str = r#"cat "$1""#;
 
-/// One check of one host.
+/// Deep check of a host.
 pub(crate) struct HostCheck<'a> {
     pub(crate) deps: &'a Deps,
     pub(crate) operation: &'a OperationId,
@@ -53,9 +53,9 @@ pub(crate) struct HostCheck<'a> {
     pub(crate) cancel: &'a CancellationToken,
 }
 
-/// What is looked for afterwards, as far as it is known by now.
+/// Traces that are looked for afterwards, as far as they are known by now.
 #[derive(Default)]
-pub(crate) struct Before {
+pub(crate) struct CheckTrace {
     pub(crate) trace: TraceRequest,
     /// Whether the host answered.
     pub(crate) reached: bool,
@@ -63,20 +63,20 @@ pub(crate) struct Before {
 
 impl HostCheck<'_> {
     /// Tries everything up to the first failure; the host as it was seen.
-    pub(crate) async fn run(&self, steps: &mut Steps<'_>) -> (HostView, Before) {
+    pub(crate) async fn run(&self, steps: &mut Steps<'_>) -> (HostView, CheckTrace) {
         let mut view = None;
-        let mut before = Before::default();
+        let mut before = CheckTrace::default();
         let _ = self.try_all(steps, &mut view, &mut before).await;
         steps.skip_to(&ENDING);
-        (view.unwrap_or_else(|| unseen_host(self.deps, self.host)), before)
+        (view.unwrap_or_else(|| unchecked_host(self.deps, self.host)), before)
     }
 
     async fn try_all(
         &self,
         steps: &mut Steps<'_>,
         view: &mut Option<HostView>,
-        before: &mut Before,
-    ) -> Result<(), Stopped> {
+        before: &mut CheckTrace,
+    ) -> Result<(), StepFailed> {
         let seen = steps.run(&DeepStage::Probe, self.probe(view).boxed()).await?;
         let Some(facts) = seen else { return Ok(()) };
         before.reached = true;
@@ -100,7 +100,7 @@ impl HostCheck<'_> {
         Ok(())
     }
 
-    async fn probe(&self, view: &mut Option<HostView>) -> Result<Came<HostFacts>, Error> {
+    async fn probe(&self, view: &mut Option<HostView>) -> Result<StepOutcome<HostFacts>, Error> {
         let seen = self.or_cancelled(check_host(self.deps, self.host.as_str())).await?;
         let seen = view.insert(seen);
         let code = match seen.state {
@@ -109,11 +109,11 @@ impl HostCheck<'_> {
             _ => Some(Code::HostUnreachable),
         };
         if let Some(code) = code {
-            let mut fault = Error::new(code, format!("{} is {}", self.host, seen.state));
-            fault.hint.clone_from(&seen.hint);
+            let mut error = Error::new(code, format!("{} is {}", self.host, seen.state));
+            error.hint.clone_from(&seen.hint);
             return Err(match seen.message.clone() {
-                Some(why) => fault.because(why),
-                None => fault,
+                Some(why) => error.because(why),
+                None => error,
             });
         }
         let facts =
@@ -122,19 +122,19 @@ impl HostCheck<'_> {
             .runtimes
             .first()
             .map(|runtime| format!("{} {}", runtime.flavour, runtime.version));
-        let said: Vec<String> = facts.os.clone().into_iter().chain(runtime).collect();
-        Ok(Came::Well(facts, Some(said.join(", "))))
+        let summary: Vec<String> = facts.os.clone().into_iter().chain(runtime).collect();
+        Ok(StepOutcome::Well(facts, Some(summary.join(", "))))
     }
 
-    async fn canary(&self) -> Result<Came<SandboxRecord>, Error> {
+    async fn canary(&self) -> Result<StepOutcome<SandboxRecord>, Error> {
         let made = self.create("profile.sandbox-canary", None).await?;
-        let said = format!("sandbox {}", made.id);
-        Ok(Came::Well(made, Some(said)))
+        let summary = format!("sandbox {}", made.id);
+        Ok(StepOutcome::Well(made, Some(summary)))
     }
 
-    async fn stack(&self, facts: &HostFacts) -> Result<Came<SandboxRecord>, Error> {
+    async fn stack(&self, facts: &HostFacts) -> Result<StepOutcome<SandboxRecord>, Error> {
         let Some(runtime) = facts.runtimes.first() else {
-            return Ok(Came::Skipped("the host has no compose runtime".to_owned()));
+            return Ok(StepOutcome::Skipped("the host has no compose runtime".to_owned()));
         };
         let image = match self
             .or_cancelled(stack::image(self.deps, self.host, self.operation, &runtime.engine))
@@ -142,7 +142,7 @@ impl HostCheck<'_> {
         {
             probe::ImageFound::Runs(image) => image,
             probe::ImageFound::None(0) => {
-                return Ok(Came::Skipped(format!(
+                return Ok(StepOutcome::Skipped(format!(
                     "{} has no image, and none is pulled",
                     runtime.engine
                 )));
@@ -151,7 +151,7 @@ impl HostCheck<'_> {
                 let why = format!(
                     "none of the smallest of {had} images can run a shell, and none is pulled"
                 );
-                return Ok(Came::Skipped(why));
+                return Ok(StepOutcome::Skipped(why));
             }
         };
         let folder = stack::folder(self.deps, self.operation);
@@ -159,8 +159,8 @@ impl HostCheck<'_> {
         let made = self.create("profile.compose-e2e", Some(&folder)).await;
         stack::remove(&folder).await;
         let made = made?;
-        let said = format!("sandbox {} of image {image}", made.id);
-        Ok(Came::Well(made, Some(said)))
+        let summary = format!("sandbox {} of image {image}", made.id);
+        Ok(StepOutcome::Well(made, Some(summary)))
     }
 
     async fn create(
@@ -177,41 +177,48 @@ impl HostCheck<'_> {
         if let Some(repo) = repo {
             request.inputs.insert("repo".to_owned(), repo.display().to_string());
         }
-        let mark = Some((LABEL, self.operation.to_string()));
-        let started = Box::pin(create_marked(self.deps, request, mark)).await?;
-        self.ready(started).await
+        let label = Some((LABEL, self.operation.to_string()));
+        let started = Box::pin(create_labelled(self.deps, request, label)).await?;
+        self.wait_ready(started).await
     }
 
-    async fn write(&self, source: &SandboxRecord, has_volume: bool) -> Result<Came<()>, Error> {
+    async fn write(
+        &self,
+        source: &SandboxRecord,
+        has_volume: bool,
+    ) -> Result<StepOutcome<()>, Error> {
         let token = self.operation.as_str();
         self.try_script(source, None, WRITE_SH, FILE, &[token]).await?;
         if has_volume {
             self.try_script(source, Some(stack::SERVICE), WRITE_SH, &in_volume(), &[token]).await?;
         }
-        Ok(Came::Well((), Some(where_to(has_volume).to_owned())))
+        Ok(StepOutcome::Well((), Some(where_to(has_volume).to_owned())))
     }
 
-    async fn snapshot(&self, source: &SandboxRecord) -> Result<Came<SnapshotRecord>, Error> {
+    async fn snapshot(&self, source: &SandboxRecord) -> Result<StepOutcome<SnapshotRecord>, Error> {
         let take = async |mode: Option<&SnapshotMode>| {
             let (id, mode) = (source.id.to_string(), mode.map(ToString::to_string));
             let request = SnapshotRequest { id, mode, ..SnapshotRequest::default() };
-            self.taken(take_snapshot(self.deps, &request).await?).await
+            self.wait_taken(take_snapshot(self.deps, &request).await?).await
         };
         let (taken, why) = match take(None).await {
             // Rootless podman on cgroup v1 cannot pause. What the operator would do then is done.
-            Err(fault) if fault.code == Code::Unsupported => {
-                (take(Some(&SnapshotMode::Stop)).await?, Some(fault.message))
+            Err(error) if error.code == Code::Unsupported => {
+                (take(Some(&SnapshotMode::Stop)).await?, Some(error.message))
             }
             taken => (taken?, None),
         };
         let mode =
             taken.archive.mode.as_ref().map(|mode| format!(", mode {mode}")).unwrap_or_default();
         let why = why.map(|why| format!(" ({why})")).unwrap_or_default();
-        let said = format!("{}{mode}{why}", taken.id);
-        Ok(Came::Well(taken, Some(said)))
+        let summary = format!("{}{mode}{why}", taken.id);
+        Ok(StepOutcome::Well(taken, Some(summary)))
     }
 
-    async fn restore(&self, snapshot: &SnapshotRecord) -> Result<Came<SandboxRecord>, Error> {
+    async fn restore(
+        &self,
+        snapshot: &SnapshotRecord,
+    ) -> Result<StepOutcome<SandboxRecord>, Error> {
         let request = RestoreRequest {
             snapshot: snapshot.id.to_string(),
             host: Some(self.host.to_string()),
@@ -219,12 +226,12 @@ impl HostCheck<'_> {
             ..RestoreRequest::default()
         };
         let started = Box::pin(restore(self.deps, &request)).await?;
-        let made = self.ready(started).await?;
-        let mut said = format!("sandbox {}", made.id);
+        let made = self.wait_ready(started).await?;
+        let mut summary = format!("sandbox {}", made.id);
         if !made.not_preserved.is_empty() {
-            said = format!("{said}; the host could not set {}", counted(&made.not_preserved));
+            summary = format!("{summary}; the host could not set {}", counted(&made.not_preserved));
         }
-        Ok(Came::Well(made, Some(said)))
+        Ok(StepOutcome::Well(made, Some(summary)))
     }
 
     async fn compare(
@@ -232,21 +239,21 @@ impl HostCheck<'_> {
         restored: &SandboxRecord,
         snapshot: &SnapshotRecord,
         has_volume: bool,
-    ) -> Result<Came<()>, Error> {
+    ) -> Result<StepOutcome<()>, Error> {
         self.try_script(restored, None, READ_SH, FILE, &[]).await?;
         if has_volume {
             let read =
                 self.try_script(restored, Some(stack::SERVICE), READ_SH, &in_volume(), &[]).await;
             let lost = snapshot.archive.not_captured.first();
-            read.map_err(|fault| match lost {
-                Some(lost) => fault.because(format!(
+            read.map_err(|error| match lost {
+                Some(lost) => error.because(format!(
                     "the snapshot is without volume {}: {}",
                     lost.name, lost.reason
                 )),
-                None => fault,
+                None => error,
             })?;
         }
-        Ok(Came::Well((), Some(format!("the same {}", where_to(has_volume)))))
+        Ok(StepOutcome::Well((), Some(format!("the same {}", where_to(has_volume)))))
     }
 
     /// Runs a script of ours in a sandbox, whose output has to be the check's token.
@@ -268,7 +275,7 @@ impl HostCheck<'_> {
             || "in the workspace".to_owned(),
             |service| format!("in service {service}"),
         );
-        let said = async {
+        let run = async {
             let mut pieces = exec(self.deps, request, None).await?;
             let (mut status, mut stdout, mut stderr) = (None, Vec::new(), Vec::new());
             while let Some(piece) = pieces.next().await {
@@ -287,56 +294,56 @@ impl HostCheck<'_> {
             )
         };
         let limited =
-            async { tokio::time::timeout(EXEC_LIMIT, said).await.unwrap_or_else(|_| Err(late())) };
+            async { tokio::time::timeout(EXEC_LIMIT, run).await.unwrap_or_else(|_| Err(late())) };
         let (status, stdout, stderr) = self.or_cancelled(limited).await?;
         if status == Some(0)
             && String::from_utf8_lossy(&stdout).trim_end() == self.operation.as_str()
         {
             return Ok(());
         }
-        let fault = Error::new(
+        let error = Error::new(
             Code::OperationFailed,
             format!("{file} {place} of sandbox {} is not what was written", sandbox.id),
         );
         let words =
             String::from_utf8_lossy(if stderr.is_empty() { &stdout } else { &stderr }).into_owned();
-        let fault = fault.detail("exit_status", status).detail("output", words.as_str());
-        Err(if words.trim().is_empty() { fault } else { fault.because(words.trim().to_owned()) })
+        let error = error.detail("exit_status", status).detail("output", words.as_str());
+        Err(if words.trim().is_empty() { error } else { error.because(words.trim().to_owned()) })
     }
 
-    /// The end of what makes a sandbox; it is called off with the check.
-    async fn ready(&self, started: Started) -> Result<SandboxRecord, Error> {
+    /// Waits for a sandbox that is made; it is cancelled with the check.
+    async fn wait_ready(&self, started: Started) -> Result<SandboxRecord, Error> {
         let Some(id) = started.operation else { return Ok(started.sandbox) };
         let ended = wait_for_operation(self.deps, &id);
-        let (operation, record) = self.or_call_off(&id, ended).await?;
+        let (operation, record) = self.or_cancel(&id, ended).await?;
         let record = record.unwrap_or(started.sandbox);
         let Some(error) = operation.error else { return Ok(record) };
-        let fault = (*error).detail("sandbox_id", record.id.as_str());
+        let error = (*error).detail("sandbox_id", record.id.as_str());
         Err(match serde_json::to_value(&record.failure) {
-            Ok(failure) if !failure.is_null() => fault.detail("failure", failure),
-            _ => fault,
+            Ok(failure) if !failure.is_null() => error.detail("failure", failure),
+            _ => error,
         })
     }
 
-    /// The end of a snapshot, likewise.
-    async fn taken(&self, started: SnapshotStarted) -> Result<SnapshotRecord, Error> {
+    /// Waits for a snapshot that is taken, likewise.
+    async fn wait_taken(&self, started: SnapshotStarted) -> Result<SnapshotRecord, Error> {
         let Some(id) = started.operation else { return Ok(started.snapshot) };
         let ended = wait_for_snapshot(self.deps, &id);
-        let fault = match self.or_call_off(&id, ended).await {
-            Err(fault) => fault.detail("snapshot_id", started.snapshot.id.as_str()),
+        let error = match self.or_cancel(&id, ended).await {
+            Err(error) => error.detail("snapshot_id", started.snapshot.id.as_str()),
             taken => return taken,
         };
         let left =
             get_snapshot_at_revision(self.deps, started.snapshot.id.as_str(), None).await.ok();
         Err(match left.and_then(|left| left.failure).map(serde_json::to_value) {
-            Some(Ok(failure)) => fault.detail("failure", failure),
-            _ => fault,
+            Some(Ok(failure)) => error.detail("failure", failure),
+            _ => error,
         })
     }
 
-    /// Waits for an operation's end. When the check is called off so is the operation, and its end is waited for: dropping
+    /// Waits for an operation's end. When the check is cancelled so is the operation, and its end is waited for: dropping
     /// the wait would stop nothing.
-    async fn or_call_off<T>(
+    async fn or_cancel<T>(
         &self,
         id: &OperationId,
         ended: impl Future<Output = Result<T, Error>>,
@@ -352,7 +359,7 @@ impl HostCheck<'_> {
         ended.await
     }
 
-    /// Work that changes nothing, or nothing that stays, unless the check is called off.
+    /// Work that changes nothing, or nothing that stays, unless the check is cancelled.
     async fn or_cancelled<T>(
         &self,
         work: impl Future<Output = Result<T, Error>>,

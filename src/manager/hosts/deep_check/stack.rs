@@ -12,10 +12,10 @@ use crate::transport::probe::{self, ImageFound};
 /// The label of what a check makes; its value is the check's operation. Only sandboxer itself can give it.
 pub(crate) const LABEL: &str = "sandboxer.check";
 
-/// Its service.
+/// Service of the stack.
 pub(crate) const SERVICE: &str = "check";
 
-/// Where the service has its volume.
+/// Mount point of the service's volume.
 pub(crate) const VOLUME_AT: &str = "/sandboxer-check";
 
 /// A small image of the host that can run it.

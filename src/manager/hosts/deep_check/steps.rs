@@ -12,17 +12,18 @@ use crate::domain::name::HostName;
 use crate::domain::time::took_ms;
 use crate::manager::operation::progress::ProgressReporter;
 
-/// What a step came to, if it did not fail.
-pub(crate) enum Came<T> {
-    /// It worked; what was done, in a few words.
+/// Outcome of a step that did not fail.
+pub(crate) enum StepOutcome<T> {
+    /// Success, with a summary.
     Well(T, Option<String>),
-    /// It was not tried; why.
+    /// Reason why it was not tried.
     Skipped(String),
 }
 
-/// A step failed: none but those at the end come after it.
-pub(crate) struct Stopped;
+/// Failure of a step: only the ending steps follow it.
+pub(crate) struct StepFailed;
 
+/// Steps of a check, with their outcomes so far.
 pub(crate) struct Steps<'a> {
     progress: &'a ProgressReporter,
     host: &'a HostName,
@@ -39,29 +40,29 @@ impl<'a> Steps<'a> {
         Self { progress, host, cancel, list: Vec::new() }
     }
 
-    /// Does a step, unless the check was called off before it; none for one that is skipped.
+    /// Does a step, unless the check was cancelled before it; none for one that is skipped.
     pub(crate) async fn run<T>(
         &mut self,
         stage: &'static DeepStage,
-        work: BoxFuture<'_, Result<Came<T>, Error>>,
-    ) -> Result<Option<T>, Stopped> {
+        work: BoxFuture<'_, Result<StepOutcome<T>, Error>>,
+    ) -> Result<Option<T>, StepFailed> {
         if self.cancel.is_cancelled() {
             let _ = self.add::<T>(
                 stage,
                 0,
                 Err(Error::new(Code::Cancelled, format!("cancelled before the step {stage}"))),
             );
-            return Err(Stopped);
+            return Err(StepFailed);
         }
         self.finish(stage, work).await
     }
 
-    /// Does a step that nobody can call off.
+    /// Does a step that nobody can cancel.
     pub(crate) async fn finish<T>(
         &mut self,
         stage: &'static DeepStage,
-        work: BoxFuture<'_, Result<Came<T>, Error>>,
-    ) -> Result<Option<T>, Stopped> {
+        work: BoxFuture<'_, Result<StepOutcome<T>, Error>>,
+    ) -> Result<Option<T>, StepFailed> {
         let at = DeepStage::ALL.iter().position(|one| one == stage).unwrap_or_default();
         self.progress.report(Report {
             stage: stage.as_str(),
@@ -71,16 +72,16 @@ impl<'a> Steps<'a> {
             ..Report::default()
         });
         let began = Instant::now();
-        let came = work.await;
-        self.add(stage, took_ms(began.elapsed()), came)
+        let outcome = work.await;
+        self.add(stage, took_ms(began.elapsed()), outcome)
     }
 
     fn add<T>(
         &mut self,
         stage: &DeepStage,
         took_ms: u64,
-        came: Result<Came<T>, Error>,
-    ) -> Result<Option<T>, Stopped> {
+        outcome: Result<StepOutcome<T>, Error>,
+    ) -> Result<Option<T>, StepFailed> {
         let step = |outcome, message| DeepStep {
             stage: stage.clone(),
             outcome,
@@ -88,16 +89,18 @@ impl<'a> Steps<'a> {
             message,
             error: None,
         };
-        let (step, came) = match came {
-            Ok(Came::Well(value, message)) => (step(DeepOutcome::Ok, message), Ok(Some(value))),
-            Ok(Came::Skipped(why)) => (step(DeepOutcome::Skipped, Some(why)), Ok(None)),
-            Err(fault) => {
-                let error = Some(Box::new(fault));
-                (DeepStep { error, ..step(DeepOutcome::Failed, None) }, Err(Stopped))
+        let (step, outcome) = match outcome {
+            Ok(StepOutcome::Well(value, message)) => {
+                (step(DeepOutcome::Ok, message), Ok(Some(value)))
+            }
+            Ok(StepOutcome::Skipped(why)) => (step(DeepOutcome::Skipped, Some(why)), Ok(None)),
+            Err(error) => {
+                let error = Some(Box::new(error));
+                (DeepStep { error, ..step(DeepOutcome::Failed, None) }, Err(StepFailed))
             }
         };
         self.list.push(step);
-        came
+        outcome
     }
 
     /// Fills in what was not come to, but for the `last` ones.
@@ -106,7 +109,7 @@ impl<'a> Steps<'a> {
         let why = failed.map_or_else(String::new, |step| format!("the step {} failed", step.stage));
         for stage in DeepStage::ALL.iter().filter(|stage| !last.contains(stage)) {
             if !self.list.iter().any(|step| step.stage == *stage) {
-                let _ = self.add::<()>(stage, 0, Ok(Came::Skipped(why.clone())));
+                let _ = self.add::<()>(stage, 0, Ok(StepOutcome::Skipped(why.clone())));
             }
         }
     }

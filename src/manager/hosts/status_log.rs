@@ -1,23 +1,24 @@
-//! Memory of how hosts were seen, as the event log told it so far.
+//! Status of hosts, as the event log has it so far.
 
 use std::collections::BTreeMap;
 
 use crate::domain::event::{Event, EventKind};
 use crate::domain::host_sight::HostMemory;
 
+/// Events that carry a host's status.
 pub(crate) const KINDS: [EventKind; 3] =
     [EventKind::HostDown, EventKind::HostUp, EventKind::HostChanged];
 
-/// Sights of hosts, as the log told them so far.
+/// Status of hosts, as the log has it so far.
 #[derive(Default)]
-pub(crate) struct HostSights {
+pub(crate) struct HostStatusLog {
     /// The last event that was read; none: nothing was read yet.
     pub(crate) read: Option<u64>,
-    /// By the host's name in lower case: what is known of it, and the number of the last event that told of it.
+    /// By the host's name in lower case: what is known of it, and the number of its last event.
     pub(crate) hosts: BTreeMap<String, (HostMemory, u64)>,
 }
 
-impl HostSights {
+impl HostStatusLog {
     pub(crate) fn take(&mut self, events: Vec<Event>) {
         for event in events {
             self.read = self.read.max(Some(event.seq));

@@ -1,4 +1,5 @@
-//! Archive as the source of a sandbox: whether it is whole, and the sandbox that its host makes of it.
+//! Restore from an archive: brings it to the sandbox's host where it is not there, verifies it, and has the sandbox made
+//! from it.
 
 use crate::domain::archive::ArchivePlace;
 use crate::domain::error::{Code, Error};
@@ -9,18 +10,18 @@ use crate::domain::sandbox::SandboxRecord;
 use crate::domain::snapshot::{ArchiveFacts, SnapshotRecord, SnapshotState};
 use crate::failpoint;
 use crate::manager::deps::Deps;
-use crate::manager::hosts::roots::learning_roots;
+use crate::manager::hosts::roots::learn_roots_during;
 use crate::manager::operation::Op;
-use crate::manager::operation::locks::queue_for_snapshot;
+use crate::manager::operation::locks::queue_for_snapshot_lock;
 use crate::manager::snapshots::archive_facts::{archives_of, facts_on};
-use crate::manager::snapshots::bring::other_name;
 use crate::manager::snapshots::find::get_snapshot_at_revision;
 use crate::manager::snapshots::integrity::note_damage;
 use crate::manager::snapshots::pinned_profile::{archive_place, profile_of_snapshot};
 use crate::manager::snapshots::replicate::replicate;
+use crate::manager::snapshots::transfer::other_name;
 
 /// An archive on the host that it is wanted on.
-struct Brought {
+struct ArchiveOnHost {
     of: SnapshotRecord,
     place: ArchivePlace,
     archive: ArchiveFacts,
@@ -28,76 +29,86 @@ struct Brought {
     listed: HostName,
 }
 
-/// A snapshot's archive on this host: it is copied there, if none is. The copy stays, for the next one and for a recreate.
+/// Brings a snapshot's archive to this host, if it is not there. The copy stays, for the next one and for a recreate.
 /// Where the host is another name of one that has it, that one is used.
-async fn bring_to_host(
+async fn ensure_archive_on_host(
     op: &Op<SandboxRecord>,
     snapshot: SnapshotRecord,
     host: &HostName,
-) -> Result<Brought, Error> {
+) -> Result<ArchiveOnHost, Error> {
     let deps = &op.deps;
     let is_there =
         |snapshot: &SnapshotRecord| snapshot.hosts().any(|known| known.same(host.as_str()));
     if is_there(&snapshot) {
-        return listed_on(deps, snapshot, host).await;
+        return archive_listed_on(deps, snapshot, host).await;
     }
     // Whoever holds it may be copying it to this very host.
-    let turn = op.or_cancelled(queue_for_snapshot(deps, &snapshot.id, &op.progress)).await;
+    let turn = op.or_cancelled(queue_for_snapshot_lock(deps, &snapshot.id, &op.progress)).await;
     let _lock = turn?;
     let snapshot = get_snapshot_at_revision(deps, snapshot.id.as_str(), None).await?;
     check_ready(&snapshot)?;
     if is_there(&snapshot) {
-        return listed_on(deps, snapshot, host).await;
+        return archive_listed_on(deps, snapshot, host).await;
     }
     // Boxed, as what follows: it is large, and a part of every restore.
     let asked = op.or_cancelled(Box::pin(other_name(deps, &snapshot, host))).await;
     if let Some((listed, place)) = asked? {
-        return Ok(Brought { archive: facts_on(&snapshot, &listed), of: snapshot, place, listed });
+        return Ok(ArchiveOnHost {
+            archive: facts_on(&snapshot, &listed),
+            of: snapshot,
+            place,
+            listed,
+        });
     }
     let copied = Box::pin(replicate(op, &snapshot, host)).await?;
     failpoint::reached("restore.copied");
-    listed_on(deps, copied, host).await
+    archive_listed_on(deps, copied, host).await
 }
 
-async fn listed_on(
+async fn archive_listed_on(
     deps: &Deps,
     snapshot: SnapshotRecord,
     host: &HostName,
-) -> Result<Brought, Error> {
+) -> Result<ArchiveOnHost, Error> {
     let place = archive_place(deps, &snapshot, host).await?;
-    Ok(Brought { archive: facts_on(&snapshot, host), of: snapshot, place, listed: host.clone() })
+    Ok(ArchiveOnHost {
+        archive: facts_on(&snapshot, host),
+        of: snapshot,
+        place,
+        listed: host.clone(),
+    })
 }
 
-/// A snapshot that a sandbox is made from.
-pub(crate) struct FromSnapshot {
+/// Snapshot that a sandbox is made from.
+pub(crate) struct BaseSnapshot {
     pub(crate) id: SnapshotId,
-    /// It is an error when the host cannot set all that the archive has.
+    /// Fail when the host cannot set all that the archive has.
     pub(crate) strict: bool,
-    /// It is an error when a patch fails.
+    /// Fail when a patch fails.
     pub(crate) require_patches: bool,
-    /// What the record is to say once it is ready.
+    /// Message of the record once the sandbox is ready.
     pub(crate) note: Option<String>,
 }
 
-/// What a restored sandbox starts again from; `None` for one that was made from its inputs.
+/// Base of a restored sandbox; `None` for one that was made from its inputs.
 ///
 /// Errors: `not_found` when the snapshot is gone, `conflict` when it is not ready.
-pub(crate) async fn base_of(
+pub(crate) async fn find_base(
     deps: &Deps,
     record: &SandboxRecord,
-) -> Result<Option<FromSnapshot>, Error> {
+) -> Result<Option<BaseSnapshot>, Error> {
     let Some(id) = &record.based_on_snapshot else { return Ok(None) };
-    let snapshot = deps.snapshots.get(id).await?.ok_or_else(|| gone(record, id))?;
+    let snapshot = deps.snapshots.get(id).await?.ok_or_else(|| base_missing_error(record, id))?;
     check_ready(&snapshot)?;
     let note = profile_note(deps, &snapshot, &profile_of_snapshot(deps, &snapshot).await?);
-    Ok(Some(FromSnapshot { id: id.clone(), strict: false, require_patches: false, note }))
+    Ok(Some(BaseSnapshot { id: id.clone(), strict: false, require_patches: false, note }))
 }
 
-/// Makes the sandbox from the archive; brings that to its host first, where it is not there.
+/// Makes the sandbox from the archive, which is brought to its host first where it is not there.
 pub(crate) async fn restore_archive(
     op: &Op<SandboxRecord>,
     provision: &ProvisionRequest,
-    from: &FromSnapshot,
+    from: &BaseSnapshot,
 ) -> Result<Restored, Error> {
     let deps = &op.deps;
     // Whoever deletes it looks for sandboxes that are made from it after having written `deleting`; this one's record
@@ -105,12 +116,12 @@ pub(crate) async fn restore_archive(
     let snapshot = get_snapshot_at_revision(deps, from.id.as_str(), None).await?;
     check_ready(&snapshot)?;
     let host = &provision.host;
-    let Brought { of, place, archive, listed } =
-        bring_to_host(op, snapshot, host).await.map_err(Error::of_a_part)?;
+    let ArchiveOnHost { of, place, archive, listed } =
+        ensure_archive_on_host(op, snapshot, host).await.map_err(Error::of_a_part)?;
     let extension = deps.extension(&of.extension)?;
     let source = RestoreSource { place, archive, strict: from.strict };
     let work = extension.restore_from_snapshot(provision, &source, &op.progress);
-    let work = learning_roots(deps, host, &op.progress, work);
+    let work = learn_roots_during(deps, host, &op.progress, work);
     let restored = op.or_cancelled(work).await;
     if let Err(error) = &restored {
         note_damage(deps, &of.id, &listed, &error).await;
@@ -118,20 +129,20 @@ pub(crate) async fn restore_archive(
     restored
 }
 
-/// Reads the archive that a sandbox is to be made from again, whole, on its host: before what is there is removed for it.
+/// Verifies the archive that a sandbox is to be made from again, on its host: before the sandbox is removed for it.
 ///
 /// Errors: `operation_failed` and `not_found` for an archive that is altered or gone, with what was not touched.
-pub(crate) async fn prove_base(
+pub(crate) async fn verify_base(
     op: &Op<SandboxRecord>,
     sandbox: &SandboxRecord,
-    from: &FromSnapshot,
+    from: &BaseSnapshot,
 ) -> Result<(), Error> {
     let deps = &op.deps;
     let host = &sandbox.host;
     let snapshot = get_snapshot_at_revision(deps, from.id.as_str(), None).await?;
     check_ready(&snapshot)?;
-    let Brought { of, place, archive, listed } =
-        bring_to_host(op, snapshot, host).await.map_err(Error::of_a_part)?;
+    let ArchiveOnHost { of, place, archive, listed } =
+        ensure_archive_on_host(op, snapshot, host).await.map_err(Error::of_a_part)?;
     let extension = deps.extension(&of.extension)?;
     let work = archives_of(extension.as_ref())?.verify(&place, &archive, &op.progress);
     let Err(error) = op.or_cancelled(work).await else { return Ok(()) };
@@ -143,7 +154,7 @@ pub(crate) async fn prove_base(
     Err(error.hint(hint))
 }
 
-fn gone(record: &SandboxRecord, id: &SnapshotId) -> Error {
+fn base_missing_error(record: &SandboxRecord, id: &SnapshotId) -> Error {
     Error::new(
         Code::NotFound,
         format!("sandbox {} is based on snapshot {id}, which is not there any more", record.id),
@@ -152,14 +163,14 @@ fn gone(record: &SandboxRecord, id: &SnapshotId) -> Error {
     .detail("snapshot", id.as_str())
 }
 
-/// What the record says of a recipe that the catalogue has otherwise by now.
+/// Note on a pinned profile that the catalogue has otherwise by now.
 pub(crate) fn profile_note(
     deps: &Deps,
     snapshot: &SnapshotRecord,
-    recipe: &Profile,
+    profile: &Profile,
 ) -> Option<String> {
-    let recorded = format!("{} {}", recipe.id, recipe.version);
-    match deps.catalogue.recipe(recipe.id.as_str()) {
+    let recorded = format!("{} {}", profile.id, profile.version);
+    match deps.catalogue.recipe(profile.id.as_str()) {
         Ok(today) if today.hash() == snapshot.profile.hash => None,
         Ok(today) => Some(format!(
             "made with the recipe that was recorded, {recorded}; the catalogue's is {} and another one by now",
@@ -171,6 +182,7 @@ pub(crate) fn profile_note(
     }
 }
 
+/// Refuses a snapshot that is not ready.
 pub(crate) fn check_ready(snapshot: &SnapshotRecord) -> Result<(), Error> {
     if snapshot.state == SnapshotState::Ready {
         return Ok(());

@@ -1,44 +1,45 @@
-//! `host.down`, `host.up`, `host.changed`: told once, by whichever process sees it first. The event log is the memory: what its
-//! last event of a host says is what every process knows, and two that see the same at once write the same event.
+//! Status events of hosts (`host.down`, `host.up`, `host.changed`): written once, by whichever process sees it first. The
+//! event log is the memory: what its last event of a host says is what every process knows, and two that see the same at
+//! once write the same event.
 
 use crate::domain::error::{Code, Error};
 use crate::domain::event::{Actor, PendingEvent, derived_event_id};
 use crate::domain::host_sight::{HostMemory, HostSight};
 use crate::domain::name::HostName;
 use crate::manager::deps::Deps;
-use crate::manager::hosts::sight_memory::KINDS;
+use crate::manager::hosts::status_log::KINDS;
 use crate::store::EventFilter;
 
-/// Tells of a host what is news of it, and remembers how it was seen. That it cannot be told is no fault of whatever reached
-/// the host, or did not.
-pub(crate) async fn report_sight(
+/// Writes an event when a host's status changed, and remembers the status. That it cannot be written is logged, and fails
+/// nothing that reached the host, or did not.
+pub(crate) async fn report_host_status(
     deps: &Deps,
     host: &HostName,
     sight: HostSight,
     message: Option<&str>,
 ) {
-    if let Err(fault) = tell_of_host(deps, host, &sight, message).await {
-        tracing::warn!(%host, %fault, "how it was seen could not be told");
+    if let Err(error) = write_status_event(deps, host, &sight, message).await {
+        tracing::warn!(%host, %error, "its status event could not be written");
     }
 }
 
-/// As [`report_sight`], by what an operation on it came to; other faults than the host's say nothing of it.
-pub(crate) async fn report_error_of(deps: &Deps, host: &HostName, fault: &Error) {
-    let sight = match fault.code {
+/// [`report_host_status`] by an operation's error; errors that are not the host's say nothing of it.
+pub(crate) async fn report_host_error(deps: &Deps, host: &HostName, error: &Error) {
+    let sight = match error.code {
         Code::HostUnreachable => HostSight::Silent,
         Code::HostChanged => HostSight::Another,
         _ => return,
     };
-    report_sight(deps, host, sight, Some(&fault.message)).await;
+    report_host_status(deps, host, sight, Some(&error.message)).await;
 }
 
-async fn tell_of_host(
+async fn write_status_event(
     deps: &Deps,
     host: &HostName,
     sight: &HostSight,
     message: Option<&str>,
 ) -> Result<(), Error> {
-    let mut sights = deps.host_sights.lock().await;
+    let mut sights = deps.host_status_log.lock().await;
     let events = if let Some(read) = sights.read {
         deps.events.tail(read).await?
     } else {
@@ -53,9 +54,9 @@ async fn tell_of_host(
         sights.hosts.insert(key.clone(), (known, 0));
     }
     let (memory, last) = sights.hosts.entry(key.clone()).or_default();
-    let news = memory.news(sight);
+    let kind = memory.news(sight);
     memory.saw(sight);
-    let Some(kind) = news else { return Ok(()) };
+    let Some(kind) = kind else { return Ok(()) };
     let machine_id = match sight {
         HostSight::Answers(machine_id) => machine_id.clone(),
         HostSight::Silent | HostSight::Another => None,
@@ -69,13 +70,13 @@ async fn tell_of_host(
         actor: Actor::observer(),
         data: serde_json::json!({"host": host, "message": message, "machine_id": machine_id}),
     };
-    let told = deps.events.append(vec![event]).await?;
-    *last = told.first().map_or(*last, |event| event.seq);
+    let written = deps.events.append(vec![event]).await?;
+    *last = written.first().map_or(*last, |event| event.seq);
     deps.log_grew.notify_one();
     Ok(())
 }
 
-/// What records say of a host of which no event tells: it answered when something was made there.
+/// Status of a host by the records, where no event has it: it answered when something was made there.
 async fn known_by_records(deps: &Deps, host: &HostName) -> Result<HostMemory, Error> {
     let records = deps.sandboxes.list().await?;
     let mut there = records.iter().rev().filter(|record| record.host.same(host.as_str()));

@@ -1,29 +1,30 @@
-//! A create whose record could not be written, such as on a full disk: what is said of it (semantics 2.5).
+//! Errors of a create whose record could not be written, such as on a full disk (semantics 2.5).
 
 use crate::domain::error::Error;
 use crate::domain::extension::TeardownReport;
 use crate::domain::name::SandboxId;
 
-/// A record that cannot be written in the middle, such as on a full disk: a failure like another (semantics 2).
-pub(crate) fn unwritten(id: &SandboxId, fault: Error) -> Error {
-    Error::new(fault.code.clone(), format!("sandbox {id}: how far it came could not be written down"))
+/// Error of a record that could not be written in the middle: a failure like another (semantics 2).
+pub(crate) fn not_written_error(id: &SandboxId, error: Error) -> Error {
+    Error::new(error.code.clone(), format!("sandbox {id}: how far it came could not be written down"))
         .hint("what was made of it was taken away; mend what the cause says, such as a full disk, then create it again")
-        .because(fault)
+        .because(error)
         .detail("id", id.as_str())
 }
 
-/// The end of a create that could not be written down either: what became of it, and who brings its record in order.
-pub(crate) fn end_unwritten(
+/// Error of a create whose end could not be written either: its result, and how its record is brought in order.
+pub(crate) fn end_not_written_error(
     id: &SandboxId,
-    mut fault: Error,
+    mut error: Error,
     left: &str,
-    unwritten: &Error,
+    not_written_error: &Error,
 ) -> Error {
-    let causes: Vec<String> =
-        std::iter::once(unwritten.message.clone()).chain(unwritten.causes.clone()).collect();
-    fault.message =
-        format!("sandbox {id} failed, and that could not be written down: {}", fault.message);
-    fault
+    let causes: Vec<String> = std::iter::once(not_written_error.message.clone())
+        .chain(not_written_error.causes.clone())
+        .collect();
+    error.message =
+        format!("sandbox {id} failed, and that could not be written down: {}", error.message);
+    error
         .hint(format!(
             "{left}; mend what the cause says, such as a full disk: then `sandboxer recover` brings its record in order"
         ))
@@ -32,7 +33,7 @@ pub(crate) fn end_unwritten(
 }
 
 /// Remains of a failed create on its host, in a sentence.
-pub(crate) fn left_words(report: Option<&TeardownReport>, kept: bool) -> String {
+pub(crate) fn leftover_words(report: Option<&TeardownReport>, kept: bool) -> String {
     let left = report.map(|report| report.leftovers.as_slice()).unwrap_or_default();
     let left: Vec<String> =
         left.iter().map(|resource| format!("{} {}", resource.kind, resource.id)).collect();

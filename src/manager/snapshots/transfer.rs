@@ -1,4 +1,4 @@
-//! The way of an archive to a host. What is in its folder there already is looked at first: it may be the archive, it may be
+//! Transfer of an archive to a host. What is in its folder there already is inspected first: it may be the archive, it may be
 //! another host's under another name, and only what is neither is replaced. `copying_to` is written once nothing is there:
 //! what is there later was brought by the copy that the record names.
 
@@ -12,35 +12,48 @@ use crate::manager::hosts::roots::roots_for_new;
 use crate::manager::journal::{self, Guard};
 use crate::manager::snapshots::archive_facts::archives_of;
 use crate::manager::snapshots::archives::{manifest_of, whole_archive};
-use crate::manager::snapshots::integrity::{clear_damage, judge_sent, note_damage, proven};
+use crate::manager::snapshots::integrity::{
+    clear_damage, damage_proven_by, note_damage, verify_sender,
+};
 use crate::manager::snapshots::pinned_profile::archive_place;
 
-/// Which of a snapshot's hosts have their archive in the same folder as another place.
+/// Hosts of a snapshot that have their archive in the same folder as another place.
 #[derive(Default)]
-struct Alike {
+struct SameArchives {
     same: Vec<HostName>,
-    /// Those of which it could not be told.
+    /// Hosts that could not be compared.
     unknown: Vec<HostName>,
+}
+
+/// Transfer of a snapshot's archive to a place.
+#[derive(Clone, Copy)]
+struct Transfer<'a> {
+    deps: &'a Deps,
+    record: &'a SnapshotRecord,
+    archives: &'a dyn SnapshotArchives,
+    to: &'a ArchivePlace,
+    progress: &'a dyn Reporter,
 }
 
 /// Brings a snapshot's archive to a host from wherever it is whole. One that is there already, sealed and sound, is taken
 /// as it is.
 ///
 /// Errors: `invalid_input` for another name of a host that has it.
-pub(crate) async fn bring_archive(
+pub(crate) async fn transfer_archive(
     deps: &Deps,
     record: &SnapshotRecord,
     host: &HostName,
-    reporter: &dyn Reporter,
+    progress: &dyn Reporter,
 ) -> Result<Arrived, Error> {
     let extension = deps.extension(&record.extension)?;
     let archives = archives_of(extension.as_ref())?;
     let roots = roots_for_new(deps, host).await?;
     let to = ArchivePlace { roots, ..archive_place(deps, record, host).await? };
+    let transfer = Transfer { deps, record, archives, to: &to, progress };
     let seen = archives.look(&to).await?;
-    let mut passed = vec![host.clone()];
+    let mut skipped = vec![host.clone()];
     if seen.path.is_some() {
-        let Alike { same, unknown } = same_archives(deps, record, archives, &to).await?;
+        let SameArchives { same, unknown } = same_archives(deps, record, archives, &to).await?;
         // Copies that are not: they are taken off the record when this one is written.
         let is_listed = record.hosts().any(|known| known.same(host.as_str()));
         if let Some(other) =
@@ -48,23 +61,16 @@ pub(crate) async fn bring_archive(
         {
             return Err(refuse_other_name(deps, record, host, other).await?);
         }
-        passed.extend(same);
-        if let Some(arrived) = found_sound(deps, record, archives, &to, &seen, reporter).await? {
+        skipped.extend(same);
+        if let Some(arrived) =
+            verify_found_archive(deps, record, archives, &to, &seen, progress).await?
+        {
             return Ok(arrived);
         }
-        make_room(
-            deps,
-            record,
-            archives,
-            &to,
-            &seen,
-            &[passed.as_slice(), unknown.as_slice()].concat(),
-            reporter,
-        )
-        .await?;
+        transfer.remove_replaced(&seen, &[skipped.as_slice(), unknown.as_slice()].concat()).await?;
     }
-    let record = begin_copying(deps, record, &passed).await?;
-    copy_from_sound(deps, &record, archives, &to, passed, reporter).await
+    let record = begin_copying(deps, record, &skipped).await?;
+    Transfer { record: &record, ..transfer }.copy_from_sound(skipped).await
 }
 
 /// The host on this record whose archive this host has under another name, and where that is.
@@ -89,8 +95,8 @@ async fn same_archives(
     record: &SnapshotRecord,
     archives: &dyn SnapshotArchives,
     place: &ArchivePlace,
-) -> Result<Alike, Error> {
-    let mut alike = Alike::default();
+) -> Result<SameArchives, Error> {
+    let mut alike = SameArchives::default();
     for other in record.hosts().filter(|other| !other.same(place.host.as_str())) {
         let there = archive_place(deps, record, other).await?;
         match archives.is_one_folder(place, &there).await {
@@ -104,7 +110,7 @@ async fn same_archives(
     Ok(alike)
 }
 
-/// What there is to say of a host that is another one by another name. It is on no list of copies after that.
+/// Error of a host that is another one by another name, which is taken off the list of copies.
 async fn refuse_other_name(
     deps: &Deps,
     record: &SnapshotRecord,
@@ -132,21 +138,21 @@ async fn refuse_other_name(
     Ok(Error::invalid_input("host", message).hint(hint))
 }
 
-/// The archive that was looked at, if it is the snapshot's: it is read whole.
+/// The archive that was inspected, if it is the snapshot's: it is read whole.
 ///
 /// Errors: whatever keeps it from being read, which proves nothing.
-pub(crate) async fn found_sound(
+pub(crate) async fn verify_found_archive(
     deps: &Deps,
     record: &SnapshotRecord,
     archives: &dyn SnapshotArchives,
     place: &ArchivePlace,
     seen: &ArchiveLook,
-    reporter: &dyn Reporter,
+    progress: &dyn Reporter,
 ) -> Result<Option<Arrived>, Error> {
-    let Some(arrived) = arrived_as(record, seen) else { return Ok(None) };
-    match archives.verify(place, &arrived.archive, reporter).await {
+    let Some(arrived) = sealed_arrival(record, seen) else { return Ok(None) };
+    match archives.verify(place, &arrived.archive, progress).await {
         Ok(()) => Ok(Some(arrived)),
-        Err(error) if proven(&place.host, &error, deps.now()).is_some() => {
+        Err(error) if damage_proven_by(&place.host, &error, deps.now()).is_some() => {
             note_damage(deps, &record.id, &place.host, &error).await;
             Ok(None)
         }
@@ -154,36 +160,53 @@ pub(crate) async fn found_sound(
     }
 }
 
-/// Removes what is where an archive is to come and is not what it should be; not before there is a better one elsewhere
-/// than on `passed`.
-async fn make_room(
-    deps: &Deps,
-    record: &SnapshotRecord,
-    archives: &dyn SnapshotArchives,
-    to: &ArchivePlace,
-    seen: &ArchiveLook,
-    passed: &[HostName],
-    reporter: &dyn Reporter,
-) -> Result<(), Error> {
-    whole_archive(deps, record, archives, passed).await?;
-    let report = archives.remove(to, reporter).await?;
-    if report.is_clean() {
-        return Ok(());
+impl Transfer<'_> {
+    /// Removes what is where an archive is to come and is not what it should be; not before there is a better one elsewhere
+    /// than on `skipped`.
+    async fn remove_replaced(&self, seen: &ArchiveLook, skipped: &[HostName]) -> Result<(), Error> {
+        let Self { deps, record, archives, to, progress } = *self;
+        whole_archive(deps, record, archives, skipped).await?;
+        let report = archives.remove(to, progress).await?;
+        if report.is_clean() {
+            return Ok(());
+        }
+        let (host, id) = (&to.host, &record.id);
+        let error = if seen.manifest.is_some() {
+            let message =
+                format!("what {host} has of snapshot {id} is not sound and cannot be removed");
+            Error::new(Code::OperationFailed, message)
+        } else {
+            Error::new(
+                Code::Conflict,
+                format!("{host} has something of snapshot {id} that is not known to be ours"),
+            )
+            .hint("it is never removed; look at it there, and move it away")
+        };
+        let why: Vec<String> = report.lines.iter().filter_map(|line| line.reason.clone()).collect();
+        Err(if why.is_empty() { error } else { error.because(why.join("; ")) })
     }
-    let (host, id) = (&to.host, &record.id);
-    let fault = if seen.manifest.is_some() {
-        let message =
-            format!("what {host} has of snapshot {id} is not sound and cannot be removed");
-        Error::new(Code::OperationFailed, message)
-    } else {
-        Error::new(
-            Code::Conflict,
-            format!("{host} has something of snapshot {id} that is not known to be ours"),
-        )
-        .hint("it is never removed; look at it there, and move it away")
-    };
-    let why: Vec<String> = report.lines.iter().filter_map(|line| line.reason.clone()).collect();
-    Err(if why.is_empty() { fault } else { fault.because(why.join("; ")) })
+
+    /// Streams it from the first host that has it whole, but none of `skipped`. Where what came is not what is recorded, the
+    /// archive that was sent is read where it is; if that is altered, the next host's is taken.
+    async fn copy_from_sound(&self, mut skipped: Vec<HostName>) -> Result<Arrived, Error> {
+        let Self { deps, record, archives, to, progress } = *self;
+        let mut altered: Option<Error> = None;
+        loop {
+            let from = match whole_archive(deps, record, archives, &skipped).await {
+                Ok(from) => from,
+                Err(error) => return Err(altered.unwrap_or(error)),
+            };
+            let manifest = manifest_of(deps, record, &from.host).await?;
+            match archives.copy(&from, to, &manifest, progress).await {
+                Err(error) if error.kind == Kind::ArrivedOtherwise => {
+                    altered =
+                        Some(verify_sender(deps, record, archives, &from, error, progress).await?);
+                    skipped.push(from.host);
+                }
+                outcome => return outcome,
+            }
+        }
+    }
 }
 
 /// Writes down that from now on something may be on the first of these hosts, where nothing is. What the record lists
@@ -210,49 +233,21 @@ async fn begin_copying(
     .await
 }
 
-/// Streams it from the first host that has it whole, but none of `passed`. Where what came is not what is recorded, the
-/// archive that was sent is read where it is; if that is altered, the next host's is taken.
-async fn copy_from_sound(
-    deps: &Deps,
-    record: &SnapshotRecord,
-    archives: &dyn SnapshotArchives,
-    to: &ArchivePlace,
-    mut passed: Vec<HostName>,
-    reporter: &dyn Reporter,
-) -> Result<Arrived, Error> {
-    let mut altered: Option<Error> = None;
-    loop {
-        let from = match whole_archive(deps, record, archives, &passed).await {
-            Ok(from) => from,
-            Err(fault) => return Err(altered.unwrap_or(fault)),
-        };
-        let manifest = manifest_of(deps, record, &from.host).await?;
-        match archives.copy(&from, to, &manifest, reporter).await {
-            Err(error) if error.kind == Kind::ArrivedOtherwise => {
-                altered = Some(judge_sent(deps, record, archives, &from, error, reporter).await?);
-                passed.push(from.host);
-            }
-            outcome => return outcome,
-        }
-    }
-}
-
-/// Takes away what a copy left on a host that did not come to its end. One that is sealed there did: it was proved
-/// before.
+/// Removes what an unfinished copy left on a host. A sealed archive was finished: it was verified before.
 ///
 /// Errors: something of it may be left.
-pub(crate) async fn clear_remains(
+pub(crate) async fn cleanup_partial_copy(
     deps: &Deps,
     record: &SnapshotRecord,
     host: &HostName,
-    reporter: &dyn Reporter,
+    progress: &dyn Reporter,
 ) -> Result<Option<Arrived>, Error> {
     let extension = deps.extension(&record.extension)?;
     let archives = archives_of(extension.as_ref())?;
     let place = archive_place(deps, record, host).await?;
-    let report = archives.clear(&place, reporter).await?;
+    let report = archives.clear(&place, progress).await?;
     // After that: whoever was sealing it may have come to his end meanwhile.
-    let arrived = arrived_as(record, &archives.look(&place).await?);
+    let arrived = sealed_arrival(record, &archives.look(&place).await?);
     if arrived.is_none() && !report.is_clean() {
         let message =
             format!("snapshot {}: what was copied to {host} could not be removed", record.id);
@@ -261,9 +256,9 @@ pub(crate) async fn clear_remains(
     Ok(arrived)
 }
 
-/// What was looked at, if it is sealed and its manifest says what is known of the snapshot's archive. It may be compressed in
-/// another way.
-pub(crate) fn arrived_as(record: &SnapshotRecord, seen: &ArchiveLook) -> Option<Arrived> {
+/// Archive that was inspected, if it is sealed and its manifest says what is known of the snapshot's archive. It may be
+/// compressed in another way.
+fn sealed_arrival(record: &SnapshotRecord, seen: &ArchiveLook) -> Option<Arrived> {
     let manifest = seen.manifest.as_ref().filter(|manifest| manifest.id == record.id)?;
     let archive = manifest.snapshot.archive.clone();
     let is_it = if record.state == SnapshotState::Creating {

@@ -1,5 +1,5 @@
-//! Whether a file that says that it is a snapshot of ours is believed. Sandboxes here may still be based on the one that it
-//! names, and would be made again from what is in it.
+//! Identity of an imported snapshot: whether it keeps the id that its file claims. Sandboxes here may still be based on the
+//! one that it names, and would be made again from what is in it.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,11 +13,11 @@ use crate::manager::patches::find::{based_on, patches_of};
 use crate::manager::updates::read_events;
 
 /// The most that the number of a next patch is believed to be; a file may say anything.
-const MOST_PATCHES: u64 = 1 << 32;
+const MAX_NEXT_SEQUENCE: u64 = 1 << 32;
 
-/// What is believed of an import.
-pub(crate) struct Claim {
-    /// Why its id cannot be its id here; `None` when it can.
+/// Identity that an import gets.
+pub(crate) struct ImportIdentity {
+    /// Reason for another id than the file's; `None` when it keeps that.
     pub(crate) refused: Option<String>,
     /// The sequence of its next patch.
     pub(crate) next_patch_sequence: u64,
@@ -25,18 +25,19 @@ pub(crate) struct Claim {
     pub(crate) revision: u64,
 }
 
-/// What is known of an id that is no snapshot's any more.
+/// History of an id that is no snapshot's any more.
 #[derive(Default)]
-struct Past {
-    /// What was deleted under it last.
-    deleted: Option<Memory>,
-    /// The last revision that is told of.
+struct IdHistory {
+    /// Deletion of the last snapshot that had it.
+    deleted: Option<DeletionRecord>,
+    /// The last revision in the event log.
     revision: u64,
 }
 
-/// What the event of a deletion keeps of a snapshot, for an import that says that it is this one.
+/// Facts of a deleted snapshot in the event of its deletion, for an import that claims to be this one. Field names are
+/// those of the event.
 #[derive(Serialize, Deserialize)]
-struct Memory {
+struct DeletionRecord {
     sha256: Option<String>,
     recipe: String,
     next_patch_sequence: u64,
@@ -44,34 +45,35 @@ struct Memory {
 
 /// The particulars of the event of a deletion.
 pub(crate) fn deletion_record(record: &SnapshotRecord) -> serde_json::Value {
-    let memory = Memory {
+    let deletion = DeletionRecord {
         sha256: record.archive.sha256.clone(),
         recipe: record.profile.hash.clone(),
         next_patch_sequence: record.next_patch_sequence,
     };
-    serde_json::to_value(memory).unwrap_or_default()
+    serde_json::to_value(deletion).unwrap_or_default()
 }
 
 /// An id is kept where this installation made it, has it no more, and either nothing here refers to it, or the content is
 /// what was deleted.
-pub(crate) async fn judge_claim(
+pub(crate) async fn decide_identity(
     deps: &Deps,
     manifest: &ArchiveManifest,
     ours: bool,
-) -> Result<Claim, Error> {
-    let refused =
-        |why: String| Ok(Claim { refused: Some(why), next_patch_sequence: 1, revision: 0 });
+) -> Result<ImportIdentity, Error> {
+    let refused = |why: String| {
+        Ok(ImportIdentity { refused: Some(why), next_patch_sequence: 1, revision: 0 })
+    };
     if !ours {
         return refused("another installation made it".to_owned());
     }
     if deps.snapshots.get(&manifest.id).await?.is_some() {
         return refused("that one is here".to_owned());
     }
-    let Past { deleted, revision } = past_of(deps, &manifest.id).await?;
-    let same = deleted.as_ref().is_some_and(|memory| {
-        memory.sha256.is_some()
-            && memory.sha256 == manifest.snapshot.archive.sha256
-            && memory.recipe == manifest.recipe.hash()
+    let IdHistory { deleted, revision } = read_id_history(deps, &manifest.id).await?;
+    let same = deleted.as_ref().is_some_and(|deletion| {
+        deletion.sha256.is_some()
+            && deletion.sha256 == manifest.snapshot.archive.sha256
+            && deletion.recipe == manifest.recipe.hash()
     });
     let refers = references_to(deps, &manifest.id).await?;
     if !same && !refers.is_empty() {
@@ -81,12 +83,13 @@ pub(crate) async fn judge_claim(
         ));
     }
     // Numbers are never used again, whatever the file says.
-    let said = manifest.snapshot.next_patch_sequence.clamp(1, MOST_PATCHES);
-    let next_patch_sequence = deleted.map_or(said, |memory| memory.next_patch_sequence.max(said));
-    Ok(Claim { refused: None, next_patch_sequence, revision })
+    let stated = manifest.snapshot.next_patch_sequence.clamp(1, MAX_NEXT_SEQUENCE);
+    let next_patch_sequence =
+        deleted.map_or(stated, |deletion| deletion.next_patch_sequence.max(stated));
+    Ok(ImportIdentity { refused: None, next_patch_sequence, revision })
 }
 
-async fn past_of(deps: &Deps, id: &SnapshotId) -> Result<Past, Error> {
+async fn read_id_history(deps: &Deps, id: &SnapshotId) -> Result<IdHistory, Error> {
     let kinds = [
         EventKind::SnapshotReady,
         EventKind::SnapshotFailed,
@@ -94,7 +97,7 @@ async fn past_of(deps: &Deps, id: &SnapshotId) -> Result<Past, Error> {
         EventKind::SnapshotDeleted,
     ];
     let query = EventQuery { kinds: kinds.into(), ..EventQuery::default() };
-    let mut past = Past::default();
+    let mut past = IdHistory::default();
     for event in read_events(deps, &query).await? {
         if event.data["snapshot_id"] != id.as_str() {
             continue;
@@ -107,7 +110,7 @@ async fn past_of(deps: &Deps, id: &SnapshotId) -> Result<Past, Error> {
     Ok(past)
 }
 
-/// What here is based on the snapshot with this id, or belongs to it, though it is gone.
+/// Sandboxes, snapshots and patches that refer to the snapshot with this id, though it is gone.
 async fn references_to(deps: &Deps, id: &SnapshotId) -> Result<Vec<String>, Error> {
     let sandboxes = based_on(deps, id).await?;
     let patches = patches_of(deps, id).await?;

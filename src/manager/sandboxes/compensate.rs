@@ -1,0 +1,160 @@
+//! Compensation of a failed establishment: teardown to its end, evidence on the record, `failed` (semantics 2).
+
+use std::time::Duration;
+
+use crate::domain::error::{Code, Error};
+use crate::domain::event::EventKind;
+use crate::domain::extension::{
+    Learnt, Report, Reporter, Resource, TeardownLine, TeardownOutcome, TeardownReport,
+};
+use crate::domain::name::SandboxId;
+use crate::domain::operation::CancelOutcome;
+use crate::domain::sandbox::{Failure, Reason, SandboxRecord, State};
+use crate::failpoint;
+use crate::manager::deps::Deps;
+use crate::manager::operation::Op;
+use crate::manager::operation::progress::ProgressReporter;
+use crate::manager::sandboxes::establishment::Establishment;
+use crate::manager::sandboxes::find::find_sandbox;
+use crate::manager::sandboxes::teardown::{tear_down, unseen};
+use crate::manager::sandboxes::write_errors::{end_not_written_error, leftover_words};
+
+/// Limit of a rollback; what is left then is written down as leftovers.
+const ROLLBACK_LIMIT: Duration = Duration::from_mins(2);
+
+/// Time that a kept failed sandbox stays, in seconds.
+const KEPT_FAILED_S: u64 = 3600;
+
+/// Runs teardown to its end, keeps the evidence, and leaves `failed`.
+pub(crate) async fn compensate(
+    op: &Op<SandboxRecord>,
+    establishment: &Establishment,
+    error: Error,
+) -> Result<SandboxRecord, Error> {
+    let deps = &op.deps;
+    let (failure, untouched) = (error.evidence.as_deref().cloned(), error.untouched);
+    let error = error.of_a_part();
+    let id = &establishment.provision.id;
+    let cancelled = error.code == Code::Cancelled;
+    let failure = failure.unwrap_or_else(|| op.progress.failure_of(&error));
+    let learnt = op.progress.take_learnt();
+    if let Some(learnt) = learnt.clone() {
+        let noted = op.update(Vec::new(), |record| {
+            note_learnt(record, learnt);
+        });
+        if let Err(error) = noted.await {
+            tracing::warn!(sandbox = %id, %error, "where it was made could not be written down");
+        }
+    }
+    failpoint::reached("rollback.begin");
+    let keep = establishment.keep_failed && !cancelled;
+    let report = match (keep, untouched) {
+        (_, true) => Some(nothing_made(id)),
+        (true, false) => None,
+        (false, false) => Some(roll_back(deps, id, learnt, &op.progress).await),
+    };
+    let keep = report.is_none();
+    failpoint::reached("rollback.torn_down");
+    let error = if cancelled { cancelled_error(establishment, report.as_ref()) } else { error };
+    let error = explain(error, &failure, report.as_ref(), keep);
+    let kept_until = deps.now().plus_seconds(KEPT_FAILED_S);
+    let message = error.message.clone();
+    let data = serde_json::json!({"code": error.code, "step": failure.step, "message": message});
+    let reason = if cancelled { Reason::Cancelled } else { Reason::ProvisionFailed };
+    let left = leftover_words(report.as_ref(), keep);
+    let ended = op.update(vec![(EventKind::SandboxFailed, data)], move |record| {
+        record.state = State::Failed;
+        record.reason = Some(reason);
+        record.message = Some(message);
+        record.failure = Some(failure);
+        record.operation = None;
+        record.kept_failed = keep;
+        // What is not there cannot expire.
+        record.expires_at = keep.then_some(kept_until);
+        if let Some(report) = report {
+            record.teardown = report.lines;
+            record.leftovers = report.leftovers;
+        }
+    });
+    if let Err(not_written_error) = ended.await {
+        return Err(end_not_written_error(id, error, &left, &not_written_error));
+    }
+    deps.ledger.release(id).await?;
+    Err(error)
+}
+
+/// A teardown under its own deadline. What could not be looked at counts as left over.
+async fn roll_back(
+    deps: &Deps,
+    id: &SandboxId,
+    learnt: Option<Learnt>,
+    progress: &ProgressReporter,
+) -> TeardownReport {
+    progress.report(Report { stage: "rollback", ..Report::default() });
+    let rollback = async {
+        let mut record = find_sandbox(deps, id.as_str()).await?;
+        if let Some(learnt) = learnt {
+            note_learnt(&mut record, learnt);
+        }
+        tear_down(deps, &record, progress).await
+    };
+    match tokio::time::timeout(ROLLBACK_LIMIT, rollback).await {
+        Ok(Ok(report)) => report,
+        Ok(Err(error)) => unseen(id, &error.to_string()),
+        Err(_) => unseen(id, "the rollback took too long"),
+    }
+}
+
+/// The error of an establishment that was cancelled, by what its rollback came to.
+fn cancelled_error(establishment: &Establishment, report: Option<&TeardownReport>) -> Error {
+    let (id, host) = (&establishment.provision.id, &establishment.provision.host);
+    if !report.is_some_and(TeardownReport::is_clean) {
+        let message = format!(
+            "sandbox {id}: cancelled, and not all that was made on {host} could be taken back"
+        );
+        return CancelOutcome::Stopped.fault(message);
+    }
+    if establishment.recreate {
+        let message = format!(
+            "sandbox {id}: cancelled after the old one was removed; nothing of the new one is left"
+        );
+        return CancelOutcome::Stopped
+            .fault(message)
+            .hint(format!("`sandboxer recreate {id}` makes it again"));
+    }
+    CancelOutcome::Undone.fault(format!("sandbox {id}: cancelled; nothing of it is left on {host}"))
+}
+
+fn nothing_made(id: &SandboxId) -> TeardownReport {
+    let resource = Resource { kind: "sandbox".to_owned(), id: id.project() };
+    let line = TeardownLine { resource, outcome: TeardownOutcome::Absent, reason: None };
+    TeardownReport { lines: vec![line], leftovers: Vec::new(), untouched: false }
+}
+
+/// Adds to the error what the operator has to know of the rollback.
+fn explain(error: Error, failure: &Failure, report: Option<&TeardownReport>, kept: bool) -> Error {
+    let left: Vec<String> = report
+        .map(|report| report.leftovers.iter().map(|r| format!("{} {}", r.kind, r.id)).collect())
+        .unwrap_or_default();
+    let mut error = error
+        .step(failure.step.as_str())
+        .detail("exit_status", failure.exit_status)
+        .detail("leftovers", left.clone());
+    if kept {
+        error = error.hint("it was kept for an hour to look at; `sandboxer destroy` removes it");
+    } else if !left.is_empty() {
+        error = error.hint(format!(
+            "still on the host: {}; `sandboxer destroy` tries again",
+            left.join(", ")
+        ));
+    }
+    error
+}
+
+fn note_learnt(record: &mut SandboxRecord, learnt: Learnt) {
+    record.workdir = Some(learnt.workdir);
+    record.host_identity = Some(learnt.identity);
+    if !learnt.rewrites.is_empty() {
+        record.rewrites = learnt.rewrites;
+    }
+}

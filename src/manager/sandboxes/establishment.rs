@@ -1,0 +1,48 @@
+//! Establishment: the request that create, restore and recreate share, and the number of its steps.
+
+use std::time::Duration;
+
+use crate::domain::extension::ProvisionRequest;
+use crate::domain::sandbox::SandboxRecord;
+use crate::manager::operation::Op;
+use crate::manager::patches::find::patches_of;
+use crate::manager::snapshots::replicate::TRANSFER_STEPS;
+use crate::manager::snapshots::restore_archive::BaseSnapshot;
+
+/// Request to an extension for a sandbox, and the facts for its record.
+pub(crate) struct Establishment {
+    pub(crate) provision: ProvisionRequest,
+    pub(crate) ready_timeout: Duration,
+    pub(crate) ttl_s: Option<u64>,
+    pub(crate) keep_failed: bool,
+    pub(crate) recreate: bool,
+    /// The snapshot that it is made from, instead of what the inputs name.
+    pub(crate) from: Option<BaseSnapshot>,
+}
+
+/// Says how many steps an establishment has, after `before` others of its operation. What is not known counts when it
+/// comes.
+pub(crate) async fn announce_steps(
+    op: &Op<SandboxRecord>,
+    establishment: &Establishment,
+    before: u32,
+) {
+    let deps = &op.deps;
+    let Ok(extension) = deps.extension(&establishment.provision.profile.extension) else { return };
+    let (mut carried, mut patched) = (0, 0);
+    if let Some(from) = &establishment.from {
+        let host = establishment.provision.host.as_str();
+        if let Ok(Some(snapshot)) = deps.snapshots.get(&from.id).await
+            && !snapshot.hosts().any(|known| known.same(host))
+        {
+            carried = TRANSFER_STEPS;
+        }
+        patched =
+            u32::from(patches_of(deps, &from.id).await.is_ok_and(|patches| !patches.is_empty()));
+    }
+    let total = match extension.steps(&establishment.provision, establishment.from.is_some()) {
+        0 => 0,
+        own => before + carried + own + patched,
+    };
+    op.progress.announce(total, patched);
+}
