@@ -95,7 +95,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
 
 /// Who may spawn a task or a thread (rule 3): each is the one owner of what it starts, hears "stop", and waits for it.
 const SPAWNERS: &[&str] = &[
-    "manager::jobs",
+    "manager::operation::jobs",
     "transport::shell",
     "transport::ssh",
     "tui::effects",
@@ -110,8 +110,6 @@ const BLOCKING: &[&str] = &["store", "transport::transfer", "extensions", "tui::
 
 /// Files of more than [`LONG`] lines, and why they are one file.
 const LONG_FILES: &[(&str, &str)] = &[
-    ("src/manager/prune.rs", "a plan and its execution, which share the rules of retention"),
-    ("src/manager/establish.rs", "one sequence, create through ready, with its rollback"),
     ("src/tui/model/logs.rs", "one overlay: its lines, its window, its search"),
     ("src/extensions/workspace/archive/scan.rs", "one grammar: the blocks of a tar stream"),
     (

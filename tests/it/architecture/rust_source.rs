@@ -383,8 +383,8 @@ mod tests { use super::*; use super::super::cousin::Thing; }
     let found: std::collections::BTreeMap<String, usize> =
         file.paths().into_iter().map(|(line, path)| (path.join("::"), line)).collect();
     let expected = [
-        ("domain::error::Error", 6),
         ("domain", 3),
+        ("domain::error::Error", 6),
         ("domain::name::HostName", 3),
         ("domain::name::SandboxId", 3),
         ("domain::time", 3),
