@@ -3,6 +3,9 @@
 //! Every `use crate::…`, `use super::…` and every such path in code is resolved to the module it reaches, and looked up in
 //! [`FLOORS`]. An exception stands in a table here, with its reason; one that nothing needs any more is a failure too.
 
+mod circles;
+mod matches;
+mod places;
 mod rust_source;
 
 use std::collections::BTreeSet;
@@ -430,42 +433,4 @@ fn the_reader_leaves_tests_out_and_tells_tasks_from_processes() {
     }
     let what: Vec<&str> = spawns(&kept).into_iter().map(|(_, what)| what).collect();
     assert_eq!(what, ["spawn(…)", "a thread", "spawn_blocking"]);
-}
-
-// ---- remote scripts ------------------------------------------------------------------------------------------------
-
-/// Scripts are put together by `concat!`, and all of sh is global: a function that another script defines under the same name
-/// changes what that one does. (`sleep.sh` once took a `sbx_stands` from `let_go.sh`, and nothing was resumed.)
-#[test]
-fn no_function_stands_twice_in_scripts_that_are_put_together() {
-    let mut faults = Vec::new();
-    for file in rust_files(&root().join("src")) {
-        let text = read(&file);
-        for group in text.split("concat!(").skip(1) {
-            let group = group.split(");").next().unwrap_or_default();
-            let mut seen: std::collections::BTreeMap<String, String> =
-                std::collections::BTreeMap::new();
-            for part in group.split("include_str!(\"").skip(1) {
-                let Some((path, _)) = part.split_once('"') else { continue };
-                let script = file.parent().unwrap().join(path);
-                let Ok(script) = std::fs::read_to_string(&script) else { continue };
-                for name in script
-                    .lines()
-                    .filter_map(|line| line.split_once("() {"))
-                    .map(|(name, _)| name.trim())
-                {
-                    if !name.starts_with("sbx_") || name.contains(' ') {
-                        continue;
-                    }
-                    let before = seen.insert(name.to_owned(), path.to_owned());
-                    if let Some(before) = before.filter(|before| before != path) {
-                        faults.push(format!("{}: {name} of {before} and of {path}", shown(&file)));
-                    }
-                }
-            }
-        }
-    }
-    faults.sort();
-    faults.dedup();
-    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
