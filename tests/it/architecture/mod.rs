@@ -7,6 +7,7 @@ mod circles;
 mod matches;
 mod places;
 mod rust_source;
+mod strings;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
