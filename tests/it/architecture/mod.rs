@@ -8,6 +8,7 @@ mod matches;
 mod places;
 mod rust_source;
 mod strings;
+mod words;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
