@@ -130,9 +130,10 @@ pub(crate) async fn apply_pending(
         if left < LEAST_LEFT {
             let why = late(patch, limits.pass_timeout);
             let told = format!("{why}; `sandboxer patches apply {}` goes on", now.id);
+            let error = (patch.id.clone(), told);
             let late = op.update(Vec::new(), move |record| {
                 record.patch_state = PatchState::Pending;
-                record.patch_error = Some(told);
+                record.set_patch_error(Some(error));
             });
             return Ok(Passed { record: late.await?, stopped: Some(why) });
         }
@@ -191,7 +192,7 @@ async fn apply_one(
     op.update(Vec::new(), move |record| {
         note(record, applying);
         record.patch_state = PatchState::Applying;
-        record.patch_error = None;
+        record.set_patch_error(None);
     })
     .await?;
     failpoint::reached("patch.applying");
@@ -226,10 +227,11 @@ async fn apply_one(
             let flag =
                 if before.iter().any(|before| before.id == run.patch.id) { " --retry" } else { "" };
             let told = format!("{why}; `sandboxer patches apply {}{flag}` tries again", record.id);
+            let error = (run.patch.id.clone(), told);
             op.update(Vec::new(), move |record| {
                 record.applied_patches = before;
                 record.patch_state = PatchState::Pending;
-                record.patch_error = Some(told);
+                record.set_patch_error(Some(error));
             })
             .await
             .map(|record| Step::Stopped(record, why))
@@ -243,9 +245,9 @@ async fn apply_one(
             let told = format!("{why}; {how}");
             let record = op
                 .update(Vec::new(), move |record| {
+                    record.set_patch_error(Some((begun.id.clone(), told)));
                     note(record, AppliedPatch { state: PatchState::Unknown, ..begun });
                     record.patch_state = PatchState::Unknown;
-                    record.patch_error = Some(told);
                 })
                 .await?;
             if cut_off {
@@ -270,8 +272,7 @@ async fn write_outcome(
     begun: AppliedPatch,
     outcome: PatchOutcome,
 ) -> Result<Step, Error> {
-    let deps = &op.deps;
-    let patch = &run.patch;
+    let (deps, patch) = (&op.deps, &run.patch);
     let well = outcome.exit_status == 0 && !outcome.timed_out;
     let (kind, state) = if well {
         (EventKind::PatchApplied, PatchState::Applied)
@@ -297,10 +298,10 @@ async fn write_outcome(
     };
     let record = op
         .update(vec![(kind, data)], move |record| {
+            record.set_patch_error(error.map(|error| (ended.id.clone(), error)));
             note(record, ended);
             // While a pass runs this is its state; what it ends with is settled behind its last patch.
             record.patch_state = if well { PatchState::Applying } else { state };
-            record.patch_error = error;
         })
         .await?;
     Ok(match stopped {

@@ -124,12 +124,17 @@ pub(crate) fn settle(record: &mut SandboxRecord, base: &Base) {
         settle_applying(record);
     }
     record.patch_state = settled_state(record, &base.patches);
-    record.patch_error = settled_error(record, base);
+    record.set_patch_error(settled_error(record, base));
 }
 
-fn settled_error(record: &SandboxRecord, base: &Base) -> Option<String> {
-    let said_of =
-        |id: &PatchId| record.patch_error.clone().filter(|error| error.contains(id.as_str()));
+/// The error of the patch that stands in the way or is pending, and which one that is.
+fn settled_error(record: &SandboxRecord, base: &Base) -> Option<(PatchId, String)> {
+    // A record of an earlier version does not say which patch its error is about: the one that is asked for.
+    let is_about = |id: &PatchId| record.patch_error_of.as_ref().is_none_or(|of| of == id);
+    let said_of = |id: &PatchId| {
+        let error = record.patch_error.clone().filter(|_| is_about(id))?;
+        Some((id.clone(), error))
+    };
     let owes = owed(record, &base.patches, false);
     match owes.blocked {
         None => owes.run.iter().find_map(|patch| said_of(&patch.id)),
@@ -139,10 +144,10 @@ fn settled_error(record: &SandboxRecord, base: &Base) -> Option<String> {
                 .map(|status| format!(" with exit status {status}"))
                 .unwrap_or_default();
             let how = next_step_words(record, &base.title, run.sequence);
-            Some(format!("patch {} ({}) failed{exit}; {how}", run.sequence, run.id))
+            let error = format!("patch {} ({}) failed{exit}; {how}", run.sequence, run.id);
+            Some((run.id.clone(), error))
         }),
-        Some(Blocked::Unknown(run)) => {
-            said_of(&run.id).or_else(|| Some(unknown_words(record, &base.title, run)))
-        }
+        Some(Blocked::Unknown(run)) => said_of(&run.id)
+            .or_else(|| Some((run.id.clone(), unknown_words(record, &base.title, run)))),
     }
 }

@@ -45,11 +45,6 @@ const READERS: &[(&str, &str, &str)] = &[
         "finding",
         "second half: what was found of a runtime becomes a variant, of which being silent is one",
     ),
-    (
-        "src/manager/patches/pending.rs",
-        "error",
-        "second half: a record knows which patch its error is about, in a field beside it",
-    ),
 ];
 
 /// Every place where code looks into a bag or a sentence.
