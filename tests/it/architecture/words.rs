@@ -208,3 +208,21 @@ fn a_word_is_found_in_names_and_not_within_words() {
         [(1, "One called off.".to_owned()), (3, "bygone".to_owned()), (5, "Two".to_owned())]
     );
 }
+
+#[test]
+fn the_glossary_names_places_that_exist() {
+    let glossary = read(&root().join("docs/glossary.md"));
+    let mut wrong = String::new();
+    let mut checked = 0;
+    for row in glossary.lines().filter(|line| line.starts_with("| ")) {
+        let Some(places) = row.trim_end_matches([' ', '|']).rsplit(" | ").next() else { continue };
+        for place in places.split('`').skip(1).step_by(2) {
+            checked += 1;
+            if !root().join("src").join(place).exists() {
+                let _ = writeln!(wrong, "src/{place}: {row}");
+            }
+        }
+    }
+    assert!(checked > 50, "the glossary has no table any more");
+    assert!(wrong.is_empty(), "places of the glossary that do not exist:\n{wrong}");
+}
