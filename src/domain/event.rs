@@ -163,6 +163,19 @@ pub struct Event {
     pub data: serde_json::Value,
 }
 
+/// Groups of kinds, which their names have: a kind of a newer version is in one too.
+impl EventKind {
+    /// Whether it tells of a snapshot.
+    pub fn is_of_snapshot(&self) -> bool {
+        self.as_str().starts_with("snapshot.")
+    }
+
+    /// Whether it tells of a patch.
+    pub fn is_of_patch(&self) -> bool {
+        self.as_str().starts_with("patch.")
+    }
+}
+
 /// Particulars: the one place that reads them by their names.
 impl Event {
     /// A text among them, unless it is empty.

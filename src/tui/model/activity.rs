@@ -88,7 +88,7 @@ pub(super) fn event_line(event: &Event, with_id: bool) -> ActivityLine {
     let verb = event.kind.as_str();
     let verb = verb.strip_prefix("sandbox.").unwrap_or(verb).replace('.', " ");
     let mut text = verb;
-    if with_id || event.kind.as_str().starts_with("patch.") {
+    if with_id || event.kind.is_of_patch() {
         text = subject(event).into_iter().fold(text, |text, word| format!("{text} {word}"));
     }
     for key in ["name", "host", "profile", "reason", "message"] {
@@ -120,7 +120,7 @@ fn subject(event: &Event) -> Option<String> {
         (EventKind::PatchApplied | EventKind::PatchFailed, Some(number)) => Some(
             sandbox.map_or_else(|| number.to_string(), |sandbox| format!("{number} on {sandbox}")),
         ),
-        (kind, _) if kind.as_str().starts_with("snapshot.") => match (snapshot, sandbox) {
+        (kind, _) if kind.is_of_snapshot() => match (snapshot, sandbox) {
             (Some(snapshot), Some(sandbox)) => Some(format!("{snapshot} of {sandbox}")),
             (snapshot, sandbox) => snapshot.or(sandbox),
         },

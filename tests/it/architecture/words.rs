@@ -95,7 +95,7 @@ const IN_NAMES: &[Replaced] = &[
     going("Stop", "CliError", &["manager"]),
 ];
 
-/// Whether a name or a text has a word, and which names a file has: its modules and its identifiers.
+/// Whether a name or a text has a word.
 fn has(text: &str, word: &str) -> bool {
     if word.starts_with(char::is_uppercase) {
         text == word
