@@ -1,6 +1,7 @@
 //! The composition root: the only file that names concrete stores, transports and clients.
 
 mod alive;
+mod clock;
 pub mod doctor;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +19,6 @@ use crate::domain::event::{Actor, ActorType};
 use crate::domain::extension::SandboxExtension;
 use crate::domain::name::ExtensionId;
 use crate::domain::text::hex;
-use crate::domain::time::Time;
 use crate::extensions::compose_ssh::ComposeSsh;
 use crate::extensions::vm_packer::VmPacker;
 use crate::extensions::{self, compose_ssh, vm_packer};
@@ -31,10 +31,7 @@ use crate::transport::{Transports, ssh};
 use crate::tui::keymap::Keymap;
 use crate::tui::{self, model::ThemeName};
 
-/// The system's clock.
-pub fn now() -> Time {
-    Time::new(jiff::Timestamp::now())
-}
+pub use clock::now;
 
 /// What a process works with.
 pub struct App {

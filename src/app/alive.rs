@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
+use super::clock::now;
 use crate::domain::time::Time;
 
 /// What a start may lie behind the moment that its process wrote down: clocks are read in seconds here and there.
@@ -31,7 +32,7 @@ pub(super) fn was_there(pid: u32, then: Time) -> bool {
                 ticks * 1000 / rustix::param::clock_ticks_per_second().max(1),
             );
             let age = up.saturating_sub(began_after_boot);
-            super::now().since(then).as_secs_f64() <= (age + SLACK).as_secs_f64()
+            now().since(then).as_secs_f64() <= (age + SLACK).as_secs_f64()
         }
         _ => true,
     }
@@ -49,7 +50,7 @@ mod tests {
 
     #[test]
     fn a_process_is_known_by_its_number_and_its_age() {
-        let now = super::super::now();
+        let now = super::now();
         assert!(was_there(std::process::id(), now));
         assert!(
             !was_there(std::process::id(), now.minus_seconds(3600)),

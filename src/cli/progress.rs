@@ -165,7 +165,7 @@ fn sentence(progress: &Progress) -> String {
         (Some(_), Some(done), Some(of)) => words.push(format!("{} of {}", size(done), size(of))),
         (Some(bytes), _, _) => words.push(size(bytes)),
         (None, Some(done), Some(of)) => words.push(format!("{done}/{of}")),
-        _ => {}
+        (None, None, _) | (None, Some(_), None) => {}
     }
     let text = words.join(" ");
     match &progress.message {

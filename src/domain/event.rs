@@ -163,6 +163,61 @@ pub struct Event {
     pub data: serde_json::Value,
 }
 
+/// Groups of kinds, which their names have: a kind of a newer version is in one too.
+impl EventKind {
+    /// Whether it tells of a snapshot.
+    pub fn is_of_snapshot(&self) -> bool {
+        self.as_str().starts_with("snapshot.")
+    }
+
+    /// Whether it tells of a patch.
+    pub fn is_of_patch(&self) -> bool {
+        self.as_str().starts_with("patch.")
+    }
+}
+
+/// Particulars: the one place that reads them by their names.
+impl Event {
+    /// A text among them, unless it is empty.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.data.get(name).and_then(serde_json::Value::as_str).filter(|text| !text.is_empty())
+    }
+
+    /// The host that it is about.
+    pub fn host(&self) -> Option<&str> {
+        self.text("host")
+    }
+
+    /// The machine that a host was seen to be.
+    pub fn machine_id(&self) -> Option<&str> {
+        self.text("machine_id")
+    }
+
+    /// The snapshot that it is about.
+    pub fn snapshot_id(&self) -> Option<&str> {
+        self.text("snapshot_id")
+    }
+
+    /// The name of the snapshot that it is about.
+    pub fn snapshot_name(&self) -> Option<&str> {
+        self.text("snapshot_name")
+    }
+
+    /// The place in the order of the patch that it is about.
+    pub fn patch_sequence(&self) -> Option<u64> {
+        self.number("sequence")
+    }
+
+    /// The revision of the record that it is about.
+    pub fn revision(&self) -> Option<u64> {
+        self.number("revision")
+    }
+
+    fn number(&self, name: &str) -> Option<u64> {
+        self.data.get(name).and_then(serde_json::Value::as_u64)
+    }
+}
+
 /// An event that a record's write caused and that still has to be appended to the log, which numbers it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PendingEvent {

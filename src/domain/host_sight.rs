@@ -25,8 +25,7 @@ pub struct HostMemory {
 impl HostMemory {
     /// Takes in what an event tells of the host.
     pub fn heard(&mut self, event: &Event) {
-        let machine_id =
-            event.data.get("machine_id").and_then(serde_json::Value::as_str).map(str::to_owned);
+        let machine_id = event.machine_id().map(str::to_owned);
         match event.kind {
             EventKind::HostDown => self.saw(&HostSight::Silent),
             EventKind::HostUp => self.saw(&HostSight::Answers(machine_id)),

@@ -21,7 +21,7 @@ string_enum! {
         Recreate = "recreate",
         /// Make one from a snapshot.
         Restore = "restore",
-        /// Checkpoint one.
+        /// Take a snapshot of one.
         Snapshot = "snapshot",
         /// Stop one.
         Sleep = "sleep",

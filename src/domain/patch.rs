@@ -255,7 +255,9 @@ pub fn settle_applying(record: &mut SandboxRecord) {
     record.applied_patches[cut].state = PatchState::Unknown;
     record.patch_state = PatchState::Unknown;
     let base = record.based_on_snapshot.as_ref().map(ToString::to_string).unwrap_or_default();
-    record.patch_error = Some(unknown_words(record, &base, &record.applied_patches[cut]));
+    let run = &record.applied_patches[cut];
+    let error = (run.id.clone(), unknown_words(record, &base, run));
+    record.set_patch_error(Some(error));
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Requests and replies: what every face asks for and is told, above and below the client.
 
-mod checkpoint;
+mod snapshots;
 
-pub use checkpoint::*;
+pub use snapshots::*;
 
 use std::collections::BTreeMap;
 
@@ -252,9 +252,9 @@ pub struct ProfileView {
     pub overrides_builtin: bool,
     /// What is wrong with its file, with file, line and column.
     pub error: Option<String>,
-    /// SHA-256 of the recipe.
+    /// SHA-256 of its content, by which sandboxes pin it.
     pub hash: Option<String>,
-    /// The recipe.
+    /// The profile itself.
     pub profile: Option<Profile>,
 }
 

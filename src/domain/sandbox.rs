@@ -10,7 +10,7 @@ use crate::domain::event::{Actor, PendingEvent};
 use crate::domain::extension::{Handle, Resource, TeardownLine, TeardownOutcome};
 use crate::domain::facts::{Certificate, HostFacts, HostIdentity};
 use crate::domain::name::{
-    ExtensionId, HostName, OperationId, OwnerId, ProfileId, SandboxId, SnapshotId,
+    ExtensionId, HostName, OperationId, OwnerId, PatchId, ProfileId, SandboxId, SnapshotId,
 };
 use crate::domain::operation::OperationKind;
 use crate::domain::patch::{AppliedPatch, PatchState};
@@ -317,6 +317,9 @@ pub struct SandboxRecord {
     pub patch_state: PatchState,
     /// Which patch failed and how to go on.
     pub patch_error: Option<String>,
+    /// The patch that `patch_error` is about; none in records that were written before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patch_error_of: Option<PatchId>,
     /// The destroyed sandbox that this one brings back.
     pub undo_of: Option<SandboxId>,
     /// The price that was quoted.
@@ -374,6 +377,11 @@ impl SandboxRecord {
     /// Whether no sweep, reap or bulk verb may touch it.
     pub fn is_protected(&self) -> bool {
         self.labels.get("protect").is_some_and(|value| value == "true")
+    }
+
+    /// Sets `patch_error`, and the patch that it is about.
+    pub fn set_patch_error(&mut self, error: Option<(PatchId, String)>) {
+        (self.patch_error_of, self.patch_error) = error.unzip();
     }
 
     /// Whether it failed and a look at its host found nothing of it; one that is removed since is no different.

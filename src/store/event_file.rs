@@ -22,7 +22,7 @@ use crate::domain::error::Error;
 use crate::domain::event::{Event, EventKind, PendingEvent};
 use crate::domain::name::SandboxId;
 use crate::store::event_numbers::{Numbers, OpenNumbers};
-use crate::store::event_window::Window;
+use crate::store::event_window::{CLOCK_SLACK_S, Window};
 use crate::store::files::{DataDir, blocking, io_fault, open_private, sync_folder};
 use crate::store::history::ends_torn;
 use crate::store::lock::Gate;
@@ -32,9 +32,6 @@ use crate::store::{EventFilter, EventLog, PassedOver};
 
 /// How long the file grows before it is rotated, in bytes.
 const LIMIT: u64 = 64 * 1024 * 1024;
-
-/// How much further back than a time the clock of another process may have been, in seconds.
-pub(super) const CLOCK_SLACK_S: u64 = 600;
 
 /// The event log, in files.
 pub struct EventFile {

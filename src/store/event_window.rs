@@ -8,8 +8,10 @@ use std::os::unix::fs::MetadataExt;
 use crate::domain::Time;
 use crate::domain::error::Error;
 use crate::domain::name::{EventId, SandboxId};
-use crate::store::event_file::CLOCK_SLACK_S;
 use crate::store::segments::{Head, Segments};
+
+/// How much further back than a time the clock of another process may have been, in seconds.
+pub(super) const CLOCK_SLACK_S: u64 = 600;
 
 /// How many events are looked at, however old the new one is.
 const AT_LEAST: usize = 4096;

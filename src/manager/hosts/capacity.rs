@@ -12,7 +12,13 @@ pub(crate) fn occupies(record: &SandboxRecord) -> bool {
     match record.state {
         State::Destroyed | State::Forgotten => false,
         State::Failed => record.kept_failed || !record.leftovers.is_empty(),
-        _ => true,
+        State::Requested
+        | State::Provisioning
+        | State::Ready
+        | State::Sleeping
+        | State::Lost
+        | State::Destroying
+        | State::Other(_) => true,
     }
 }
 

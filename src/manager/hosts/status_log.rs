@@ -22,8 +22,7 @@ impl HostStatusLog {
     pub(crate) fn take(&mut self, events: Vec<Event>) {
         for event in events {
             self.read = self.read.max(Some(event.seq));
-            let host = event.data.get("host").and_then(serde_json::Value::as_str);
-            if let Some(host) = host.filter(|_| KINDS.contains(&event.kind)) {
+            if let Some(host) = event.host().filter(|_| KINDS.contains(&event.kind)) {
                 let (memory, seq) = self.hosts.entry(host.to_ascii_lowercase()).or_default();
                 memory.heard(&event);
                 *seq = event.seq;

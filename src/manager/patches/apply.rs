@@ -130,9 +130,10 @@ pub(crate) async fn apply_pending(
         if left < LEAST_LEFT {
             let why = late(patch, limits.pass_timeout);
             let patch_error = format!("{why}; `sandboxer patches apply {}` goes on", now.id);
+            let error = (patch.id.clone(), patch_error);
             let late = op.update(Vec::new(), move |record| {
                 record.patch_state = PatchState::Pending;
-                record.patch_error = Some(patch_error);
+                record.set_patch_error(Some(error));
             });
             return Ok(PassResult { record: late.await?, stopped: Some(why) });
         }
@@ -191,7 +192,7 @@ async fn apply_one(
     op.update(Vec::new(), move |record| {
         note_run(record, applying);
         record.patch_state = PatchState::Applying;
-        record.patch_error = None;
+        record.set_patch_error(None);
     })
     .await?;
     failpoint::reached("patch.applying");
@@ -228,10 +229,11 @@ async fn apply_one(
                 if before.iter().any(|before| before.id == run.patch.id) { " --retry" } else { "" };
             let patch_error =
                 format!("{why}; `sandboxer patches apply {}{flag}` tries again", record.id);
+            let error = (run.patch.id.clone(), patch_error);
             op.update(Vec::new(), move |record| {
                 record.applied_patches = before;
                 record.patch_state = PatchState::Pending;
-                record.patch_error = Some(patch_error);
+                record.set_patch_error(Some(error));
             })
             .await
             .map(|record| Step::Stopped(record, why))
@@ -245,9 +247,9 @@ async fn apply_one(
             let patch_error = format!("{why}; {how}");
             let record = op
                 .update(Vec::new(), move |record| {
+                    record.set_patch_error(Some((begun.id.clone(), patch_error)));
                     note_run(record, AppliedPatch { state: PatchState::Unknown, ..begun });
                     record.patch_state = PatchState::Unknown;
-                    record.patch_error = Some(patch_error);
                 })
                 .await?;
             if cut_off {
@@ -298,10 +300,10 @@ async fn write_outcome(
     };
     let record = op
         .update(vec![(kind, data)], move |record| {
+            record.set_patch_error(error.map(|error| (ended.id.clone(), error)));
             note_run(record, ended);
             // While a pass runs this is its state; what it ends with is settled behind its last patch.
             record.patch_state = if well { PatchState::Applying } else { state };
-            record.patch_error = error;
         })
         .await?;
     Ok(match stopped {

@@ -128,12 +128,17 @@ pub(crate) fn settle(record: &mut SandboxRecord, base: &PatchBase) {
         settle_applying(record);
     }
     record.patch_state = settled_state(record, &base.patches);
-    record.patch_error = settled_error(record, base);
+    record.set_patch_error(settled_error(record, base));
 }
 
-fn settled_error(record: &SandboxRecord, base: &PatchBase) -> Option<String> {
-    let last_error_for =
-        |id: &PatchId| record.patch_error.clone().filter(|error| error.contains(id.as_str()));
+/// The error of the patch that stands in the way or is pending, and which one that is.
+fn settled_error(record: &SandboxRecord, base: &PatchBase) -> Option<(PatchId, String)> {
+    // A record of an earlier version does not say which patch its error is about: the one that is asked for.
+    let is_about = |id: &PatchId| record.patch_error_of.as_ref().is_none_or(|of| of == id);
+    let last_error_for = |id: &PatchId| {
+        let error = record.patch_error.clone().filter(|_| is_about(id))?;
+        Some((id.clone(), error))
+    };
     let pending = owed(record, &base.patches, false);
     match pending.blocked {
         None => pending.run.iter().find_map(|patch| last_error_for(&patch.id)),
@@ -143,10 +148,10 @@ fn settled_error(record: &SandboxRecord, base: &PatchBase) -> Option<String> {
                 .map(|status| format!(" with exit status {status}"))
                 .unwrap_or_default();
             let how = next_step_words(record, &base.title, run.sequence);
-            Some(format!("patch {} ({}) failed{exit}; {how}", run.sequence, run.id))
+            let error = format!("patch {} ({}) failed{exit}; {how}", run.sequence, run.id);
+            Some((run.id.clone(), error))
         }),
-        Some(Blocked::Unknown(run)) => {
-            last_error_for(&run.id).or_else(|| Some(unknown_words(record, &base.title, run)))
-        }
+        Some(Blocked::Unknown(run)) => last_error_for(&run.id)
+            .or_else(|| Some((run.id.clone(), unknown_words(record, &base.title, run)))),
     }
 }

@@ -383,6 +383,7 @@ fn new_record(
         last_patch_sequence: 0,
         patch_state: PatchState::None,
         patch_error: None,
+        patch_error_of: None,
         undo_of: None,
         quote_usd: None,
         hold_usd: None,

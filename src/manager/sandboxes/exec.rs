@@ -95,7 +95,11 @@ fn reachable(record: &SandboxRecord) -> Result<(), Error> {
     let there = match record.state {
         State::Failed => record.kept_failed || !record.leftovers.is_empty(),
         State::Requested | State::Destroyed | State::Forgotten | State::Lost => false,
-        _ => true,
+        State::Provisioning
+        | State::Ready
+        | State::Sleeping
+        | State::Destroying
+        | State::Other(_) => true,
     };
     if there && record.workdir.is_some() {
         return Ok(());

@@ -73,7 +73,13 @@ async fn inspect_on_host(
                 by_extension.entry(record.extension.clone()).or_default().push((target, record));
             }
             State::Lost => lost.push(record),
-            _ => {}
+            State::Requested
+            | State::Provisioning
+            | State::Failed
+            | State::Destroying
+            | State::Destroyed
+            | State::Forgotten
+            | State::Other(_) => {}
         }
     }
     for (id, known) in by_extension {
@@ -170,7 +176,14 @@ fn changes_of(record: &Arc<SandboxRecord>, seen: Inspection) -> Option<Observed>
                 Box::new(move |record| mark_found(record, State::Sleeping, seen)),
             ))
         }
-        _ => None,
+        State::Lost
+        | State::Requested
+        | State::Provisioning
+        | State::Failed
+        | State::Destroying
+        | State::Destroyed
+        | State::Forgotten
+        | State::Other(_) => None,
     }
 }
 

@@ -243,7 +243,7 @@ async fn reset_record(
         record.applied_patches.clear();
         record.last_patch_sequence = 0;
         record.patch_state = settled_state(record, &patches);
-        record.patch_error = None;
+        record.set_patch_error(None);
         note_teardown(record, Some(report));
     });
     anew.await.map(|_| ())

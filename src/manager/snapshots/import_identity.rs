@@ -99,10 +99,10 @@ async fn read_id_history(deps: &Deps, id: &SnapshotId) -> Result<IdHistory, Erro
     let query = EventQuery { kinds: kinds.into(), ..EventQuery::default() };
     let mut past = IdHistory::default();
     for event in read_events(deps, &query).await? {
-        if event.data["snapshot_id"] != id.as_str() {
+        if event.snapshot_id() != Some(id.as_str()) {
             continue;
         }
-        past.revision = past.revision.max(event.data["revision"].as_u64().unwrap_or(0));
+        past.revision = past.revision.max(event.revision().unwrap_or(0));
         if event.kind == EventKind::SnapshotDeleted {
             past.deleted = serde_json::from_value(event.data).ok();
         }

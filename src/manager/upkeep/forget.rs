@@ -92,6 +92,13 @@ fn waits_for_host(record: &SandboxRecord) -> bool {
     match record.state {
         State::Forgotten => true,
         State::Destroying => record.operation.is_none() && record.reason == Some(Reason::HostLost),
-        _ => false,
+        State::Requested
+        | State::Provisioning
+        | State::Ready
+        | State::Sleeping
+        | State::Failed
+        | State::Lost
+        | State::Destroyed
+        | State::Other(_) => false,
     }
 }

@@ -88,16 +88,11 @@ pub(super) fn event_line(event: &Event, with_id: bool) -> ActivityLine {
     let verb = event.kind.as_str();
     let verb = verb.strip_prefix("sandbox.").unwrap_or(verb).replace('.', " ");
     let mut text = verb;
-    if with_id || event.kind.as_str().starts_with("patch.") {
+    if with_id || event.kind.is_of_patch() {
         text = subject(event).into_iter().fold(text, |text, word| format!("{text} {word}"));
     }
     for key in ["name", "host", "profile", "reason", "message"] {
-        if let Some(value) = event
-            .data
-            .get(key)
-            .and_then(serde_json::Value::as_str)
-            .filter(|value| !value.is_empty())
-        {
+        if let Some(value) = event.text(key) {
             text = format!("{text}  {}", value.strip_prefix("profile.").unwrap_or(value));
         }
     }
@@ -115,12 +110,9 @@ pub(super) fn event_line(event: &Event, with_id: bool) -> ActivityLine {
 
 /// What an event is about: a snapshot and its sandbox, a patch and where it is or ran, or a sandbox.
 fn subject(event: &Event) -> Option<String> {
-    let word = |key: &str| {
-        event.data.get(key).and_then(serde_json::Value::as_str).filter(|value| !value.is_empty())
-    };
-    let snapshot = word("snapshot_name").or(word("snapshot_id")).map(str::to_owned);
+    let snapshot = event.snapshot_name().or(event.snapshot_id()).map(str::to_owned);
     let sandbox = event.sandbox_id.as_ref().map(ToString::to_string);
-    match (&event.kind, event.data.get("sequence").and_then(serde_json::Value::as_u64)) {
+    match (&event.kind, event.patch_sequence()) {
         (EventKind::PatchAdded | EventKind::PatchRemoved, Some(number)) => Some(
             snapshot
                 .map_or_else(|| number.to_string(), |snapshot| format!("{number} on {snapshot}")),
@@ -128,7 +120,7 @@ fn subject(event: &Event) -> Option<String> {
         (EventKind::PatchApplied | EventKind::PatchFailed, Some(number)) => Some(
             sandbox.map_or_else(|| number.to_string(), |sandbox| format!("{number} on {sandbox}")),
         ),
-        (kind, _) if kind.as_str().starts_with("snapshot.") => match (snapshot, sandbox) {
+        (kind, _) if kind.is_of_snapshot() => match (snapshot, sandbox) {
             (Some(snapshot), Some(sandbox)) => Some(format!("{snapshot} of {sandbox}")),
             (snapshot, sandbox) => snapshot.or(sandbox),
         },

@@ -350,9 +350,8 @@ fn happened(model: &mut Model, event: &Event) -> Vec<Effect> {
 
 /// Whether a host's own line says what an event does, with the reason in full: this console looks at it itself.
 fn told_by_host(model: &Model, event: &Event) -> bool {
-    let host = event.data.get("host").and_then(serde_json::Value::as_str);
     matches!(event.kind, EventKind::HostDown | EventKind::HostUp)
-        && host.is_some_and(|host| model.hosts.get(host).is_some())
+        && event.host().is_some_and(|host| model.hosts.get(host).is_some())
 }
 
 /// Kept events were read.

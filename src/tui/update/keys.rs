@@ -269,7 +269,22 @@ fn open(model: &mut Model) -> Vec<Effect> {
             return Vec::new();
         }
         Some(Overlay::Patches(_)) => return patches::open_row(model),
-        _ => {}
+        Some(
+            Overlay::Details(_)
+            | Overlay::Create(_)
+            | Overlay::Confirm(_)
+            | Overlay::Output(..)
+            | Overlay::Help(_)
+            | Overlay::Error(..)
+            | Overlay::Palette(..)
+            | Overlay::Logs(_)
+            | Overlay::Shell(_)
+            | Overlay::Labels(_)
+            | Overlay::Snapshot(_)
+            | Overlay::ActionForm(_)
+            | Overlay::Text(_),
+        )
+        | None => {}
     }
     match model.focus {
         Pane::Sandboxes => match model.sandboxes.selected().map(|entry| entry.record.id.clone()) {

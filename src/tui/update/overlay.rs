@@ -35,7 +35,17 @@ pub(super) fn scroll(model: &mut Model, action: Action) {
             *offset = (to < last).then_some(to);
         }
         Some(Overlay::Jobs(at)) => *at = moved(*at, jobs.saturating_sub(1)),
-        _ => {}
+        Some(
+            Overlay::Create(_)
+            | Overlay::Confirm(_)
+            | Overlay::Palette(..)
+            | Overlay::Logs(_)
+            | Overlay::Shell(_)
+            | Overlay::Labels(_)
+            | Overlay::ActionForm(_)
+            | Overlay::Patches(_),
+        )
+        | None => {}
     }
 }
 
@@ -51,7 +61,17 @@ pub(super) fn settle(model: &mut Model) {
         Some(Overlay::Patches(patches)) => patches.set_height(height.saturating_sub(1)),
         Some(Overlay::Help(offset) | Overlay::Error(_, offset)) => *offset = (*offset).min(last),
         Some(Overlay::Jobs(at)) => *at = (*at).min(jobs),
-        _ => {}
+        Some(
+            Overlay::Create(_)
+            | Overlay::Confirm(_)
+            | Overlay::Output(..)
+            | Overlay::Palette(..)
+            | Overlay::Logs(_)
+            | Overlay::Shell(_)
+            | Overlay::Labels(_)
+            | Overlay::ActionForm(_),
+        )
+        | None => {}
     }
 }
 

@@ -33,11 +33,11 @@ pub(super) fn due(model: &mut Model) -> Vec<Effect> {
 
 /// Reads them if an event can have changed what is shown of them.
 pub(super) fn read_if_news(model: &mut Model, event: &Event) -> Vec<Effect> {
-    let kind = event.kind.as_str();
+    let kind = &event.kind;
     let based =
         || event.sandbox_id.as_ref().is_some_and(|id| model.snapshots.of_sandbox(id).is_some());
-    let restored = matches!(event.kind, EventKind::SandboxRestored | EventKind::SandboxAdopted);
-    if kind.starts_with("snapshot.") || kind.starts_with("patch.") || restored || based() {
+    let restored = matches!(kind, EventKind::SandboxRestored | EventKind::SandboxAdopted);
+    if kind.is_of_snapshot() || kind.is_of_patch() || restored || based() {
         return read(model);
     }
     Vec::new()

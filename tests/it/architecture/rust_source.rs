@@ -135,39 +135,7 @@ impl SourceFile {
 
     /// Every path that begins with `crate`, `super` or (in the binary) `sandboxer`, from the crate's root, with its line.
     pub fn paths(&self) -> Vec<(usize, Vec<String>)> {
-        let mut found = Vec::new();
-        let mut inside: Vec<String> = self.module.split("::").map(str::to_owned).collect();
-        let mut blocks: Vec<bool> = Vec::new();
-        let tokens = &self.tokens;
-        let text = |at: usize| tokens.get(at).map_or("", |token| token.text.as_str());
-        let mut at = 0;
-        while at < tokens.len() {
-            match text(at) {
-                "mod" if text(at + 2) == "{" => {
-                    inside.push(text(at + 1).to_owned());
-                    blocks.push(true);
-                    at += 2;
-                }
-                "{" => blocks.push(false),
-                "}" if blocks.pop() == Some(true) => drop(inside.pop()),
-                word if text(at + 1) == "::" && (at == 0 || text(at - 1) != "::") => {
-                    let base = match word {
-                        "crate" => Some(Vec::new()),
-                        "sandboxer" if self.module == "main" => Some(Vec::new()),
-                        "super" => Some(inside[..inside.len().saturating_sub(1)].to_vec()),
-                        "self" => Some(inside.clone()),
-                        _ => None,
-                    };
-                    if let Some(base) = base {
-                        at = tree(tokens, at + 2, &base, &mut found);
-                        continue;
-                    }
-                }
-                _ => {}
-            }
-            at += 1;
-        }
-        found
+        paths(&self.tokens, &self.module, &BTreeSet::new())
     }
 
     /// The code that is compiled outside of tests: without items under `#[cfg(test)]`.
@@ -193,6 +161,52 @@ impl SourceFile {
         }
         kept
     }
+}
+
+/// Every path in `tokens` of a file that begins with `crate`, `super`, `self`, (in the binary) `sandboxer`, or the name of one
+/// of `modules` that is below the file's own; from the crate's root, with its line.
+pub fn paths(
+    tokens: &[Token],
+    module: &str,
+    modules: &BTreeSet<String>,
+) -> Vec<(usize, Vec<String>)> {
+    let mut found = Vec::new();
+    let mut inside: Vec<String> = module.split("::").map(str::to_owned).collect();
+    let mut blocks: Vec<bool> = Vec::new();
+    let text = |at: usize| tokens.get(at).map_or("", |token| token.text.as_str());
+    let mut at = 0;
+    while at < tokens.len() {
+        match text(at) {
+            "mod" if text(at + 2) == "{" => {
+                inside.push(text(at + 1).to_owned());
+                blocks.push(true);
+                at += 2;
+            }
+            "{" => blocks.push(false),
+            "}" if blocks.pop() == Some(true) => drop(inside.pop()),
+            word if text(at + 1) == "::" && (at == 0 || text(at - 1) != "::") => {
+                let is_visibility = at > 2 && text(at - 1) == "in" && text(at - 3) == "pub";
+                let base = match word {
+                    _ if is_visibility => None,
+                    "crate" => Some(Vec::new()),
+                    "sandboxer" if module == "main" => Some(Vec::new()),
+                    "super" => Some(inside[..inside.len().saturating_sub(1)].to_vec()),
+                    "self" => Some(inside.clone()),
+                    child if modules.contains(&format!("{}::{child}", inside.join("::"))) => {
+                        Some([inside.as_slice(), &[child.to_owned()]].concat())
+                    }
+                    _ => None,
+                };
+                if let Some(base) = base {
+                    at = tree(tokens, at + 2, &base, &mut found);
+                    continue;
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    found
 }
 
 /// Reads a path or a `use` tree behind its first `::`, adds what it names, and says where it ends.
@@ -241,7 +255,7 @@ fn is_word(text: &str) -> bool {
 }
 
 /// The place of the bracket that closes the one at `open`.
-fn closing(tokens: &[Token], open: usize) -> usize {
+pub fn closing(tokens: &[Token], open: usize) -> usize {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate().skip(open) {
         match token.text.as_str() {
@@ -383,8 +397,8 @@ mod tests { use super::*; use super::super::cousin::Thing; }
     let found: std::collections::BTreeMap<String, usize> =
         file.paths().into_iter().map(|(line, path)| (path.join("::"), line)).collect();
     let expected = [
-        ("domain::error::Error", 6),
         ("domain", 3),
+        ("domain::error::Error", 6),
         ("domain::name::HostName", 3),
         ("domain::name::SandboxId", 3),
         ("domain::time", 3),

@@ -904,6 +904,7 @@ pub fn record(
         last_patch_sequence: 0,
         patch_state: sandboxer::domain::patch::PatchState::None,
         patch_error: None,
+        patch_error_of: None,
         undo_of: None,
         quote_usd: None,
         hold_usd: None,

@@ -61,7 +61,7 @@ pub(crate) async fn remove(folder: &Path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             tracing::warn!(folder = %folder.display(), %error, "a check's compose file could not be removed");
         }
-        _ => {}
+        Ok(()) | Err(_) => {}
     }
 }
 

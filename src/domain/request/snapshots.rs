@@ -67,7 +67,7 @@ pub struct RestoreRequest {
     pub revision: Option<u64>,
     /// The host; none: the snapshot's own.
     pub host: Option<String>,
-    /// Time to live as written (`4h`, `none`); none: the recipe's.
+    /// Time to live as written (`4h`, `none`); none: the pinned profile's.
     pub ttl: Option<String>,
     /// A name.
     pub name: Option<String>,

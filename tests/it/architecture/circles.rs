@@ -1,0 +1,304 @@
+//! Circles of files: inside a room, who uses whom is a tree of floors too.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use super::rust_source::{House, SourceFile, Token, paths};
+use super::within;
+
+/// Imports that close a circle and stay for now: who (a module and what is below it), whom, and why. New circles need a new
+/// row; a row that closes no circle any more is to be taken out.
+const CLOSING: &[(&str, &str, &str)] = &[
+    (
+        "cli",
+        "cli",
+        "second half: what verbs share (`Local`, `Io`) moves out of the file that calls them",
+    ),
+    (
+        "cli",
+        "cli::args",
+        "second half: the flags that outputs, usage and completion read get a file of their own",
+    ),
+    (
+        "cli::snapshots",
+        "cli::snapshots",
+        "second half: `show` moves out of the file that calls its verbs",
+    ),
+    ("cli::hosts", "cli::hosts::deep", "second half: the choice of hosts moves below both"),
+    (
+        "config",
+        "config::read",
+        "a configuration is what reading one makes: the type's constructor and its reader",
+    ),
+    (
+        "domain",
+        "domain::extension",
+        "second half: handles and teardown reports get a file below the contract",
+    ),
+    (
+        "domain",
+        "domain::event",
+        "second half: an event carries records, and records say which events they cause",
+    ),
+    (
+        "domain::sandbox",
+        "domain::patch",
+        "second half: what a sandbox has applied moves below both",
+    ),
+    (
+        "domain",
+        "domain::profile::check",
+        "second half: the tree of a YAML file moves to the room `yaml`",
+    ),
+    (
+        "extensions::compose_ssh",
+        "extensions::compose_ssh",
+        "second half: verbs become functions over what the extension holds",
+    ),
+    (
+        "extensions::compose_ssh::render",
+        "extensions::compose_ssh::render",
+        "second half: what every renderer is handed moves below them",
+    ),
+    (
+        "extensions::compose_ssh::render::shapes",
+        "extensions::compose_ssh::render::shapes::table",
+        "a table of shapes names the shapes that read it",
+    ),
+    (
+        "extensions::compose_ssh::render",
+        "extensions::compose_ssh::render::findings",
+        "second half: an error of rendering holds findings, and findings place themselves in documents",
+    ),
+    (
+        "extensions::compose_ssh::render",
+        "extensions::compose_ssh::render::tree",
+        "second half: links are followed by both",
+    ),
+    (
+        "extensions::workspace::archive::scan",
+        "extensions::workspace::archive::scan",
+        "second half: an entry's type moves below the scan",
+    ),
+    ("store", "store::json", "second half: what every store of files shares moves below them"),
+    (
+        "transport::transfer",
+        "transport::transfer",
+        "second half: a transfer's plan and its methods' result move below both methods",
+    ),
+    (
+        "tui::message",
+        "tui::foreground_process",
+        "second half: how a shell ended is a message, and moves to it",
+    ),
+    ("tui", "tui::shutdown", "second half: the loop's console moves below loop and end"),
+    (
+        "tui",
+        "tui::update",
+        "second half: what the loop and the parts of the update share moves below",
+    ),
+    (
+        "tui::update",
+        "tui::update::keys",
+        "second half: an action that another one begins goes through one door",
+    ),
+    ("tui::update", "tui::update::form", "second half: fields and the form that has them"),
+    (
+        "tui",
+        "tui::update::work",
+        "second half: starting an operation moves below the verbs that start one",
+    ),
+    ("tui::update", "tui::update::snapshots", "second half: forms and their verbs"),
+    ("tui::update", "tui::update::action_form", "second half: forms and their verbs"),
+];
+
+/// Which module uses which others of its room.
+pub type Uses = BTreeMap<String, BTreeSet<String>>;
+
+/// Who uses whom in the rooms of `src`, tests left out. What a module hands on (`pub use child::Name`) is used where it
+/// is; handing on is no use.
+pub fn uses(house: &House) -> Uses {
+    let handed_on = handed_on(house);
+    let mut uses = Uses::new();
+    for file in house.files.iter().filter(|file| !file.is_test) {
+        let used = uses.entry(file.module.clone()).or_default();
+        for (_, path) in
+            paths(&without_handing_on(&file.outside_tests()), &file.module, &house.modules)
+        {
+            if let Some(target) = reached(house, &handed_on, path)
+                && target != file.module
+                && room(&target) == room(&file.module)
+            {
+                used.insert(target);
+            }
+        }
+    }
+    uses
+}
+
+/// A module's room: the folder right below `src`.
+pub fn room(module: &str) -> &str {
+    module.split("::").next().unwrap_or_default()
+}
+
+/// The circles: sets of modules of which each uses each, by whatever way; each set sorted.
+pub fn circles(uses: &Uses) -> Vec<Vec<String>> {
+    let reach: BTreeMap<&str, BTreeSet<&str>> =
+        uses.keys().map(|module| (module.as_str(), everything_below(uses, module))).collect();
+    let mut found = BTreeSet::new();
+    for (module, below) in &reach {
+        let circle: Vec<String> = below
+            .iter()
+            .filter(|other| reach.get(*other).is_some_and(|back| back.contains(module)))
+            .map(|other| (*other).to_owned())
+            .collect();
+        if !circle.is_empty() {
+            found.insert(circle);
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// Whether a row of [`CLOSING`] allows an import.
+fn allowed((who, whom, _): &(&str, &str, &str), user: &str, used: &str) -> bool {
+    within(user, who) && used == *whom
+}
+
+/// The imports without those that one of `rows` allows.
+fn without(uses: &Uses, rows: &[&(&str, &str, &str)]) -> Uses {
+    let kept = |user: &str, used: &String| !rows.iter().any(|row| allowed(row, user, used));
+    uses.iter()
+        .map(|(user, used)| {
+            (user.clone(), used.iter().filter(|used| kept(user, used)).cloned().collect())
+        })
+        .collect()
+}
+
+fn everything_below<'a>(uses: &'a Uses, module: &str) -> BTreeSet<&'a str> {
+    let mut seen = BTreeSet::new();
+    let mut next: Vec<&str> = uses.get(module).into_iter().flatten().map(String::as_str).collect();
+    while let Some(module) = next.pop() {
+        if seen.insert(module) {
+            next.extend(uses.get(module).into_iter().flatten().map(String::as_str));
+        }
+    }
+    seen
+}
+
+/// Module and name → the path that the name really has.
+type HandedOn = BTreeMap<(String, String), Vec<String>>;
+
+fn handed_on(house: &House) -> HandedOn {
+    let mut found = HandedOn::new();
+    for file in &house.files {
+        for clause in handing_on(&file.outside_tests()) {
+            for (_, path) in paths(clause, &file.module, &house.modules) {
+                if let Some(name) = path.last() {
+                    found.insert((file.module.clone(), name.clone()), path);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The module that has what a path names, past those that only hand it on.
+fn reached(house: &House, handed_on: &HandedOn, mut path: Vec<String>) -> Option<String> {
+    for _ in 0..8 {
+        let module = house.reached(&path)?;
+        let depth = module.split("::").count();
+        let Some(name) = path.get(depth) else { return Some(module) };
+        match handed_on.get(&(module.clone(), name.clone())) {
+            Some(real) if *real != path => path = [real.as_slice(), &path[depth + 1..]].concat(),
+            _ => return Some(module),
+        }
+    }
+    house.reached(&path)
+}
+
+/// Every `pub use …;`, from its `use` on.
+fn handing_on(tokens: &[Token]) -> Vec<&[Token]> {
+    spans(tokens).into_iter().map(|(from, to)| &tokens[from..to]).collect()
+}
+
+fn without_handing_on(tokens: &[Token]) -> Vec<Token> {
+    let spans = spans(tokens);
+    let kept = tokens.iter().enumerate();
+    kept.filter(|(at, _)| !spans.iter().any(|(from, to)| (from..to).contains(&at)))
+        .map(|(_, token)| token.clone())
+        .collect()
+}
+
+fn spans(tokens: &[Token]) -> Vec<(usize, usize)> {
+    let text = |at: usize| tokens.get(at).map_or("", |token| token.text.as_str());
+    let mut found = Vec::new();
+    for at in (0..tokens.len()).filter(|at| text(*at) == "pub") {
+        let mut from = at + 1;
+        if text(from) == "(" {
+            while !matches!(text(from), ")" | "") {
+                from += 1;
+            }
+            from += 1;
+        }
+        if text(from) == "use" {
+            let to = (from..tokens.len()).find(|at| text(*at) == ";").unwrap_or(tokens.len());
+            found.push((from, to));
+        }
+    }
+    found
+}
+
+#[test]
+fn no_circle_of_files_stands_inside_a_room() {
+    let uses = uses(&House::read());
+    let rows: Vec<_> = CLOSING.iter().collect();
+    let mut wrong = String::new();
+    for circle in circles(&without(&uses, &rows)) {
+        let _ = writeln!(wrong, "a circle of files:");
+        for module in &circle {
+            let used = uses[module].iter().filter(|used| circle.contains(used));
+            let used: Vec<&str> = used.map(String::as_str).collect();
+            let _ = writeln!(wrong, "  {module} uses {}", used.join(", "));
+        }
+    }
+    for row in CLOSING {
+        let others: Vec<_> = CLOSING.iter().filter(|other| *other != row).collect();
+        let of_room = uses.iter().filter(|(user, _)| room(user) == room(row.0));
+        let of_room = of_room.map(|(user, used)| (user.clone(), used.clone())).collect();
+        if circles(&without(&of_room, &others)).is_empty() {
+            let _ = writeln!(wrong, "{} → {} closes no circle any more: take it out", row.0, row.1);
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "who uses whom goes one way (rule 4 of docs/architecture.md):\n{wrong}"
+    );
+}
+
+#[test]
+fn a_circle_is_found_through_what_a_module_hands_on() {
+    let file =
+        |module: &str, source: &str| SourceFile::new(String::new(), module.to_owned(), source);
+    let files = vec![
+        file(
+            "room",
+            "mod low; pub(crate) mod high; pub use low::Thing; pub(in crate::room) fn f() {}",
+        ),
+        file("room::low", "pub struct Thing; #[cfg(test)] use super::high::f;"),
+        file(
+            "room::high",
+            "use super::Thing; fn f() { crate::room::low::g() } fn g() { crate::other::h() }",
+        ),
+        file("room::left", "use super::right::{self, X};"),
+        file("room::right", "fn f() { super::left::deep::g() }"),
+        file("other", "use crate::room::high;"),
+    ];
+    let modules = files.iter().map(|file| file.module.clone()).collect();
+    let uses = uses(&House { files, modules });
+    let of = |module: &str| uses[module].iter().map(String::as_str).collect::<Vec<_>>();
+    assert!(of("room").is_empty() && of("room::low").is_empty() && of("other").is_empty());
+    assert_eq!(of("room::high"), ["room::low"]);
+    assert_eq!(circles(&uses), [["room::left", "room::right"]]);
+    let row = ("room::right", "room::left", "");
+    assert!(circles(&without(&uses, &[&row])).is_empty());
+}
