@@ -32,7 +32,7 @@ pub(crate) async fn deep_check(deps: &Deps, name: &str) -> Result<OperationId, E
     ensure_own(deps).await?;
     let operation = new_operation(deps, OperationKind::Check, Subject::Host);
     let fallback = (deps.clone(), operation.id.clone());
-    let op = Op::queue(deps, operation, host, None).await?;
+    let op = Box::pin(Op::queue(deps, operation, host, None)).await?;
     let work = async move |op: Arc<Op<HostName>>| {
         let view = check_deeply(&op).await;
         let error = view.deep.as_deref().and_then(check_error);

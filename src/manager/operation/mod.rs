@@ -77,9 +77,9 @@ impl<S> Op<S> {
     ) -> Result<Self, Error> {
         let put = deps.operations.put(operation.clone());
         if ends_something(&operation.kind) {
-            ending(put).await?
+            ending(put).await?;
         } else {
-            put.await?
+            put.await?;
         }
         Ok(Self::new(deps, operation, subject, lock))
     }
@@ -166,7 +166,8 @@ impl<S> Op<S> {
             record.set_operation(Some(running));
             Ok(())
         });
-        let attached = attached.await?;
+        // Boxed, as every write of a record here: it is large, and a part of every verb.
+        let attached = Box::pin(attached).await?;
         end_predecessor(&self.deps, before.operation()).await;
         Ok(attached)
     }
@@ -182,7 +183,7 @@ impl<S> Op<S> {
             change(record);
             Ok(())
         };
-        T::write(&self.deps, id, self.guard(), events, change).await
+        Box::pin(T::write(&self.deps, id, self.guard(), events, change)).await
     }
 
     /// Holds another lock until its end.
@@ -219,7 +220,7 @@ impl<S: OperationRecord> Op<S> {
                 op.subject = attached;
                 Ok(op)
             }
-            Err(error) => Err(op.abort(error).await),
+            Err(error) => Err(Box::pin(op.abort(error)).await),
         }
     }
 
@@ -236,12 +237,12 @@ impl<S: OperationRecord> Op<S> {
         deps.operations.put(operation.clone()).await?;
         draft.set_operation(Some(running(&operation)));
         let mut op = Self::new(deps, operation, draft.clone(), Some(lock));
-        match insert(draft).await {
+        match Box::pin(insert(draft)).await {
             Ok(inserted) => {
                 op.subject = inserted;
                 Ok(op)
             }
-            Err(error) => Err(op.abort(error).await),
+            Err(error) => Err(Box::pin(op.abort(error)).await),
         }
     }
 
@@ -346,7 +347,7 @@ pub(crate) async fn start(
     check_can_start(&kind, &record)?;
     let operation = new_operation(deps, kind, Subject::Sandbox(record.id.clone()));
     let guard = Guard::Revision(Some(record.revision));
-    Op::start(deps, operation, (record, lock), guard, |_| Ok(())).await
+    Box::pin(Op::start(deps, operation, (record, lock), guard, |_| Ok(()))).await
 }
 
 /// Takes the lock of a snapshot and starts an operation on it, with what `change` makes of the record, or refuses.
@@ -358,7 +359,7 @@ pub(crate) async fn start_on_snapshot(
 ) -> Result<Op<SnapshotRecord>, Error> {
     let lock = lock_snapshot(deps, &record.id).await?;
     let operation = new_operation(deps, kind, Subject::Snapshot(record.id.clone()));
-    Op::start(deps, operation, (record, lock), Guard::Any, change).await
+    Box::pin(Op::start(deps, operation, (record, lock), Guard::Any, change)).await
 }
 
 /// Ends an operation with what came of it, and writes that down.
@@ -378,7 +379,7 @@ async fn end(deps: &Deps, mut operation: Operation, result: Result<(), Error>) -
     if let Err(error) = ending(deps.operations.put(operation.clone())).await {
         tracing::warn!(operation = %operation.id, %error, "the operation's end could not be written");
     }
-    let outcome = outcome_of(deps, &operation).await;
+    let outcome = Box::pin(outcome_of(deps, &operation)).await;
     Ended { operation, outcome }
 }
 

@@ -167,8 +167,8 @@ impl Reporter for ProgressReporter {
 struct Steps {
     /// The step that was reported last; empty before the first.
     stage: &'static str,
-    step: u32,
-    steps: u32,
+    at: u32,
+    count: u32,
     /// The steps before the part that counts its own.
     before: u32,
     /// The steps that come after such a part.
@@ -179,7 +179,7 @@ impl Steps {
     /// Number of steps in all (0: unknown); `after` of them follow the extension's own. A number that was published only
     /// grows, by unexpected steps.
     fn announce(&mut self, total: u32, after: u32) {
-        self.steps = self.steps.max(total);
+        self.count = self.count.max(total);
         self.after = after;
     }
 
@@ -188,18 +188,18 @@ impl Steps {
     fn place(&mut self, report: &Report) -> (u32, u32) {
         let new = report.stage != self.stage;
         match report.steps {
-            0 => self.step += u32::from(new),
+            0 => self.at += u32::from(new),
             count => {
                 if new && report.step == 1 {
-                    self.before = self.step;
+                    self.before = self.at;
                 }
-                self.step = self.before + report.step;
-                self.steps = self.steps.max(self.before + count + self.after);
+                self.at = self.before + report.step;
+                self.count = self.count.max(self.before + count + self.after);
             }
         }
         self.stage = report.stage;
-        self.steps = self.steps.max(self.step);
-        (self.step, self.steps)
+        self.count = self.count.max(self.at);
+        (self.at, self.count)
     }
 }
 

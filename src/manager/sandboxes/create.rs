@@ -64,7 +64,7 @@ pub(crate) async fn plan_create(deps: &Deps, request: &CreateRequest) -> Result<
     let taken = check_taken(deps, request).await.err();
     let quote = quote_price(deps, &resolved).await?;
     let Placement { verdicts, on } =
-        choose_host(deps, &resolved.profile, request.host.as_deref(), true).await?;
+        Box::pin(choose_host(deps, &resolved.profile, request.host.as_deref(), true)).await?;
     let (route, unfit) = match on {
         Ok((route, compose)) => {
             draft.host = route.host.clone();
@@ -112,7 +112,7 @@ pub(crate) async fn create_labelled(
     preview.check()?;
     let quote = quote_price(deps, &resolved).await?;
     let (route, compose) =
-        choose_host(deps, &resolved.profile, request.host.as_deref(), false).await?.on?;
+        Box::pin(choose_host(deps, &resolved.profile, request.host.as_deref(), false)).await?.on?;
     draft.host = route.host.clone();
     draft.compose_host = compose;
     extension.preview_on_host(&mut draft, &mut preview).await?;
@@ -131,7 +131,7 @@ pub(crate) async fn create_labelled(
         request_hash: Some(hash.clone()),
         base: None,
     };
-    let op = match write_ahead(deps, new_sandbox).await {
+    let op = match Box::pin(write_ahead(deps, new_sandbox)).await {
         // The same request came in twice at once: the other one was first.
         Err(error) if error.kind == Kind::Taken(Unique::IdempotencyKey) => {
             return find_repeated(deps, &request, &hash).await?.ok_or(error);
@@ -319,7 +319,7 @@ pub(crate) async fn write_ahead(
             full.map_or(Ok(()), |(spec, full)| Err(host_full(spec, &full)))
         };
         let insert = async |record| deps.sandboxes.insert_if(record, &admit).await;
-        match Op::start_new(deps, operation, (record, lock), insert).await {
+        match Box::pin(Op::start_new(deps, operation, (record, lock), insert)).await {
             Ok(op) => {
                 publish_pending(deps, &op.subject.pending).await;
                 if let Err(error) = deps.ledger.hold(&id, quote.as_ref()).await {

@@ -25,7 +25,7 @@ pub(crate) async fn destroy(deps: &Deps, request: &DestroyRequest) -> Result<Sta
     }
     let operation =
         new_operation(deps, OperationKind::Destroy, Subject::Sandbox(record.id.clone()));
-    let op = Op::queue(deps, operation, record.clone(), None).await?;
+    let op = Box::pin(Op::queue(deps, operation, record.clone(), None)).await?;
     let operation = op.run(None, move |op| async move {
         if forget { forget_sandbox(&op).await } else { destroy_waiting(&op, forced).await }
     });

@@ -90,7 +90,7 @@ async fn inspect_on_host(
             match seen.remove(&target.id) {
                 Some(services) => observed.extend(services_change(record, services)),
                 None => {
-                    observed.extend(inspect_one(deps, extension.as_ref(), target, record).await)
+                    observed.extend(inspect_one(deps, extension.as_ref(), target, record).await);
                 }
             }
             write_observed(deps, observed, WRITE_BATCH).await;

@@ -125,7 +125,7 @@ async fn write_ahead(deps: &Deps, mut draft: SnapshotRecord) -> Result<Op<Snapsh
             let subject = Subject::SandboxAndSnapshot(draft.sandbox_id.clone(), draft.id.clone());
             let operation = new_operation(deps, OperationKind::Snapshot, subject);
             let insert = async |draft| deps.snapshots.insert(draft).await;
-            match Op::start_new(deps, operation, (draft.clone(), lock), insert).await {
+            match Box::pin(Op::start_new(deps, operation, (draft.clone(), lock), insert)).await {
                 Ok(op) => {
                     SnapshotRecord::announce(deps);
                     return Ok(op);

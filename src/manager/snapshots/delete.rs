@@ -81,7 +81,7 @@ async fn start_deletion(
     }
     let operation =
         new_operation(deps, OperationKind::Delete, Subject::Snapshot(record.id.clone()));
-    let op = Op::queue(deps, operation, record, Some(lock)).await?;
+    let op = Box::pin(Op::queue(deps, operation, record, Some(lock))).await?;
     failpoint::reached("delete.judged");
     let deleting = match begin_deleting(&op, request).await {
         Ok(deleting) => deleting,
@@ -155,7 +155,7 @@ pub(crate) async fn delete_locked(op: &Op<SnapshotRecord>, by_force: bool) -> Re
         }
     };
     let removal = remove_archives_but(deps, id, &abandoned, &op.progress);
-    let removed = op.or_cancelled_with(|| cut_off(), removal).await;
+    let removed = op.or_cancelled_with(cut_off, removal).await;
     failpoint::reached("delete.removed");
     match removed {
         Ok(()) => {}

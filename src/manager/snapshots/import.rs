@@ -141,7 +141,7 @@ async fn write_ahead(deps: &Deps, mut draft: SnapshotRecord) -> Result<Op<Snapsh
             let operation =
                 new_operation(deps, OperationKind::Import, Subject::Snapshot(draft.id.clone()));
             let insert = async |draft| deps.snapshots.insert(draft).await;
-            match Op::start_new(deps, operation, (draft.clone(), lock), insert).await {
+            match Box::pin(Op::start_new(deps, operation, (draft.clone(), lock), insert)).await {
                 Ok(op) => {
                     SnapshotRecord::announce(deps);
                     return Ok(op);

@@ -43,10 +43,10 @@ pub(crate) async fn pinned_profile_as_known(deps: &Deps, record: &SandboxRecord)
     match pinned_profile_here(deps, &record.profile).await {
         Ok(Some(profile)) => return profile,
         Ok(None) => {
-            tracing::warn!(sandbox = %record.id, %id, version, "its pinned profile is lost")
+            tracing::warn!(sandbox = %record.id, %id, version, "its pinned profile is lost");
         }
         Err(error) => {
-            tracing::warn!(sandbox = %record.id, %error, "its pinned profile cannot be read")
+            tracing::warn!(sandbox = %record.id, %error, "its pinned profile cannot be read");
         }
     }
     match deps.catalogue.profile(id.as_str()).and_then(|entry| entry.definition()) {

@@ -44,7 +44,8 @@ pub(crate) async fn restore(deps: &Deps, request: &RestoreRequest) -> Result<Sta
     };
     let quote = quote_price(deps, &resolved).await?;
     let host = request.host.as_deref().unwrap_or(snapshot.host.as_str());
-    let (route, compose_host) = choose_host(deps, &resolved.profile, Some(host), false).await?.on?;
+    let (route, compose_host) =
+        Box::pin(choose_host(deps, &resolved.profile, Some(host), false)).await?.on?;
     if !snapshot.hosts().any(|known| known.same(route.host.as_str())) {
         // Before it is brought there for nothing.
         extension.suits(&resolved.profile, &snapshot.archive, &route.host).await?;
@@ -68,7 +69,7 @@ pub(crate) async fn restore(deps: &Deps, request: &RestoreRequest) -> Result<Sta
         request_hash: None,
         base: Some(&snapshot),
     };
-    let op = write_ahead(deps, new_sandbox).await?;
+    let op = Box::pin(write_ahead(deps, new_sandbox)).await?;
     let record = op.subject.clone();
     failpoint::reached("restore.requested");
     let note = profile_note(deps, &snapshot, &resolved.profile);

@@ -124,7 +124,7 @@ pub(crate) async fn restore_archive(
     let work = learn_roots_during(deps, host, &op.progress, work);
     let restored = op.or_cancelled(work).await;
     if let Err(error) = &restored {
-        note_damage(deps, &of.id, &listed, &error).await;
+        note_damage(deps, &of.id, &listed, error).await;
     }
     restored
 }

@@ -80,7 +80,7 @@ async fn collect_tombstone(deps: &Deps, id: &SandboxId) -> Result<(), Error> {
         return Ok(());
     };
     let operation = new_operation(deps, OperationKind::Destroy, Subject::Sandbox(id.clone()));
-    let op = Op::queue(deps, operation, record, Some(lock)).await?;
+    let op = Box::pin(Op::queue(deps, operation, record, Some(lock))).await?;
     let operation =
         op.run(None, |op| async move { destroy_locked(&op, &op.subject, Reason::User).await });
     deps.jobs.ended(&operation).await;

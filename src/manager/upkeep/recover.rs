@@ -92,7 +92,7 @@ async fn recover_one(deps: &Deps, id: SandboxId) -> Result<Option<Recovered>, Er
         return Ok(Some(running_elsewhere(&record, working)));
     }
     let operation = new_operation(deps, OperationKind::Recover, Subject::Sandbox(id.clone()));
-    let op = Op::queue(deps, operation, record, Some(lock)).await?;
+    let op = Box::pin(Op::queue(deps, operation, record, Some(lock))).await?;
     let operation = op.run(None, move |op| async move { run_recovery(&op, action).await });
     let error = deps
         .jobs

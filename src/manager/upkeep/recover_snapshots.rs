@@ -60,7 +60,7 @@ async fn recover_snapshot(deps: &Deps, id: &SnapshotId) -> Result<Option<Recover
     }
     let (copying, was_ready) = (record.copying_to.clone(), record.state == SnapshotState::Ready);
     let operation = new_operation(deps, OperationKind::Recover, Subject::Snapshot(id.clone()));
-    let op = Op::queue(deps, operation, record, Some(lock)).await?;
+    let op = Box::pin(Op::queue(deps, operation, record, Some(lock))).await?;
     let operation = op.run(None, move |op| async move {
         if let Some(dead) = &op.subject.operation {
             end_dead_operation(&op.deps, &dead.id).await?;

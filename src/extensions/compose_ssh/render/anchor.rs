@@ -18,7 +18,9 @@ pub(super) fn service(service: &mut Map<String, Value>, base: &str, workspace: &
     for key in ["env_file", "label_file"] {
         match service.get_mut(key) {
             Some(Value::Array(items)) => {
-                items.iter_mut().for_each(|item| file(item, base, workspace));
+                for item in items {
+                    file(item, base, workspace);
+                }
             }
             Some(item) => file(item, base, workspace),
             None => {}

@@ -39,6 +39,7 @@ fn refused(body: &str, sections: &str, path: &str) {
     assert!(met > 0, "{body} {sections} is refused by nobody");
 }
 
+#[allow(clippy::too_many_lines, reason = "one table")]
 #[test]
 fn text_that_would_become_an_option_is_refused() {
     let cases = [

@@ -2,6 +2,7 @@
 
 use super::*;
 
+#[allow(clippy::too_many_lines, reason = "one table")]
 #[test]
 fn what_leaves_the_sandbox_is_refused_with_the_item_that_permits_it() {
     let cases = [
