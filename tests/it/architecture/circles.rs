@@ -121,7 +121,7 @@ pub fn uses(house: &House) -> Uses {
     let handed_on = handed_on(house);
     let mut uses = Uses::new();
     for file in house.files.iter().filter(|file| !file.is_test) {
-        let used = uses.entry(file.module.clone()).or_default();
+        let found = uses.entry(file.module.clone()).or_default();
         for (_, path) in
             paths(&without_handing_on(&file.outside_tests()), &file.module, &house.modules)
         {
@@ -129,7 +129,7 @@ pub fn uses(house: &House) -> Uses {
                 && target != file.module
                 && room(&target) == room(&file.module)
             {
-                used.insert(target);
+                found.insert(target);
             }
         }
     }
@@ -160,8 +160,8 @@ pub fn circles(uses: &Uses) -> Vec<Vec<String>> {
 }
 
 /// Whether a row of [`CLOSING`] allows an import.
-fn allowed((who, whom, _): &(&str, &str, &str), user: &str, used: &str) -> bool {
-    within(user, who) && used == *whom
+fn allowed((who, whom, _): &(&str, &str, &str), user: &str, module: &str) -> bool {
+    within(user, who) && module == *whom
 }
 
 /// The imports without those that one of `rows` allows.
@@ -256,9 +256,9 @@ fn no_circle_of_files_stands_inside_a_room() {
     for circle in circles(&without(&uses, &rows)) {
         let _ = writeln!(wrong, "a circle of files:");
         for module in &circle {
-            let used = uses[module].iter().filter(|used| circle.contains(used));
-            let used: Vec<&str> = used.map(String::as_str).collect();
-            let _ = writeln!(wrong, "  {module} uses {}", used.join(", "));
+            let theirs = uses[module].iter().filter(|other| circle.contains(other));
+            let theirs: Vec<&str> = theirs.map(String::as_str).collect();
+            let _ = writeln!(wrong, "  {module} uses {}", theirs.join(", "));
         }
     }
     for row in CLOSING {

@@ -69,7 +69,7 @@ fn scripts_stand_in_their_folders() {
 /// What a line includes that ends in `.sh`.
 fn included_scripts(line: &str) -> impl Iterator<Item = &str> {
     let paths = line.split("include_str!(\"").skip(1).filter_map(|rest| rest.split('"').next());
-    paths.filter(|path| path.ends_with(".sh"))
+    paths.filter(|path| Path::new(path).extension().is_some_and(|kind| kind == "sh"))
 }
 
 fn is_script_folder(path: &Path) -> bool {

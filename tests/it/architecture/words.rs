@@ -109,15 +109,13 @@ fn snake(text: &str) -> String {
     let mut found = String::new();
     let mut before = ' ';
     for c in text.chars() {
-        if !c.is_alphanumeric() {
-            if !found.ends_with('_') {
-                found.push('_');
-            }
-        } else {
+        if c.is_alphanumeric() {
             if c.is_uppercase() && (before.is_lowercase() || before.is_ascii_digit()) {
                 found.push('_');
             }
             found.extend(c.to_lowercase());
+        } else if !found.ends_with('_') {
+            found.push('_');
         }
         before = c;
     }

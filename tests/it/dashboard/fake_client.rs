@@ -488,9 +488,10 @@ impl Client for FakeClient {
 
     async fn wait(&self, operation: &OperationId) -> Result<Record, Error> {
         let on = self.ended(operation).await?;
-        match on.starts_with("snap-") {
-            true => self.last_snapshot(&on).map(Record::from),
-            false => self.get(&on).await.map(Record::from),
+        if on.starts_with("snap-") {
+            self.last_snapshot(&on).map(Record::from)
+        } else {
+            self.get(&on).await.map(Record::from)
         }
     }
 
