@@ -189,6 +189,11 @@ async fn apply_one(
         output: None,
     };
     let (before, applying) = (record.applied_patches.clone(), begun.clone());
+    let ran_before = before.iter().any(|before| before.id == run.patch.id);
+    let as_before = move |record: &mut SandboxRecord| {
+        record.applied_patches = before;
+        record.patch_state = PatchState::Pending;
+    };
     op.update(Vec::new(), move |record| {
         note_run(record, applying);
         record.patch_state = PatchState::Applying;
@@ -199,11 +204,7 @@ async fn apply_one(
     // Asked after it was written down: whoever takes it away after that takes away one that has begun.
     if !patches_of(deps, &run.patch.snapshot_id).await?.iter().any(|patch| patch.id == run.patch.id)
     {
-        let as_before = op.update(Vec::new(), move |record| {
-            record.applied_patches = before;
-            record.patch_state = PatchState::Pending;
-        });
-        return as_before.await.map(Step::TakenAway);
+        return op.update(Vec::new(), as_before).await.map(Step::TakenAway);
     }
     let ran = AtomicBool::new(false);
     let script = async {
@@ -215,24 +216,18 @@ async fn apply_one(
     let step = match ended {
         Ok(outcome) => write_outcome(op, record, run, begun, outcome).await,
         Err(_) if !ran.into_inner() => {
-            let as_before = op.update(Vec::new(), move |record| {
-                record.applied_patches = before;
-                record.patch_state = PatchState::Pending;
-            });
-            as_before.await.map(|_| Step::Cancelled)
+            op.update(Vec::new(), as_before).await.map(|_| Step::Cancelled)
         }
         // Nothing of it ran: it is as if it had not been tried.
         Err(error) if error.kind == Kind::NeverBegan => {
             let why =
                 format!("{} could not be begun: {}", patch_title(&run.patch), error_words(&error));
-            let flag =
-                if before.iter().any(|before| before.id == run.patch.id) { " --retry" } else { "" };
+            let flag = if ran_before { " --retry" } else { "" };
             let patch_error =
                 format!("{why}; `sandboxer patches apply {}{flag}` tries again", record.id);
             let error = (run.patch.id.clone(), patch_error);
             op.update(Vec::new(), move |record| {
-                record.applied_patches = before;
-                record.patch_state = PatchState::Pending;
+                as_before(record);
                 record.set_patch_error(Some(error));
             })
             .await

@@ -2,7 +2,7 @@
 
 use crate::domain::error::Error;
 use crate::domain::event::Update;
-use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
+use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::time::Time;
 use crate::manager::deps::Deps;
 use crate::manager::journal::flush_pending;
@@ -12,14 +12,6 @@ const MAX_FAILED: usize = 10;
 
 /// Age in seconds beyond which they go.
 const MAX_AGE_S: u64 = 30 * 86_400;
-
-/// Whether a dead process may have left something of it.
-pub(crate) fn needs_recovery(record: &SnapshotRecord) -> bool {
-    record.operation.is_some()
-        || record.unremoved
-        || record.copying_to.is_some()
-        || matches!(record.state, SnapshotState::Creating | SnapshotState::Deleting)
-}
 
 /// Takes out records of failed snapshots, of which nothing is left on a host, that are old or too many. What cannot be
 /// taken out stays for the next time.

@@ -18,8 +18,8 @@ use crate::manager::deps::Deps;
 use crate::manager::hosts::check::probe_host;
 use crate::manager::operation::dead::is_alive;
 use crate::manager::sandboxes::observe::refresh_services;
-use crate::manager::snapshots::gc::needs_recovery;
 use crate::manager::upkeep::ownership::{CLAIM_HINT, standing_words};
+use crate::manager::upkeep::recover_snapshots::needs_recovery;
 use crate::store::{PassedOver, Standing};
 use crate::transport::probe;
 

@@ -15,11 +15,18 @@ use crate::manager::operation::progress::ProgressReporter;
 use crate::manager::operation::record::new_operation;
 use crate::manager::snapshots::archive_facts::archives_of;
 use crate::manager::snapshots::delete::{delete_locked, remove_archives};
-use crate::manager::snapshots::gc::needs_recovery;
 use crate::manager::snapshots::inspect::is_vanished;
 use crate::manager::snapshots::pinned_profile::archive_place;
 use crate::manager::snapshots::replicate::write_replica;
 use crate::manager::snapshots::transfer::cleanup_partial_copy;
+
+/// Whether a dead process may have left something of it.
+pub(crate) fn needs_recovery(record: &SnapshotRecord) -> bool {
+    record.operation.is_some()
+        || record.unremoved
+        || record.copying_to.is_some()
+        || matches!(record.state, SnapshotState::Creating | SnapshotState::Deleting)
+}
 
 /// Ends what dead processes began with snapshots: an item for each.
 pub(crate) async fn recover_snapshots(deps: &Deps) -> Result<Vec<Recovered>, Error> {

@@ -159,7 +159,6 @@ const LONG_FILES: &[(&str, &str)] = &[
         "src/manager/sandboxes/create.rs",
         "one decision: all that can be refused before a host is touched",
     ),
-    ("src/manager/sandboxes/establish.rs", "one sequence, create through ready, with its rollback"),
     ("src/store/sandboxes.rs", "one store: its file, and the history behind it"),
     ("src/transport/transfer/plan.rs", "one question: what of a tree would go onto a host"),
     (
