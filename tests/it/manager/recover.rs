@@ -514,6 +514,10 @@ async fn labels_are_set_and_removed_beside_a_running_operation() {
         .destroy(&DestroyRequest { id: id.clone(), ..DestroyRequest::default() })
         .await
         .unwrap();
+    // From here on it writes nothing.
+    while house.other.get(&id).await.unwrap().operation.is_none() {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
     let change = |set: &[(&str, &str)], remove: &[&str]| LabelRequest {
         id: id.clone(),
         revision: None,
