@@ -30,11 +30,11 @@ use super::complete::{self, Typed};
 use super::examples;
 use super::usage::{ParseOutcome, outcome};
 use super::values::{
-    LabelChange, Pair, Since, event_kinds, label_change, pair, seconds, since, states,
+    LabelChange, Pair, Since, event_kinds, label_change, pair, seconds, since, states, time,
 };
 use crate::domain::error::Error;
 use crate::domain::profile::Seconds;
-use crate::domain::{Code, EventKind, State};
+use crate::domain::{Code, EventKind, State, Time};
 
 /// Establishes isolated places to run things, watches them and cleans them up
 #[derive(Debug, Clone, Parser)]
@@ -128,6 +128,9 @@ pub enum Command {
     Wake(SleepArgs),
     /// Wait until a sandbox is ready, destroyed or patched
     Wait(WaitArgs),
+    /// Move a sandbox's deadline to a later time
+    #[command(alias = "extend-ttl")]
+    Extend(ExtendArgs),
     /// Set labels, or take them away
     Label(LabelArgs),
     /// Run a command in a sandbox
@@ -293,6 +296,25 @@ pub struct WaitArgs {
     /// Give up after this long, such as 90s or 10m [default: never]
     #[arg(long, value_name = "D", value_parser = seconds)]
     pub timeout: Option<Seconds>,
+}
+
+/// Flags of `extend`.
+#[derive(Debug, Clone, Args)]
+#[command(group = clap::ArgGroup::new("how").required(true), after_help = "\
+A deadline never passes what the profile's max_ttl allows, counted from when the sandbox was ready.")]
+pub struct ExtendArgs {
+    /// Id, name, or beginning of an id
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// Later by this much, such as 30m or 2h
+    #[arg(long, value_name = "D", value_parser = seconds, group = "how")]
+    pub by: Option<Seconds>,
+    /// At this time, such as 2026-01-31T14:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = time, group = "how")]
+    pub to: Option<Time>,
+    /// Although that is an earlier deadline
+    #[arg(long)]
+    pub allow_shorten: bool,
 }
 
 /// Flags of `label`.

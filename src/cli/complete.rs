@@ -320,6 +320,8 @@ mod tests {
         "--run-in W",
         "--canary N",
         "--since SEQ|TIME",
+        "--by D",
+        "--to TIME",
     ];
 
     #[test]

@@ -46,6 +46,10 @@ const TABLE: &[Row] = &[
     ("sleep", &["sandboxer sleep my-env"]),
     ("wake", &["sandboxer wake my-env"]),
     ("wait", &["sandboxer wait my-env --timeout 10m", "sandboxer wait my-env --for destroyed"]),
+    (
+        "extend",
+        &["sandboxer extend my-env --by 2h", "sandboxer extend my-env --to 2026-01-31T14:00:00Z"],
+    ),
     ("label", &["sandboxer label my-env team=web protect=true", "sandboxer label my-env protect-"]),
     (
         "exec",

@@ -15,6 +15,7 @@ mod destroy;
 mod doctor;
 mod events;
 mod exec;
+mod extend;
 mod extensions;
 mod hosts;
 mod input;
@@ -158,6 +159,7 @@ async fn dispatch(
         Some(Command::Snapshots(command)) => snapshots::snapshots(context, command).await,
         Some(Command::Patches(command)) => patches::patches(context, command).await,
         Some(Command::Wait(args)) => wait::wait(context, args).await,
+        Some(Command::Extend(args)) => extend::extend(context, args).await,
         Some(Command::Label(args)) => label::label(context, args).await,
         Some(Command::Exec(args)) => exec::exec(context, args).await,
         Some(Command::Shell(args)) => shell::shell(context, args).await,

@@ -95,6 +95,10 @@ fn words(known: impl Iterator<Item = &'static str>) -> PossibleValuesParser {
     PossibleValuesParser::new(known)
 }
 
+pub(super) fn time(text: &str) -> Result<Time, String> {
+    text.parse().map_err(|_| "write a time such as 2026-01-31T14:00:00Z".to_owned())
+}
+
 pub(super) fn since(text: &str) -> Result<Since, String> {
     if let Ok(seq) = text.parse() {
         return Ok(Since::Seq(seq));

@@ -15,9 +15,9 @@ use crate::domain::operation::Operation;
 use crate::domain::output::{ExecOutput, Interactive, LogLine};
 use crate::domain::patch::Patch;
 use crate::domain::request::{
-    CreateRequest, Decision, EventQuery, ExecRequest, ExtensionView, HostCheckRequest,
-    LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, ProfileView, PruneItem,
-    PruneRequest, Recovered, RolloutItem, RolloutRequest, ShellRequest, SnapshotDiff,
+    CreateRequest, Decision, EventQuery, ExecRequest, ExtendRequest, ExtensionView,
+    HostCheckRequest, LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, ProfileView,
+    PruneItem, PruneRequest, Recovered, RolloutItem, RolloutRequest, ShellRequest, SnapshotDiff,
     SnapshotDiffRequest, SnapshotImportRequest, SnapshotQuery,
 };
 use crate::domain::sandbox::SandboxRecord;
@@ -165,6 +165,10 @@ impl Client for LocalClient {
 
     async fn shell(&self, request: ShellRequest) -> Result<Interactive, Error> {
         self.manager.shell(&request).await
+    }
+
+    async fn extend(&self, request: ExtendRequest) -> Result<SandboxRecord, Error> {
+        self.manager.extend(&request).await
     }
 
     async fn label(&self, request: LabelRequest) -> Result<SandboxRecord, Error> {

@@ -19,10 +19,10 @@ pub use crate::domain::event::Update;
 pub use crate::domain::record::Record;
 pub use crate::domain::request::{
     ApplyRequest, Check, CheckState, CreateRequest, Decision, DestroyRequest, EventQuery,
-    ExecRequest, ExtensionView, HostCheckRequest, LabelRequest, ListQuery, LogsRequest,
-    PatchRequest, PatchStanding, PatchStatus, ProfileView, PruneItem, PruneRequest, Recovered,
-    RecreateRequest, RestoreRequest, RolloutItem, RolloutRequest, ShellRequest, SleepRequest,
-    SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotDiff, SnapshotDiffRequest,
+    ExecRequest, ExtendRequest, ExtensionView, HostCheckRequest, LabelRequest, ListQuery,
+    LogsRequest, PatchRequest, PatchStanding, PatchStatus, ProfileView, PruneItem, PruneRequest,
+    Recovered, RecreateRequest, RestoreRequest, RolloutItem, RolloutRequest, ShellRequest,
+    SleepRequest, SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotDiff, SnapshotDiffRequest,
     SnapshotImportRequest, SnapshotQuery, SnapshotRequest, SnapshotVerifyRequest,
 };
 
@@ -108,6 +108,8 @@ pub trait Client: Send + Sync {
     ) -> Result<BoxStream<'static, Result<LogLine, Error>>, Error>;
     /// How to open a shell in a sandbox on the face's own terminal. Takes no lock.
     async fn shell(&self, request: ShellRequest) -> Result<Interactive, Error>;
+    /// Moves a deadline; the record as it is then. Takes no lock.
+    async fn extend(&self, request: ExtendRequest) -> Result<SandboxRecord, Error>;
     /// Changes labels; the record as it is then. Takes no lock.
     async fn label(&self, request: LabelRequest) -> Result<SandboxRecord, Error>;
     /// Brings into order what killed processes left: an item for each thing, none when there was nothing.

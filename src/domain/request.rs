@@ -172,6 +172,22 @@ pub struct ShellRequest {
     pub service: Option<String>,
 }
 
+/// Request for another deadline: later by so much, or at a time.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExtendRequest {
+    /// The sandbox: exact id.
+    pub id: String,
+    /// The deadline that was looked at; none: whatever it is.
+    pub expires_at: Option<Time>,
+    /// Seconds that it is moved by.
+    pub by_s: Option<u64>,
+    /// The time that it is moved to.
+    pub to: Option<Time>,
+    /// Whether it may become an earlier one.
+    pub allow_shorten: bool,
+}
+
 /// Which labels to change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

@@ -29,10 +29,11 @@ use crate::domain::patch::Patch;
 use crate::domain::record::Record;
 use crate::domain::request::{
     ApplyRequest, Check, CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest,
-    LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, PruneItem, PruneRequest,
-    Recovered, RecreateRequest, RestoreRequest, RolloutItem, RolloutRequest, ShellRequest,
-    SleepRequest, SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotDiff, SnapshotDiffRequest,
-    SnapshotImportRequest, SnapshotQuery, SnapshotRequest, SnapshotStarted, Started,
+    ExtendRequest, LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, PruneItem,
+    PruneRequest, Recovered, RecreateRequest, RestoreRequest, RolloutItem, RolloutRequest,
+    ShellRequest, SleepRequest, SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotDiff,
+    SnapshotDiffRequest, SnapshotImportRequest, SnapshotQuery, SnapshotRequest, SnapshotStarted,
+    Started,
 };
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::verbatim::JsonText;
@@ -76,6 +77,11 @@ impl SandboxManager {
     /// Sets and removes labels. What is as it should be already is nothing to do.
     pub async fn label(&self, request: LabelRequest) -> Result<SandboxRecord, Error> {
         sandboxes::label::label(&self.deps, request).await
+    }
+
+    /// Moves a sandbox's deadline.
+    pub async fn extend(&self, request: &ExtendRequest) -> Result<SandboxRecord, Error> {
+        sandboxes::extend::extend(&self.deps, request).await
     }
 
     /// Starts a removal and returns at once. One that is destroyed already is nothing to do.

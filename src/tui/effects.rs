@@ -145,6 +145,7 @@ impl Effects {
                 });
             }
             Effect::Label(request) => self.label(request),
+            Effect::Extend(form, request) => self.extend(form, request),
             Effect::Snapshots => self.answer(Msg::Snapshots, async move {
                 client.snapshots(SnapshotQuery { all: true }).await
             }),

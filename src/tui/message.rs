@@ -8,9 +8,9 @@ use crossterm::event::{KeyEvent, MouseEvent};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::client::{
-    CreateRequest, Decision, Error, ExtensionView, LabelRequest, LogsRequest, PatchRequest,
-    PatchStatus, ProfileView, Record, Request, RolloutItem, RolloutRequest, ShellRequest,
-    SnapshotDiff, SnapshotDiffRequest, Started, Update,
+    CreateRequest, Decision, Error, ExtendRequest, ExtensionView, LabelRequest, LogsRequest,
+    PatchRequest, PatchStatus, ProfileView, Record, Request, RolloutItem, RolloutRequest,
+    ShellRequest, SnapshotDiff, SnapshotDiffRequest, Started, Update,
 };
 use crate::domain::Time;
 use crate::domain::event::Event;
@@ -82,6 +82,8 @@ pub enum Msg {
     ServicesRefreshed(HostName, Result<(), Error>),
     /// Labels were written, or could not be.
     Labelled(SandboxId, Result<Box<SandboxRecord>, Error>),
+    /// The deadline that a form asked for was moved, or refused.
+    Extended(u64, Result<Box<SandboxRecord>, Error>),
     /// A log is open.
     LogOpened(u64),
     /// Lines of a log.
@@ -184,6 +186,8 @@ pub enum Effect {
     RefreshServices(HostName),
     /// Writes labels.
     Label(LabelRequest),
+    /// Move a deadline, for a form.
+    Extend(u64, ExtendRequest),
     /// Follows a log, in place of the one that was followed before.
     Follow(u64, LogsRequest),
     /// Ends the following of a log.

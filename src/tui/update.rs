@@ -63,6 +63,7 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             external_operations::services_refreshed(model, &host, answer)
         }
         Msg::Labelled(id, answer) => labels::written(model, &id, answer),
+        Msg::Extended(form, answer) => action_form::extended(model, form, answer),
         Msg::LogOpened(log) => logs::opened(model, log),
         Msg::Log(log, batch) => logs::lines(model, log, *batch),
         Msg::LogEnded(log, answer) => logs::ended(model, log, answer),

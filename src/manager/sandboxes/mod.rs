@@ -6,6 +6,7 @@ pub(super) mod destroy;
 pub(super) mod establish;
 pub(super) mod establishment;
 pub(super) mod exec;
+pub(super) mod extend;
 pub(super) mod find;
 pub(super) mod idempotency;
 pub(super) mod inputs;

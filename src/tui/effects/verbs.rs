@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 use tokio_util::sync::CancellationToken;
 
 use super::{Effects, panicked};
-use crate::client::{Client, Error, LabelRequest, Record, Request, RolloutRequest};
+use crate::client::{Client, Error, ExtendRequest, LabelRequest, Record, Request, RolloutRequest};
 use crate::domain::error::Code;
 use crate::domain::name::{OperationId, SandboxId};
 use crate::domain::operation::CancelOutcome;
@@ -39,6 +39,16 @@ impl Effects {
                 Ok(Record::Sandbox(_) | Record::Host(_)) | Err(_) => None,
             };
             Msg::Ended(job, outcome, took)
+        });
+    }
+
+    pub(super) fn extend(&self, form: u64, request: ExtendRequest) {
+        let (client, begun) = (self.client(), Arc::clone(&self.begun));
+        self.answer(move |answer| Msg::Extended(form, answer), async move {
+            let Ok(_permit) = begun.acquire().await else {
+                return Err(Error::new(Code::Cancelled, NOT_BEGUN));
+            };
+            client.extend(request).await.map(Box::new)
         });
     }
 

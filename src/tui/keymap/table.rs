@@ -172,7 +172,7 @@ table! {
     Snapshot "snapshot" [Main TextBlock] "s" "a snapshot of the marked sandboxes, or of the one under the cursor";
     Restore "restore" [Main TextBlock] "r" "a new sandbox from the snapshot under the cursor";
     Reap "reap" [Main] "X" "reap stale";
-    Extend "extend" [Main] "e" "extend";
+    Extend "extend" [Main] "e" "move the deadline";
     Sleep "sleep" [Main TextBlock] "z" "put to sleep the marked ones, or the one under the cursor (asks)";
     Wake "wake" [Main TextBlock] "w" "wake; patches that wait are applied";
     Patches "patches" [Main TextBlock] "p" "patches of a snapshot, or of the one that a sandbox is based on";
@@ -223,7 +223,7 @@ table! {
 impl Action {
     /// Whether this version does not have it yet; its key is kept free for it.
     pub fn is_later(self) -> bool {
-        matches!(self, Self::PaneHosts | Self::PaneCredits | Self::Reap | Self::Extend | Self::Undo)
+        matches!(self, Self::PaneHosts | Self::PaneCredits | Self::Reap | Self::Undo)
     }
 
     /// Whether it changes something on a host or in the store.
@@ -232,6 +232,7 @@ impl Action {
             self,
             Self::Create
                 | Self::Destroy
+                | Self::Extend
                 | Self::Recreate
                 | Self::CancelJob
                 | Self::Shell

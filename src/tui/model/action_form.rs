@@ -10,13 +10,15 @@ use super::job::JobId;
 use super::snapshots::{caveat, is_blocked};
 use super::words::{age, bytes, many};
 use crate::client::{
-    Error, PatchRequest, RestoreRequest, RolloutRequest, SnapshotDiff, SnapshotRequest,
+    Error, ExtendRequest, PatchRequest, RestoreRequest, RolloutRequest, SnapshotDiff,
+    SnapshotRequest,
 };
 use crate::domain::Time;
 use crate::domain::lineage::{BasedOn, SnapshotView};
 use crate::domain::name::SandboxId;
 use crate::domain::patch::RUN_IN_WORKSPACE;
-use crate::domain::sandbox::State;
+use crate::domain::profile::Seconds;
+use crate::domain::sandbox::{SandboxRecord, State};
 
 /// How many differences are listed.
 const CHANGES: usize = 200;
@@ -32,6 +34,8 @@ pub enum ActionFormKind {
     AddPatch(Arc<SnapshotView>, Script),
     /// The patches of this one onto the sandboxes based on it; those of these that are protected are passed over.
     RollOut(Arc<SnapshotView>, Vec<SandboxId>),
+    /// A later deadline of this one.
+    Extend(Arc<SandboxRecord>),
 }
 
 /// Where a new patch's script comes from.
@@ -158,6 +162,14 @@ impl ActionForm {
         Self::new(ActionFormKind::RollOut(Arc::clone(view), protected), number, vec![canary])
     }
 
+    /// The form of a later deadline.
+    pub fn extend(number: u64, record: Arc<SandboxRecord>) -> Self {
+        let mut by = Field::text(FieldKey::By, "", "such as 30m or 2h");
+        by.input = tui_input::Input::new("1h".to_owned());
+        by.required = true;
+        Self::new(ActionFormKind::Extend(record), number, vec![by])
+    }
+
     /// Its title.
     pub fn title(&self) -> String {
         match &self.about {
@@ -170,6 +182,7 @@ impl ActionForm {
             ActionFormKind::RollOut(view, _) => {
                 format!("Apply the patches of {}", view.record.title())
             }
+            ActionFormKind::Extend(record) => format!("Extend {}", record.title()),
         }
     }
 
@@ -180,6 +193,7 @@ impl ActionForm {
             ActionFormKind::Restore(..) => "restore",
             ActionFormKind::AddPatch(..) => "add it",
             ActionFormKind::RollOut(..) => "apply",
+            ActionFormKind::Extend(_) => "extend",
         }
     }
 
@@ -204,6 +218,20 @@ impl ActionForm {
             require_patches: self.fields.is_yes(&FieldKey::RequirePatches),
             strict: self.fields.is_yes(&FieldKey::Strict),
         }
+    }
+
+    /// What is asked for of a later deadline, if it is the one that was shown.
+    pub fn extend_request(&self, record: &SandboxRecord) -> ExtendRequest {
+        ExtendRequest {
+            id: record.id.to_string(),
+            expires_at: record.expires_at,
+            by_s: self.by().map(Seconds::get),
+            ..ExtendRequest::default()
+        }
+    }
+
+    fn by(&self) -> Option<Seconds> {
+        self.fields.value(&FieldKey::By).and_then(|by| by.parse().ok())
     }
 
     /// What is asked for of a rollout: to those that were shown to get something, of the patches that were shown.
@@ -251,6 +279,7 @@ impl ActionForm {
             }
             ActionFormKind::AddPatch(view, script) => patch_lines(&mut lines, view, script),
             ActionFormKind::RollOut(view, protected) => roll_out_lines(&mut lines, view, protected),
+            ActionFormKind::Extend(record) => extend_lines(&mut lines, record, self.by(), now),
         }
         lines
     }
@@ -319,6 +348,21 @@ fn restore_lines(lines: &mut Lines, target: &SnapshotTarget, comparison: &Compar
         }
     }
     comparison_lines(lines, comparison, &record.sandbox_id);
+}
+
+fn extend_lines(lines: &mut Lines, record: &SandboxRecord, by: Option<Seconds>, now: Time) {
+    let left = |at: Time| format!("{at}, in {}", age(at.since(now).as_secs()));
+    let Some(was) = record.expires_at else {
+        return lines.push((Role::Dim, "it has no deadline".to_owned()));
+    };
+    lines.push((Role::Plain, format!("ends   {}", left(was))));
+    let Some(by) = by else { return };
+    let then = was.plus_seconds(by.get());
+    lines.push((Role::Accent, format!("then   {}", left(then))));
+    if let Some(max) = record.max_expires_at {
+        let role = if then > max { Role::Bad } else { Role::Dim };
+        lines.push((role, format!("latest {}", left(max))));
+    }
 }
 
 fn comparison_lines(lines: &mut Lines, comparison: &Comparison, source: &SandboxId) {

@@ -38,6 +38,8 @@ pub enum FieldKey {
     RunIn,
     /// How many get a patch first.
     Canary,
+    /// How much later a deadline is.
+    By,
 }
 
 /// What a field takes.
@@ -175,6 +177,7 @@ impl Field {
             FieldKey::Description => "description",
             FieldKey::RunIn => "runs in",
             FieldKey::Canary => "first",
+            FieldKey::By => "later by",
         }
     }
 
@@ -206,6 +209,7 @@ impl Field {
             FieldKey::Description => bare == "description",
             FieldKey::RunIn => bare == "run_in",
             FieldKey::Canary => bare == "canary",
+            FieldKey::By => bare == "by",
         }
     }
 
@@ -218,7 +222,7 @@ impl Field {
         let checked = match (&self.key, &self.spec) {
             (FieldKey::Input(name), Some(spec)) => spec.check(name, self.input.value()),
             (FieldKey::Ttl, _) if value == "none" => Ok(()),
-            (FieldKey::Ttl, _) => {
+            (FieldKey::Ttl | FieldKey::By, _) => {
                 value.parse::<Seconds>().map(|_| ()).map_err(|error| error.to_string())
             }
             (FieldKey::Name, _) => check_name(value).map_err(|fault| fault.message),

@@ -147,7 +147,8 @@ impl CreateForm {
                 | FieldKey::Script
                 | FieldKey::Description
                 | FieldKey::RunIn
-                | FieldKey::Canary => {}
+                | FieldKey::Canary
+                | FieldKey::By => {}
             }
         }
         request

@@ -10,6 +10,7 @@ use crate::domain::OperationKind;
 use crate::domain::extension::Capability;
 use crate::domain::name::SandboxId;
 use crate::domain::patch::Patch;
+use crate::domain::sandbox::SandboxRecord;
 use crate::domain::text::expand_home;
 use crate::tui::keymap::Action;
 use crate::tui::model::{
@@ -117,6 +118,22 @@ pub(super) fn open_rollout(model: &mut Model) -> Vec<Effect> {
     Vec::new()
 }
 
+/// Opens the form of a later deadline, of the sandbox that is pointed at.
+pub(super) fn open_extend(model: &mut Model) -> Vec<Effect> {
+    let Some(entry) = model.pointed_sandbox() else {
+        model.say(Role::Dim, "there is no sandbox here: a deadline is one's");
+        return Vec::new();
+    };
+    let record = Arc::clone(&entry.record);
+    if record.expires_at.is_none() {
+        model.say(Role::Warn, format!("extend: {} has no deadline", record.title()));
+        return Vec::new();
+    }
+    let action_form = ActionForm::extend(next(model), record);
+    push(model, action_form);
+    Vec::new()
+}
+
 /// A key of the table.
 pub(super) fn act(model: &mut Model, action: Action, key: &KeyEvent) -> Vec<Effect> {
     let home = model.home.clone();
@@ -197,6 +214,10 @@ fn submit(model: &mut Model) -> Vec<Effect> {
             let file = asked.fields.value(&FieldKey::Script).map(|path| expand_home(&path, home));
             let file = file.filter(|_| *script == Script::File);
             vec![Effect::AddPatch(asked.number, asked.patch_request(view, script), file)]
+        }
+        ActionFormKind::Extend(record) => {
+            wait_for(model, None);
+            vec![Effect::Extend(asked.number, asked.extend_request(record))]
         }
         ActionFormKind::RollOut(view, _) => {
             let title = format!("patches of {}", view.record.title());
@@ -282,6 +303,31 @@ pub(super) fn compared(
     Vec::new()
 }
 
+/// A deadline was moved, or that was refused. The row comes with the event.
+pub(super) fn extended(
+    model: &mut Model,
+    number: u64,
+    answer: Result<Box<SandboxRecord>, Error>,
+) -> Vec<Effect> {
+    match answer {
+        Ok(record) => {
+            close(model, number);
+            let until =
+                record.expires_at.map_or_else(|| "for ever".to_owned(), |at| format!("until {at}"));
+            model.say(Role::Good, format!("{} lives {until}", record.title()));
+        }
+        Err(error) if numbered(model, number).is_some() => refuse(model, number, error),
+        Err(error) => model.say(Role::Bad, format!("not extended: {}", error.message)),
+    }
+    Vec::new()
+}
+
+fn close(model: &mut Model, number: u64) {
+    model
+        .overlays
+        .retain(|overlay| !matches!(overlay, Overlay::ActionForm(form) if form.number == number));
+}
+
 /// A patch was added, or refused.
 pub(super) fn patch_added(
     model: &mut Model,
@@ -290,9 +336,7 @@ pub(super) fn patch_added(
 ) -> Vec<Effect> {
     match answer {
         Ok(patch) => {
-            model.overlays.retain(
-                |overlay| !matches!(overlay, Overlay::ActionForm(action_form) if action_form.number == number),
-            );
+            close(model, number);
             let title =
                 model.snapshots.get(&patch.snapshot_id).map(|view| view.record.title().to_owned());
             let title = title.unwrap_or_else(|| patch.snapshot_id.to_string());

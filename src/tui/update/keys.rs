@@ -155,6 +155,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Wake => confirm::ask_wake(model),
         Action::Snapshot => action_form::open_snapshot(model),
         Action::Restore => action_form::open_restore(model),
+        Action::Extend => action_form::open_extend(model),
         Action::Patches => patches::open(model),
         Action::CancelJob => ask_cancel(model),
         Action::Logs => logs::open(model),

@@ -75,7 +75,9 @@ fn refresh_overlays(model: &mut Model) {
             Overlay::ActionForm(action_form) => match &mut action_form.about {
                 ActionFormKind::AddPatch(view, _) | ActionFormKind::RollOut(view, _) => view,
                 ActionFormKind::Restore(target, _) if !action_form.submitting => &mut target.view,
-                ActionFormKind::Snapshot(_) | ActionFormKind::Restore(..) => continue,
+                ActionFormKind::Snapshot(_)
+                | ActionFormKind::Restore(..)
+                | ActionFormKind::Extend(_) => continue,
             },
             Overlay::Details(_)
             | Overlay::Create(_)

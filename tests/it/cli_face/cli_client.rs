@@ -7,11 +7,11 @@ use async_trait::async_trait;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{StreamExt as _, TryStreamExt};
 use sandboxer::client::{
-    Client, CreateRequest, Decision, DestroyRequest, Error, EventQuery, ExecRequest, ExtensionView,
-    LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, ProfileView, PruneItem,
-    PruneRequest, Record, Recovered, RecreateRequest, Request, RestoreRequest, RolloutItem,
-    RolloutRequest, ShellRequest, SnapshotDiff, SnapshotDiffRequest, SnapshotImportRequest,
-    SnapshotQuery, Started, Update,
+    Client, CreateRequest, Decision, DestroyRequest, Error, EventQuery, ExecRequest, ExtendRequest,
+    ExtensionView, LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, ProfileView,
+    PruneItem, PruneRequest, Record, Recovered, RecreateRequest, Request, RestoreRequest,
+    RolloutItem, RolloutRequest, ShellRequest, SnapshotDiff, SnapshotDiffRequest,
+    SnapshotImportRequest, SnapshotQuery, Started, Update,
 };
 use sandboxer::domain::facts::HostView;
 use sandboxer::domain::lineage::{Lineage, SnapshotView};
@@ -487,6 +487,14 @@ impl Client for FakeClient {
         let mut inner = self.lock();
         inner.calls.push(format!("shell {}", serde_json::to_string(&request).unwrap()));
         Ok(Interactive { words: inner.shell.iter().map(Into::into).collect(), folder: None })
+    }
+
+    async fn extend(&self, request: ExtendRequest) -> Result<SandboxRecord, Error> {
+        let mut record = self.find(&request.id)?;
+        self.lock().calls.push(format!("extend {}", serde_json::to_string(&request).unwrap()));
+        record.expires_at = request.to.or(record.expires_at);
+        self.put(record.clone());
+        Ok(record)
     }
 
     async fn label(&self, request: LabelRequest) -> Result<SandboxRecord, Error> {

@@ -312,3 +312,22 @@ async fn labels_are_set_and_taken_away_together() {
     }
     assert_eq!(run(&fleet(), "label nothing a=b").await.status, 3);
 }
+
+#[tokio::test]
+async fn extend_takes_how_much_or_until_when() {
+    let fake = fleet();
+    let ran = run(&fake, "extend my-env --by 2h --json").await;
+    assert_eq!(ran.status, 0, "{ran}");
+    assert_eq!(
+        (asked(&fake)["id"].as_str(), asked(&fake)["by_s"].as_u64()),
+        (Some("a1b2c3d4"), Some(7200))
+    );
+    let fake = fleet();
+    let ran = run(&fake, "extend-ttl my-env --to 2026-12-31T14:00:00Z --allow-shorten").await;
+    assert_eq!((ran.status, asked(&fake)["allow_shorten"].as_bool()), (0, Some(true)), "{ran}");
+    for wrong in ["", "--by soon", "--to soon", "--by 1h --to 2026-12-31T14:00:00Z"] {
+        let fake = fleet();
+        let ran = run(&fake, &format!("extend my-env {wrong}")).await;
+        assert_eq!((ran.status, fake.calls().len()), (2, 0), "{wrong}: {ran}");
+    }
+}

@@ -15,11 +15,11 @@ use futures_util::stream::BoxStream;
 use tokio::sync::{broadcast, watch};
 
 use sandboxer::client::{
-    ApplyRequest, Client, CreateRequest, Decision, Error, EventQuery, ExecRequest, ExtensionView,
-    LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, ProfileView, PruneItem,
-    PruneRequest, Record, Recovered, RecreateRequest, Request, RolloutItem, RolloutRequest,
-    ShellRequest, SleepRequest, SnapshotDiff, SnapshotDiffRequest, SnapshotImportRequest,
-    SnapshotQuery, Started, Update,
+    ApplyRequest, Client, CreateRequest, Decision, Error, EventQuery, ExecRequest, ExtendRequest,
+    ExtensionView, LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, ProfileView,
+    PruneItem, PruneRequest, Record, Recovered, RecreateRequest, Request, RolloutItem,
+    RolloutRequest, ShellRequest, SleepRequest, SnapshotDiff, SnapshotDiffRequest,
+    SnapshotImportRequest, SnapshotQuery, Started, Update,
 };
 use sandboxer::domain::error::{Code, Kind};
 use sandboxer::domain::event::{Actor, ActorType, Event, Progress};
@@ -706,6 +706,16 @@ impl Client for FakeClient {
     async fn shell(&self, request: ShellRequest) -> Result<Interactive, Error> {
         self.asked.lock().unwrap().push(format!("shell {} {:?}", request.id, request.service));
         self.scenario.shell.clone()
+    }
+
+    async fn extend(&self, request: ExtendRequest) -> Result<SandboxRecord, Error> {
+        self.asked.lock().unwrap().push(format!("extend {} by {:?}", request.id, request.by_s));
+        let record = self.checked(&request.id, None)?;
+        self.change(&record.id, EventKind::SandboxExtended, |record| {
+            let by = request.by_s.unwrap_or_default();
+            record.expires_at = record.expires_at.map(|at| at.plus_seconds(by));
+        });
+        self.get(&request.id).await
     }
 
     async fn label(&self, request: LabelRequest) -> Result<SandboxRecord, Error> {

@@ -454,3 +454,18 @@ async fn what_was_not_begun_when_the_terminal_is_gone_is_not_begun() {
         .await;
     assert_eq!(drive.asked("destroy"), Vec::<String>::new());
 }
+
+#[test]
+fn the_form_of_a_deadline_shows_what_it_becomes_and_asks_for_it_as_shown() {
+    let mut model = world_model();
+    press(&mut model, "1 g e");
+    let drawn = screen(&mut model, (100, 30));
+    assert!(drawn.contains("Extend") && drawn.contains("then   "), "{drawn}");
+    let effects = press(&mut model, "enter");
+    let [Effect::Extend(form, request)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(request.by_s, Some(3600));
+    assert!(request.expires_at.is_some(), "the deadline that was shown");
+    let refused = Error::new(Code::Conflict, "the deadline changed since it was looked at");
+    update(&mut model, Msg::Extended(*form, Err(refused)));
+    assert!(screen(&mut model, (100, 30)).contains("changed since it was looked at"));
+}

@@ -5,6 +5,7 @@ mod cancels;
 mod copies;
 mod dead;
 mod deep_check;
+mod extend;
 mod gone;
 mod host_events;
 mod house;

@@ -102,7 +102,7 @@ pub(crate) struct Scripted {
     pub(crate) workdirs: Mutex<Option<PathBuf>>,
     /// What its host keeps of snapshots.
     pub(crate) shelf: Shelf,
-    asked: Mutex<Vec<String>>,
+    pub(crate) asked: Mutex<Vec<String>>,
 }
 
 impl Scripted {

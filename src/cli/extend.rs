@@ -1,0 +1,20 @@
+//! `extend`: moves a deadline.
+
+use super::args::ExtendArgs;
+use super::output::{Context, Outcome};
+use super::sandboxes;
+use crate::client::ExtendRequest;
+use crate::domain::profile::Seconds;
+
+pub(super) async fn extend(context: &mut Context<'_>, args: &ExtendArgs) -> Outcome {
+    let request = ExtendRequest {
+        id: context.client.get(&args.id).await?.id.to_string(),
+        expires_at: None,
+        by_s: args.by.map(Seconds::get),
+        to: args.to,
+        allow_shorten: args.allow_shorten,
+    };
+    let extended = context.client.extend(request).await?;
+    sandboxes::show(context, &extended)?;
+    Ok(0)
+}

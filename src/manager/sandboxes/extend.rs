@@ -1,0 +1,110 @@
+//! Extend: a later deadline, beside whatever works on the sandbox (semantics 4).
+
+use crate::domain::error::{Code, Error, Kind};
+use crate::domain::event::EventKind;
+use crate::domain::request::ExtendRequest;
+use crate::domain::sandbox::{SandboxRecord, State};
+use crate::domain::time::Time;
+use crate::manager::deps::Deps;
+use crate::manager::hosts::status::report_host_error;
+use crate::manager::journal::{self, Guard};
+use crate::manager::sandboxes::find::get_at_revision;
+use crate::manager::sandboxes::resolve::resolve_as_known;
+
+/// Moves the deadline of a sandbox, and rewrites the manifest on its host. The record is what counts: a host that does not
+/// answer holds up no extension.
+///
+/// Errors: `invalid_input` for a deadline that is over, earlier or beyond what the profile allows; `conflict` where the
+/// sandbox has no deadline, or another one than was looked at.
+pub(crate) async fn extend(deps: &Deps, request: &ExtendRequest) -> Result<SandboxRecord, Error> {
+    let record = get_at_revision(deps, &request.id, None).await?;
+    let deadline = new_deadline(&record, request, deps.now())?;
+    let was = record.expires_at;
+    if was == Some(deadline) {
+        return Ok(record);
+    }
+    let data = serde_json::json!({"expires_at": deadline, "was": was});
+    let extended = vec![(EventKind::SandboxExtended, data)];
+    let moved = |record: &mut SandboxRecord| {
+        ensure_extendable(record)?;
+        if record.expires_at != was {
+            return Err(moved_meanwhile(record));
+        }
+        record.expires_at = Some(deadline);
+        Ok(())
+    };
+    let record = journal::update(deps, &record.id, Guard::Any, extended, moved).await?;
+    if let Err(error) = rewrite_manifest(deps, &record).await {
+        tracing::warn!(sandbox = %record.id, %error, "its deadline could not be written to its host");
+        report_host_error(deps, &record.host, &error).await;
+    }
+    Ok(record)
+}
+
+async fn rewrite_manifest(deps: &Deps, record: &SandboxRecord) -> Result<(), Error> {
+    let extension = deps.extension(&record.extension)?;
+    let target = resolve_as_known(deps, record).await?;
+    extension.set_deadline(&target, record.expires_at).await
+}
+
+/// Deadline that a request asks for, if the sandbox may have it.
+fn new_deadline(record: &SandboxRecord, request: &ExtendRequest, now: Time) -> Result<Time, Error> {
+    ensure_extendable(record)?;
+    if request.expires_at.is_some() && request.expires_at != record.expires_at {
+        return Err(moved_meanwhile(record));
+    }
+    let (field, deadline) = match (request.by_s, request.to, record.expires_at) {
+        (Some(0), None, _) => {
+            return Err(Error::invalid_input("by", "0 seconds are no extension"));
+        }
+        (Some(by), None, Some(was)) => ("by", was.plus_seconds(by)),
+        (Some(_), None, None) => {
+            return Err(Error::new(
+                Code::Conflict,
+                format!("sandbox {} has no deadline that could be moved", record.id),
+            )
+            .hint("--to TIME --allow-shorten gives it one"));
+        }
+        (None, Some(to), _) => ("to", to),
+        (None, None, _) | (Some(_), Some(_), _) => {
+            return Err(Error::invalid_input("by", "either `by` or `to` says how far"));
+        }
+    };
+    if deadline <= now {
+        return Err(Error::invalid_input(field, format!("{deadline} is over"))
+            .hint(format!("`sandboxer destroy {}` ends it now", record.id)));
+    }
+    if !request.allow_shorten && record.expires_at.is_none_or(|was| deadline < was) {
+        let was = record.expires_at.map_or_else(|| "it has none".to_owned(), |was| was.to_string());
+        return Err(Error::invalid_input(field, format!("{deadline} is an earlier end: {was}"))
+            .hint("--allow-shorten does it all the same"));
+    }
+    match record.max_expires_at {
+        Some(max) if deadline > max => Err(Error::invalid_input(
+            field,
+            format!("{deadline} is later than its profile allows: {max}"),
+        )
+        .hint(format!("--to {max} is the latest"))),
+        _ => Ok(deadline),
+    }
+}
+
+fn ensure_extendable(record: &SandboxRecord) -> Result<(), Error> {
+    if matches!(record.state, State::Ready | State::Sleeping | State::Lost) || record.kept_failed {
+        return Ok(());
+    }
+    let (id, state) = (&record.id, &record.state);
+    Err(Error::new(
+        Code::Conflict,
+        format!("sandbox {id} is {state}; its deadline cannot be moved"),
+    )
+    .hint("it takes one that is ready, sleeping or lost, or a failed one that was kept")
+    .detail("state", state.as_str()))
+}
+
+fn moved_meanwhile(record: &SandboxRecord) -> Error {
+    let now = record.expires_at.map_or_else(|| "none".to_owned(), |at| at.to_string());
+    let message =
+        format!("the deadline of sandbox {} changed since it was looked at: {now}", record.id);
+    Error::new(Code::Conflict, message).of_kind(Kind::Stale).hint("look again, then decide")
+}

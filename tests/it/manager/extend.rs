@@ -1,0 +1,75 @@
+//! `extend`: later only, never past what the profile allows, beside whatever works on the sandbox.
+
+use sandboxer::domain::request::{CreateRequest, ExtendRequest};
+use sandboxer::domain::sandbox::SandboxRecord;
+use sandboxer::domain::{Code, Time};
+
+use super::house::{House, house};
+
+async fn living(house: &House, ttl: &str) -> SandboxRecord {
+    let request = CreateRequest { ttl: Some(ttl.into()), ..CreateRequest::default() };
+    let (record, ended) = house.create(request).await;
+    assert_eq!(ended, Ok(()));
+    record
+}
+
+fn rewritten(house: &House) -> usize {
+    let asked = house.script.asked.lock().unwrap();
+    asked.iter().filter(|call| *call == "set_deadline").count()
+}
+
+fn by(record: &SandboxRecord, seconds: u64) -> ExtendRequest {
+    ExtendRequest { id: record.id.to_string(), by_s: Some(seconds), ..ExtendRequest::default() }
+}
+
+fn to(record: &SandboxRecord, at: Time) -> ExtendRequest {
+    ExtendRequest { id: record.id.to_string(), to: Some(at), ..ExtendRequest::default() }
+}
+
+#[tokio::test]
+async fn an_extension_moves_the_deadline_tells_of_it_and_rewrites_the_manifest() {
+    let house = house();
+    let made = living(&house, "30m").await;
+    let was = made.expires_at.unwrap();
+    let before = rewritten(&house);
+    let later = house.manager.extend(&by(&made, 600)).await.unwrap();
+    assert_eq!(later.expires_at, Some(was.plus_seconds(600)));
+    assert_eq!(rewritten(&house), before + 1);
+    assert_eq!(house.kinds().await.last().map(String::as_str), Some("sandbox.extended"));
+    let at = was.plus_seconds(1200);
+    assert_eq!(house.other.extend(&to(&made, at)).await.unwrap().expires_at, Some(at));
+    let same = house.other.extend(&to(&made, at)).await.unwrap();
+    let told = house.kinds().await.iter().filter(|kind| *kind == "sandbox.extended").count();
+    assert_eq!((same.expires_at, told), (Some(at), 2), "nothing to do is no event");
+}
+
+#[tokio::test]
+async fn an_extension_is_refused_where_it_would_shorten_or_pass_the_limit() {
+    let house = house();
+    let made = living(&house, "30m").await;
+    let (was, max) = (made.expires_at.unwrap(), made.max_expires_at.unwrap());
+    let refusal =
+        async |request: ExtendRequest| house.manager.extend(&request).await.unwrap_err().code;
+    assert_eq!(refusal(to(&made, was.minus_seconds(60))).await, Code::InvalidInput);
+    assert_eq!(refusal(to(&made, max.plus_seconds(1))).await, Code::InvalidInput);
+    assert_eq!(refusal(by(&made, 0)).await, Code::InvalidInput);
+    let over = ExtendRequest { allow_shorten: true, ..to(&made, Time::from_unix(0)) };
+    assert_eq!(refusal(over).await, Code::InvalidInput);
+    let both = ExtendRequest { to: Some(max), ..by(&made, 60) };
+    assert_eq!(refusal(both).await, Code::InvalidInput);
+    assert_eq!(house.manager.get(made.id.as_str()).await.unwrap().expires_at, Some(was));
+    assert_eq!(house.manager.extend(&to(&made, max)).await.unwrap().expires_at, Some(max));
+    let shorter = ExtendRequest { allow_shorten: true, ..to(&made, was) };
+    assert_eq!(house.manager.extend(&shorter).await.unwrap().expires_at, Some(was));
+}
+
+#[tokio::test]
+async fn an_extension_of_another_deadline_than_was_looked_at_is_a_conflict() {
+    let house = house();
+    let made = living(&house, "30m").await;
+    house.other.extend(&by(&made, 60)).await.unwrap();
+    let stale = ExtendRequest { expires_at: made.expires_at, ..by(&made, 60) };
+    assert_eq!(house.manager.extend(&stale).await.unwrap_err().code, Code::Conflict);
+    assert_eq!(house.destroy(made.id.as_str()).await.1, Ok(()));
+    assert_eq!(house.manager.extend(&by(&made, 60)).await.unwrap_err().code, Code::Conflict);
+}
