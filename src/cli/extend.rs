@@ -15,6 +15,12 @@ pub(super) async fn extend(context: &mut Context<'_>, args: &ExtendArgs) -> Outc
         allow_shorten: args.allow_shorten,
     };
     let extended = context.client.extend(request).await?;
-    sandboxes::show(context, &extended)?;
+    sandboxes::show(context, &extended.sandbox)?;
+    if let Some(error) = &extended.unwritten {
+        let why = error.causes.first().map(|why| format!(": {why}")).unwrap_or_default();
+        let hint = error.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+        let text = format!("{}{why}{hint}", error.message);
+        context.remark(&context.options.clean(&text, 1000));
+    }
     Ok(0)
 }

@@ -15,7 +15,7 @@ use crate::domain::operation::Operation;
 use crate::domain::output::{ExecOutput, Interactive, LogLine};
 use crate::domain::patch::Patch;
 use crate::domain::request::{
-    CreateRequest, Decision, EventQuery, ExecRequest, ExtendRequest, ExtensionView,
+    CreateRequest, Decision, EventQuery, ExecRequest, ExtendRequest, Extended, ExtensionView,
     HostCheckRequest, LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, ProfileView,
     PruneItem, PruneRequest, Recovered, RolloutItem, RolloutRequest, ShellRequest, SnapshotDiff,
     SnapshotDiffRequest, SnapshotImportRequest, SnapshotQuery,
@@ -167,7 +167,7 @@ impl Client for LocalClient {
         self.manager.shell(&request).await
     }
 
-    async fn extend(&self, request: ExtendRequest) -> Result<SandboxRecord, Error> {
+    async fn extend(&self, request: ExtendRequest) -> Result<Extended, Error> {
         self.manager.extend(&request).await
     }
 

@@ -19,7 +19,7 @@ pub use crate::domain::event::Update;
 pub use crate::domain::record::Record;
 pub use crate::domain::request::{
     ApplyRequest, Check, CheckState, CreateRequest, Decision, DestroyRequest, EventQuery,
-    ExecRequest, ExtendRequest, ExtensionView, HostCheckRequest, LabelRequest, ListQuery,
+    ExecRequest, ExtendRequest, Extended, ExtensionView, HostCheckRequest, LabelRequest, ListQuery,
     LogsRequest, PatchRequest, PatchStanding, PatchStatus, ProfileView, PruneItem, PruneRequest,
     Recovered, RecreateRequest, RestoreRequest, RolloutItem, RolloutRequest, ShellRequest,
     SleepRequest, SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotDiff, SnapshotDiffRequest,
@@ -109,7 +109,7 @@ pub trait Client: Send + Sync {
     /// How to open a shell in a sandbox on the face's own terminal. Takes no lock.
     async fn shell(&self, request: ShellRequest) -> Result<Interactive, Error>;
     /// Moves a deadline; the record as it is then. Takes no lock.
-    async fn extend(&self, request: ExtendRequest) -> Result<SandboxRecord, Error>;
+    async fn extend(&self, request: ExtendRequest) -> Result<Extended, Error>;
     /// Changes labels; the record as it is then. Takes no lock.
     async fn label(&self, request: LabelRequest) -> Result<SandboxRecord, Error>;
     /// Brings into order what killed processes left: an item for each thing, none when there was nothing.

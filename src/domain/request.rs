@@ -188,6 +188,15 @@ pub struct ExtendRequest {
     pub allow_shorten: bool,
 }
 
+/// A deadline that was moved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Extended {
+    /// The record as it is then: it is what counts.
+    pub sandbox: SandboxRecord,
+    /// Why the manifest on the sandbox's host still says the earlier one, where it does.
+    pub unwritten: Option<Error>,
+}
+
 /// Which labels to change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

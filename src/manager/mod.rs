@@ -29,11 +29,11 @@ use crate::domain::patch::Patch;
 use crate::domain::record::Record;
 use crate::domain::request::{
     ApplyRequest, Check, CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest,
-    ExtendRequest, LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, PruneItem,
-    PruneRequest, Recovered, RecreateRequest, RestoreRequest, RolloutItem, RolloutRequest,
-    ShellRequest, SleepRequest, SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotDiff,
-    SnapshotDiffRequest, SnapshotImportRequest, SnapshotQuery, SnapshotRequest, SnapshotStarted,
-    Started,
+    ExtendRequest, Extended, LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus,
+    PruneItem, PruneRequest, Recovered, RecreateRequest, RestoreRequest, RolloutItem,
+    RolloutRequest, ShellRequest, SleepRequest, SnapshotCopyRequest, SnapshotDeleteRequest,
+    SnapshotDiff, SnapshotDiffRequest, SnapshotImportRequest, SnapshotQuery, SnapshotRequest,
+    SnapshotStarted, Started,
 };
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::verbatim::JsonText;
@@ -80,7 +80,7 @@ impl SandboxManager {
     }
 
     /// Moves a sandbox's deadline.
-    pub async fn extend(&self, request: &ExtendRequest) -> Result<SandboxRecord, Error> {
+    pub async fn extend(&self, request: &ExtendRequest) -> Result<Extended, Error> {
         sandboxes::extend::extend(&self.deps, request).await
     }
 

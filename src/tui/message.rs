@@ -8,9 +8,9 @@ use crossterm::event::{KeyEvent, MouseEvent};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::client::{
-    CreateRequest, Decision, Error, ExtendRequest, ExtensionView, LabelRequest, LogsRequest,
-    PatchRequest, PatchStatus, ProfileView, Record, Request, RolloutItem, RolloutRequest,
-    ShellRequest, SnapshotDiff, SnapshotDiffRequest, Started, Update,
+    CreateRequest, Decision, Error, ExtendRequest, Extended, ExtensionView, LabelRequest,
+    LogsRequest, PatchRequest, PatchStatus, ProfileView, Record, Request, RolloutItem,
+    RolloutRequest, ShellRequest, SnapshotDiff, SnapshotDiffRequest, Started, Update,
 };
 use crate::domain::Time;
 use crate::domain::event::Event;
@@ -83,7 +83,7 @@ pub enum Msg {
     /// Labels were written, or could not be.
     Labelled(SandboxId, Result<Box<SandboxRecord>, Error>),
     /// The deadline that a form asked for was moved, or refused.
-    Extended(u64, Result<Box<SandboxRecord>, Error>),
+    Extended(u64, Result<Box<Extended>, Error>),
     /// A log is open.
     LogOpened(u64),
     /// Lines of a log.

@@ -74,13 +74,9 @@ pub(super) async fn sleep(
         .map_err(|fault| fault.step("stop"))?;
     let text = output.text();
     let said = Said::read(&text);
-    if said.value("error") == Some("gone") {
-        let words = said.text("words").unwrap_or_default();
-        return Err(exec::gone(target, transport, workdir(target)?).because(words));
-    }
     // Which host and engine it is, is proved before anything is stopped.
     let refused = said.value("error") == Some("identity");
-    let checked = said.check("stop", transport, root);
+    let checked = exec::stands(target, transport, root, "stop", &said);
     checked.map_err(|error| Error { untouched: refused, ..error })?;
     if said.value("slept") != Some("yes") {
         let message = format!("the containers of sandbox {} were not stopped", target.id);

@@ -12,7 +12,7 @@ use crate::domain::archive::ByteStream;
 use crate::domain::error::{Code, Error};
 use crate::domain::extension::{ExecRun, Target};
 use crate::domain::output::{Interactive, OutputSink, Source};
-use crate::extensions::workspace::said::unproved;
+use crate::extensions::workspace::said::{Said, unproved};
 use crate::extensions::workspace::{expected_of, owners, root, workdir, workspace};
 use crate::transport::{Command, Output, Transport};
 
@@ -153,6 +153,23 @@ pub(crate) fn no_services(target: &Target) -> Error {
         Code::Unsupported,
         format!("sandbox {} has no services: {profile} makes a workspace only", target.id),
     )
+}
+
+/// What a script said that proves the place and the engine (stand.sh) before it does its work.
+///
+/// Errors: `conflict` where the sandbox is not there any more, and whatever else the script named.
+pub(crate) fn stands(
+    target: &Target,
+    transport: &dyn Transport,
+    root: &str,
+    step: &str,
+    said: &Said<'_>,
+) -> Result<(), Error> {
+    if said.value("error") == Some("gone") {
+        let words = said.text("words").unwrap_or_default();
+        return Err(gone(target, transport, workdir(target)?).because(words));
+    }
+    said.check(step, transport, root)
 }
 
 /// The workspace is not there any more.

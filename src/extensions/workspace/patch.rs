@@ -9,7 +9,7 @@ use crate::domain::error::{Error, Kind};
 use crate::domain::extension::{PatchOutcome, PatchRun, Target};
 use crate::domain::patch::{KEPT_OUTPUT, RUN_IN_WORKSPACE};
 use crate::extensions::workspace::said::Said;
-use crate::extensions::workspace::{exec, expected_of, failed, root, step, workdir};
+use crate::extensions::workspace::{exec, expected_of, failed, owners, root, step, workdir};
 use crate::failpoint;
 use crate::transport::{Command, Source, Transport};
 
@@ -76,7 +76,7 @@ pub(crate) async fn put(
     let command = Command::script(PUT_SH)
         .arg(root)
         .arg(target.id.as_str())
-        .arg(target.owners.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(" "))
+        .arg(owners(target))
         .arg(expected_of(target))
         .arg(run.patch.script.len().to_string())
         .arg(engine.unwrap_or_default())
@@ -84,11 +84,7 @@ pub(crate) async fn put(
     let output = step(transport, "patch", &command).await?;
     let text = output.text();
     let said = Said::read(&text);
-    if said.value("error") == Some("gone") {
-        let words = said.text("words").unwrap_or_default();
-        return Err(exec::gone(target, transport, workdir(target)?).because(words));
-    }
-    said.check("patch", transport, root)?;
+    exec::stands(target, transport, root, "patch", &said)?;
     failpoint::reached("patch.placed");
     match said.text("put") {
         Some(_) => Ok(()),

@@ -2,7 +2,8 @@
 
 use crate::domain::error::{Code, Error, Kind};
 use crate::domain::event::EventKind;
-use crate::domain::request::ExtendRequest;
+use crate::domain::name::SandboxId;
+use crate::domain::request::{ExtendRequest, Extended};
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::time::Time;
 use crate::manager::deps::Deps;
@@ -16,13 +17,30 @@ use crate::manager::sandboxes::resolve::resolve_as_known;
 ///
 /// Errors: `invalid_input` for a deadline that is over, earlier or beyond what the profile allows; `conflict` where the
 /// sandbox has no deadline, or another one than was looked at.
-pub(crate) async fn extend(deps: &Deps, request: &ExtendRequest) -> Result<SandboxRecord, Error> {
+pub(crate) async fn extend(deps: &Deps, request: &ExtendRequest) -> Result<Extended, Error> {
     let record = get_at_revision(deps, &request.id, None).await?;
     let deadline = new_deadline(&record, request, deps.now())?;
     let was = record.expires_at;
-    if was == Some(deadline) {
-        return Ok(record);
+    let sandbox = if was == Some(deadline) {
+        record
+    } else {
+        move_deadline(deps, &record.id, was, deadline).await?
+    };
+    let unwritten = rewrite_manifest(deps, &sandbox).await.err();
+    if let Some(error) = &unwritten {
+        tracing::warn!(sandbox = %sandbox.id, %error, "its deadline could not be written to its host");
+        report_host_error(deps, &sandbox.host, error).await;
     }
+    let unwritten = unwritten.map(|error| unwritten_error(&sandbox, deadline, error));
+    Ok(Extended { sandbox, unwritten })
+}
+
+async fn move_deadline(
+    deps: &Deps,
+    id: &SandboxId,
+    was: Option<Time>,
+    deadline: Time,
+) -> Result<SandboxRecord, Error> {
     let data = serde_json::json!({"expires_at": deadline, "was": was});
     let extended = vec![(EventKind::SandboxExtended, data)];
     let moved = |record: &mut SandboxRecord| {
@@ -33,12 +51,17 @@ pub(crate) async fn extend(deps: &Deps, request: &ExtendRequest) -> Result<Sandb
         record.expires_at = Some(deadline);
         Ok(())
     };
-    let record = journal::update(deps, &record.id, Guard::Any, extended, moved).await?;
-    if let Err(error) = rewrite_manifest(deps, &record).await {
-        tracing::warn!(sandbox = %record.id, %error, "its deadline could not be written to its host");
-        report_host_error(deps, &record.host, &error).await;
-    }
-    Ok(record)
+    journal::update(deps, id, Guard::Any, extended, moved).await
+}
+
+fn unwritten_error(sandbox: &SandboxRecord, deadline: Time, error: Error) -> Error {
+    let (id, host) = (&sandbox.id, &sandbox.host);
+    let message =
+        format!("sandbox {id} lives until {deadline}, but its manifest on {host} does not say so");
+    let causes = std::iter::once(error.message).chain(error.causes).collect();
+    Error { message, causes, ..error }.hint(format!(
+        "when {host} is in order, `sandboxer extend {id} --to {deadline}` writes it again"
+    ))
 }
 
 async fn rewrite_manifest(deps: &Deps, record: &SandboxRecord) -> Result<(), Error> {

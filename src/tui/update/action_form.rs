@@ -5,12 +5,11 @@ use std::sync::Arc;
 use crossterm::event::{KeyCode, KeyEvent};
 
 use super::{Effect, confirm, fields, keys, patches, snapshots};
-use crate::client::{Error, Request, SnapshotDiff, SnapshotDiffRequest};
+use crate::client::{Error, Extended, Request, SnapshotDiff, SnapshotDiffRequest};
 use crate::domain::OperationKind;
 use crate::domain::extension::Capability;
 use crate::domain::name::SandboxId;
 use crate::domain::patch::Patch;
-use crate::domain::sandbox::SandboxRecord;
 use crate::domain::text::expand_home;
 use crate::tui::keymap::Action;
 use crate::tui::model::{
@@ -307,14 +306,18 @@ pub(super) fn compared(
 pub(super) fn extended(
     model: &mut Model,
     number: u64,
-    answer: Result<Box<SandboxRecord>, Error>,
+    answer: Result<Box<Extended>, Error>,
 ) -> Vec<Effect> {
     match answer {
-        Ok(record) => {
+        Ok(extended) => {
             close(model, number);
+            let record = &extended.sandbox;
             let until =
                 record.expires_at.map_or_else(|| "for ever".to_owned(), |at| format!("until {at}"));
-            model.say(Role::Good, format!("{} lives {until}", record.title()));
+            match &extended.unwritten {
+                None => model.say(Role::Good, format!("{} lives {until}", record.title())),
+                Some(error) => model.say(Role::Warn, error.message.clone()),
+            }
         }
         Err(error) if numbered(model, number).is_some() => refuse(model, number, error),
         Err(error) => model.say(Role::Bad, format!("not extended: {}", error.message)),

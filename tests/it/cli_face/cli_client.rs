@@ -8,9 +8,9 @@ use futures_util::stream::{self, BoxStream};
 use futures_util::{StreamExt as _, TryStreamExt};
 use sandboxer::client::{
     Client, CreateRequest, Decision, DestroyRequest, Error, EventQuery, ExecRequest, ExtendRequest,
-    ExtensionView, LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, ProfileView,
-    PruneItem, PruneRequest, Record, Recovered, RecreateRequest, Request, RestoreRequest,
-    RolloutItem, RolloutRequest, ShellRequest, SnapshotDiff, SnapshotDiffRequest,
+    Extended, ExtensionView, LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus,
+    ProfileView, PruneItem, PruneRequest, Record, Recovered, RecreateRequest, Request,
+    RestoreRequest, RolloutItem, RolloutRequest, ShellRequest, SnapshotDiff, SnapshotDiffRequest,
     SnapshotImportRequest, SnapshotQuery, Started, Update,
 };
 use sandboxer::domain::facts::HostView;
@@ -68,6 +68,8 @@ pub struct Inner {
     pub read: Option<Vec<u8>>,
     /// What `logs` tells; with `follow` it goes on for ever.
     pub logs: Vec<Result<LogLine, Error>>,
+    /// Why the host's manifest says another deadline behind `extend`.
+    pub unwritten: Option<Error>,
     /// The words of a shell.
     pub shell: Vec<String>,
     /// Sent to whoever subscribes, at once.
@@ -489,12 +491,12 @@ impl Client for FakeClient {
         Ok(Interactive { words: inner.shell.iter().map(Into::into).collect(), folder: None })
     }
 
-    async fn extend(&self, request: ExtendRequest) -> Result<SandboxRecord, Error> {
+    async fn extend(&self, request: ExtendRequest) -> Result<Extended, Error> {
         let mut record = self.find(&request.id)?;
         self.lock().calls.push(format!("extend {}", serde_json::to_string(&request).unwrap()));
         record.expires_at = request.to.or(record.expires_at);
         self.put(record.clone());
-        Ok(record)
+        Ok(Extended { sandbox: record, unwritten: self.lock().unwritten.clone() })
     }
 
     async fn label(&self, request: LabelRequest) -> Result<SandboxRecord, Error> {

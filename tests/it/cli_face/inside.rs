@@ -325,6 +325,10 @@ async fn extend_takes_how_much_or_until_when() {
     let fake = fleet();
     let ran = run(&fake, "extend-ttl my-env --to 2026-12-31T14:00:00Z --allow-shorten").await;
     assert_eq!((ran.status, asked(&fake)["allow_shorten"].as_bool()), (0, Some(true)), "{ran}");
+    let fake = fleet();
+    fake.lock().unwritten = Some(Error::new(Code::HostUnreachable, "its manifest does not say so"));
+    let ran = run(&fake, "extend my-env --by 2h").await;
+    assert!(ran.status == 0 && ran.stderr.contains("its manifest does not say so"), "{ran}");
     for wrong in ["", "--by soon", "--to soon", "--by 1h --to 2026-12-31T14:00:00Z"] {
         let fake = fleet();
         let ran = run(&fake, &format!("extend my-env {wrong}")).await;

@@ -16,8 +16,8 @@ use tokio::sync::{broadcast, watch};
 
 use sandboxer::client::{
     ApplyRequest, Client, CreateRequest, Decision, Error, EventQuery, ExecRequest, ExtendRequest,
-    ExtensionView, LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, ProfileView,
-    PruneItem, PruneRequest, Record, Recovered, RecreateRequest, Request, RolloutItem,
+    Extended, ExtensionView, LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus,
+    ProfileView, PruneItem, PruneRequest, Record, Recovered, RecreateRequest, Request, RolloutItem,
     RolloutRequest, ShellRequest, SleepRequest, SnapshotDiff, SnapshotDiffRequest,
     SnapshotImportRequest, SnapshotQuery, Started, Update,
 };
@@ -708,14 +708,15 @@ impl Client for FakeClient {
         self.scenario.shell.clone()
     }
 
-    async fn extend(&self, request: ExtendRequest) -> Result<SandboxRecord, Error> {
+    async fn extend(&self, request: ExtendRequest) -> Result<Extended, Error> {
         self.asked.lock().unwrap().push(format!("extend {} by {:?}", request.id, request.by_s));
         let record = self.checked(&request.id, None)?;
         self.change(&record.id, EventKind::SandboxExtended, |record| {
             let by = request.by_s.unwrap_or_default();
             record.expires_at = record.expires_at.map(|at| at.plus_seconds(by));
         });
-        self.get(&request.id).await
+        let sandbox = self.get(&request.id).await?;
+        Ok(Extended { sandbox, unwritten: None })
     }
 
     async fn label(&self, request: LabelRequest) -> Result<SandboxRecord, Error> {

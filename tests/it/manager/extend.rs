@@ -5,6 +5,7 @@ use sandboxer::domain::sandbox::SandboxRecord;
 use sandboxer::domain::{Code, Time};
 
 use super::house::{House, house};
+use super::scripted::Act;
 
 async fn living(house: &House, ttl: &str) -> SandboxRecord {
     let request = CreateRequest { ttl: Some(ttl.into()), ..CreateRequest::default() };
@@ -32,13 +33,13 @@ async fn an_extension_moves_the_deadline_tells_of_it_and_rewrites_the_manifest()
     let made = living(&house, "30m").await;
     let was = made.expires_at.unwrap();
     let before = rewritten(&house);
-    let later = house.manager.extend(&by(&made, 600)).await.unwrap();
+    let later = house.manager.extend(&by(&made, 600)).await.unwrap().sandbox;
     assert_eq!(later.expires_at, Some(was.plus_seconds(600)));
     assert_eq!(rewritten(&house), before + 1);
     assert_eq!(house.kinds().await.last().map(String::as_str), Some("sandbox.extended"));
     let at = was.plus_seconds(1200);
-    assert_eq!(house.other.extend(&to(&made, at)).await.unwrap().expires_at, Some(at));
-    let same = house.other.extend(&to(&made, at)).await.unwrap();
+    assert_eq!(house.other.extend(&to(&made, at)).await.unwrap().sandbox.expires_at, Some(at));
+    let same = house.other.extend(&to(&made, at)).await.unwrap().sandbox;
     let told = house.kinds().await.iter().filter(|kind| *kind == "sandbox.extended").count();
     assert_eq!((same.expires_at, told), (Some(at), 2), "nothing to do is no event");
 }
@@ -58,9 +59,9 @@ async fn an_extension_is_refused_where_it_would_shorten_or_pass_the_limit() {
     let both = ExtendRequest { to: Some(max), ..by(&made, 60) };
     assert_eq!(refusal(both).await, Code::InvalidInput);
     assert_eq!(house.manager.get(made.id.as_str()).await.unwrap().expires_at, Some(was));
-    assert_eq!(house.manager.extend(&to(&made, max)).await.unwrap().expires_at, Some(max));
+    assert_eq!(house.manager.extend(&to(&made, max)).await.unwrap().sandbox.expires_at, Some(max));
     let shorter = ExtendRequest { allow_shorten: true, ..to(&made, was) };
-    assert_eq!(house.manager.extend(&shorter).await.unwrap().expires_at, Some(was));
+    assert_eq!(house.manager.extend(&shorter).await.unwrap().sandbox.expires_at, Some(was));
 }
 
 #[tokio::test]
@@ -72,4 +73,19 @@ async fn an_extension_of_another_deadline_than_was_looked_at_is_a_conflict() {
     assert_eq!(house.manager.extend(&stale).await.unwrap_err().code, Code::Conflict);
     assert_eq!(house.destroy(made.id.as_str()).await.1, Ok(()));
     assert_eq!(house.manager.extend(&by(&made, 60)).await.unwrap_err().code, Code::Conflict);
+}
+
+#[tokio::test]
+async fn an_extension_that_the_host_does_not_know_of_says_so_and_is_written_by_the_next() {
+    let house = house();
+    let made = living(&house, "30m").await;
+    let at = made.expires_at.unwrap().plus_seconds(60);
+    house.script.dated.lock().unwrap().push_back(Act::Fail(Code::HostUnreachable, "down"));
+    let extended = house.manager.extend(&to(&made, at)).await.unwrap();
+    assert_eq!(extended.sandbox.expires_at, Some(at), "the record is what counts");
+    let error = extended.unwritten.unwrap();
+    assert!(error.message.contains("its manifest on") && error.hint.is_some(), "{error:?}");
+    let before = rewritten(&house);
+    assert_eq!(house.manager.extend(&to(&made, at)).await.unwrap().unwritten, None);
+    assert_eq!(rewritten(&house), before + 1);
 }

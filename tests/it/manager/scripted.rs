@@ -71,6 +71,7 @@ pub(crate) struct Scripted {
     /// What is to be waited for beyond that, and how that goes.
     pub(crate) unsettled: Mutex<Unsettled>,
     pub(crate) settled: Mutex<VecDeque<Act>>,
+    pub(crate) dated: Mutex<VecDeque<Act>>,
     pub(crate) teardown: Mutex<VecDeque<Act>>,
     pub(crate) preview: Mutex<VecDeque<Act>>,
     /// How the next scripts of patches end, and what the next sleeps and wakes do.
@@ -262,7 +263,7 @@ impl SandboxExtension for Shared {
 
     async fn set_deadline(&self, _: &Target, _: Option<Time>) -> Result<(), Error> {
         self.script.note("set_deadline");
-        Ok(())
+        Scripted::act(Scripted::next(&self.script.dated)).await
     }
 
     async fn teardown(&self, target: &Target, r: &dyn Reporter) -> Result<TeardownReport, Error> {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::lab::{Bench, lab, on_host, port_of, rooms, text};
 use crate::points::each_point;
+use crate::sandboxes::commands::plain;
 
 const VM: &str = "vm-haskell";
 
@@ -152,6 +153,50 @@ fn two_workspaces_stand_side_by_side_and_the_vm_stays_as_it_was() {
     let left = format!("sbx-{}", text(&without["id"]));
     assert_eq!(vm.entries(), ["prepared-by-packer".to_owned(), left]);
     vm.bench.run(["destroy", "empty"]).ok();
+    assert_eq!(vm.entries(), ["prepared-by-packer"]);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_deadline_is_written_into_the_sandboxes_own_manifest_alone() {
+    let vm = Vm::new();
+    let id = text(&vm.create(&[])["id"]);
+    let folder = vm.root.join(format!("sbx-{id}"));
+    let (folder, away) = (folder.to_str().unwrap(), vm.root.join("away"));
+    let away = away.to_str().unwrap();
+    let until = || vm.bench.get(&id)["expires_at"].clone();
+    let told = || {
+        let ran = plain(&vm.bench, &["extend", &id, "--by", "1m"]).output().unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+        String::from_utf8(ran.stderr).unwrap()
+    };
+    let on_vm = |script: &str| on_host(VM, &[script, folder, away]);
+    assert_eq!(told(), "");
+    let manifest: Value = serde_json::from_str(&on_vm("cat \"$1/manifest.json\"")).unwrap();
+    assert_eq!(manifest["expires_at"], until());
+    // What stands in its place is not written to, and whoever extends is told; the record moves all the same.
+    on_vm("cp \"$1/manifest.json\" \"$2\"");
+    let hostile = [
+        "rm \"$1/manifest.json\"",
+        "mkfifo \"$1/manifest.json\"",
+        "rm \"$1/manifest.json\" && mkdir \"$1/manifest.json\"",
+        "rmdir \"$1/manifest.json\" && ln -s \"$2\" \"$1/manifest.json\"",
+        "rm \"$1/manifest.json\" && sed 's/\"owner\": \"/&x/' \"$2\" >\"$1/manifest.json\"",
+        "cp \"$2\" \"$1/manifest.json\" && mv \"$1\" \"$1.real\" && ln -s \"$1.real\" \"$1\"",
+    ];
+    for script in hostile {
+        on_vm(script);
+        let look = "ls -lR --time-style=full-iso \"$1\" \"$1/\"; cat \"$2\"";
+        let before = on_vm(look);
+        let was = until();
+        let told = told();
+        assert!(told.contains("its manifest on vm-haskell does not say so"), "{script}: {told}");
+        assert_ne!(until(), was, "{script}");
+        assert_eq!(on_vm(look), before, "{script}");
+    }
+    on_vm("rm \"$1\" && mv \"$1.real\" \"$1\" && rm \"$2\"");
+    assert_eq!(told(), "");
+    vm.bench.run(["destroy", &id, "--yes"]).ok();
     assert_eq!(vm.entries(), ["prepared-by-packer"]);
 }
 
