@@ -21,6 +21,7 @@ use crate::domain::request::{
     SnapshotDiffRequest, SnapshotImportRequest, SnapshotQuery,
 };
 use crate::domain::sandbox::SandboxRecord;
+use crate::domain::telemetry::HostSample;
 use crate::domain::verbatim::JsonText;
 use crate::manager::SandboxManager;
 
@@ -209,6 +210,10 @@ impl Client for LocalClient {
 
     async fn check_host(&self, name: &str) -> Result<HostView, Error> {
         self.manager.check_host(name).await
+    }
+
+    async fn sample_host(&self, name: &str) -> Result<HostSample, Error> {
+        self.manager.sample_host(name).await
     }
 
     async fn events(&self, query: EventQuery) -> Result<Vec<Event>, Error> {

@@ -35,6 +35,7 @@ use crate::domain::operation::Operation;
 use crate::domain::output::{ExecOutput, Interactive, LogLine};
 use crate::domain::patch::Patch;
 use crate::domain::sandbox::SandboxRecord;
+use crate::domain::telemetry::HostSample;
 use crate::domain::verbatim::JsonText;
 
 /// Every verb of the contract that is there yet. Object-safe; a server's and this process's are twins.
@@ -131,6 +132,11 @@ pub trait Client: Send + Sync {
     /// Connects to one host and probes it. A host that is down is a view that says so, not an error; only an
     /// unknown name is `not_found`.
     async fn check_host(&self, name: &str) -> Result<HostView, Error>;
+    /// Reads one host's load, memory, disk and clock, and what its sandboxes use: one round trip, cheap enough for every two
+    /// seconds.
+    ///
+    /// Errors: why the host does not answer.
+    async fn sample_host(&self, name: &str) -> Result<HostSample, Error>;
     /// Kept events that pass, in order.
     async fn events(&self, query: EventQuery) -> Result<Vec<Event>, Error>;
     /// Everything that happens from now on, in this process and in others.

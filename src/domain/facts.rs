@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::Time;
 use crate::domain::deep_check::DeepCheck;
 use crate::domain::name::HostName;
+use crate::domain::telemetry::HostSample;
 use crate::domain::words::string_enum;
 
 /// What proves that a host is still the same one (semantics 1).
@@ -236,6 +237,9 @@ pub struct HostView {
     pub labels: BTreeMap<String, String>,
     /// What it said when it was probed.
     pub facts: Option<HostFacts>,
+    /// What the last light probe read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<HostSample>,
     /// What a deep check found; only where one was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deep: Option<Box<DeepCheck>>,

@@ -26,6 +26,7 @@ pub mod retention;
 pub mod root;
 pub mod sandbox;
 pub mod snapshot;
+pub mod telemetry;
 pub mod telling;
 pub mod text;
 pub mod time;

@@ -36,6 +36,7 @@ use crate::domain::request::{
     SnapshotStarted, Started,
 };
 use crate::domain::sandbox::SandboxRecord;
+use crate::domain::telemetry::HostSample;
 use crate::domain::verbatim::JsonText;
 use crate::store::catalogue::Catalogue;
 
@@ -273,6 +274,13 @@ impl SandboxManager {
     /// Connects to one host, probes it, and removes what forgotten sandboxes left there.
     pub async fn check_host(&self, name: &str) -> Result<HostView, Error> {
         hosts::check::check_host(&self.deps, name).await
+    }
+
+    /// Reads one host's load, memory, disk and clock, and what its sandboxes use.
+    ///
+    /// Errors: why the host does not answer.
+    pub async fn sample_host(&self, name: &str) -> Result<HostSample, Error> {
+        hosts::sample::sample_host(&self.deps, name).await
     }
 
     /// Looks at everything; with `claim` makes this data directory this machine's first. A host that is down is a

@@ -108,6 +108,12 @@ impl Effects {
                     client.check_host(name.as_str()).await.map(Box::new)
                 });
             }
+            Effect::SampleHost(name) => {
+                let of = name.clone();
+                self.answer(move |answer| Msg::HostSampled(of, answer), async move {
+                    client.sample_host(name.as_str()).await.map(Box::new)
+                });
+            }
             Effect::Events(of, since) => {
                 let about = of.clone();
                 self.answer(move |answer| Msg::Events(about, answer), async move {

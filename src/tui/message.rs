@@ -20,6 +20,7 @@ use crate::domain::name::{HostName, OperationId, PatchId, SandboxId, SnapshotId}
 use crate::domain::operation::Operation;
 use crate::domain::patch::Patch;
 use crate::domain::sandbox::SandboxRecord;
+use crate::domain::telemetry::HostSample;
 use crate::tui::foreground_process::ShellEnd;
 use crate::tui::model::{Entry, JobId, LogText, SavedState};
 
@@ -52,6 +53,10 @@ pub enum Msg {
     HostDue(HostName),
     /// A host was asked.
     HostChecked(HostName, Result<Box<HostView>, Error>),
+    /// It is time to sample a host.
+    SampleDue(HostName),
+    /// A host was sampled.
+    HostSampled(HostName, Result<Box<HostSample>, Error>),
     /// Events are listened to, or cannot be.
     Subscribed(Result<(), Error>),
     /// The event stream ended.
@@ -168,6 +173,8 @@ pub enum Effect {
     Hosts,
     /// Asks one host.
     CheckHost(HostName),
+    /// Samples one host.
+    SampleHost(HostName),
     /// Listens to events.
     Subscribe,
     /// Reads kept events: of one sandbox, or those since a time.
@@ -225,6 +232,8 @@ pub enum Timer {
     Fetch,
     /// [`Msg::HostDue`].
     Host(HostName),
+    /// [`Msg::SampleDue`].
+    Sample(HostName),
     /// [`Msg::PlanDue`].
     Plan(u64),
     /// [`Msg::ListenDue`].
@@ -238,6 +247,7 @@ impl From<Timer> for Msg {
         match timer {
             Timer::Fetch => Self::FetchDue,
             Timer::Host(name) => Self::HostDue(name),
+            Timer::Sample(name) => Self::SampleDue(name),
             Timer::Plan(generation) => Self::PlanDue(generation),
             Timer::Listen => Self::ListenDue,
             Timer::Snapshots => Self::SnapshotsDue,

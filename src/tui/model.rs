@@ -26,6 +26,7 @@ mod sandboxes;
 mod saved_state;
 mod shell;
 mod snapshots;
+mod sweep;
 mod text_block;
 mod window;
 mod words;
@@ -65,6 +66,7 @@ pub use shell::ShellChoice;
 pub use snapshots::{
     Node, NodeId, Snapshots, caveat, is_blocked, is_undo, snapshot_glyph, standings,
 };
+pub use sweep::Sweep;
 pub use text_block::{Role, Span, TextBlock, TextLine, wrap};
 pub use window::Window;
 pub use words::{
@@ -234,6 +236,8 @@ pub struct Model {
     pub extensions: Vec<ExtensionView>,
     /// The hosts.
     pub hosts: Hosts,
+    /// Whether this console ends what has expired.
+    pub sweep: Sweep,
     /// What happened.
     pub activity: Activity,
     /// What was started here.
@@ -298,6 +302,7 @@ impl Model {
             snapshots: Snapshots::default(),
             extensions: Vec::new(),
             hosts: Hosts::default(),
+            sweep: Sweep::default(),
             activity: Activity::default(),
             jobs: Jobs::default(),
             overlays: Vec::new(),

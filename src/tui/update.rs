@@ -46,6 +46,8 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Hosts(answer) => data::hosts(model, answer),
         Msg::HostDue(name) => data::host_due(model, name),
         Msg::HostChecked(name, answer) => data::host_checked(model, name, answer),
+        Msg::SampleDue(name) => data::sample_due(model, name),
+        Msg::HostSampled(name, answer) => data::host_sampled(model, name, answer),
         Msg::Subscribed(answer) => data::subscribed(model, answer),
         Msg::Disconnected => data::disconnected(model),
         Msg::ListenDue => vec![Effect::Subscribe],

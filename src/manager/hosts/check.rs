@@ -164,6 +164,7 @@ fn unseen(spec: &HostSpec) -> HostView {
         max_sandboxes: spec.max_sandboxes,
         labels: spec.labels.clone(),
         facts: None,
+        sample: None,
         deep: None,
     }
 }

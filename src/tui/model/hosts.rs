@@ -7,6 +7,7 @@ use super::fetch::Fetch;
 use crate::domain::Time;
 use crate::domain::error::Error;
 use crate::domain::facts::{HostState, HostView};
+use crate::domain::telemetry::HostHistory;
 
 /// How long a host may be silent before its rows say so.
 const SILENT: Duration = Duration::from_secs(15);
@@ -20,6 +21,8 @@ const SLOW_MS: u64 = 1000;
 pub struct Host {
     /// As the client sees it.
     pub view: HostView,
+    /// Its samples of the last hour.
+    pub history: HostHistory,
     /// Since when it is being asked.
     pub asked: Option<Time>,
     /// When it answered last, in this console's life.
@@ -111,6 +114,7 @@ impl Hosts {
                     .map(|at| old.swap_remove(at));
                 let mut host = known.unwrap_or(Host {
                     view: view.clone(),
+                    history: HostHistory::default(),
                     asked: None,
                     answered: None,
                     down_since: None,

@@ -11,6 +11,7 @@ use crate::domain::event::{Ended, Event, EventKind};
 use crate::domain::facts::{HostState, HostView};
 use crate::domain::name::{HostName, SandboxId};
 use crate::domain::sandbox::SandboxRecord;
+use crate::domain::telemetry::HostSample;
 use crate::domain::text::clean_line;
 use crate::tui::model::{ActivityLine, Details, Entry, HostChange, Load, Model, Overlay, Role};
 
@@ -252,6 +253,28 @@ fn host_changed(model: &mut Model, view: HostView) -> Vec<Effect> {
         }
         None => Vec::new(),
     }
+}
+
+/// Samples a host that answers.
+pub(super) fn sample_due(model: &mut Model, name: HostName) -> Vec<Effect> {
+    match model.hosts.get_mut(name.as_str()) {
+        Some(host) if host.is_fine() => vec![Effect::SampleHost(name)],
+        _ => Vec::new(),
+    }
+}
+
+/// A host was sampled.
+pub(super) fn host_sampled(
+    model: &mut Model,
+    name: HostName,
+    answer: Result<Box<HostSample>, Error>,
+) -> Vec<Effect> {
+    let Some(host) = model.hosts.get_mut(name.as_str()) else { return Vec::new() };
+    // What a silent host means is the check's to say.
+    if let Ok(sample) = answer {
+        host.history.push(*sample);
+    }
+    vec![Effect::After(model.refresh, Box::new(Timer::Sample(name)))]
 }
 
 fn line(time: Time, role: Role, glyph: char, text: String, problem: Option<Error>) -> ActivityLine {

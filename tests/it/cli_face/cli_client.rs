@@ -19,6 +19,7 @@ use sandboxer::domain::output::{ExecOutput, Interactive, LogLine};
 use sandboxer::domain::patch::Patch;
 use sandboxer::domain::request::Started as OnSandbox;
 use sandboxer::domain::snapshot::{SnapshotRecord, SnapshotState};
+use sandboxer::domain::telemetry::HostSample;
 use sandboxer::domain::{
     Actor, Code, Event, Operation, OperationId, OperationState, SandboxId, SandboxRecord,
     SnapshotId, State, Time,
@@ -552,6 +553,10 @@ impl Client for FakeClient {
     async fn check_host(&self, name: &str) -> Result<HostView, Error> {
         let found = self.lock().hosts.iter().find(|view| view.name.same(name)).cloned();
         found.ok_or_else(|| Error::new(Code::NotFound, format!("no host '{name}'")))
+    }
+
+    async fn sample_host(&self, name: &str) -> Result<HostSample, Error> {
+        Err(Error::new(Code::HostUnreachable, format!("{name} is not sampled here")))
     }
 
     async fn events(&self, query: EventQuery) -> Result<Vec<Event>, Error> {

@@ -42,6 +42,7 @@ use sandboxer::domain::sandbox::{
     State, Verdict,
 };
 use sandboxer::domain::snapshot::SnapshotRecord;
+use sandboxer::domain::telemetry::HostSample;
 use sandboxer::domain::verbatim::Kept;
 use sandboxer::domain::{EventKind, Time};
 
@@ -788,6 +789,19 @@ impl Client for FakeClient {
         Ok(view)
     }
 
+    async fn sample_host(&self, name: &str) -> Result<HostSample, Error> {
+        tokio::time::sleep(self.scenario.host_delay).await;
+        let found = self.scenario.hosts.iter().find(|host| host.name.same(name));
+        let found =
+            found.ok_or_else(|| Error::new(Code::NotFound, format!("there is no host {name}")))?;
+        match (&found.state, &found.sample) {
+            (HostState::Up | HostState::Slow, Some(sample)) => {
+                Ok(HostSample { at: self.now(), ..sample.clone() })
+            }
+            _ => Err(Error::new(Code::HostUnreachable, found.message.clone().unwrap_or_default())),
+        }
+    }
+
     async fn events(&self, query: EventQuery) -> Result<Vec<Event>, Error> {
         let inner = self.inner.lock().unwrap();
         let wanted = |event: &&Event| {
@@ -864,6 +878,7 @@ pub fn host(name: &str, state: HostState, latency_ms: Option<u64>) -> HostView {
         max_sandboxes: Some(30),
         labels: BTreeMap::new(),
         facts: None,
+        sample: None,
         deep: None,
     }
 }
