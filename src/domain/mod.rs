@@ -10,6 +10,7 @@ pub mod error;
 pub mod event;
 pub mod extension;
 pub mod facts;
+pub mod figures;
 pub mod host;
 pub mod host_sight;
 pub mod lineage;

@@ -70,12 +70,12 @@ pub use sweep::Sweep;
 pub use text_block::{Role, Span, TextBlock, TextLine, wrap};
 pub use window::Window;
 pub use words::{
-    Present, age, bytes, clock, date, left, many, patch_glyph, patch_role, short_profile,
-    state_glyph, state_role, took,
+    Present, clock, date, many, patch_glyph, patch_role, short_profile, state_glyph, state_role,
 };
 
 use crate::client::{Error, ExtensionView};
 use crate::domain::Time;
+pub use crate::domain::figures::{age, age_of, bytes, left, rate, took};
 use crate::domain::name::SandboxId;
 use crate::tui::keymap::{Keymap, Mode};
 
