@@ -68,6 +68,7 @@ pub fn local(config: &Config) -> Result<App, Error> {
         patches: stores.patches,
         operations: stores.operations,
         hosts: stores.hosts,
+        sweeps: stores.sweeps,
         events: stores.events,
         locks: stores.locks,
         installation: stores.installation,
@@ -77,6 +78,7 @@ pub fn local(config: &Config) -> Result<App, Error> {
         transports,
         ledger: Arc::new(NoLedger),
         clock: Arc::new(now),
+        monotonic: Arc::new(clock::monotonic),
         random_u32: Arc::new(|| uuid::Uuid::new_v4().as_fields().0),
         alive: Arc::new(alive::was_there),
         settings: settings(config)?,
@@ -130,6 +132,7 @@ pub fn dashboard_options(
         no_color: global.no_color || terminal.colours == Colours::None,
         keys: config.dashboard.keys.clone(),
         refresh: config.dashboard.refresh.duration(),
+        sweep: config.sweep.reap.then(|| config.sweep.interval.duration()),
         notify: match &config.dashboard.notify {
             Notify::Osc9 => tui::Notify::Osc9,
             Notify::None => tui::Notify::None,

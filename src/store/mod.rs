@@ -26,12 +26,14 @@ mod reserve;
 pub mod sandboxes;
 mod segments;
 pub mod snapshots;
+pub mod sweeps;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use crate::domain::clock::ClockReading;
 use crate::domain::error::Error;
 use crate::domain::event::{Event, EventKind, PendingEvent};
 use crate::domain::extension::OwnerStamp;
@@ -255,6 +257,17 @@ pub trait HostStore: Send + Sync {
         host: &HostName,
         change: Change<'_, HostRecord>,
     ) -> Result<HostRecord, Error>;
+}
+
+/// The last sweep, by whichever process.
+#[async_trait]
+pub trait SweepStore: Send + Sync {
+    /// Clocks at the last sweep that was noted; `None` where none was.
+    async fn last(&self) -> Result<Option<ClockReading>, Error>;
+    /// Notes a sweep. What is noted at once by two processes is either.
+    async fn note(&self, reading: &ClockReading) -> Result<(), Error>;
+    /// Takes the lock of a sweep that wants to be alone. `None`: another one has it.
+    async fn try_lock(&self) -> Result<Option<Box<dyn Held>>, Error>;
 }
 
 /// What to read of the event log.

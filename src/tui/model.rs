@@ -66,7 +66,7 @@ pub use shell::ShellChoice;
 pub use snapshots::{
     Node, NodeId, Snapshots, caveat, is_blocked, is_undo, snapshot_glyph, standings,
 };
-pub use sweep::Sweep;
+pub use sweep::{Sweep, Sweeps};
 pub use text_block::{Role, Span, TextBlock, TextLine, wrap};
 pub use window::Window;
 pub use words::{
@@ -238,6 +238,8 @@ pub struct Model {
     pub hosts: Hosts,
     /// Whether this console ends what has expired.
     pub sweep: Sweep,
+    /// Its sweeps.
+    pub sweeps: Sweeps,
     /// What happened.
     pub activity: Activity,
     /// What was started here.
@@ -303,6 +305,7 @@ impl Model {
             extensions: Vec::new(),
             hosts: Hosts::default(),
             sweep: Sweep::default(),
+            sweeps: Sweeps::default(),
             activity: Activity::default(),
             jobs: Jobs::default(),
             overlays: Vec::new(),

@@ -200,6 +200,7 @@ async fn write_ready(
             record.observed_at = Some(ready_at);
             record.ready_at = Some(ready_at);
             record.expires_at = ttl_s.map(|ttl| ready_at.plus_seconds(ttl));
+            record.manifest_pending = false;
             record.max_expires_at = max_s.map(|max| ready_at.plus_seconds(max));
             record.reachability = Some(ready.reachability);
             record.services = ready.services;
