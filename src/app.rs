@@ -41,12 +41,10 @@ pub struct App {
 }
 
 impl App {
-    /// Tells what dead processes left untold. A dashboard or server calls it when it starts; what cannot be told
-    /// now stays on the records.
-    pub async fn settle(&self) {
-        if let Err(fault) = self.manager.settle().await {
-            tracing::warn!(%fault, "pending events could not be settled");
-        }
+    /// Tells what dead processes left untold, in the background. A dashboard or server calls it when it starts; what cannot
+    /// be told now stays on the records.
+    pub fn settle_behind_start(&self) {
+        self.manager.settle_behind_start();
     }
 }
 
@@ -138,11 +136,7 @@ pub fn dashboard_options(
             Notify::None => tui::Notify::None,
             _ => tui::Notify::Bell,
         },
-        zone: if config.dashboard.utc {
-            jiff::tz::TimeZone::UTC
-        } else {
-            jiff::tz::TimeZone::system()
-        },
+        zone: if config.dashboard.utc { jiff::tz::TimeZone::UTC } else { clock::zone(environment) },
         state_file: Some(state_file(config)),
         home: config.paths.home.clone(),
         clock: now,

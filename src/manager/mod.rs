@@ -141,9 +141,15 @@ impl SandboxManager {
         updates::subscribe(&self.deps).await
     }
 
-    /// Appends what dead processes left pending on records, and clears it. A starting dashboard or server calls it.
+    /// Appends what dead processes left pending on records, and writes those of earlier versions anew.
     pub async fn settle(&self) -> Result<(), Error> {
-        upkeep::flush::flush_all_pending(&self.deps).await
+        upkeep::flush::settle(&self.deps).await
+    }
+
+    /// [`Self::settle`] in the background. A starting dashboard or server calls it.
+    pub fn settle_behind_start(&self) {
+        let deps = self.deps.clone();
+        self.deps.jobs.background(async move { upkeep::flush::settle_behind_start(&deps).await });
     }
 
     /// Starts to delete a snapshot: its archive on every host, its patches, its name. By force an archive is given up whose

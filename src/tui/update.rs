@@ -100,7 +100,6 @@ pub fn start(model: &Model) -> Vec<Effect> {
         Effect::Subscribe,
         Effect::List,
         Effect::Snapshots,
-        Effect::Extensions,
         Effect::Hosts,
         Effect::Events(None, Some(model.now.minus_seconds(86_400))),
     ];

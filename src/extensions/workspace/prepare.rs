@@ -87,6 +87,7 @@ impl Prepared {
             facts: None,
             certificate: None,
             counter_ahead: self.counter_ahead,
+            start_output: None,
         }
     }
 }

@@ -145,8 +145,8 @@ impl PatchStore for Patches {
         read
     }
 
-    async fn told(&self, id: &PatchId, events: &[EventId]) -> Result<(), Error> {
-        self.kept.told(id, events).await
+    async fn told(&self, events: &BTreeSet<EventId>) -> Result<(), Error> {
+        self.kept.told(events).await
     }
 
     async fn remove(&self, id: &PatchId) -> Result<Option<Patch>, Error> {

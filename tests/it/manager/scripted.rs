@@ -257,6 +257,7 @@ impl SandboxExtension for Shared {
             facts,
             certificate,
             counter_ahead: None,
+            start_output: None,
         })
     }
 
