@@ -42,6 +42,7 @@ pub(super) fn zone(environment: &Environment) -> TimeZone {
         TimeZone::tzif(name, &std::fs::read(LOCALTIME).ok()?).ok()
     };
     if named { TimeZone::system() } else { system().unwrap_or_else(TimeZone::system) }
+}
 
 #[cfg(test)]
 mod tests {

@@ -11,6 +11,7 @@ mod fields;
 mod filter;
 mod form;
 mod frame;
+mod host_summary;
 mod hosts;
 mod job;
 mod jobs;

@@ -3,15 +3,17 @@
 use jiff::tz::TimeZone;
 
 use super::activity::event_line;
+use super::host_summary::host_summary;
 use super::hosts::{Host, Standing};
 use super::snapshots::Snapshots;
 use super::text_block::{Role, TextBlock};
 use super::words::{Present, clock, date, state_glyph, state_role};
 use super::{Load, failure, lineage};
+use crate::domain::canary::CanaryTelemetry;
 use crate::domain::event::Event;
 use crate::domain::extension::TeardownOutcome;
 use crate::domain::facts::{Certificate, HostFacts};
-use crate::domain::figures::{age, bytes, left};
+use crate::domain::figures::{age, left};
 use crate::domain::name::SandboxId;
 use crate::domain::sandbox::{SandboxRecord, Service};
 use crate::domain::verbatim::Kept;
@@ -69,11 +71,15 @@ impl Details {
             certified(&mut block, &certificate);
         }
         let at_creation = record.telemetry.as_ref().and_then(Kept::read);
-        let latest = host.and_then(|host| host.view.facts.as_ref());
-        if let Some(facts) =
-            latest.into_iter().chain(at_creation.as_ref()).max_by_key(|facts| facts.at)
-        {
-            inventory(&mut block, facts, now);
+        match host.and_then(|host| host.view.facts.as_ref()) {
+            Some(facts) if at_creation.as_ref().is_none_or(|then| then.at <= facts.at) => {
+                inventory(&mut block, facts, now);
+            }
+            Some(_) | None => {
+                if let Some(then) = &at_creation {
+                    host_summary(&mut block, then, now);
+                }
+            }
         }
         block
     }
@@ -331,33 +337,7 @@ fn certified(block: &mut TextBlock, certificate: &Certificate) {
 }
 
 fn inventory(block: &mut TextBlock, facts: &HostFacts, now: Time) {
-    block.heading(&format!(
-        "Inventory of {}, {} ago",
-        facts.hostname,
-        age(now.since(facts.at).as_secs())
-    ));
-    let os = facts.os.as_deref().unwrap_or("unknown system");
-    block.pair("system", Role::Plain, &format!("{os}, {}", facts.kernel));
-    block.pair("account", Role::Plain, &format!("{} ({})", facts.user, facts.uid));
-    block.pair("load", Role::Plain, &format!("{:.2} on {} processors", facts.load1, facts.cpus));
-    let memory =
-        format!("{} free of {}", bytes(facts.mem_available_bytes), bytes(facts.mem_total_bytes));
-    block.pair("memory", Role::Plain, &memory);
-    if let Some(disk) = &facts.disk {
-        block.pair(
-            "disk",
-            Role::Plain,
-            &format!(
-                "{} free of {} ({})",
-                bytes(disk.available_bytes),
-                bytes(disk.total_bytes),
-                disk.path
-            ),
-        );
-    }
-    if let Some(offset) = facts.clock_offset_s.filter(|offset| offset.abs() > 2.0) {
-        block.pair("clock", Role::Warn, &format!("{offset:+.1} s from ours"));
-    }
+    host_summary(block, &CanaryTelemetry::from(facts), now);
     for runtime in &facts.runtimes {
         block.pair(
             "runtime",
@@ -376,7 +356,6 @@ fn inventory(block: &mut TextBlock, facts: &HostFacts, now: Time) {
         );
     }
     if let Some(found) = &facts.inventory {
-        block.pair("sandboxes", Role::Plain, &found.sandboxes.len().to_string());
         for item in &found.sandboxes {
             let owner = item.owner.as_deref().unwrap_or("no owner");
             let text = format!(
