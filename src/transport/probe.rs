@@ -27,7 +27,7 @@ pub use counter::{counter, raise_counter};
 pub use facts::GNU_TAR;
 pub use headroom::{headroom, network_room, parse_headroom, parse_pools};
 pub use images::{ImageFound, small_image};
-pub use runtime::{Detecting, Engine, RUNTIME_SH, RuntimeReport, parse_runtime, parse_runtimes};
+pub use runtime::{Detecting, RUNTIME_SH, RuntimeReport, parse_runtime, parse_runtimes};
 pub use traces::{TraceRequest, traces};
 
 /// The probe's script, runtime detection included.
@@ -72,10 +72,6 @@ impl ProbeRequest {
 pub struct Probed {
     /// The facts.
     pub facts: HostFacts,
-    /// The engines that answer.
-    pub engines: Vec<Engine>,
-    /// Runtimes and engines that are there and do not count, and why; a sentence each.
-    pub findings: Vec<String>,
     /// The host's fingerprint, where it could be made.
     pub fingerprint: Option<String>,
     /// The runtimes, to be kept; none where they are those that were known.
@@ -167,15 +163,10 @@ fn read(output: &Output, want: &ProbeRequest, ended: Duration) -> Result<Probed,
         facts.inventory = Some(found.inventory);
         pods = found.pods;
     }
+    facts.engines = report.engines;
     facts.runtimes = report.runtimes;
-    Ok(Probed {
-        facts,
-        engines: report.engines,
-        findings: report.findings,
-        fingerprint: report.fingerprint,
-        detection: report.detection,
-        pods,
-    })
+    facts.findings = report.findings;
+    Ok(Probed { facts, fingerprint: report.fingerprint, detection: report.detection, pods })
 }
 
 /// Seconds that the host is ahead, from its `date +%s.%N`. A busybox without `%N` says whole seconds: then the middle of

@@ -196,11 +196,12 @@ impl Examination<'_> {
         let unknown = HostSpec::named(host.as_str());
         let spec = spec.as_ref().unwrap_or(&unknown);
         let refused = answer.headroom.as_ref().and_then(|room| self.refusal(room, spec));
-        let figures = up(latency, answer.headroom.as_ref(), answer.compose.as_ref());
         Finding {
-            verdict: match &refused {
-                Some(above) => verdict(false, format!("{above} ({figures})")),
-                None => verdict(true, figures),
+            verdict: match (&refused, &answer.headroom) {
+                (Some(above), Some(room)) => {
+                    verdict(false, format!("{above} ({})", room.figures()))
+                }
+                _ => verdict(true, up(latency, answer.headroom.as_ref(), answer.compose.as_ref())),
             },
             error: refused.map(|above| host_loaded(spec, &above)),
             headroom: answer.headroom,
@@ -319,6 +320,12 @@ fn no_host_error(mut findings: Vec<Finding>, named: Named, extension: &Extension
         .detail("verdicts", verdicts);
     let local = extension.as_str() == "ext.compose-ssh"
         && !findings.iter().any(|f| f.verdict.host.is_local());
+    // Only one that answered and is above its limits has figures here.
+    if findings.iter().any(|finding| finding.headroom.is_some()) {
+        return error.hint(
+            "free what is used up on one of these hosts, raise its `limits`, or name another with --host",
+        );
+    }
     match (named, local) {
         (Named::Profile | Named::Instead, true) => {
             error.hint("configure one of these hosts, or try --host local")
