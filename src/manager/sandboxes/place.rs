@@ -15,7 +15,7 @@ use crate::domain::profile::{Allowance, Profile, Strategy};
 use crate::domain::sandbox::{Route, SandboxRecord, Verdict};
 use crate::manager::deps::Deps;
 use crate::manager::hosts::capacity::{fullness, host_full, host_loaded};
-use crate::manager::hosts::report::ask_host;
+use crate::manager::hosts::report::{ask_host, ask_host_noting};
 
 /// Reason for a placement, which says how many hosts are asked and how their limits count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,7 +182,14 @@ impl Examination<'_> {
         }
         let asked = async {
             let transport = self.deps.transports.open(host).await?;
-            let answer = ask_host(self.deps, self.extension.as_ref(), self.profile, host).await?;
+            let (deps, extension) = (self.deps, self.extension.as_ref());
+            let answer = match self.purpose {
+                // A plan changes nothing, here neither.
+                Purpose::Plan => ask_host(deps, extension, self.profile, host).await?,
+                Purpose::Create | Purpose::Restore => {
+                    ask_host_noting(deps, extension, self.profile, host).await?
+                }
+            };
             Ok::<_, Error>((transport.latency(), answer))
         };
         let (latency, answer) = match asked.await {
