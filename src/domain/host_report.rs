@@ -139,7 +139,14 @@ impl HostReport {
             self.facts = newer.facts;
         }
         self.inventory = newer.inventory.or(self.inventory);
-        self.detection = newer.detection.or(self.detection.take());
+        self.detection = match (newer.detection, self.detection.take()) {
+            (Some(newer), Some(older)) if newer.fingerprint == older.fingerprint => {
+                // Who looks for runtimes alone does not ask for the pools.
+                let address_pools = newer.address_pools.clone().or(older.address_pools);
+                Some(RuntimeDetection { address_pools, ..newer })
+            }
+            (newer, older) => newer.or(older),
+        };
         self.certificate = newer.certificate.or(self.certificate.take());
     }
 }

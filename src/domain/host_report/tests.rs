@@ -132,6 +132,12 @@ fn what_is_new_takes_the_place_of_what_was_and_another_machine_of_all() {
     assert!(report.detection.is_some() && report.certificate.is_some(), "they hold as before");
     report.renew(HostReport { detection: Some(detection()), ..HostReport::default() });
     assert_eq!(report.facts.as_ref().unwrap().at, at(5), "a detection says nothing of facts");
+    let pools = Some(Vec::new());
+    let asked = RuntimeDetection { address_pools: pools.clone(), ..detection() };
+    for found in [asked, detection()] {
+        report.renew(HostReport { detection: Some(found), ..HostReport::default() });
+    }
+    assert_eq!(report.detection.as_ref().unwrap().address_pools, pools, "they hold as long");
     report.renew(HostReport::of(facts("other", at(6)), None));
     assert!(report.detection.is_none() && report.certificate.is_none());
 }

@@ -82,17 +82,21 @@ async fn find_runtime(
     root: &str,
     detecting: &Detecting<'_>,
 ) -> Result<HostAnswer, Error> {
-    let pools = detecting.known.and_then(|known| known.address_pools.clone());
+    let known_pools = detecting.known.and_then(|known| known.address_pools.clone());
     let (mode, words) = detecting.arguments();
     let command = Command::script(FIND_SH)
         .arg(root)
-        .arg(pools.as_deref().map(blocks_of).unwrap_or_default())
+        .arg(known_pools.as_deref().map(blocks_of).unwrap_or_default())
         .arg(mode)
         .args(&words);
     let output = transport.run(&command, LIMIT).await?;
     let text = output.text();
     let report = detecting.read(&text);
-    let pools = pools.or_else(|| probe::parse_pools(&text));
+    // Pools that were known hold as long as the runtimes; where they do not, they are asked for the next time.
+    let known_pools = known_pools.filter(|_| report.detection.is_none());
+    let pools = known_pools.clone().or_else(|| probe::parse_pools(&text));
+    // A probe found the runtimes and did not ask for these.
+    let completed = detecting.known.filter(|_| known_pools.is_none() && pools.is_some()).cloned();
     let headroom = |runtime: &Runtime| Headroom {
         networks: if runtime.is_podman() {
             NetworkRoom::Unlimited
@@ -107,6 +111,7 @@ async fn find_runtime(
             compose: Some(ComposeHost { runtime, taken: None }),
             detection: report
                 .detection
+                .or(completed)
                 .map(|found| RuntimeDetection { address_pools: pools.clone(), ..found }),
         }),
         None if detecting.known.is_some() => Ok(HostAnswer::default()),

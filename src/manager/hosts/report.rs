@@ -30,7 +30,7 @@ pub(crate) async fn note_report(deps: &Deps, host: &HostName, report: HostReport
     }
 }
 
-/// Asks a host what a sandbox of this profile meets there, with what is known of it; what is found anew is written down.
+/// Asks a host what a sandbox of this profile meets there, with what is known of it. What is found anew is in the answer.
 ///
 /// Errors: whatever the extension says of the host.
 pub(crate) async fn ask_host(
@@ -40,7 +40,17 @@ pub(crate) async fn ask_host(
     host: &HostName,
 ) -> Result<HostAnswer, Error> {
     let known = last_report(deps, host).await.and_then(|report| report.detection);
-    let mut answer = extension.ask_host(profile, host, known.as_ref()).await?;
+    extension.ask_host(profile, host, known.as_ref()).await
+}
+
+/// [`ask_host`], and what is found anew is written down.
+pub(crate) async fn ask_host_noting(
+    deps: &Deps,
+    extension: &dyn SandboxExtension,
+    profile: &Profile,
+    host: &HostName,
+) -> Result<HostAnswer, Error> {
+    let mut answer = ask_host(deps, extension, profile, host).await?;
     if let Some(detection) = answer.detection.take() {
         let report = HostReport { detection: Some(detection), ..HostReport::default() };
         note_report(deps, host, report).await;

@@ -15,7 +15,7 @@ use crate::domain::profile::{Allowance, Profile, Strategy};
 use crate::domain::sandbox::{Route, SandboxRecord, Verdict};
 use crate::manager::deps::Deps;
 use crate::manager::hosts::capacity::{fullness, host_full, host_loaded};
-use crate::manager::hosts::report::ask_host;
+use crate::manager::hosts::report::{ask_host, ask_host_noting};
 
 /// Reason for a placement, which says how many hosts are asked and how their limits count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,7 +182,14 @@ impl Examination<'_> {
         }
         let asked = async {
             let transport = self.deps.transports.open(host).await?;
-            let answer = ask_host(self.deps, self.extension.as_ref(), self.profile, host).await?;
+            let (deps, extension) = (self.deps, self.extension.as_ref());
+            let answer = match self.purpose {
+                // A plan changes nothing, here neither.
+                Purpose::Plan => ask_host(deps, extension, self.profile, host).await?,
+                Purpose::Create | Purpose::Restore => {
+                    ask_host_noting(deps, extension, self.profile, host).await?
+                }
+            };
             Ok::<_, Error>((transport.latency(), answer))
         };
         let (latency, answer) = match asked.await {
@@ -196,11 +203,12 @@ impl Examination<'_> {
         let unknown = HostSpec::named(host.as_str());
         let spec = spec.as_ref().unwrap_or(&unknown);
         let refused = answer.headroom.as_ref().and_then(|room| self.refusal(room, spec));
-        let figures = up(latency, answer.headroom.as_ref(), answer.compose.as_ref());
         Finding {
-            verdict: match &refused {
-                Some(above) => verdict(false, format!("{above} ({figures})")),
-                None => verdict(true, figures),
+            verdict: match (&refused, &answer.headroom) {
+                (Some(above), Some(room)) => {
+                    verdict(false, format!("{above} ({})", room.figures()))
+                }
+                _ => verdict(true, up(latency, answer.headroom.as_ref(), answer.compose.as_ref())),
             },
             error: refused.map(|above| host_loaded(spec, &above)),
             headroom: answer.headroom,
@@ -319,6 +327,12 @@ fn no_host_error(mut findings: Vec<Finding>, named: Named, extension: &Extension
         .detail("verdicts", verdicts);
     let local = extension.as_str() == "ext.compose-ssh"
         && !findings.iter().any(|f| f.verdict.host.is_local());
+    // Only one that answered and is above its limits has figures here.
+    if findings.iter().any(|finding| finding.headroom.is_some()) {
+        return error.hint(
+            "free what is used up on one of these hosts, raise its `limits`, or name another with --host",
+        );
+    }
     match (named, local) {
         (Named::Profile | Named::Instead, true) => {
             error.hint("configure one of these hosts, or try --host local")

@@ -11,7 +11,7 @@ use crate::domain::root::KnownRoots;
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::deps::Deps;
-use crate::manager::hosts::report::ask_host;
+use crate::manager::hosts::report::ask_host_noting;
 use crate::manager::hosts::status::report_host_error;
 use crate::manager::operation::dead::check_can_start;
 use crate::manager::operation::locks::lock_sandbox;
@@ -70,7 +70,7 @@ pub(crate) async fn recreate(deps: &Deps, request: &RecreateRequest) -> Result<S
         report: None,
     };
     let ask = async |draft: &ProvisionRequest| {
-        let answer = ask_host(deps, extension.as_ref(), &draft.profile, &draft.host).await;
+        let answer = ask_host_noting(deps, extension.as_ref(), &draft.profile, &draft.host).await;
         answer.map(|answer| answer.compose).map_err(hint_untouched)
     };
     if from.is_none() {

@@ -186,7 +186,7 @@ $sbx_line"; }
   for sbx_dir in /usr/share/containers /etc/containers "$sbx_containers"; do
     set -- "$@" "$sbx_dir/containers.conf" "$sbx_dir/storage.conf"
   done
-  sbx_files=$(stat -L -c '%n %d:%i:%s:%Y:%Z' -- "$@" "$sbx_config/config.json" "$sbx_config"/contexts/meta/*/meta.json \
+  sbx_files=$(stat -L -c '%n %d:%i:%s %y %z' -- "$@" "$sbx_config/config.json" "$sbx_config"/contexts/meta/*/meta.json \
     /etc/machine-id /var/run/docker.sock "$sbx_run/docker.sock" "${sbx_socket#unix://}" "${CONTAINERS_CONF:-}" "${CONTAINERS_STORAGE_CONF:-}" \
     2>/dev/null </dev/null)
   [ -n "$sbx_files" ] || return
