@@ -9,5 +9,6 @@ mod patches;
 mod pty;
 mod screens;
 mod snapshots;
+mod trouble;
 mod update;
 mod work;
