@@ -38,6 +38,12 @@ impl Model {
         meant(self)
     }
 
+    /// Cells of its lines.
+    fn strip_width(&self) -> usize {
+        let screen = self.screen();
+        usize::from(screen.strip.width.max(screen.details.width).saturating_sub(2))
+    }
+
     /// What the strip says.
     pub fn strip(&self) -> Option<Strip> {
         match self.focus {
@@ -70,7 +76,7 @@ fn sandbox(model: &Model, entry: &Entry) -> Strip {
     let trouble = conditions.trouble(entry);
     let silent = conditions.hosts.holds(&entry.words[3]);
     let (lines, keys) = match trouble {
-        Trouble::Failed => (failed(entry), FAILED),
+        Trouble::Failed => (failed(entry, model.strip_width()), FAILED),
         Trouble::Lost => (lost(model, entry), LOST),
         Trouble::Running => (running(model, entry), RUNNING),
         _ if silent => (not_seen(model, entry), SILENT),
@@ -140,7 +146,7 @@ fn title(model: &Model, entry: &Entry, silent: bool) -> Line {
     line
 }
 
-fn failed(entry: &Entry) -> Vec<Line> {
+fn failed(entry: &Entry, width: usize) -> Vec<Line> {
     let record = &entry.record;
     let message = record.message.as_deref().unwrap_or("it failed");
     let Some(failure) = &record.failure else {
@@ -149,7 +155,8 @@ fn failed(entry: &Entry) -> Vec<Line> {
     let exit = failure.exit_status.map(|status| format!(", exit {status}")).unwrap_or_default();
     let step = format!("step {}{exit} on {}", failure.step, record.host);
     let telling = last_telling_line(&failure.output).unwrap_or(message);
-    vec![vec![(Role::Plain, step)], vec![(Role::Bad, telling.to_owned())]]
+    let telling = what::ending(telling, width).to_owned();
+    vec![vec![(Role::Plain, step)], vec![(Role::Bad, telling)]]
 }
 
 fn lost(model: &Model, entry: &Entry) -> Vec<Line> {

@@ -110,7 +110,7 @@ fn failure(entry: &Entry, width: usize) -> String {
 }
 
 /// The end of a sentence of the form `where: what: why`, from the first part from which on it fits; at least its last part.
-fn ending(line: &str, room: usize) -> &str {
+pub(super) fn ending(line: &str, room: usize) -> &str {
     let mut rest = line;
     while columns(rest) > room
         && let Some((_, shorter)) = rest.split_once(": ")

@@ -6,7 +6,7 @@ use crate::tui::model::{
     Area, Host, Leaving, Load, Model, Role, Standing, Sweep, age, clock, many, standing_glyph,
 };
 
-/// What the header says, the most important first: the last of these goes first.
+/// Importance of what the header says, the most important first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {
     /// Something is wrong.
@@ -57,13 +57,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, area: Area) {
     let time = format!("{} {zone}", clock(model.now, &model.zone));
     parts.push(Part::new(Weight::Clock, 3, Role::Dim, time));
 
-    let room = usize::from(area.width).saturating_sub(2);
-    while parts.iter().map(Part::width).sum::<usize>() > room && parts.len() > 1 {
-        // Among equals the last goes.
-        let least = parts.iter().enumerate().max_by_key(|(at, part)| (part.weight, *at));
-        let Some((at, _)) = least else { break };
-        parts.remove(at);
-    }
+    let parts = fitting(parts, usize::from(area.width).saturating_sub(2));
     let end = area.x + area.width;
     let mut x = area.x + 1;
     for (at, part) in parts.iter().enumerate() {
@@ -77,6 +71,19 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, area: Area) {
             part.spans.iter().map(|(role, text)| (*role, text.as_str())).collect();
         x = paint.spans(x, area.y, end.saturating_sub(x), &spans);
     }
+}
+
+/// The parts that fit, the most important first; in the order in which they were.
+fn fitting(parts: Vec<Part>, mut room: usize) -> Vec<Part> {
+    let mut by_weight: Vec<(usize, Part)> = parts.into_iter().enumerate().collect();
+    by_weight.sort_by_key(|(at, part)| (part.weight, *at));
+    by_weight.retain(|(_, part)| {
+        let fits = part.width() <= room;
+        room -= if fits { part.width() } else { 0 };
+        fits
+    });
+    by_weight.sort_by_key(|(at, _)| *at);
+    by_weight.into_iter().map(|(_, part)| part).collect()
 }
 
 /// The jobs that are waited for before it leaves, if it does.
