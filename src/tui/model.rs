@@ -2,15 +2,21 @@
 
 mod action_form;
 mod activity;
+mod area;
 mod availability;
+mod columns;
 mod confirm;
+mod counts;
 mod details;
 mod failure;
 mod fetch;
 mod fields;
 mod filter;
+mod focus_strip;
 mod form;
 mod frame;
+mod hints;
+mod host_rows;
 mod host_summary;
 mod hosts;
 mod job;
@@ -20,6 +26,7 @@ mod layout;
 mod lineage;
 mod logs;
 mod palette;
+mod pane;
 mod patches;
 mod reading;
 mod rows;
@@ -29,6 +36,7 @@ mod shell;
 mod snapshots;
 mod sweep;
 mod text_block;
+mod what;
 mod window;
 mod words;
 
@@ -41,27 +49,34 @@ use tui_input::Input;
 
 pub use action_form::{ActionForm, ActionFormKind, Comparison, Script};
 pub use activity::{Activity, ActivityLine};
+pub use area::Area;
+pub use columns::{Column, Placed};
 pub use confirm::{Confirm, PatchTarget, Purpose, SnapshotTarget, Target};
+pub use counts::Counts;
 pub use details::Details;
 pub use fetch::Fetch;
 pub use fields::{Choice, Field, FieldKey, Fields};
 pub use filter::Filter;
+pub use focus_strip::Strip;
 pub use form::{CreateForm, Plan, Step};
-pub use hosts::{Host, HostChange, Hosts, Standing};
+pub use hints::Hint;
+pub use host_rows::HostRows;
+pub use hosts::{Host, HostChange, Hosts, ROWS_EACH, Standing, standing_glyph};
 pub use job::{ExternalProcess, Job, JobId, JobState};
 pub use jobs::{Jobs, Moved};
 pub use labels::{LabelChange, LabelRow, LabelTarget, Labelling, Labels};
-pub use layout::{Area, Column, Placed, SMALLEST, Screen};
+pub use layout::{Arrangement, SMALLEST, Screen};
 pub use lineage::{SnapshotDetails, patch_words};
 pub use logs::{
     KEPT_BYTES, KEPT_LINES, LogField, LogRow, LogState, LogTail, LogText, Logs, Place,
     SearchPattern,
 };
 pub use palette::Offer;
+pub use pane::Pane;
 pub use patches::{PatchRow, Patches};
 pub use reading::TextOverlay;
-pub use rows::{Entry, Sort, SortKey};
-pub use sandboxes::{Counts, Sandboxes};
+pub use rows::{Conditions, Entry, Order, SilentHosts, Sort, SortKey, Trouble};
+pub use sandboxes::Sandboxes;
 pub use saved_state::SavedState;
 pub use shell::ShellChoice;
 pub use snapshots::{
@@ -89,17 +104,6 @@ pub enum Load {
     Ready,
     /// It could not be read.
     Failed(Error),
-}
-
-/// The panes of this version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pane {
-    /// The list.
-    Sandboxes,
-    /// Snapshots and what hangs on them.
-    Snapshots,
-    /// Jobs and events.
-    Activity,
 }
 
 /// A theme's name.
@@ -227,8 +231,10 @@ pub struct Model {
     pub keymap: Keymap,
     /// The pane that keys act on.
     pub focus: Pane,
-    /// The pane below the list, where the snapshots have no column of their own: the one of the two that had the focus last.
+    /// The pane of the band, where there is room for one: that which had the focus last.
     pub below: Pane,
+    /// Whether the focused pane takes the room of all.
+    pub zoomed: bool,
     /// The list.
     pub sandboxes: Sandboxes,
     /// The snapshots.
@@ -301,6 +307,7 @@ impl Model {
             keymap,
             focus: Pane::Sandboxes,
             below: Pane::Activity,
+            zoomed: false,
             sandboxes: Sandboxes::default(),
             snapshots: Snapshots::default(),
             extensions: Vec::new(),
@@ -361,7 +368,12 @@ impl Model {
 
     /// Where everything is on the screen.
     pub fn screen(&self) -> Screen {
-        Screen::of(self.size, self.focus, self.below)
+        Screen::of(Arrangement {
+            size: self.size,
+            focus: self.focus,
+            below: self.below,
+            zoomed: self.zoomed,
+        })
     }
 
     /// Gives a pane the focus.

@@ -13,10 +13,12 @@ mod labels;
 mod logs;
 mod mouse;
 mod overlay;
+mod panes;
 mod patches;
 mod shell;
 mod snapshots;
 mod sweep;
+mod trouble;
 mod work;
 
 pub(super) use work::may_leave;
@@ -39,7 +41,11 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             model.size = (width, height);
             Vec::new()
         }
-        Msg::Tick(now) => data::tick(model, now),
+        Msg::Tick(now) => {
+            let effects = data::tick(model, now);
+            trouble::measure(model);
+            effects
+        }
         Msg::Resumed => vec![Effect::Redraw],
         Msg::Listed(answer) => data::listed(model, answer),
         Msg::Got(id, answer) => data::got(model, &id, answer),
@@ -112,9 +118,11 @@ fn settle(model: &mut Model) {
     if model.is_blind() {
         model.close_acting();
     }
+    trouble::settle(model);
     let screen = model.screen();
     model.sandboxes.set_height(usize::from(screen.list.height));
     model.snapshots.set_height(usize::from(screen.snapshots.height));
+    model.hosts.set_height(usize::from(screen.hosts.height));
     activity::settle(model, usize::from(screen.activity.height));
     overlay::settle(model);
 }

@@ -192,6 +192,7 @@ fn unseen(spec: &HostSpec) -> HostView {
         sandboxes: 0,
         max_sandboxes: spec.max_sandboxes,
         labels: spec.labels.clone(),
+        limits: Some(spec.limits.clone()),
         facts: None,
         sample: None,
         deep: None,

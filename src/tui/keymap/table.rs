@@ -178,7 +178,9 @@ table! {
     Patches "patches" [Main TextBlock] "p" "patches of a snapshot, or of the one that a sandbox is based on";
     Undo "undo" [Main] "u" "undo the last reap or destroy";
     Palette "palette" [Main] ":" "command palette";
+    NextTrouble "next_trouble" [Main] "F" "go to the next trouble: failed, lost, degraded, expiring, or a host that is silent";
     Freeze "freeze" [Main] "f" "freeze the display";
+    Zoom "zoom" [Main] "+" "all the room for this pane, or for all of them again";
     Mouse "mouse" [Main TextBlock Logs] "M" "release the mouse for selecting text";
     Redraw "redraw" [Main TextBlock Logs Shell Labels Patches Picker Confirm Jobs] "ctrl-l" "read everything again and redraw";
     Suspend "suspend" [Main Filter TextBlock Logs LogField Shell Labels LabelField Patches Picker Form Confirm Jobs Palette] "ctrl-z" "suspend";
@@ -223,7 +225,7 @@ table! {
 impl Action {
     /// Whether this version does not have it yet; its key is kept free for it.
     pub fn is_later(self) -> bool {
-        matches!(self, Self::PaneHosts | Self::PaneCredits | Self::Reap | Self::Undo)
+        matches!(self, Self::PaneCredits | Self::Reap | Self::Undo)
     }
 
     /// Whether it changes something on a host or in the store.

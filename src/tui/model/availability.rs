@@ -32,6 +32,7 @@ impl Model {
                 Pane::Snapshots => {
                     self.snapshots.selected().and_then(|row| row.sandbox()).map(|s| s.id.clone())
                 }
+                Pane::Hosts => None,
                 Pane::Activity => {
                     let running = self.jobs.running().count();
                     let line = self

@@ -4,10 +4,15 @@ use std::time::Duration;
 
 use super::Load;
 use super::fetch::Fetch;
+use super::rows::SilentHosts;
+use super::text_block::Role;
+use super::window::Window;
 use crate::domain::Time;
 use crate::domain::error::Error;
 use crate::domain::facts::{HostState, HostView};
-use crate::domain::telemetry::HostHistory;
+use crate::domain::name::{HostName, SandboxId};
+use crate::domain::telemetry::{HostHistory, HostSample, SandboxUse};
+use crate::domain::text::clean_line;
 
 /// How long a host may be silent before its rows say so.
 const SILENT: Duration = Duration::from_secs(15);
@@ -16,11 +21,16 @@ const SLOW: Duration = Duration::from_secs(3);
 /// A round trip above this is slow.
 const SLOW_MS: u64 = 1000;
 
+/// Rows of a host in the pane.
+pub const ROWS_EACH: usize = 2;
+
 /// One host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Host {
     /// As the client sees it.
     pub view: HostView,
+    /// Its place in the configuration.
+    pub place: usize,
     /// Its samples of the last hour.
     pub history: HostHistory,
     /// Since when it is being asked.
@@ -52,18 +62,33 @@ pub enum Standing {
     Down,
 }
 
+/// A host's glyph, and how it is meant.
+pub fn standing_glyph(standing: Standing) -> (char, Role) {
+    match standing {
+        Standing::Up => ('●', Role::Good),
+        Standing::Slow => ('●', Role::Warn),
+        Standing::Connecting => ('◌', Role::Busy),
+        Standing::Down => ('✗', Role::Bad),
+        Standing::Forbidden => ('–', Role::Dim),
+    }
+}
+
 /// All hosts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hosts {
     /// Whether they were read.
     pub load: Load,
-    /// In the configuration's order.
+    /// Those that are down first, forbidden ones last, and in the configuration's order.
     pub list: Vec<Host>,
+    /// The cursor, and what is on the screen.
+    pub window: Window,
+    /// The host that the operator pointed at.
+    wanted: Option<HostName>,
 }
 
 impl Default for Hosts {
     fn default() -> Self {
-        Self { load: Load::Loading, list: Vec::new() }
+        Self { load: Load::Loading, list: Vec::new(), window: Window::default(), wanted: None }
     }
 }
 
@@ -94,6 +119,17 @@ impl Host {
         }
     }
 
+    /// Its last sample.
+    pub fn sample(&self) -> Option<&HostSample> {
+        self.history.last().or(self.view.sample.as_ref())
+    }
+
+    /// Why it does not answer, without what ssh says before it.
+    pub fn reason(&self) -> Option<&str> {
+        let message = self.view.message.as_deref()?;
+        Some(message.rsplit(": ").next().unwrap_or(message).trim())
+    }
+
     /// Whether it answered when it was asked last.
     pub fn is_fine(&self) -> bool {
         matches!(self.view.state, HostState::Up | HostState::Slow)
@@ -107,13 +143,15 @@ impl Hosts {
         let mut old = std::mem::take(&mut self.list);
         self.list = views
             .into_iter()
-            .map(|view| {
+            .enumerate()
+            .map(|(place, view)| {
                 let known = old
                     .iter()
                     .position(|host| host.view.name == view.name)
                     .map(|at| old.swap_remove(at));
                 let mut host = known.unwrap_or(Host {
                     view: view.clone(),
+                    place,
                     history: HostHistory::default(),
                     asked: None,
                     answered: None,
@@ -122,10 +160,39 @@ impl Hosts {
                     refreshing: Fetch::Idle,
                     services_error: None,
                 });
+                host.place = place;
                 host.take(view, now);
                 host
             })
             .collect();
+        self.settle();
+    }
+
+    /// The host under the cursor.
+    pub fn selected(&self) -> Option<&Host> {
+        self.list.get(self.window.index)
+    }
+
+    /// Moves the cursor to a place.
+    pub fn go(&mut self, index: usize) {
+        self.window.index = index;
+        self.window.fit(self.list.len());
+        self.wanted = self.selected().map(|host| host.view.name.clone());
+    }
+
+    /// Puts the hosts in order; the cursor goes with its host.
+    fn settle(&mut self) {
+        self.list.sort_by_key(|host| (host.urgency(), host.place));
+        let wanted = self.wanted.as_ref();
+        let at = wanted.and_then(|name| self.list.iter().position(|host| host.view.name == *name));
+        self.window.index = at.unwrap_or(self.window.index);
+        self.window.fit(self.list.len());
+    }
+
+    /// Tells how many rows are on the screen.
+    pub fn set_height(&mut self, rows: usize) {
+        self.window.height = (rows / ROWS_EACH).max(1);
+        self.window.fit(self.list.len());
     }
 
     /// The host of this name.
@@ -143,11 +210,33 @@ impl Hosts {
         let host = self.get_mut(view.name.as_str())?;
         let (was_down, was_fine) = (host.view.state == HostState::Down, host.is_fine());
         host.take(view, now);
-        if host.is_fine() && was_down {
+        let (is_down, is_fine) = (host.view.state == HostState::Down, host.is_fine());
+        self.settle();
+        if is_fine && was_down {
             return Some(HostChange::CameUp);
         }
-        let went_down = host.view.state == HostState::Down && (was_fine || !was_down);
+        let went_down = is_down && (was_fine || !was_down);
         went_down.then_some(HostChange::WentDown)
+    }
+
+    /// Which hosts are silent.
+    pub fn silent(&self, now: Time, started: Time) -> SilentHosts {
+        let mut hosts = SilentHosts::default();
+        for host in &self.list {
+            let name = clean_line(host.view.name.as_str(), 80).to_lowercase();
+            if self.is_silent(host.view.name.as_str(), now, started) {
+                hosts.silent.insert(name.clone());
+            }
+            hosts.known.insert(name);
+        }
+        // A host that is not configured answers nobody.
+        hosts.strangers = self.load == Load::Ready && now.since(started) > SILENT;
+        hosts
+    }
+
+    /// What a sandbox uses, by its host's last sample.
+    pub fn used(&self, host: &str, id: &SandboxId) -> Option<&SandboxUse> {
+        self.get(host)?.sample()?.sandboxes.get(id)
     }
 
     /// Whether a sandbox's host has not answered for 15 s: its row is what was, not what is.
@@ -165,6 +254,19 @@ impl Hosts {
 }
 
 impl Host {
+    /// Down before all others, forbidden after them.
+    fn urgency(&self) -> u8 {
+        match self.view.state {
+            HostState::Down => 0,
+            HostState::Unknown
+            | HostState::Connecting
+            | HostState::Up
+            | HostState::Slow
+            | HostState::Other(_) => 1,
+            HostState::Forbidden => 2,
+        }
+    }
+
     fn take(&mut self, view: HostView, now: Time) {
         match view.state {
             HostState::Up | HostState::Slow => {

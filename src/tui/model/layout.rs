@@ -1,66 +1,41 @@
 //! Where everything is: pure arithmetic on the terminal's size, so that a click finds what was drawn.
 
-use super::{Pane, SortKey};
-
-/// A rectangle in cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Area {
-    /// Column of its left edge.
-    pub x: u16,
-    /// Row of its top edge.
-    pub y: u16,
-    /// Columns.
-    pub width: u16,
-    /// Rows.
-    pub height: u16,
-}
-
-impl Area {
-    /// A rectangle.
-    pub fn new(x: u16, y: u16, width: u16, height: u16) -> Self {
-        Self { x, y, width, height }
-    }
-
-    /// Whether a cell is inside.
-    pub fn holds(self, column: u16, row: u16) -> bool {
-        column >= self.x
-            && row >= self.y
-            && column - self.x < self.width
-            && row - self.y < self.height
-    }
-
-    /// Without `by` columns left and right and `by` rows above and below.
-    #[must_use]
-    pub fn inner(self, by: u16) -> Self {
-        if self.width < 2 * by || self.height < 2 * by {
-            return Self::default();
-        }
-        Self::new(self.x + by, self.y + by, self.width - 2 * by, self.height - 2 * by)
-    }
-
-    /// A rectangle of at most this size in the middle.
-    #[must_use]
-    pub fn centred(self, width: u16, height: u16) -> Self {
-        let (width, height) = (width.min(self.width), height.min(self.height));
-        Self::new(
-            self.x + (self.width - width) / 2,
-            self.y + (self.height - height) / 2,
-            width,
-            height,
-        )
-    }
-}
+use super::area::Area;
+use super::columns::{Column, Placed};
+use super::pane::Pane;
 
 /// The smallest terminal that shows more than a sentence, in columns and rows. On a smaller one no key acts.
-pub const SMALLEST: (u16, u16) = (60, 15);
+pub const SMALLEST: (u16, u16) = (40, 10);
 
-/// Below this height only the focused pane is shown.
-const BOTH_PANES: u16 = 20;
+/// Smaller than this in either direction, one pane is shown at a time.
+const SEVERAL_PANES: (u16, u16) = (60, 15);
 
-/// From this width on the snapshots have a column of their own.
-const TWO_COLUMNS: u16 = 100;
+/// From this height on the strip has a third line.
+const TALL: u16 = 20;
 
-/// The screen's map. Empty areas are not drawn.
+/// From this width on the band's panes stand side by side.
+const WHOLE_BAND: u16 = 100;
+
+/// From this width on hosts and snapshots have a column at full height.
+const RIGHT_COLUMN: u16 = 160;
+
+/// From this width on details of the row under the cursor stand beside the list.
+const DETAILS_BESIDE: u16 = 200;
+
+/// What the map depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrangement {
+    /// Columns and rows of the terminal.
+    pub size: (u16, u16),
+    /// The pane that keys act on.
+    pub focus: Pane,
+    /// The pane of the band, where there is room for one.
+    pub below: Pane,
+    /// Whether the focused pane takes the room of all.
+    pub zoomed: bool,
+}
+
+/// The screen's map. Empty areas are not drawn. Frames share their edges with what is above and below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Screen {
     /// All of it.
@@ -69,16 +44,18 @@ pub struct Screen {
     pub header: Area,
     /// All panes with their frames.
     pub panes: Area,
-    /// The frame around the list and what is below it.
-    pub frame: Area,
-    /// The frame of the right column; empty where there is none.
-    pub column: Area,
     /// The row of the list's column titles; the list's own title is on the frame above.
     pub titles: Area,
     /// The list's rows.
     pub list: Area,
+    /// Lines about the row under the cursor, below the list.
+    pub strip: Area,
+    /// Details of the row under the cursor, beside the list.
+    pub details: Area,
     /// The snapshots' rows; their title is on the row above.
     pub snapshots: Area,
+    /// The hosts' rows; their title is on the row above.
+    pub hosts: Area,
     /// The activity's rows; its title is on the row above.
     pub activity: Area,
     /// The last row: keys, a toast, or the filter.
@@ -86,8 +63,9 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// The map for a size. `below`: which pane is shown below the list, where the snapshots have no column of their own.
-    pub fn of((width, height): (u16, u16), focus: Pane, below: Pane) -> Self {
+    /// The map of an arrangement.
+    pub fn of(arrangement: Arrangement) -> Self {
+        let (width, height) = arrangement.size;
         let whole = Area::new(0, 0, width, height);
         let mut screen = Self { whole, ..Self::default() };
         if width < SMALLEST.0 || height < SMALLEST.1 {
@@ -96,49 +74,73 @@ impl Screen {
         screen.header = Area::new(0, 0, width, 1);
         screen.footer = Area::new(0, height - 1, width, 1);
         screen.panes = Area::new(0, 1, width, height - 2);
-        screen.frame = screen.panes;
-        let two = width >= TWO_COLUMNS;
-        if two {
-            let right = (width * 36 / 100).clamp(40, 60);
-            screen.frame.width -= right;
-            screen.column = Area { x: screen.frame.width, width: right, ..screen.panes };
-            screen.snapshots = screen.column.inner(1);
+        let single = width < SEVERAL_PANES.0 || height < SEVERAL_PANES.1;
+        if single || arrangement.zoomed {
+            screen.place(arrangement.focus, screen.panes.inner(1));
+        } else {
+            screen.several(arrangement.below);
         }
-        screen.stack(focus, below, two);
         screen
     }
 
-    /// The list, and the pane below it; on a low screen only one of them.
-    fn stack(&mut self, focus: Pane, below: Pane, two: bool) {
-        let inside = self.frame.inner(1);
-        let low = self.whole.height < BOTH_PANES;
-        let below = if two { Pane::Activity } else { below };
-        let rows = if low { 0 } else { (inside.height / 4).clamp(4, 12) };
-        let focused = if two && focus == Pane::Snapshots { Pane::Sandboxes } else { focus };
-        let mut lower = Area::default();
-        if !low {
-            self.list = Area { height: inside.height - rows - 1, ..inside };
-            lower = Area { y: self.list.y + self.list.height + 1, height: rows, ..inside };
-        } else if focused == Pane::Sandboxes {
-            self.list = inside;
-        } else {
-            lower = inside;
+    /// The list, the strip below it, and the band; hosts and snapshots on the right where they have a column.
+    fn several(&mut self, below: Pane) {
+        let mut left = self.panes;
+        if self.whole.width >= RIGHT_COLUMN {
+            let right = (self.whole.width * 28 / 100).clamp(44, 52);
+            left.width -= right;
+            let column = Area { x: left.width, width: right, ..self.panes };
+            let (upper, lower) = column.split(column.height * 2 / 5);
+            self.hosts = upper.inner(1);
+            self.snapshots = lower.inner(1);
         }
-        if self.list.height > 0 {
-            self.titles = Area { height: 1, ..self.list };
-            self.list = Area { y: self.list.y + 1, height: self.list.height - 1, ..self.list };
+        let band = (left.height / 4).clamp(2, 12) + 2;
+        let (upper, band) = left.split(left.height - band + 1);
+        self.upper(upper);
+        self.band(band, below);
+    }
+
+    /// The list with what is known of the row under the cursor: beside it, or below.
+    fn upper(&mut self, upper: Area) {
+        if self.whole.width >= DETAILS_BESIDE {
+            let details = (upper.width * 34 / 100).clamp(44, 90);
+            let list = Area { width: upper.width - details, ..upper };
+            self.place(Pane::Sandboxes, list.inner(1));
+            self.details = Area { x: list.width, width: details, ..upper }.inner(1);
+            return;
         }
-        let shown = if low { focused } else { below };
-        if shown == Pane::Snapshots {
-            self.snapshots = lower;
+        let strip = if self.whole.height >= TALL { 5 } else { 4 };
+        let (list, strip) = upper.split(upper.height - strip + 1);
+        self.place(Pane::Sandboxes, list.inner(1));
+        self.strip = strip.inner(1);
+    }
+
+    /// Activity, snapshots and hosts side by side; only one of them on a narrow screen, only activity beside a right column.
+    fn band(&mut self, band: Area, below: Pane) {
+        if self.whole.width < WHOLE_BAND {
+            let below = if below == Pane::Sandboxes { Pane::Activity } else { below };
+            self.place(below, band.inner(1));
+        } else if self.hosts.height > 0 {
+            self.activity = band.inner(1);
         } else {
-            self.activity = lower;
+            let width = (band.width * 28 / 100).clamp(30, 44);
+            let first = Area { width: band.width - 2 * width, ..band };
+            self.activity = first.inner(1);
+            self.snapshots = Area { x: first.width, width, ..band }.inner(1);
+            self.hosts = Area { x: first.width + width, width, ..band }.inner(1);
         }
     }
 
-    /// Whether the snapshots share a place with the activity.
-    pub fn is_folded(&self) -> bool {
-        self.column.width == 0
+    fn place(&mut self, pane: Pane, rows: Area) {
+        match pane {
+            Pane::Sandboxes => {
+                self.titles = Area { height: rows.height.min(1), ..rows };
+                self.list = Area { y: rows.y + 1, height: rows.height.saturating_sub(1), ..rows };
+            }
+            Pane::Snapshots => self.snapshots = rows,
+            Pane::Hosts => self.hosts = rows,
+            Pane::Activity => self.activity = rows,
+        }
     }
 
     /// A pane's rows.
@@ -146,8 +148,59 @@ impl Screen {
         match pane {
             Pane::Sandboxes => self.list,
             Pane::Snapshots => self.snapshots,
+            Pane::Hosts => self.hosts,
             Pane::Activity => self.activity,
         }
+    }
+
+    /// A pane's frame, its edges included; empty where the pane has no place.
+    pub fn frame(&self, pane: Pane) -> Area {
+        match pane {
+            Pane::Sandboxes if self.titles.height > 0 => {
+                Area { height: self.list.height + 1, ..self.titles }.outer()
+            }
+            Pane::Sandboxes | Pane::Snapshots | Pane::Hosts | Pane::Activity => {
+                self.rows(pane).outer()
+            }
+        }
+    }
+
+    /// The pane at a cell, its edges included.
+    pub fn pane_at(&self, column: u16, row: u16) -> Option<Pane> {
+        Pane::ALL.iter().copied().find(|pane| self.frame(*pane).holds(column, row))
+    }
+
+    /// The room of a pane's title, on its upper edge.
+    pub fn title(&self, pane: Pane) -> Area {
+        let frame = self.frame(pane);
+        let tabs: u16 = self.tabs(pane).iter().map(|(_, area)| area.width + 2).sum();
+        let width = frame.width.saturating_sub(2 + tabs);
+        Area::new(frame.x + 1, frame.y, width, frame.height.min(1))
+    }
+
+    /// The panes that have no place beside this one, as tabs at the right end of its upper edge. Where there is no room for
+    /// all of them, it is the one that comes next.
+    pub fn tabs(&self, pane: Pane) -> Vec<(Pane, Area)> {
+        let frame = self.frame(pane);
+        let alone = Pane::ALL.iter().all(|other| *other == pane || self.rows(*other).height == 0);
+        if frame.width == 0 || (pane == Pane::Sandboxes && !alone) {
+            return Vec::new();
+        }
+        let at = Pane::ALL.iter().position(|other| *other == pane).unwrap_or_default();
+        let following = Pane::ALL.iter().cycle().skip(at + 1).take(Pane::ALL.len() - 1).copied();
+        let mut hidden: Vec<Pane> =
+            following.filter(|other| self.rows(*other).height == 0).collect();
+        if frame.width < SEVERAL_PANES.0 {
+            hidden.truncate(1);
+        }
+        let widths = hidden.iter().map(|other| tab_width(*other) + 1).sum::<u16>();
+        let mut x = (frame.x + frame.width).saturating_sub(2 + widths);
+        let mut tabs = Vec::with_capacity(hidden.len());
+        for other in hidden {
+            tabs.push((other, Area::new(x, frame.y, tab_width(other), 1)));
+            x += tab_width(other) + 1;
+        }
+        tabs
     }
 
     /// Where an overlay of the common size goes: inset on a large screen, else exactly over the panes.
@@ -170,158 +223,129 @@ impl Screen {
         Area { height: inner.height.saturating_sub(1), ..inner }
     }
 
-    /// The list's columns at this width.
-    pub fn columns(&self) -> Vec<Placed> {
-        Column::place(self.list.width)
+    /// The list's columns at this width, for the longest name.
+    pub fn columns(&self, longest_name: u16) -> Vec<Placed> {
+        Column::place(self.list.width, longest_name)
     }
 }
 
-/// A column of the list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Column {
-    /// Cursor, mark, glyph.
-    Marks,
-    /// Id.
-    Id,
-    /// Name.
-    Name,
-    /// Profile.
-    Profile,
-    /// Host.
-    Host,
-    /// State.
-    State,
-    /// Age.
-    Age,
-    /// What is left, or what is being done, or what is wrong.
-    Left,
-}
-
-/// A column and where it is, from the list's left edge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Placed {
-    /// Which.
-    pub column: Column,
-    /// Its first cell.
-    pub x: u16,
-    /// Its cells.
-    pub width: u16,
-}
-
-impl Column {
-    /// Its title.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Marks => "",
-            Self::Id => "id",
-            Self::Name => "name",
-            Self::Profile => "profile",
-            Self::Host => "host",
-            Self::State => "state",
-            Self::Age => "age",
-            Self::Left => "left",
-        }
-    }
-
-    /// What a click on its title sorts by.
-    pub fn sort_key(self) -> Option<SortKey> {
-        match self {
-            Self::Marks => None,
-            Self::Id => Some(SortKey::Id),
-            Self::Name => Some(SortKey::Name),
-            Self::Profile => Some(SortKey::Profile),
-            Self::Host => Some(SortKey::Host),
-            Self::State => Some(SortKey::State),
-            Self::Age => Some(SortKey::Age),
-            Self::Left => Some(SortKey::Left),
-        }
-    }
-
-    /// Fixed widths, and the rest shared by name, profile and the last column.
-    fn place(width: u16) -> Vec<Placed> {
-        const GAP: u16 = 2;
-        let mut widths = vec![(Self::Marks, 4), (Self::Id, 8), (Self::Name, 14)];
-        let roomy = width >= 96;
-        if roomy {
-            widths.push((Self::Profile, 16));
-        }
-        if width >= 72 {
-            widths.push((Self::Host, 12));
-        }
-        widths.push((Self::State, 12));
-        if width >= 84 {
-            widths.push((Self::Age, 6));
-        }
-        widths.push((Self::Left, 12));
-        let used: u16 = widths.iter().map(|(_, width)| width + GAP).sum::<u16>() - 2 * GAP;
-        let mut spare = width.saturating_sub(used);
-        for (column, share, most) in [
-            (Self::Name, 4, 18),
-            (Self::Host, 6, 14),
-            (Self::Profile, 6, 18),
-            (Self::Id, 8, 10),
-            (Self::Left, 1, u16::MAX),
-        ] {
-            if let Some((_, width)) = widths.iter_mut().find(|(known, _)| *known == column) {
-                let more = (spare / share).min(most.saturating_sub(*width));
-                *width += more;
-                spare -= more;
-            }
-        }
-        let mut x = 0;
-        let mut placed = Vec::with_capacity(widths.len());
-        for (column, width) in widths {
-            placed.push(Placed { column, x, width });
-            // The marks stand right before the id.
-            x += width + if column == Self::Marks { 0 } else { GAP };
-        }
-        placed
-    }
+/// Cells of a tab: its name with a space on each side.
+fn tab_width(pane: Pane) -> u16 {
+    u16::try_from(pane.title().len() + 2).unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn every_arrangement(width: u16, height: u16) -> impl Iterator<Item = Arrangement> {
+        let panes = Pane::ALL.iter().copied();
+        panes.flat_map(move |focus| {
+            // The focused pane is the band's, unless it is the list.
+            let below = move |below: &Pane| focus == Pane::Sandboxes || *below == focus;
+            Pane::ALL.iter().copied().filter(below).flat_map(move |below| {
+                [false, true].map(|zoomed| Arrangement {
+                    size: (width, height),
+                    focus,
+                    below,
+                    zoomed,
+                })
+            })
+        })
+    }
+
     #[test]
     fn nothing_leaves_the_screen_at_any_size() {
-        for width in 0..160 {
-            for height in 0..60 {
-                let panes = [Pane::Sandboxes, Pane::Snapshots, Pane::Activity];
-                for (focus, below) in
-                    panes.into_iter().flat_map(|focus| panes.map(|below| (focus, below)))
-                {
-                    let screen = Screen::of((width, height), focus, below);
-                    for area in [
+        for width in 0..230 {
+            for height in (0..45).chain([60, 200]) {
+                for arrangement in every_arrangement(width, height) {
+                    let screen = Screen::of(arrangement);
+                    let frames = Pane::ALL.iter().map(|pane| screen.frame(*pane));
+                    let tabs = Pane::ALL.iter().flat_map(|pane| screen.tabs(*pane));
+                    let parts = [
                         screen.header,
                         screen.panes,
-                        screen.frame,
-                        screen.column,
                         screen.titles,
                         screen.list,
-                        screen.snapshots,
-                        screen.activity,
+                        screen.strip.outer(),
+                        screen.details.outer(),
                         screen.footer,
                         screen.overlay(),
-                    ] {
+                    ];
+                    for area in parts.into_iter().chain(frames).chain(tabs.map(|(_, area)| area)) {
                         assert!(
                             area.x + area.width <= width && area.y + area.height <= height,
-                            "{width}x{height} {area:?}"
+                            "{arrangement:?} {area:?}"
                         );
                     }
-                    let shown = below == focus || focus == Pane::Sandboxes;
-                    if screen.header.height > 0 && shown {
+                    if screen.header.height == 0 {
+                        continue;
+                    }
+                    let focus = arrangement.focus;
+                    assert!(screen.rows(focus).height > 0, "no rows: {arrangement:?}");
+                    let tabs: Vec<Pane> = Pane::ALL
+                        .iter()
+                        .flat_map(|pane| screen.tabs(*pane))
+                        .map(|tab| tab.0)
+                        .collect();
+                    for pane in Pane::ALL {
+                        let shown = screen.rows(*pane).height > 0;
+                        assert!(!(shown && tabs.contains(pane)), "{arrangement:?} {pane:?}");
                         assert!(
-                            screen.rows(focus).height > 0,
-                            "{width}x{height}: {focus:?} has the focus and no rows"
+                            shown || tabs.contains(pane) || width < 60,
+                            "{arrangement:?} {pane:?}"
                         );
                     }
                     if screen.list.height > 0 {
-                        let last = screen.columns().last().copied().unwrap();
-                        assert_eq!(last.x + last.width, screen.list.width, "{width}x{height}");
+                        let last = screen.columns(12).last().copied().unwrap();
+                        assert_eq!(last.x + last.width, screen.list.width, "{arrangement:?}");
                     }
                 }
             }
         }
+    }
+
+    #[test]
+    fn frames_meet_only_in_their_edges() {
+        for size in
+            [(60, 15), (80, 24), (99, 30), (100, 30), (120, 36), (160, 45), (200, 60), (250, 70)]
+        {
+            for arrangement in every_arrangement(size.0, size.1) {
+                let screen = Screen::of(arrangement);
+                let mut parts: Vec<Area> =
+                    Pane::ALL.iter().map(|pane| screen.rows(*pane)).collect();
+                parts.extend([screen.strip, screen.details]);
+                for (at, area) in parts.iter().enumerate() {
+                    for other in &parts[at + 1..] {
+                        let apart = area.x + area.width < other.x
+                            || other.x + other.width < area.x
+                            || area.y + area.height < other.y
+                            || other.y + other.height < area.y;
+                        let empty = area.height == 0 || other.height == 0;
+                        assert!(empty || apart, "{arrangement:?}: {area:?} {other:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_size_shows_what_it_has_room_for() {
+        let shown = |size| {
+            let arrangement =
+                Arrangement { size, focus: Pane::Sandboxes, below: Pane::Hosts, zoomed: false };
+            let screen = Screen::of(arrangement);
+            let panes: Vec<Pane> =
+                Pane::ALL.iter().copied().filter(|pane| screen.rows(*pane).height > 0).collect();
+            (panes, screen.strip.height, screen.details.height > 0)
+        };
+        assert_eq!(shown((39, 10)), (vec![], 0, false));
+        assert_eq!(shown((40, 10)), (vec![Pane::Sandboxes], 0, false));
+        assert_eq!(shown((59, 40)), (vec![Pane::Sandboxes], 0, false));
+        assert_eq!(shown((60, 15)), (vec![Pane::Sandboxes, Pane::Hosts], 2, false));
+        assert_eq!(shown((80, 24)), (vec![Pane::Sandboxes, Pane::Hosts], 3, false));
+        assert_eq!(shown((120, 36)), (Pane::ALL.to_vec(), 3, false));
+        assert_eq!(shown((160, 45)), (Pane::ALL.to_vec(), 3, false));
+        assert_eq!(shown((200, 60)), (Pane::ALL.to_vec(), 0, true));
     }
 }

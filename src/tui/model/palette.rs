@@ -114,9 +114,7 @@ impl Model {
                 states.into_iter().filter_map(|state| filter(verb, state)).collect()
             }
             "sort" => {
-                let ttl = |key: &SortKey| (*key == SortKey::Left).then(|| ranked("ttl")).flatten();
-                let key =
-                    |key: &SortKey| Some((ranked(key.as_str()).or(ttl(key))?, Offer::Sort(*key)));
+                let key = |key: &SortKey| Some((ranked(key.as_str())?, Offer::Sort(*key)));
                 SortKey::ALL.iter().filter_map(key).collect()
             }
             "restore" => {

@@ -1,12 +1,15 @@
-//! One row of the list, and the orders it can be sorted in.
+//! One row of the list, what may be wrong with it, and the orders it can be sorted in.
 
 use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::words::short_profile;
-use crate::domain::State;
+use crate::domain::name::SandboxId;
 use crate::domain::sandbox::SandboxRecord;
-use crate::domain::text::clean_line;
+use crate::domain::telemetry::SandboxUse;
+use crate::domain::text::{clean_line, columns};
+use crate::domain::{State, Time};
 
 /// A record with the lowercase texts that the filter looks at, made once (and off the UI's thread).
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +22,8 @@ pub struct Entry {
     pub state: String,
     /// Services that should run and do not.
     pub degraded: usize,
+    /// Cells of its name.
+    pub name_columns: u16,
 }
 
 impl Entry {
@@ -34,13 +39,95 @@ impl Entry {
         ];
         let state = lower(record.state.as_str());
         let degraded = record.degraded().count();
-        Self { record, words, state, degraded }
+        let name_columns = u16::try_from(columns(&words[1])).unwrap_or(u16::MAX);
+        Self { record, words, state, degraded, name_columns }
+    }
+}
+
+/// What a row needs a look for, the most urgent first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Trouble {
+    /// It failed.
+    Failed,
+    /// Its host says that it is gone.
+    Lost,
+    /// Something is being done to it.
+    Running,
+    /// A service that should run does not.
+    Degraded,
+    /// Its deadline is near, or past.
+    Expiring,
+    /// Its host does not answer.
+    Silent,
+    /// Nothing.
+    None,
+}
+
+/// Hosts that do not answer, by their names in small letters.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SilentHosts {
+    /// Configured ones that do not answer.
+    pub silent: BTreeSet<String>,
+    /// All that are configured.
+    pub known: BTreeSet<String>,
+    /// Whether any other host counts as silent.
+    pub strangers: bool,
+}
+
+impl SilentHosts {
+    /// Whether a host is one of them; its name is in small letters.
+    pub fn holds(&self, host: &str) -> bool {
+        self.silent.contains(host) || (self.strangers && !self.known.contains(host))
+    }
+}
+
+/// Conditions of trouble that are not in the record: time and hosts.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Conditions {
+    /// Deadlines up to here are near.
+    pub soon: Option<Time>,
+    /// Hosts that do not answer.
+    pub hosts: SilentHosts,
+}
+
+impl Conditions {
+    /// Whether a row's deadline is near or past.
+    pub fn is_expiring(&self, entry: &Entry) -> bool {
+        let running = matches!(entry.record.state, State::Ready | State::Sleeping | State::Lost);
+        running
+            && entry.record.expires_at.is_some_and(|end| self.soon.is_some_and(|soon| end <= soon))
+    }
+
+    /// Whether somebody should look at a row: what is being done takes care of itself.
+    pub fn needs_a_look(&self, entry: &Entry) -> bool {
+        !matches!(self.trouble(entry), Trouble::Running | Trouble::None)
+    }
+
+    /// What a row needs a look for.
+    pub fn trouble(&self, entry: &Entry) -> Trouble {
+        let record = &entry.record;
+        match record.state {
+            State::Failed => Trouble::Failed,
+            State::Lost => Trouble::Lost,
+            State::Requested | State::Provisioning | State::Destroying => Trouble::Running,
+            _ if record.operation.is_some() => Trouble::Running,
+            _ if entry.degraded > 0 => Trouble::Degraded,
+            _ if self.is_expiring(entry) => Trouble::Expiring,
+            _ if self.hosts.holds(&entry.words[3]) => Trouble::Silent,
+            State::Ready
+            | State::Sleeping
+            | State::Destroyed
+            | State::Forgotten
+            | State::Other(_) => Trouble::None,
+        }
     }
 }
 
 /// What the list is sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SortKey {
+    /// What needs a look first, then the youngest.
+    Trouble,
     /// When it was created.
     Age,
     /// Its deadline.
@@ -55,24 +142,47 @@ pub enum SortKey {
     Profile,
     /// Its id.
     Id,
+    /// Processor time it uses, the most first.
+    Cpu,
+    /// Memory it uses, the most first.
+    Memory,
 }
 
 impl SortKey {
     /// Every key, in the order in which `o` goes through them.
-    pub const ALL: &'static [Self] =
-        &[Self::Age, Self::Left, Self::State, Self::Name, Self::Host, Self::Profile, Self::Id];
+    pub const ALL: &'static [Self] = &[
+        Self::Trouble,
+        Self::Age,
+        Self::Left,
+        Self::State,
+        Self::Name,
+        Self::Host,
+        Self::Profile,
+        Self::Id,
+        Self::Cpu,
+        Self::Memory,
+    ];
 
     /// Its name.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Trouble => "trouble",
             Self::Age => "age",
-            Self::Left => "left",
+            Self::Left => "ttl",
             Self::State => "state",
             Self::Name => "name",
             Self::Host => "host",
             Self::Profile => "profile",
             Self::Id => "id",
+            Self::Cpu => "cpu",
+            Self::Memory => "mem",
         }
+    }
+
+    /// The key of this name, or of the name that it had in an earlier version.
+    pub fn from_word(word: &str) -> Option<Self> {
+        let word = if word == "left" { "ttl" } else { word };
+        Self::ALL.iter().copied().find(|key| key.as_str() == word)
     }
 
     /// The next one.
@@ -81,9 +191,14 @@ impl SortKey {
         let at = Self::ALL.iter().position(|key| *key == self).unwrap_or_default();
         Self::ALL[(at + 1) % Self::ALL.len()]
     }
+
+    /// Whether it is about figures that hosts send every few seconds.
+    pub fn is_measured(self) -> bool {
+        matches!(self, Self::Cpu | Self::Memory)
+    }
 }
 
-/// An order of the list.
+/// An order of the list, as one asks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sort {
     /// By what.
@@ -93,17 +208,33 @@ pub struct Sort {
 }
 
 impl Default for Sort {
-    /// The youngest first.
+    /// Trouble first.
     fn default() -> Self {
-        Self { key: SortKey::Age, descending: false }
+        Self { key: SortKey::Trouble, descending: false }
     }
 }
 
-impl Sort {
+/// A sort with all that it depends on. While none of that changes, no row moves that did not change itself.
+#[derive(Debug, Clone, Default)]
+pub struct Order {
+    /// The sort.
+    pub sort: Sort,
+    /// Time and hosts.
+    pub conditions: Conditions,
+    /// What sandboxes use, where the sort asks for it.
+    pub uses: HashMap<SandboxId, SandboxUse>,
+}
+
+impl Order {
     /// A total order: equal keys are ordered by id, so that no row ever jumps without a reason.
-    pub fn compare(self, a: &Entry, b: &Entry) -> Ordering {
-        let by_key = match self.key {
-            SortKey::Age => b.record.created_at.cmp(&a.record.created_at),
+    pub fn compare(&self, a: &Entry, b: &Entry) -> Ordering {
+        let youngest = || b.record.created_at.cmp(&a.record.created_at);
+        let by_key = match self.sort.key {
+            SortKey::Trouble => {
+                let trouble = |entry| self.conditions.trouble(entry);
+                trouble(a).cmp(&trouble(b)).then_with(youngest)
+            }
+            SortKey::Age => youngest(),
             SortKey::Left => deadline(a).cmp(&deadline(b)),
             SortKey::State => rank(a).cmp(&rank(b)),
             SortKey::Name => {
@@ -111,15 +242,20 @@ impl Sort {
             }
             SortKey::Profile => a.words[2].cmp(&b.words[2]),
             SortKey::Host => a.words[3].cmp(&b.words[3]),
-            SortKey::Id => Ordering::Equal,
+            SortKey::Id => a.record.id.cmp(&b.record.id),
+            SortKey::Cpu => self.cpu(b).total_cmp(&self.cpu(a)),
+            SortKey::Memory => self.memory(b).cmp(&self.memory(a)),
         };
-        let by_key = if self.descending { by_key.reverse() } else { by_key };
-        let by_id = a.record.id.cmp(&b.record.id);
-        by_key.then(if self.key == SortKey::Id && self.descending {
-            by_id.reverse()
-        } else {
-            by_id
-        })
+        let by_key = if self.sort.descending { by_key.reverse() } else { by_key };
+        by_key.then_with(|| a.record.id.cmp(&b.record.id))
+    }
+
+    fn cpu(&self, entry: &Entry) -> f64 {
+        self.uses.get(&entry.record.id).and_then(|used| used.cpu_pct).unwrap_or(-1.0)
+    }
+
+    fn memory(&self, entry: &Entry) -> Option<u64> {
+        self.uses.get(&entry.record.id).map(|used| used.memory_bytes)
     }
 }
 

@@ -5,28 +5,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::Load;
+use super::counts::Counts;
 use super::filter::Filter;
-use super::rows::{Entry, Sort};
+use super::rows::{Conditions, Entry, Order, Sort};
 use super::window::Window;
-use crate::domain::State;
+use crate::domain::Time;
 use crate::domain::name::SandboxId;
-
-/// How many sandboxes there are of each kind.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Ready.
-    pub live: usize,
-    /// Ready, with a service that should run and does not.
-    pub degraded: usize,
-    /// Failed.
-    pub failed: usize,
-    /// Lost.
-    pub lost: usize,
-    /// Being made or removed.
-    pub moving: usize,
-    /// Asleep.
-    pub sleeping: usize,
-}
+use crate::domain::telemetry::SandboxUse;
 
 /// The list.
 #[derive(Debug, Clone)]
@@ -38,7 +23,11 @@ pub struct Sandboxes {
     sorted: Vec<Arc<Entry>>,
     /// Those that pass the filter, in the same order.
     shown: Vec<Arc<Entry>>,
-    sort: Sort,
+    order: Order,
+    /// The next deadline that is not near yet.
+    next_deadline: Option<Time>,
+    /// Cells of the longest name.
+    longest_name: u16,
     filter: Filter,
     /// The sandbox the operator pointed at, shown or not.
     wanted: Option<SandboxId>,
@@ -56,7 +45,9 @@ impl Default for Sandboxes {
             records: HashMap::new(),
             sorted: Vec::new(),
             shown: Vec::new(),
-            sort: Sort::default(),
+            order: Order::default(),
+            next_deadline: None,
+            longest_name: 0,
             filter: Filter::default(),
             wanted: None,
             window: Window::default(),
@@ -95,9 +86,11 @@ impl Sandboxes {
         } else {
             let entry = Arc::new(entry);
             self.records.insert(id, Arc::clone(&entry));
-            let sort = self.sort;
+            self.counts.take(&entry, &self.order.conditions, |count| *count += 1);
+            self.look_ahead(&entry);
+            let order = &self.order;
             let place = |list: &[Arc<Entry>]| {
-                list.partition_point(|other| sort.compare(other, &entry).is_lt())
+                list.partition_point(|other| order.compare(other, &entry).is_lt())
             };
             let at = place(&self.sorted);
             self.sorted.insert(at, Arc::clone(&entry));
@@ -118,8 +111,9 @@ impl Sandboxes {
 
     fn take_out(&mut self, id: &SandboxId) {
         let Some(old) = self.records.remove(id) else { return };
+        self.counts.take(&old, &self.order.conditions, |count| *count = count.saturating_sub(1));
         for list in [&mut self.sorted, &mut self.shown] {
-            if let Ok(at) = list.binary_search_by(|other| self.sort.compare(other, &old)) {
+            if let Ok(at) = list.binary_search_by(|other| self.order.compare(other, &old)) {
                 list.remove(at);
             }
         }
@@ -127,13 +121,50 @@ impl Sandboxes {
 
     /// Sorts by another key.
     pub fn set_sort(&mut self, sort: Sort) {
-        self.sort = sort;
+        self.order.sort = sort;
         self.reorder();
     }
 
     /// How it is sorted.
     pub fn sort(&self) -> Sort {
-        self.sort
+        self.order.sort
+    }
+
+    /// Time and hosts, as the order and the rows go by them.
+    pub fn conditions(&self) -> &Conditions {
+        &self.order.conditions
+    }
+
+    /// Takes newer conditions. Rows are sorted again only where these make another one's trouble begin or end.
+    pub fn set_conditions(&mut self, conditions: Conditions) {
+        let old = &self.order.conditions;
+        let passed = self.next_deadline.is_some_and(|end| conditions.soon >= Some(end));
+        // A clock that was set back makes what was near far again.
+        let moved = passed || conditions.soon < old.soon || old.soon.is_none();
+        let hosts = conditions.hosts != old.hosts;
+        self.order.conditions = conditions;
+        if moved || hosts {
+            self.reorder();
+        }
+    }
+
+    /// Takes what sandboxes use, for a sort that asks for it.
+    pub fn set_uses(&mut self, uses: HashMap<SandboxId, SandboxUse>) {
+        self.order.uses = uses;
+        self.reorder();
+    }
+
+    /// Cells of the longest name.
+    pub fn longest_name(&self) -> u16 {
+        self.longest_name
+    }
+
+    /// Remembers what of a row changes the list by itself later.
+    fn look_ahead(&mut self, entry: &Entry) {
+        self.longest_name = self.longest_name.max(entry.name_columns);
+        let soon = self.order.conditions.soon;
+        let later = entry.record.expires_at.filter(|end| Some(*end) > soon);
+        self.next_deadline = self.next_deadline.into_iter().chain(later).min();
     }
 
     /// Shows only what passes.
@@ -155,9 +186,10 @@ impl Sandboxes {
     }
 
     fn reorder(&mut self) {
-        let sort = self.sort;
-        self.sorted.sort_by(|a, b| sort.compare(a, b));
+        let order = &self.order;
+        self.sorted.sort_by(|a, b| order.compare(a, b));
         self.refilter();
+        self.count();
         self.settle();
     }
 
@@ -178,38 +210,33 @@ impl Sandboxes {
     /// Finds the cursor again after a change: on its sandbox if that is shown, else where it was.
     fn settle(&mut self) {
         let wanted = self.wanted.as_ref();
-        let at = wanted.and_then(|id| {
-            // Mostly it has not moved.
-            let same = |entry: &Arc<Entry>| entry.record.id == *id;
-            if self.shown.get(self.window.index).is_some_and(same) {
-                Some(self.window.index)
-            } else {
-                self.shown.iter().position(same)
-            }
-        });
+        let at = wanted.and_then(|id| self.place_of(id));
         self.window.index = at.unwrap_or(self.window.index);
         self.window.fit(self.shown.len());
         // A filter may bring the wanted one back; one that is gone will not come back.
         if at.is_none() && wanted.is_none_or(|id| !self.records.contains_key(id)) {
             self.wanted = self.selected().map(|entry| entry.record.id.clone());
         }
-        self.count();
+    }
+
+    /// Where a sandbox is among those shown.
+    fn place_of(&self, id: &SandboxId) -> Option<usize> {
+        let same = |entry: &Arc<Entry>| entry.record.id == *id;
+        if self.shown.get(self.window.index).is_some_and(same) {
+            return Some(self.window.index);
+        }
+        let entry = self.records.get(id)?;
+        self.shown.binary_search_by(|other| self.order.compare(other, entry)).ok()
     }
 
     fn count(&mut self) {
-        let mut counts = Counts::default();
-        for entry in &self.sorted {
-            match entry.record.state {
-                State::Ready => counts.live += 1,
-                State::Failed => counts.failed += 1,
-                State::Lost => counts.lost += 1,
-                State::Requested | State::Provisioning | State::Destroying => counts.moving += 1,
-                State::Sleeping => counts.sleeping += 1,
-                State::Destroyed | State::Forgotten | State::Other(_) => {}
-            }
-            counts.degraded += usize::from(entry.degraded > 0);
+        (self.counts, self.longest_name, self.next_deadline) = (Counts::default(), 0, None);
+        let sorted = std::mem::take(&mut self.sorted);
+        for entry in &sorted {
+            self.counts.take(entry, &self.order.conditions, |count| *count += 1);
+            self.look_ahead(entry);
         }
-        self.counts = counts;
+        self.sorted = sorted;
     }
 
     /// How many there are of each kind.
@@ -285,6 +312,20 @@ impl Sandboxes {
         self.step(pages * self.window.page());
     }
 
+    /// Moves the cursor to the next one that needs a look, round the end; says whether there is one.
+    pub fn go_to_trouble(&mut self) -> bool {
+        let count = self.shown.len();
+        let mut places = (1..=count).map(|step| (self.window.index + step) % count);
+        let next = places.find(|at| self.order.conditions.needs_a_look(&self.shown[*at]));
+        next.map(|at| self.go(at)).is_some()
+    }
+
+    /// How many rows that need a look the filter hides.
+    pub fn hidden_troubles(&self) -> usize {
+        let needs = |entry: &&Arc<Entry>| self.order.conditions.needs_a_look(entry);
+        self.sorted.iter().filter(needs).count() - self.shown.iter().filter(needs).count()
+    }
+
     /// Moves the cursor to a sandbox, shown or not.
     pub fn point_at(&mut self, id: SandboxId) {
         self.wanted = Some(id);
@@ -298,6 +339,9 @@ impl Sandboxes {
 
     /// How many marked ones the filter hides.
     pub fn hidden_marks(&self) -> usize {
+        if self.marks.is_empty() || self.filter.is_empty() {
+            return 0;
+        }
         let visible =
             self.shown.iter().filter(|entry| self.marks.contains(&entry.record.id)).count();
         self.marks.len() - visible

@@ -30,11 +30,12 @@ impl SavedState {
         let pane = match stored.pane.as_str() {
             "sandboxes" => Some(Pane::Sandboxes),
             "snapshots" => Some(Pane::Snapshots),
+            "hosts" => Some(Pane::Hosts),
             "activity" => Some(Pane::Activity),
             _ => None,
         };
-        let sort = SortKey::ALL.iter().find(|key| key.as_str() == stored.sort);
-        Self { pane, sort: sort.map(|key| Sort { key: *key, descending: stored.descending }) }
+        let key = SortKey::from_word(&stored.sort);
+        Self { pane, sort: key.map(|key| Sort { key, descending: stored.descending }) }
     }
 
     /// As a file's text.
@@ -42,6 +43,7 @@ impl SavedState {
         let pane = match self.pane {
             Some(Pane::Sandboxes) => "sandboxes",
             Some(Pane::Snapshots) => "snapshots",
+            Some(Pane::Hosts) => "hosts",
             Some(Pane::Activity) => "activity",
             None => "",
         };
@@ -67,6 +69,8 @@ mod tests {
         assert_eq!(SavedState::parse(&kept.to_json()), kept);
         let earlier = r#"{"pane":"activity","sort":"host","descending":true,"filter":"shop","snapshots_filter":"env"}"#;
         assert_eq!(SavedState::parse(earlier), kept);
+        let left = SavedState::parse(r#"{"sort":"left"}"#).sort.unwrap();
+        assert_eq!(left.key, SortKey::Left, "an earlier version's word");
         for broken in ["", "[]", "{\"pane\": 3}", "\u{0}"] {
             assert_eq!(SavedState::parse(broken), SavedState::default());
         }

@@ -10,7 +10,7 @@ use crate::tui::model::{Filter, Model, Pane};
 
 /// Opens the text field.
 pub(super) fn open(model: &mut Model) {
-    if model.focus == Pane::Activity {
+    if matches!(model.focus, Pane::Activity | Pane::Hosts) {
         model.focus_on(Pane::Sandboxes);
     }
     let filter = if model.focus == Pane::Snapshots {

@@ -7,14 +7,14 @@ use tui_input::Input;
 
 use super::{
     Effect, action_form, activity, confirm, data, external_operations, fields, filter, form,
-    labels, logs, overlay, patches, shell, snapshots, work,
+    labels, logs, overlay, panes, patches, shell, snapshots, trouble, work,
 };
 use crate::domain::name::SandboxId;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::text::clean_line;
 use crate::tui::keymap::{Action, Key, Mode};
 use crate::tui::model::{
-    Confirm, Details, Entry, Filter, JobId, Leaving, Model, Overlay, Pane, Purpose, Role, Sort,
+    Confirm, Details, Entry, JobId, Leaving, Model, Overlay, Pane, Purpose, Role, Sort,
 };
 
 /// A key was pressed. One with Alt that is not bound is Esc and then the key: terminals and slow links join them.
@@ -204,21 +204,19 @@ fn close(model: &mut Model) -> Vec<Effect> {
     Vec::new()
 }
 
-/// The panes, in the order in which one goes through them.
-const PANES: [Pane; 3] = [Pane::Sandboxes, Pane::Snapshots, Pane::Activity];
-
 /// Actions on the focused pane.
 fn pane(model: &mut Model, action: Action) -> Vec<Effect> {
     match action {
         Action::NextPane | Action::PreviousPane => {
-            let at = PANES.iter().position(|pane| *pane == model.focus).unwrap_or_default();
-            let by = if action == Action::NextPane { 1 } else { PANES.len() - 1 };
-            model.focus_on(PANES[(at + by) % PANES.len()]);
+            model.focus_on(model.focus.beside(action == Action::NextPane));
         }
         Action::PaneSandboxes => model.focus_on(Pane::Sandboxes),
         Action::PaneSnapshots => model.focus_on(Pane::Snapshots),
+        Action::PaneHosts => model.focus_on(Pane::Hosts),
         Action::PaneActivity => model.focus_on(Pane::Activity),
+        Action::Zoom => model.zoomed = !model.zoomed,
         Action::Filter => filter::open(model),
+        Action::NextTrouble => return trouble::next(model),
         Action::Sort | Action::SortDirection => {
             let sort = model.sandboxes.sort();
             let sort = match action {
@@ -228,30 +226,11 @@ fn pane(model: &mut Model, action: Action) -> Vec<Effect> {
             return set_sort(model, sort);
         }
         _ => match model.focus {
-            Pane::Sandboxes => return in_list(model, action),
+            Pane::Sandboxes => panes::in_list(model, action),
             Pane::Snapshots => return snapshots::in_pane(model, action),
+            Pane::Hosts => panes::in_hosts(model, action),
             Pane::Activity => activity::step(model, action),
         },
-    }
-    Vec::new()
-}
-
-/// Actions on the list.
-fn in_list(model: &mut Model, action: Action) -> Vec<Effect> {
-    let list = &mut model.sandboxes;
-    match action {
-        Action::Down => list.step(1),
-        Action::Up => list.step(-1),
-        Action::Top => list.go(0),
-        Action::Bottom => list.go(usize::MAX),
-        Action::PageDown => list.page(1),
-        Action::PageUp => list.page(-1),
-        Action::Mark => list.toggle_mark(),
-        Action::MarkRange => list.mark_range(),
-        Action::MarkAll => list.mark_all(),
-        Action::Clear if !list.marks().is_empty() => list.clear_marks(),
-        Action::Clear if !list.filter().is_empty() => list.set_filter(Filter::default()),
-        _ => {}
     }
     Vec::new()
 }
@@ -259,6 +238,7 @@ fn in_list(model: &mut Model, action: Action) -> Vec<Effect> {
 /// Sorts the list, from a key or a click.
 pub(super) fn set_sort(model: &mut Model, sort: Sort) -> Vec<Effect> {
     model.sandboxes.set_sort(sort);
+    trouble::measure(model);
     vec![Effect::SaveState(model.saved_state())]
 }
 
@@ -293,6 +273,7 @@ fn open(model: &mut Model) -> Vec<Effect> {
             None => Vec::new(),
         },
         Pane::Snapshots => snapshots::open_row(model),
+        Pane::Hosts => Vec::new(),
         Pane::Activity => activity::open_row(model),
     }
 }

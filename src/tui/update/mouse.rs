@@ -4,7 +4,7 @@ use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
 use super::{Effect, keys};
 use crate::tui::keymap::{Action, Mode};
-use crate::tui::model::{Model, Pane, Sort};
+use crate::tui::model::{Model, Pane, ROWS_EACH, Sort};
 
 /// Rows per notch of the wheel.
 const NOTCH: usize = 3;
@@ -30,10 +30,7 @@ fn wheel(model: &mut Model, event: MouseEvent, action: Action) -> Vec<Effect> {
     if mode == Mode::Main {
         // The wheel moves what is under it, the focus stays.
         let focus = model.focus;
-        let mut over = [Pane::Snapshots, Pane::Activity].into_iter();
-        let over = over
-            .find(|pane| screen.rows(*pane).holds(event.column, event.row))
-            .unwrap_or(Pane::Sandboxes);
+        let Some(over) = screen.pane_at(event.column, event.row) else { return Vec::new() };
         model.focus = over;
         for _ in 0..NOTCH {
             keys::act(model, action);
@@ -58,10 +55,17 @@ fn wheel(model: &mut Model, event: MouseEvent, action: Action) -> Vec<Effect> {
 
 fn click(model: &mut Model, column: u16, row: u16) -> Vec<Effect> {
     let screen = model.screen();
-    if screen.titles.holds(column, row) {
+    let tabs = Pane::ALL.iter().flat_map(|pane| screen.tabs(*pane));
+    let hint = model.hints().into_iter().find(|hint| hint.area.holds(column, row));
+    if let Some(hint) = hint {
+        return keys::act(model, hint.action);
+    }
+    if let Some((pane, _)) = tabs.into_iter().find(|(_, area)| area.holds(column, row)) {
+        model.focus_on(pane);
+    } else if screen.titles.holds(column, row) {
         let at = column - screen.titles.x;
         let title = screen
-            .columns()
+            .columns(model.sandboxes.longest_name())
             .into_iter()
             .find(|placed| at >= placed.x && at < placed.x + placed.width);
         if let Some(key) = title.and_then(|placed| placed.column.sort_key()) {
@@ -78,9 +82,15 @@ fn click(model: &mut Model, column: u16, row: u16) -> Vec<Effect> {
     } else if screen.snapshots.holds(column, row) {
         model.focus_on(Pane::Snapshots);
         model.snapshots.go(model.snapshots.offset() + usize::from(row - screen.snapshots.y));
+    } else if screen.hosts.holds(column, row) {
+        model.focus_on(Pane::Hosts);
+        let row = usize::from(row - screen.hosts.y) / ROWS_EACH;
+        model.hosts.go(model.hosts.window.offset + row);
     } else if screen.activity.holds(column, row) {
         model.focus_on(Pane::Activity);
         model.activity.index = model.activity.offset + usize::from(row - screen.activity.y);
+    } else if let Some(pane) = screen.pane_at(column, row) {
+        model.focus_on(pane);
     }
     Vec::new()
 }

@@ -1,27 +1,18 @@
 //! Running jobs with their bars, then what happened, the newest first.
 
 use super::paint::Paint;
+use super::pane;
 use crate::tui::model::{
     ActivityLine, Area, Job, JobState, Model, Pane, Role, Screen, age, clock, rate,
 };
 
-/// Draws the pane; `title` is the row of its title.
-pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, screen: &Screen, title: u16) {
+/// Draws the pane.
+pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
     let area = screen.activity;
     let running: Vec<&Job> = model.jobs.running().collect();
-    let focused = model.focus == Pane::Activity && model.overlays.is_empty();
-    let mut spans =
-        vec![(if focused { Role::Accent } else { Role::Title }, " Activity ".to_owned())];
-    if !running.is_empty() {
-        spans.push((Role::Busy, format!("{} running ", running.len())));
-    }
-    for other in others(screen, Pane::Activity) {
-        spans.push((Role::Border, "─ ".to_owned()));
-        spans.push((Role::Dim, format!("{other} (tab) ")));
-    }
-    let spans: Vec<(Role, &str)> =
-        spans.iter().map(|(role, text)| (*role, text.as_str())).collect();
-    paint.spans(screen.frame.x + 2, title, screen.frame.width.saturating_sub(4), &spans);
+    let count =
+        (!running.is_empty()).then(|| (Role::Busy, format!("─ {} running ", running.len())));
+    pane::title(model, paint, screen, Pane::Activity, &Vec::from_iter(count));
 
     let total = running.len() + model.activity.lines().len();
     if total == 0 {
@@ -44,24 +35,10 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, screen: &Screen, title:
             (None, Some(line)) => event_line(model, paint, area, y, line),
             (None, None) => break,
         }
-        if focused && at == model.activity.index {
-            paint.put(area.x, y, 1, "▌", Role::Accent);
-            let style = paint.style(Role::Selected);
-            paint.tint(Area { x: area.x + 1, y, width: area.width - 1, height: 1 }, style);
+        if at == model.activity.index && pane::is_focused(model, Pane::Activity) {
+            pane::cursor(paint, Area { y, height: 1, ..area }, 1);
         }
     }
-}
-
-/// The panes that have no place on the screen beside this one: they are tabs of it.
-pub(super) fn others(screen: &Screen, pane: Pane) -> Vec<&'static str> {
-    let all = [
-        (Pane::Sandboxes, "Sandboxes"),
-        (Pane::Snapshots, "Snapshots"),
-        (Pane::Activity, "Activity"),
-    ];
-    let hidden =
-        all.into_iter().filter(|(other, _)| *other != pane && screen.rows(*other).height == 0);
-    hidden.map(|(_, name)| name).collect()
 }
 
 /// `14:03:20 create 77fe01aa  [3/6 transfer] ▓▓▓▓▓░░░░░ 45%  12.1MiB/s`

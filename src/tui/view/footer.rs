@@ -4,73 +4,7 @@ use ratatui::layout::Position;
 
 use super::paint::Paint;
 use crate::domain::text::columns;
-use crate::tui::keymap::{Action, Mode};
-use crate::tui::model::{Area, Model, Pane, Role};
-
-/// The footer's keys in the list, the most important first.
-const LIST: &[(Action, &str)] = &[
-    (Action::Create, "new"),
-    (Action::Open, "details"),
-    (Action::Destroy, "destroy"),
-    (Action::Logs, "logs"),
-    (Action::Shell, "shell"),
-    (Action::Filter, "filter"),
-    (Action::Help, "help"),
-    (Action::Snapshot, "snapshot"),
-    (Action::Sleep, "sleep"),
-    (Action::Wake, "wake"),
-    (Action::Mark, "mark"),
-    (Action::Labels, "labels"),
-    (Action::Patches, "patches"),
-    (Action::Recreate, "rebuild"),
-    (Action::Sort, "sort"),
-    (Action::CopySsh, "copy ssh"),
-    (Action::Jobs, "jobs"),
-    (Action::Palette, "commands"),
-    (Action::Quit, "quit"),
-];
-
-/// The footer's keys in the snapshots.
-const SNAPSHOTS: &[(Action, &str)] = &[
-    (Action::Restore, "restore"),
-    (Action::Open, "details"),
-    (Action::Patches, "patches"),
-    (Action::Destroy, "delete"),
-    (Action::Filter, "filter"),
-    (Action::Help, "help"),
-    (Action::Mark, "mark"),
-    (Action::CopyId, "copy id"),
-    (Action::CancelJob, "cancel"),
-    (Action::Jobs, "jobs"),
-    (Action::Palette, "commands"),
-    (Action::Quit, "quit"),
-];
-
-/// The footer's keys on a sandbox's row of the snapshots.
-const BASED: &[(Action, &str)] = &[
-    (Action::Snapshot, "snapshot"),
-    (Action::Open, "details"),
-    (Action::Patches, "patches"),
-    (Action::Sleep, "sleep"),
-    (Action::Wake, "wake"),
-    (Action::Destroy, "destroy"),
-    (Action::Logs, "logs"),
-    (Action::Shell, "shell"),
-    (Action::Help, "help"),
-    (Action::Recreate, "rebuild"),
-    (Action::Filter, "filter"),
-    (Action::Quit, "quit"),
-];
-
-/// The footer's keys in the activity.
-const ACTIVITY: &[(Action, &str)] = &[
-    (Action::Open, "output or error"),
-    (Action::CancelJob, "cancel"),
-    (Action::Jobs, "jobs"),
-    (Action::NextPane, "sandboxes"),
-    (Action::Help, "help"),
-    (Action::Quit, "quit"),
-];
+use crate::tui::model::{Area, Model, Role};
 
 /// Draws the footer; answers where the text cursor is.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, area: Area) -> Option<Position> {
@@ -96,36 +30,14 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, area: Area) -> Option<P
         paint.put(area.x + 1, area.y, area.width.saturating_sub(2), &toast.text, toast.role);
         return None;
     }
-    if model.overlays.is_empty() {
-        keys(model, paint, area);
+    for hint in model.hints() {
+        let refused = model.unavailable(hint.action).is_some();
+        let role = if refused { Role::Dim } else { Role::Key };
+        let Area { x, y, width, .. } = hint.area;
+        let spans = [(role, hint.key.as_str()), (Role::Plain, " "), (Role::Dim, hint.what)];
+        paint.spans(x, y, width, &spans);
     }
     None
-}
-
-fn keys(model: &Model, paint: &mut Paint<'_>, area: Area) {
-    let table = match model.focus {
-        Pane::Sandboxes => LIST,
-        Pane::Snapshots if model.snapshots.selected().is_some_and(|row| row.at.is_some()) => BASED,
-        Pane::Snapshots => SNAPSHOTS,
-        Pane::Activity => ACTIVITY,
-    };
-    let end = area.x + area.width;
-    let mut x = area.x + 1;
-    for (action, what) in table {
-        let Some(key) = model.keymap.first(Mode::Main, *action) else { continue };
-        let needed = u16::try_from(columns(&key) + columns(what) + 1).unwrap_or(u16::MAX);
-        if x.saturating_add(needed) > end {
-            continue;
-        }
-        let refused = model.unavailable(*action).is_some();
-        let role = if refused { Role::Dim } else { Role::Key };
-        x = paint.spans(
-            x,
-            area.y,
-            end.saturating_sub(x),
-            &[(role, &key), (Role::Plain, " "), (Role::Dim, what)],
-        ) + 2;
-    }
 }
 
 /// A text without its first columns.

@@ -1,24 +1,89 @@
-//! The first row: every host's state, counts, the clock.
+//! The first row: hosts, counts, the sweep, the clock. What does not fit goes in the order of its importance.
 
 use super::paint::Paint;
-use crate::domain::text::columns;
-use crate::tui::model::{Area, Host, Leaving, Load, Model, Role, Standing, age, clock, many};
+use crate::domain::text::{clean_line, columns};
+use crate::tui::model::{
+    Area, Host, Leaving, Load, Model, Role, Standing, Sweep, age, clock, many, standing_glyph,
+};
+
+/// Importance of what the header says, the most important first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Weight {
+    /// Something is wrong.
+    Trouble,
+    /// Keys do not do what they do otherwise.
+    Mode,
+    /// A host that is down, by name; the count says that there is one.
+    Name,
+    /// Something will be wrong soon.
+    Warning,
+    /// Figures.
+    Count,
+    /// The time.
+    Clock,
+    /// How things are when all is well.
+    Calm,
+    /// Who this is.
+    Brand,
+}
+
+/// A part of the header: shown whole, or not at all.
+struct Part {
+    weight: Weight,
+    spans: Vec<(Role, String)>,
+    /// Cells before it.
+    gap: usize,
+}
+
+impl Part {
+    fn new(weight: Weight, gap: usize, role: Role, text: impl Into<String>) -> Self {
+        Self { weight, gap, spans: vec![(role, text.into())] }
+    }
+
+    fn width(&self) -> usize {
+        self.gap + self.spans.iter().map(|(_, text)| columns(text)).sum::<usize>()
+    }
+}
 
 /// Draws the header.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, area: Area) {
-    let roomy = area.width >= 72;
-    let brand = if roomy { " sandboxer  " } else { " " };
-    let left = paint.spans(area.x, area.y, area.width, &[(Role::Accent, brand)]);
-    let right = right_side(model, roomy);
-    let needed: usize = right.iter().map(|(_, text)| columns(text)).sum();
-    let needed = u16::try_from(needed).unwrap_or(u16::MAX).min(area.width);
-    let start = area.x + area.width - needed;
-    hosts(model, paint, Area { x: left, width: start.saturating_sub(left + 2), ..area });
-    if start >= left {
+    let mut parts = vec![Part::new(Weight::Brand, 0, Role::Accent, "sandboxer")];
+    parts.extend(hosts(model));
+    parts.extend(modes(model));
+    parts.extend(counts(model));
+    parts.extend(sweep(model));
+    let zone =
+        model.now.timestamp().to_zoned_datetime(model.zone.clone()).strftime("%Z").to_string();
+    let time = format!("{} {zone}", clock(model.now, &model.zone));
+    parts.push(Part::new(Weight::Clock, 3, Role::Dim, time));
+
+    let parts = fitting(parts, usize::from(area.width).saturating_sub(2));
+    let end = area.x + area.width;
+    let mut x = area.x + 1;
+    for (at, part) in parts.iter().enumerate() {
+        if part.weight == Weight::Clock {
+            let width = u16::try_from(part.width() - part.gap).unwrap_or(u16::MAX);
+            x = end.saturating_sub(1).saturating_sub(width).max(x);
+        } else if at > 0 {
+            x += u16::try_from(part.gap).unwrap_or(0);
+        }
         let spans: Vec<(Role, &str)> =
-            right.iter().map(|(role, text)| (*role, text.as_str())).collect();
-        paint.spans(start, area.y, needed, &spans);
+            part.spans.iter().map(|(role, text)| (*role, text.as_str())).collect();
+        x = paint.spans(x, area.y, end.saturating_sub(x), &spans);
     }
+}
+
+/// The parts that fit, the most important first; in the order in which they were.
+fn fitting(parts: Vec<Part>, mut room: usize) -> Vec<Part> {
+    let mut by_weight: Vec<(usize, Part)> = parts.into_iter().enumerate().collect();
+    by_weight.sort_by_key(|(at, part)| (part.weight, *at));
+    by_weight.retain(|(_, part)| {
+        let fits = part.width() <= room;
+        room -= if fits { part.width() } else { 0 };
+        fits
+    });
+    by_weight.sort_by_key(|(at, _)| *at);
+    by_weight.into_iter().map(|(_, part)| part).collect()
 }
 
 /// The jobs that are waited for before it leaves, if it does.
@@ -30,120 +95,109 @@ pub(super) fn leaving(model: &Model) -> Option<String> {
     Some(format!("{word} {}", many(model.jobs.running_here().count(), "job", "jobs")))
 }
 
-/// Counts and clock, what matters least first.
-fn right_side(model: &Model, roomy: bool) -> Vec<(Role, String)> {
-    let counts = model.sandboxes.counts();
+/// How many hosts are how, and those in trouble by name, with since when.
+fn hosts(model: &Model) -> Vec<Part> {
+    if let Load::Failed(problem) = &model.hosts.load {
+        let text = format!("hosts: {}", clean_line(&problem.message, 60));
+        return vec![Part::new(Weight::Trouble, 3, Role::Bad, text)];
+    }
+    if model.hosts.list.is_empty() {
+        return Vec::new();
+    }
+    let now = model.now;
+    let of = |standing| model.hosts.list.iter().filter(move |host| host.standing(now) == standing);
+    let trouble = of(Standing::Down).chain(of(Standing::Slow)).next().is_some();
+    let weight = if trouble { Weight::Trouble } else { Weight::Count };
+    let mut parts = vec![Part::new(weight, 3, Role::Dim, "hosts")];
+    for (standing, weight) in [
+        (Standing::Up, Weight::Count),
+        (Standing::Connecting, Weight::Count),
+        (Standing::Slow, Weight::Trouble),
+        (Standing::Down, Weight::Trouble),
+    ] {
+        let count = of(standing).count();
+        if count == 0 {
+            continue;
+        }
+        let (glyph, role) = standing_glyph(standing);
+        let slow = if standing == Standing::Slow { " slow" } else { "" };
+        parts.push(Part::new(weight, 1, role, format!("{count} {glyph}{slow}")));
+    }
+    parts.extend(of(Standing::Down).map(|host| {
+        let spans = vec![(Role::Bad, name(host)), (Role::Bad, since(model, host))];
+        Part { weight: Weight::Name, gap: 1, spans }
+    }));
+    parts.extend(of(Standing::Slow).map(|host| {
+        let ms = host.view.latency_ms.map(|ms| format!(" {ms}ms")).unwrap_or_default();
+        let spans = vec![(Role::Warn, name(host)), (Role::Warn, format!(" slow{ms}"))];
+        Part { weight: Weight::Name, gap: 1, spans }
+    }));
+    parts
+}
+
+fn name(host: &Host) -> String {
+    clean_line(host.view.name.as_str(), 20)
+}
+
+fn since(model: &Model, host: &Host) -> String {
+    let since = host.down_since.map(|since| age(model.now.since(since).as_secs()));
+    format!(" down{}", since.map(|since| format!(" {since}")).unwrap_or_default())
+}
+
+/// What is otherwise than usual with this console.
+fn modes(model: &Model) -> Vec<Part> {
     let mut parts = Vec::new();
-    parts.extend(leaving(model).map(|words| (Role::Warn, format!("{words}  "))));
+    let mut part = |role: Role, text: String| {
+        parts.push(Part::new(Weight::Mode, 3, role, text));
+    };
+    if let Some(words) = leaving(model) {
+        part(Role::Warn, words);
+    }
     if let Some(held) = model.frozen {
         let held = many(usize::try_from(held).unwrap_or(usize::MAX), "change", "changes");
-        parts.push((Role::Warn, format!("frozen, {held} held  ")));
+        part(Role::Warn, format!("frozen, {held} held"));
     }
     if model.read_only {
-        parts.push((Role::Warn, "read-only  ".to_owned()));
+        part(Role::Warn, "read-only".to_owned());
     }
     if !model.listening && model.read_at.is_some() {
-        parts.push((Role::Bad, "no events  ".to_owned()));
-    }
-    if model.sandboxes.load == Load::Ready || !model.sandboxes.is_empty() {
-        let live = if counts.live == 0 { Role::Dim } else { Role::Title };
-        parts.push((live, format!("{} live  ", counts.live)));
-        for (count, word, role) in [
-            (counts.degraded, "degraded", Role::Warn),
-            (counts.failed, "failed", Role::Bad),
-            (counts.lost, "lost", Role::Warn),
-        ] {
-            if count > 0 {
-                parts.push((role, format!("{count} {word}  ")));
-            }
-        }
-    }
-    if roomy {
-        let zone =
-            model.now.timestamp().to_zoned_datetime(model.zone.clone()).strftime("%Z").to_string();
-        parts.push((Role::Dim, format!("{} {zone} ", clock(model.now, &model.zone))));
+        part(Role::Bad, "no events".to_owned());
     }
     parts
 }
 
-/// Each host with its state; if they do not fit, how many there are of each, and those that are down by name while there is room.
-fn hosts(model: &Model, paint: &mut Paint<'_>, area: Area) {
-    if let Load::Failed(problem) = &model.hosts.load {
-        paint.put(area.x, area.y, area.width, &format!("hosts: {}", problem.message), Role::Bad);
-        return;
+/// How many sandboxes there are of each kind.
+fn counts(model: &Model) -> Vec<Part> {
+    if model.sandboxes.load != Load::Ready && model.sandboxes.is_empty() {
+        return Vec::new();
     }
-    let shown: Vec<[(Role, String); 2]> =
-        model.hosts.list.iter().map(|host| one(model, host)).collect();
-    let needed: usize = shown
-        .iter()
-        .map(|parts| parts.iter().map(|(_, text)| columns(text)).sum::<usize>() + 2)
-        .sum();
-    if needed <= usize::from(area.width) + 2 {
-        let mut x = area.x;
-        for [(name_role, name), (role, state)] in &shown {
-            let room = (area.x + area.width).saturating_sub(x);
-            x = paint.spans(
-                x,
-                area.y,
-                room,
-                &[(*name_role, name), (*role, state), (Role::Plain, "  ")],
-            );
-        }
-        return;
-    }
-    let count = |standing: Standing| {
-        model.hosts.list.iter().filter(|host| host.standing(model.now) == standing).count()
-    };
-    let mut spans = vec![(Role::Dim, "hosts ".to_owned())];
-    for (standing, glyph, role) in [
-        (Standing::Up, "●", Role::Good),
-        (Standing::Slow, "● slow", Role::Warn),
-        (Standing::Connecting, "◌", Role::Busy),
+    let counts = model.sandboxes.counts();
+    let live = if counts.live == 0 { Role::Dim } else { Role::Title };
+    let mut parts = vec![Part::new(Weight::Count, 3, live, format!("{} live", counts.live))];
+    for (count, word, role, weight) in [
+        (counts.failed, "failed", Role::Bad, Weight::Trouble),
+        (counts.lost, "lost", Role::Bad, Weight::Trouble),
+        (counts.degraded, "degraded", Role::Warn, Weight::Trouble),
+        (counts.expiring, "expiring", Role::Warn, Weight::Warning),
     ] {
-        if count(standing) > 0 {
-            spans.push((role, format!("{glyph} {}  ", count(standing))));
+        if count > 0 {
+            parts.push(Part::new(weight, 2, role, format!("{count} {word}")));
         }
     }
-    let used: usize = spans.iter().map(|(_, text)| columns(text)).sum();
-    let down = model.hosts.list.iter().filter(|host| host.standing(model.now) == Standing::Down);
-    let named: Vec<_> = down
-        .flat_map(|host| one(model, host).into_iter().chain([(Role::Plain, "  ".to_owned())]))
-        .collect();
-    let needed: usize = named.iter().map(|(_, text)| columns(text)).sum();
-    if used + needed <= usize::from(area.width) + 2 {
-        spans.extend(named);
-    } else {
-        spans.push((Role::Bad, format!("✗ {}", count(Standing::Down))));
-    }
-    let spans: Vec<(Role, &str)> =
-        spans.iter().map(|(role, text)| (*role, text.as_str())).collect();
-    paint.spans(area.x, area.y, area.width, &spans);
+    parts
 }
 
-fn one(model: &Model, host: &Host) -> [(Role, String); 2] {
-    let name = crate::domain::text::clean_line(host.view.name.as_str(), 20);
-    let ms = host.view.latency_ms;
-    let state = match host.standing(model.now) {
-        Standing::Up => (
-            Role::Good,
-            format!(
-                "●{}",
-                ms.filter(|_| !host.view.name.is_local())
-                    .map(|ms| format!(" {ms}ms"))
-                    .unwrap_or_default()
-            ),
-        ),
-        Standing::Slow => {
-            (Role::Warn, format!("● slow{}", ms.map(|ms| format!(" {ms}ms")).unwrap_or_default()))
+/// Whether this console ends what has expired.
+fn sweep(model: &Model) -> Vec<Part> {
+    match &model.sweep {
+        Sweep::On => vec![Part::new(Weight::Calm, 3, Role::Dim, "sweep on")],
+        Sweep::Off => vec![Part::new(Weight::Calm, 3, Role::Dim, "sweep off")],
+        Sweep::Paused(reason) => {
+            let reason = format!(": {}", clean_line(reason, 40));
+            vec![
+                Part::new(Weight::Warning, 3, Role::Warn, "sweep paused"),
+                Part::new(Weight::Calm, 0, Role::Warn, reason),
+            ]
         }
-        Standing::Connecting => (Role::Busy, "◌".to_owned()),
-        Standing::Down => {
-            let since =
-                host.down_since.map(|since| model.now.since(since).as_secs()).unwrap_or_default();
-            (Role::Bad, format!("✗ {}", age(since)))
-        }
-        Standing::Forbidden => (Role::Dim, "–".to_owned()),
-    };
-    let role = if host.standing(model.now) == Standing::Down { Role::Bad } else { Role::Plain };
-    [(role, format!("{name} ")), state]
+    }
 }

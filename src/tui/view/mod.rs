@@ -1,13 +1,15 @@
 //! The screen's map. Drawing takes a model and changes nothing.
 //!
 //! ```text
-//! header      hosts, counts, clock
-//! ╭ Sandboxes ───────────────╮╭ Snapshots ───────────╮
-//! │ column titles            ││ the tree of lineage  │   (below 100 columns the snapshots share
-//! │ rows                     ││                      │    the place of the activity)
-//! ├ Activity ────────────────┤│                      │
-//! │ jobs, then what happened ││                      │
-//! ╰──────────────────────────╯╰──────────────────────╯
+//! header      hosts, counts, the sweep, clock
+//! ╭ Sandboxes ───────────────────────────────────────────────╮
+//! │ column titles                                            │
+//! │ rows                                                     │
+//! ├ the row under the cursor ────────────────────────────────┤   (from 200 columns on: details beside the list)
+//! │ what is wrong with it, or how it is reached; keys        │
+//! ├ Activity ───────────────╮╭ Snapshots ────╮╭ Hosts ───────┤   (from 160 on: hosts and snapshots on the right,
+//! │ jobs, then what happened││ lineage       ││ each host    │    below 100: one of the three, the others as tabs)
+//! ╰─────────────────────────╯╰───────────────╯╰──────────────╯
 //! footer      keys, a toast, or the filter
 //! ```
 
@@ -15,14 +17,17 @@ mod action_form;
 mod activity;
 mod confirm;
 mod fields;
+mod focus_strip;
 mod footer;
 mod form;
 mod header;
+mod hosts;
 mod jobs;
 mod labels;
 mod logs;
 mod paint;
 mod palette;
+mod pane;
 mod patches;
 mod sandboxes;
 mod shell;
@@ -72,31 +77,17 @@ fn too_small(model: &Model, paint: &mut Paint<'_>) {
 fn screen(model: &Model, paint: &mut Paint<'_>) -> Option<Position> {
     let screen = model.screen();
     header::draw(model, paint, screen.header);
-    paint.frame(screen.frame, Role::Border);
-    if screen.list.height > 0 || screen.titles.height > 0 {
-        sandboxes::draw(model, paint, &screen);
-    }
-    if screen.activity.height > 0 {
-        let title = screen.activity.y - 1;
-        if title > screen.frame.y {
-            paint.rule(screen.frame, title, ('├', '┤'), Role::Border);
+    pane::frames(model, paint, &screen);
+    for shown in Pane::ALL.iter().filter(|pane| screen.rows(**pane).height > 0) {
+        match shown {
+            Pane::Sandboxes => sandboxes::draw(model, paint, &screen),
+            Pane::Snapshots => snapshots::draw(model, paint, &screen),
+            Pane::Hosts => hosts::draw(model, paint, &screen),
+            Pane::Activity => activity::draw(model, paint, &screen),
         }
-        activity::draw(model, paint, &screen, title);
     }
-    if screen.snapshots.height > 0 {
-        if screen.is_folded() {
-            let title = screen.snapshots.y - 1;
-            if title > screen.frame.y {
-                paint.rule(screen.frame, title, ('├', '┤'), Role::Border);
-            }
-        } else {
-            paint.frame(screen.column, Role::Border);
-        }
-        snapshots::draw(model, paint, &screen);
-    }
-    if model.overlays.is_empty() {
-        focus_edge(model, paint);
-    } else {
+    focus_strip::draw(model, paint, &screen);
+    if !model.overlays.is_empty() {
         // What lies below an overlay steps back.
         let step_back = paint.style(Role::Dim);
         paint.tint(screen.panes, step_back);
@@ -106,20 +97,6 @@ fn screen(model: &Model, paint: &mut Paint<'_>) -> Option<Position> {
         cursor = overlay_of(model, paint, overlay);
     }
     cursor
-}
-
-/// The focused pane's frame has another colour, its left edge at least.
-fn focus_edge(model: &Model, paint: &mut Paint<'_>) {
-    let screen = model.screen();
-    let pane = screen.rows(model.focus);
-    if pane.height == 0 {
-        return;
-    }
-    let top = if model.focus == Pane::Sandboxes { screen.titles.y } else { pane.y };
-    for y in top..pane.y + pane.height {
-        paint.put(pane.x.saturating_sub(1), y, 1, "│", Role::Focus);
-        paint.put(pane.x + pane.width, y, 1, "│", Role::Focus);
-    }
 }
 
 fn overlay_of(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) -> Option<Position> {

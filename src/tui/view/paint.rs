@@ -2,7 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 
 use super::theme::Theme;
 use crate::domain::text::{clean_line, columns};
@@ -98,6 +98,44 @@ impl Paint<'_> {
         for y in area.y + 1..bottom {
             self.put(area.x, y, 1, "│", role);
             self.put(right, y, 1, "│", role);
+        }
+    }
+
+    /// Draws a frame that goes on from the one above it where they share an edge.
+    pub(super) fn joined_frame(&mut self, area: Area, role: Role) {
+        if area.width < 2 || area.height < 2 {
+            return;
+        }
+        let above: Vec<String> = (area.x..area.x + area.width)
+            .map(|x| self.buf.cell((x, area.y)).map(|cell| cell.symbol().to_owned()))
+            .map(Option::unwrap_or_default)
+            .collect();
+        self.frame(area, role);
+        for (x, symbol) in (area.x..).zip(&above) {
+            let joint = match symbol.as_str() {
+                "╰" if x == area.x => "├",
+                "╯" if x == area.x + area.width - 1 => "┤",
+                "╰" | "╯" => "┴",
+                _ => continue,
+            };
+            self.put(x, area.y, 1, joint, role);
+        }
+    }
+
+    /// Gives a frame's edge another look.
+    pub(super) fn edge(&mut self, area: Area, role: Role) {
+        if area.width < 2 || area.height < 2 {
+            return;
+        }
+        let style = self.style(role).remove_modifier(Modifier::DIM);
+        let (right, bottom) = (area.x + area.width - 1, area.y + area.height - 1);
+        for side in [
+            Area { height: 1, ..area },
+            Area { y: bottom, height: 1, ..area },
+            Area { width: 1, ..area },
+            Area { x: right, width: 1, ..area },
+        ] {
+            self.tint(side, style);
         }
     }
 

@@ -1,94 +1,103 @@
 //! The list: only the rows on the screen are drawn.
 
 use super::paint::Paint;
+use super::pane;
 use crate::domain::State;
-use crate::domain::patch::PatchState;
-use crate::domain::telling::last_telling_line;
 use crate::tui::keymap::{Action, Mode};
 use crate::tui::model::{
-    Area, Column, Entry, Job, JobState, Load, Model, Pane, Placed, Role, Screen, age, left, many,
-    patch_glyph, patch_role, short_profile, state_glyph, state_role,
+    Area, Column, Entry, Load, Model, Pane, Placed, Role, Screen, Sort, SortKey, age, bytes, many,
+    short_profile, state_glyph, state_role,
 };
 
 /// Draws the pane.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
-    title(model, paint, screen);
-    let columns = screen.columns();
+    let columns = screen.columns(model.sandboxes.longest_name());
+    title(model, paint, screen, &columns);
     if model.sandboxes.shown().is_empty() {
         nothing(model, paint, screen.list);
         return;
     }
     titles(model, paint, screen.titles, &columns);
-    for (row, entry) in model.sandboxes.window().iter().enumerate() {
-        let y = screen.list.y + u16::try_from(row).unwrap_or(u16::MAX);
-        let selected = model.sandboxes.offset() + row == model.sandboxes.index();
-        line(model, paint, screen.list, y, entry, &columns, selected);
+    let hosts = &model.sandboxes.conditions().hosts;
+    for (at, entry) in model.sandboxes.window().iter().enumerate() {
+        let y = screen.list.y + u16::try_from(at).unwrap_or(u16::MAX);
+        let row = Row {
+            entry,
+            area: Area { y, height: 1, ..screen.list },
+            silent: hosts.holds(&entry.words[3]),
+            selected: model.sandboxes.offset() + at == model.sandboxes.index(),
+        };
+        line(model, paint, &row, &columns);
     }
     scrollbar(model, paint, screen);
 }
 
-fn title(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
+fn title(model: &Model, paint: &mut Paint<'_>, screen: &Screen, columns: &[Placed]) {
     let list = &model.sandboxes;
-    let focused = model.focus == Pane::Sandboxes && model.overlays.is_empty();
-    let role = if focused { Role::Accent } else { Role::Title };
-    let (x, y, room) = (screen.frame.x + 2, screen.frame.y, screen.frame.width.saturating_sub(4));
     let count = if list.filter().is_empty() {
         format!("{} ", list.len())
     } else {
         format!("{} of {} ", list.shown().len(), list.len())
     };
-    let filter = format!("/{} ", list.filter().text());
-    let marks = match (list.marks().len(), list.hidden_marks()) {
-        (0, _) => String::new(),
-        (marked, 0) => format!("{marked} marked "),
-        (marked, hidden) => format!("{marked} marked, {hidden} of them hidden by the filter "),
-    };
-    let mut spans = vec![(role, " Sandboxes ")];
+    let mut spans = Vec::new();
     if list.load == Load::Ready || !list.is_empty() {
-        spans.push((Role::Plain, count.as_str()));
+        spans.push((Role::Plain, count));
+    }
+    let mut part = |role: Role, text: String| {
+        spans.extend([(Role::Border, "─ ".to_owned()), (role, format!("{text} "))]);
+    };
+    if let Some(words) = sorted(list.sort(), columns) {
+        part(Role::Dim, words);
     }
     if !list.filter().is_empty() {
-        spans.extend([(Role::Border, "─ "), (Role::Accent, filter.as_str())]);
+        part(Role::Accent, format!("/{}", list.filter().text()));
     }
-    if !marks.is_empty() {
-        spans.extend([(Role::Border, "─ "), (Role::Warn, marks.as_str())]);
-    }
-    let stale = match &list.load {
-        Load::Failed(problem) if !list.is_empty() => {
-            format!("not read again: {} ", problem.message)
+    match (list.marks().len(), list.hidden_marks()) {
+        (0, _) => {}
+        (marked, 0) => part(Role::Warn, format!("{marked} marked")),
+        (marked, hidden) => {
+            part(Role::Warn, format!("{marked} marked, {hidden} of them hidden by the filter"));
         }
-        Load::Loading | Load::Ready | Load::Failed(_) => String::new(),
-    };
-    if !stale.is_empty() {
-        spans.extend([(Role::Border, "─ "), (Role::Bad, stale.as_str())]);
     }
-    let end = paint.spans(x, y, room, &spans);
-    if screen.activity.height == 0 && (screen.snapshots.height == 0 || !screen.is_folded()) {
-        // One pane at a time: the others are tabs.
-        let mut x = end;
-        for other in super::activity::others(screen, Pane::Sandboxes) {
-            let name = format!("{other} (tab) ");
-            x = paint.spans(
-                x,
-                y,
-                (screen.frame.x + 2 + room).saturating_sub(x),
-                &[(Role::Border, "─ "), (Role::Dim, &name)],
-            );
-        }
+    if let Load::Failed(problem) = &list.load
+        && !list.is_empty()
+    {
+        part(Role::Bad, format!("not read again: {}", problem.message));
+    }
+    pane::title(model, paint, screen, Pane::Sandboxes, &spans);
+}
+
+/// The sort in words, where no column's title is marked.
+fn sorted(sort: Sort, columns: &[Placed]) -> Option<String> {
+    let turned = |turned| if turned { " ↓" } else { "" };
+    match (sort.key, sort.descending) {
+        (SortKey::Trouble, false) => Some("trouble first".to_owned()),
+        (SortKey::Trouble, true) => Some("trouble last".to_owned()),
+        (key, _) if columns.iter().any(|placed| placed.column.sort_key() == Some(key)) => None,
+        (key, descending) => Some(format!("by {}{}", key.as_str(), turned(descending))),
     }
 }
 
 fn titles(model: &Model, paint: &mut Paint<'_>, area: Area, columns: &[Placed]) {
     let sort = model.sandboxes.sort();
     for placed in columns {
-        let sorted = placed.column.sort_key() == Some(sort.key);
+        let title = placed.column.title();
+        // The list's title says that trouble comes first.
+        let sorted = sort.key != SortKey::Trouble && placed.column.sort_key() == Some(sort.key);
         let text = match (sorted, sort.descending) {
-            (false, _) => placed.column.title().to_owned(),
-            (true, false) => format!("{} ↑", placed.column.title()),
-            (true, true) => format!("{} ↓", placed.column.title()),
+            (false, _) => title.to_owned(),
+            (true, false) => format!("{title} ↑"),
+            (true, true) => format!("{title} ↓"),
         };
         let role = if sorted { Role::Title } else { Role::Dim };
-        paint.put(area.x + placed.x, area.y, placed.width + 1, &text, role);
+        let x = area.x + placed.x;
+        if placed.column.is_figure() {
+            // The mark may stand in the gap before the column.
+            let room = Area { x: x.saturating_sub(1), width: placed.width + 1, ..area };
+            paint.put_right(room, area.y, &text, role);
+        } else {
+            paint.put(x, area.y, placed.width + 1, &text, role);
+        }
     }
 }
 
@@ -139,177 +148,123 @@ fn nothing(model: &Model, paint: &mut Paint<'_>, area: Area) {
     }
 }
 
-#[allow(clippy::too_many_arguments, reason = "a row is all of these")]
-fn line(
-    model: &Model,
-    paint: &mut Paint<'_>,
+/// A row to be drawn.
+struct Row<'a> {
+    entry: &'a Entry,
+    /// Its place on the screen.
     area: Area,
-    y: u16,
-    entry: &Entry,
-    columns: &[Placed],
+    /// Whether its host does not answer.
+    silent: bool,
+    /// Whether the cursor is on it.
     selected: bool,
-) {
-    let record = &entry.record;
-    let silent = model.hosts.is_silent(record.host.as_str(), model.now, model.started);
-    let job = model.jobs.of_sandbox(&record.id);
-    let plain = if silent { Role::Dim } else { Role::Plain };
-    let state = if silent { Role::Dim } else { state_role(&record.state) };
+}
+
+fn line(model: &Model, paint: &mut Paint<'_>, row: &Row<'_>, columns: &[Placed]) {
     for placed in columns {
-        let (x, width) = (area.x + placed.x, placed.width);
-        match placed.column {
+        let (role, text) = match placed.column {
             Column::Marks => {
-                let marked = model.sandboxes.marks().contains(&record.id);
-                paint.put(x, y, 1, if selected { "▌" } else { " " }, Role::Accent);
-                paint.put(x + 1, y, 1, if marked { "✓" } else { " " }, Role::Accent);
-                let degraded = entry.degraded > 0;
-                let busy = job.is_some() || record.operation.is_some();
-                let (glyph, role) = match (busy, degraded) {
-                    (true, _) => ('◐', if silent { Role::Dim } else { Role::Busy }),
-                    (false, true) => ('⚠', if silent { Role::Dim } else { Role::Warn }),
-                    (false, false) => (state_glyph(&record.state), state),
-                };
-                paint.put(x + 2, y, 1, &glyph.to_string(), role);
-                if let Some(state) = patch_state(model, entry) {
-                    paint.put(x + 3, y, 1, &patch_glyph(state).to_string(), patch_role(state));
-                }
+                marks(model, paint, row);
+                continue;
             }
-            Column::Id => {
-                paint.put(
-                    x,
-                    y,
-                    width,
-                    record.id.as_str(),
-                    if selected { Role::Title } else { plain },
-                );
-            }
-            Column::Name => {
-                let (name, role) =
-                    record.name.as_deref().map_or(("—", Role::Dim), |name| (name, plain));
-                paint.put(x, y, width, name, role);
-            }
-            Column::Profile => {
-                paint.put(x, y, width, short_profile(&record.profile.id), Role::Dim);
-            }
-            Column::Host => {
-                paint.put(x, y, width, record.host.as_str(), plain);
-            }
-            Column::State => {
-                let text = if entry.degraded > 0 {
-                    "degraded".to_owned()
-                } else {
-                    record.state.to_string()
-                };
-                let role = if entry.degraded > 0 && !silent { Role::Warn } else { state };
-                paint.put(x, y, width, &text, role);
-            }
-            Column::Age => {
-                let text = age(model.now.since(record.created_at).as_secs());
-                paint.put(x, y, width, &text, Role::Dim);
-            }
-            Column::Left => {
-                let (role, text) = last_column(model, entry, job, silent);
-                paint.put(x, y, width, &text, role);
-            }
+            column => cell(model, row, column, usize::from(placed.width)),
+        };
+        let area = Area { x: row.area.x + placed.x, width: placed.width, ..row.area };
+        if placed.column.is_figure() {
+            paint.put_right(area, area.y, &text, role);
+        } else {
+            paint.put(area.x, area.y, area.width, &text, role);
         }
     }
-    if selected && model.overlays.is_empty() {
-        let style =
-            paint.style(if model.focus == Pane::Sandboxes { Role::Selected } else { Role::Plain });
+    if row.selected && pane::is_focused(model, Pane::Sandboxes) {
         // Cursor, mark and glyph keep their colours.
         let marks = columns.first().map_or(0, |placed| placed.width);
-        paint.tint(
-            Area { x: area.x + marks, width: area.width.saturating_sub(marks), y, height: 1 },
-            style,
-        );
+        pane::cursor(paint, row.area, marks);
     }
 }
 
-/// How the patches of a sandbox stand, where that is worth a mark: some wait, one failed, or nobody knows.
-fn patch_state<'a>(model: &'a Model, entry: &'a Entry) -> Option<&'a PatchState> {
-    let based = model.snapshots.of_sandbox(&entry.record.id).map(|(_, based)| &based.patch_state);
-    let state = based.unwrap_or(&entry.record.patch_state);
-    matches!(
-        state,
-        PatchState::Pending | PatchState::Applying | PatchState::Failed | PatchState::Unknown
-    )
-    .then_some(state)
+/// Mark and glyph.
+fn marks(model: &Model, paint: &mut Paint<'_>, row: &Row<'_>) {
+    let record = &row.entry.record;
+    let marked = model.sandboxes.marks().contains(&record.id);
+    paint.put(row.area.x + 1, row.area.y, 1, if marked { "✓" } else { " " }, Role::Accent);
+    let busy = record.operation.is_some() || model.jobs.of_sandbox(&record.id).is_some();
+    let (glyph, role) = match (busy, row.entry.degraded > 0) {
+        (true, _) => ('◐', Role::Busy),
+        (false, true) => ('⚠', Role::Warn),
+        (false, false) => (state_glyph(&record.state), state_role(&record.state)),
+    };
+    let role = if row.silent { Role::Dim } else { role };
+    paint.put(row.area.x + 2, row.area.y, 1, &glyph.to_string(), role);
 }
 
-/// Whether a patch stands in the way of later ones. One that was taken away stands in nobody's, whatever the record tells.
-fn is_stuck(model: &Model, entry: &Entry) -> bool {
-    patch_state(model, entry)
-        .is_some_and(|state| matches!(state, PatchState::Failed | PatchState::Unknown))
+/// What a column says of a row.
+fn cell(model: &Model, row: &Row<'_>, column: Column, width: usize) -> (Role, String) {
+    let record = &row.entry.record;
+    let plain = if row.silent { Role::Dim } else { Role::Plain };
+    match column {
+        Column::Marks => (Role::Plain, String::new()),
+        Column::Name => match &record.name {
+            Some(name) if row.silent => (Role::Dim, name.clone()),
+            Some(name) => (Role::Title, name.clone()),
+            None => (Role::Dim, "—".to_owned()),
+        },
+        Column::Id => (plain, record.id.to_string()),
+        Column::Profile => (Role::Dim, short_profile(&record.profile.id).to_owned()),
+        Column::Host => (plain, record.host.to_string()),
+        Column::State => state(row),
+        Column::Age => (Role::Dim, age(model.now.since(record.created_at).as_secs())),
+        Column::Left => left(model, row),
+        Column::Cpu | Column::Memory => used(model, row, column),
+        Column::What => model.what(row.entry, row.silent, width),
+    }
 }
 
-/// What the last column says: what is being done, else what is wrong, else what is left.
-fn last_column(model: &Model, entry: &Entry, job: Option<&Job>, silent: bool) -> (Role, String) {
-    let record = &entry.record;
-    if let Some(job) = job.filter(|job| job.external.is_none()) {
-        let stage = job.stage.as_ref().map_or("starting", |(stage, _, _)| stage.as_str());
-        let part = job.fraction().map(|part| format!(" {:.0}%", part * 100.0)).unwrap_or_default();
-        let word = if job.state == JobState::Cancelling { "cancelling: " } else { "" };
-        return (Role::Busy, format!("{word}{stage}{part}"));
+/// The state, with a `?` where its host does not answer: it is what was, not what is.
+fn state(row: &Row<'_>) -> (Role, String) {
+    let state = &row.entry.record.state;
+    let (role, word) = match state {
+        _ if row.entry.degraded > 0 => (Role::Warn, "degraded"),
+        State::Requested | State::Provisioning => (Role::Busy, "creating"),
+        _ => (state_role(state), state.as_str()),
+    };
+    if row.silent { (Role::Dim, format!("{word}?")) } else { (role, word.to_owned()) }
+}
+
+/// Time left: `1h57`, `over 5m`; nothing where there is no deadline, or none that counts yet.
+fn left(model: &Model, row: &Row<'_>) -> (Role, String) {
+    let none = (Role::Dim, "—".to_owned());
+    let record = &row.entry.record;
+    if !matches!(record.state, State::Ready | State::Sleeping | State::Lost) && !record.kept_failed
+    {
+        return none;
     }
-    if silent {
-        let since = record.observed_at.map(|at| age(model.now.since(at).as_secs()));
-        return (
-            Role::Warn,
-            since.map_or_else(
-                || "⚠ never observed".to_owned(),
-                |since| format!("⚠ as of {since} ago"),
-            ),
-        );
+    let Some(end) = record.expires_at else { return none };
+    let near = model.sandboxes.conditions().is_expiring(row.entry);
+    let role = match (row.silent, near) {
+        (true, _) => Role::Dim,
+        (false, true) => Role::Warn,
+        (false, false) => Role::Plain,
+    };
+    let text = if end > model.now {
+        age(end.since(model.now).as_secs())
+    } else {
+        format!("over {}", age(model.now.since(end).as_secs()))
+    };
+    (role, text)
+}
+
+/// What its containers use of the processor or of memory, as its host said last.
+fn used(model: &Model, row: &Row<'_>, column: Column) -> (Role, String) {
+    let record = &row.entry.record;
+    if row.silent {
+        return (Role::Dim, "?".to_owned());
     }
-    if let Some((job, external)) = job.and_then(|job| Some((job, job.external.as_ref()?))) {
-        let word = if job.state == JobState::Cancelling { "cancelling " } else { "" };
-        return (
-            Role::Busy,
-            format!(
-                "{word}{} {} by {}",
-                job.kind,
-                age(job.seconds(model.now)),
-                external.actor.name
-            ),
-        );
-    }
-    if let Some(running) = &record.operation {
-        let since = age(model.now.since(running.started_at).as_secs());
-        let word = if running.cancel_requested { "cancelling " } else { "" };
-        return (Role::Busy, format!("{word}{} {since} by {}", running.kind, running.actor.name));
-    }
-    if entry.degraded > 0 {
-        let words: Vec<String> = record
-            .degraded()
-            .map(|service| match service.exit_code {
-                Some(code) => format!("{} exit {code}", service.name),
-                None => format!("{} {}", service.name, service.state),
-            })
-            .collect();
-        // A patch that failed may be why; a column has no room for two sentences.
-        let patch = if is_stuck(model, entry) { ", patch failed" } else { "" };
-        return (Role::Warn, format!("{}{patch}", words.join(", ")));
-    }
-    if matches!(record.state, State::Failed | State::Lost | State::Destroying) {
-        let ago = age(model.now.since(record.since).as_secs());
-        // What its step wrote says more than that the step failed.
-        let telling =
-            record.failure.as_ref().and_then(|failure| last_telling_line(&failure.output));
-        let message = telling
-            .or(record.message.as_deref())
-            .map(|text| format!(": {text}"))
-            .unwrap_or_default();
-        let role = if record.state == State::Failed { Role::Bad } else { Role::Warn };
-        return (role, format!("{ago} ago{message}"));
-    }
-    if let Some(error) = record.patch_error.as_ref().filter(|_| is_stuck(model, entry)) {
-        // The mark says that one failed; which one may be cut off, the deadline may not.
-        let left = left(record.expires_at, model.now);
-        return (Role::Bad, format!("{}  {error}", left.strip_suffix(" left").unwrap_or(&left)));
-    }
-    let soon = record.expires_at.is_some_and(|end| end <= model.now.plus_seconds(600));
-    let protected = if record.is_protected() { "  protected" } else { "" };
-    let role = if soon { Role::Warn } else { Role::Plain };
-    (role, format!("{}{protected}", left(record.expires_at, model.now)))
+    let used = model.hosts.used(record.host.as_str(), &record.id);
+    let text = match column {
+        Column::Cpu => used.and_then(|used| used.cpu_pct).map(|percent| format!("{percent:.0}%")),
+        _ => used.map(|used| bytes(used.memory_bytes)),
+    };
+    text.map_or((Role::Dim, "—".to_owned()), |text| (Role::Plain, text))
 }
 
 /// Where the window is in a long list, on the frame's right edge.
@@ -320,7 +275,8 @@ fn scrollbar(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
     }
     let thumb = (height * height / count).max(1);
     let top = model.sandboxes.offset() * (height - thumb) / (count - height).max(1);
-    let x = screen.list.x + screen.list.width - 1;
+    // On the frame: no column ends below it.
+    let x = screen.list.x + screen.list.width;
     for row in top..top + thumb {
         let y = screen.list.y + u16::try_from(row).unwrap_or(u16::MAX);
         paint.put(x, y, 1, "┃", Role::Dim);

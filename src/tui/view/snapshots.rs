@@ -1,6 +1,7 @@
 //! The tree of snapshots and of what is based on them: only the rows on the screen are drawn.
 
 use super::paint::Paint;
+use super::pane;
 use crate::domain::lineage::BasedOn;
 use crate::domain::patch::PatchState;
 use crate::domain::snapshot::SnapshotState;
@@ -22,7 +23,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
         nothing(model, paint, area);
         return;
     }
-    let focused = model.focus == Pane::Snapshots && model.overlays.is_empty();
+    let focused = pane::is_focused(model, Pane::Snapshots);
     for (row, node) in model.snapshots.window().iter().enumerate() {
         let y = area.y + u16::try_from(row).unwrap_or(u16::MAX);
         let selected = model.snapshots.offset() + row == model.snapshots.index();
@@ -30,24 +31,15 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
             None => snapshot(model, paint, area, y, node, selected),
             Some(sandbox) => based(model, paint, area, y, node, sandbox),
         }
-        if selected {
-            paint.put(area.x, y, 1, "▌", if focused { Role::Accent } else { Role::Dim });
-        }
         if selected && focused {
-            let style = paint.style(Role::Selected);
-            paint.tint(
-                Area { x: area.x + 2, y, width: area.width.saturating_sub(2), height: 1 },
-                style,
-            );
+            pane::cursor(paint, Area { y, height: 1, ..area }, 2);
         }
     }
 }
 
 fn title(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
-    let (tree, area) = (&model.snapshots, screen.snapshots);
-    let focused = model.focus == Pane::Snapshots && model.overlays.is_empty();
-    let mut spans =
-        vec![(if focused { Role::Accent } else { Role::Title }, " Snapshots ".to_owned())];
+    let tree = &model.snapshots;
+    let mut spans = Vec::new();
     if tree.load == Load::Ready || !tree.all().is_empty() {
         let count = if tree.filter().is_empty() {
             format!("{} ", tree.count())
@@ -77,14 +69,7 @@ fn title(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
             (Role::Bad, format!("not read again: {} ", problem.message)),
         ]);
     }
-    if screen.is_folded() {
-        for other in super::activity::others(screen, Pane::Snapshots) {
-            spans.extend([(Role::Border, "─ ".to_owned()), (Role::Dim, format!("{other} (tab) "))]);
-        }
-    }
-    let spans: Vec<(Role, &str)> =
-        spans.iter().map(|(role, text)| (*role, text.as_str())).collect();
-    paint.spans(area.x + 1, area.y.saturating_sub(1), area.width.saturating_sub(2), &spans);
+    pane::title(model, paint, screen, Pane::Snapshots, &spans);
 }
 
 /// Loading, empty, nothing matches, error: told apart, each with what helps.

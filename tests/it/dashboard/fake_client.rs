@@ -889,6 +889,7 @@ pub fn host(name: &str, state: HostState, latency_ms: Option<u64>) -> HostView {
         sandboxes: 0,
         max_sandboxes: Some(30),
         labels: BTreeMap::new(),
+        limits: None,
         facts: None,
         sample: None,
         deep: None,

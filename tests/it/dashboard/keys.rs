@@ -30,11 +30,11 @@ fn verbs(effects: &[Effect]) -> Vec<&Effect> {
 
 #[test]
 fn where_nothing_is_shown_no_key_acts() {
-    for size in [(0, 0), (1, 1), (10, 3), (40, 10), (59, 40), (200, 14)] {
+    for size in [(0, 0), (1, 1), (10, 3), (39, 10), (39, 40), (200, 9)] {
         let mut model = world_model();
         draw(&mut model, size);
         update(&mut model, Msg::Drawn);
-        let all = "d tab enter B tab enter n enter enter z w s enter r l ! L p J ? : x / a c space * V tab 2 5 X e u";
+        let all = "d tab enter B tab enter n enter enter z w s enter r l ! L p J ? : x / a c space * V tab 2 3 5 X e u + F";
         let effects = press(&mut model, all);
         assert_eq!(verbs(&effects), Vec::<&Effect>::new(), "{size:?}");
         assert_eq!(type_text(&mut model, "destroy"), []);
@@ -64,7 +64,7 @@ fn a_dialog_or_form_that_no_longer_fits_is_closed_and_what_is_read_stays() {
         let mut model = model_of(fake_client::lineage_world(now()));
         press(&mut model, open);
         assert_ne!(model.mode(), Mode::Main, "{open}");
-        draw(&mut model, (40, 10));
+        draw(&mut model, (39, 9));
         draw(&mut model, (120, 36));
         assert!(matches!(model.mode(), Mode::Main | Mode::Patches), "{open}: {:?}", model.mode());
         assert_eq!(
@@ -76,11 +76,11 @@ fn a_dialog_or_form_that_no_longer_fits_is_closed_and_what_is_read_stays() {
         );
     }
     for (read, mode) in
-        [("enter", Mode::TextBlock), ("l", Mode::Logs), ("l /", Mode::Logs), ("J", Mode::Jobs)]
+        [("enter", Mode::TextBlock), ("G l", Mode::Logs), ("G l /", Mode::Logs), ("J", Mode::Jobs)]
     {
         let mut model = world_model();
         press(&mut model, read);
-        draw(&mut model, (40, 10));
+        draw(&mut model, (39, 9));
         // Esc closes nothing in the dark.
         press(&mut model, "esc");
         draw(&mut model, (120, 36));
@@ -93,11 +93,11 @@ fn quit_in_the_dark_waits_for_what_runs() {
     let mut model = world_model();
     press(&mut model, "d tab enter");
     let job = model.jobs.running().next().unwrap().id;
-    draw(&mut model, (40, 10));
+    draw(&mut model, (39, 9));
     assert_eq!(press(&mut model, "q q"), []);
     assert_eq!(model.leaving, Some(Leaving::Waiting));
-    let shown = screen(&mut model, (40, 10));
-    assert!(shown.contains("needs 60x15") && shown.contains("leaving after 1 job"), "{shown}");
+    let shown = screen(&mut model, (39, 9));
+    assert!(shown.contains("needs 40x10") && shown.contains("leaving after 1 job"), "{shown}");
     assert!(update(&mut model, Msg::Skipped(job, "it changed".to_owned())).contains(&Effect::Quit));
 }
 
@@ -175,7 +175,7 @@ fn an_alt_key_that_is_not_bound_is_esc_and_the_key() {
 
     // A form's field, a label's, a log's, the palette.
     for (open, mode) in
-        [("s", Mode::Main), ("L a", Mode::Labels), ("l /", Mode::Logs), (":", Mode::Main)]
+        [("s", Mode::Main), ("L a", Mode::Labels), ("G l /", Mode::Logs), (":", Mode::Main)]
     {
         let mut model = world_model();
         press(&mut model, open);
@@ -223,7 +223,7 @@ fn the_palette_ranks_by_name_and_offers_what_destroys_by_its_name_alone() {
         ("jobs", "jobs"),
         ("range", "mark range"),
         ("SORT DIR", "sort direction"),
-        ("sort ttl", "sort left"),
+        ("sort ttl", "sort ttl"),
         ("host coul", "host coulombcore"),
         ("state slee", "state sleeping"),
         ("restore my-env", "restore my-env"),

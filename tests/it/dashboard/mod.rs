@@ -10,5 +10,6 @@ mod pty;
 mod screens;
 mod snapshots;
 mod sweep;
+mod trouble;
 mod update;
 mod work;

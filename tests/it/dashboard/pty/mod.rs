@@ -201,12 +201,12 @@ fn a_terminal_that_shrinks_below_the_minimum_destroys_nothing() {
     let (place, mut console) = with_a_canary();
     console.keys("d");
     console.wait_for("[ Cancel ]");
-    console.resize(40, 10);
-    console.wait_for("needs 60x15");
+    console.resize(39, 9);
+    console.wait_for("needs 40x10");
     // Redraw acts, too: that it was done says that all before it was read.
     let drawn = console.raw().len();
     console.keys("\t\rd\t\r\u{c}");
-    console.wait_until("it drawn anew", |_| console.raw()[drawn..].contains("needs 60x15"));
+    console.wait_until("it drawn anew", |_| console.raw()[drawn..].contains("needs 40x10"));
     console.resize(120, 36);
     let shown = console.wait_for("Sandboxes");
     assert!(!shown.contains("[ Cancel ]"), "{shown}");

@@ -1,0 +1,216 @@
+//! Columns of the list: which are shown at a width, and where.
+
+use super::SortKey;
+
+/// A column of the list. Each holds one thing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Column {
+    /// Cursor, mark, glyph.
+    Marks,
+    /// Name.
+    Name,
+    /// Id.
+    Id,
+    /// Profile.
+    Profile,
+    /// Host.
+    Host,
+    /// State.
+    State,
+    /// Age.
+    Age,
+    /// Time left.
+    Left,
+    /// Processor time that its containers use.
+    Cpu,
+    /// Memory that its containers use.
+    Memory,
+    /// What is being done, or what is wrong.
+    What,
+}
+
+/// A column and where it is, from the list's left edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placed {
+    /// Which.
+    pub column: Column,
+    /// Its first cell.
+    pub x: u16,
+    /// Its cells.
+    pub width: u16,
+}
+
+/// Columns between two columns.
+const GAP: u16 = 2;
+
+/// The last column has at least this, as long as another one can go.
+const LEAST_WHAT: u16 = 14;
+
+/// A name has at least this and, where there is room, as much as the longest needs, up to a limit.
+const NAME: [u16; 3] = [8, 16, 32];
+
+impl Column {
+    /// All, from left to right.
+    const ALL: [Self; 11] = [
+        Self::Marks,
+        Self::Name,
+        Self::Id,
+        Self::Profile,
+        Self::Host,
+        Self::State,
+        Self::Age,
+        Self::Left,
+        Self::Cpu,
+        Self::Memory,
+        Self::What,
+    ];
+
+    /// Those that can go, in the order in which they do.
+    const GOING: [Self; 7] =
+        [Self::Cpu, Self::Memory, Self::Profile, Self::Id, Self::Age, Self::Host, Self::Left];
+
+    /// Its title.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Marks => "",
+            Self::Name => "NAME",
+            Self::Id => "ID",
+            Self::Profile => "PROFILE",
+            Self::Host => "HOST",
+            Self::State => "STATE",
+            Self::Age => "AGE",
+            Self::Left => "TTL",
+            Self::Cpu => "CPU",
+            Self::Memory => "MEM",
+            Self::What => "WHAT",
+        }
+    }
+
+    /// What a click on its title sorts by.
+    pub fn sort_key(self) -> Option<SortKey> {
+        match self {
+            Self::Marks => None,
+            Self::Name => Some(SortKey::Name),
+            Self::Id => Some(SortKey::Id),
+            Self::Profile => Some(SortKey::Profile),
+            Self::Host => Some(SortKey::Host),
+            Self::State => Some(SortKey::State),
+            Self::Age => Some(SortKey::Age),
+            Self::Left => Some(SortKey::Left),
+            Self::Cpu => Some(SortKey::Cpu),
+            Self::Memory => Some(SortKey::Memory),
+            Self::What => Some(SortKey::Trouble),
+        }
+    }
+
+    /// Whether it holds a figure, which stands at its right end.
+    pub fn is_figure(self) -> bool {
+        matches!(self, Self::Left | Self::Cpu | Self::Memory)
+    }
+
+    /// Its cells before free space is given away.
+    fn least(self, name: u16) -> u16 {
+        match self {
+            Self::Marks => 4,
+            Self::Name => name,
+            Self::Id => 8,
+            Self::Profile => 12,
+            Self::Host => 11,
+            Self::State => 10,
+            Self::Age => 5,
+            Self::Left => 7,
+            Self::Cpu => 4,
+            Self::Memory => 5,
+            Self::What => LEAST_WHAT,
+        }
+    }
+
+    /// Cells between it and the next one: the name stands right behind the glyph.
+    fn gap(self) -> u16 {
+        match self {
+            Self::Marks | Self::What => 0,
+            Self::Name
+            | Self::Id
+            | Self::Profile
+            | Self::Host
+            | Self::State
+            | Self::Age
+            | Self::Left
+            | Self::Cpu
+            | Self::Memory => GAP,
+        }
+    }
+
+    /// The columns for a width and the longest name. Names are cut last; what is free goes to them and to the last column.
+    pub(super) fn place(width: u16, longest_name: u16) -> Vec<Placed> {
+        let [least, common, most] = NAME;
+        let name = longest_name.clamp(least, common);
+        let mut shown: Vec<Self> = Self::ALL.to_vec();
+        let needed = |shown: &[Self], name| -> u16 {
+            shown.iter().map(|column| column.least(name) + column.gap()).sum()
+        };
+        for column in Self::GOING {
+            if needed(&shown, name) <= width {
+                break;
+            }
+            shown.retain(|other| *other != column);
+        }
+        // On the narrowest screen the last column gives way, then the name.
+        let over = needed(&shown, name).saturating_sub(width);
+        let name = name - over.saturating_sub(LEAST_WHAT / 2).min(name - least);
+        let spare = width.saturating_sub(needed(&shown, name) - LEAST_WHAT);
+        let longer = longest_name.clamp(name, most) - name;
+        let longer = longer.min(spare.saturating_sub(LEAST_WHAT));
+        let mut x = 0;
+        let mut placed = Vec::with_capacity(shown.len());
+        for column in shown {
+            let cells = match column {
+                Self::Name => name + longer,
+                Self::What => width.saturating_sub(x),
+                _ => column.least(name),
+            };
+            placed.push(Placed { column, x, width: cells });
+            x += cells + column.gap();
+        }
+        placed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn titles(width: u16, name: u16) -> Vec<&'static str> {
+        Column::place(width, name).iter().skip(1).map(|placed| placed.column.title()).collect()
+    }
+
+    #[test]
+    fn narrower_columns_go_one_by_one() {
+        let all = ["NAME", "ID", "PROFILE", "HOST", "STATE", "AGE", "TTL", "CPU", "MEM", "WHAT"];
+        assert_eq!(titles(118, 12), all);
+        assert_eq!(titles(104, 12), [&all[..7], &["MEM", "WHAT"]].concat());
+        assert_eq!(titles(98, 10), [&all[..7], &["WHAT"]].concat());
+        assert_eq!(titles(88, 12), ["NAME", "ID", "HOST", "STATE", "AGE", "TTL", "WHAT"]);
+        assert_eq!(titles(78, 12), ["NAME", "HOST", "STATE", "AGE", "TTL", "WHAT"]);
+        assert_eq!(titles(58, 12), ["NAME", "STATE", "TTL", "WHAT"]);
+        assert_eq!(titles(38, 12), ["NAME", "STATE", "WHAT"]);
+    }
+
+    #[test]
+    fn every_width_is_filled_and_a_name_is_cut_last() {
+        for width in 38..300 {
+            for name in [0, 8, 12, 20, 60, u16::MAX] {
+                let placed = Column::place(width, name);
+                let last = placed.last().unwrap();
+                assert_eq!(last.x + last.width, width, "{width} {name}");
+                assert!(placed[1].width >= 8, "{width} {name}: {placed:?}");
+                for pair in placed.windows(2) {
+                    assert!(pair[0].x + pair[0].width <= pair[1].x, "{width} {name}");
+                }
+                if width >= 118 {
+                    assert!(placed[1].width >= name.min(16), "{width} {name}: {placed:?}");
+                }
+            }
+        }
+    }
+}

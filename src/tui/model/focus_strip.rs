@@ -1,0 +1,296 @@
+//! The strip below the list: what is wrong with the row under the cursor, or how it is reached; and the keys that help. From
+//! 200 columns on its lines stand above the details beside the list.
+
+use super::{
+    Entry, Host, Model, Pane, Role, Standing, Trouble, age, date, many, standing_glyph,
+    state_glyph, state_role, what,
+};
+use crate::domain::text::clean_line;
+use crate::domain::{State, telling::last_telling_line};
+use crate::tui::keymap::{Action, Mode};
+
+/// Spans of a line.
+type Line = Vec<(Role, String)>;
+
+/// What is said of a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Strip {
+    /// Which row, and how it is.
+    pub title: Line,
+    /// Two, the more telling first.
+    pub lines: Vec<Line>,
+    /// Keys that help.
+    pub keys: Line,
+}
+
+/// The sandbox that the focused pane's cursor means, or else the list's.
+fn meant(model: &Model) -> Option<&Entry> {
+    let pointed = match model.focus {
+        Pane::Snapshots | Pane::Activity if model.overlays.is_empty() => model.pointed_sandbox(),
+        Pane::Sandboxes | Pane::Snapshots | Pane::Hosts | Pane::Activity => None,
+    };
+    pointed.or_else(|| model.sandboxes.selected()).map(AsRef::as_ref)
+}
+
+impl Model {
+    /// The sandbox that the strip tells of.
+    pub fn strip_sandbox(&self) -> Option<&Entry> {
+        meant(self)
+    }
+
+    /// Cells of its lines.
+    fn strip_width(&self) -> usize {
+        let screen = self.screen();
+        usize::from(screen.strip.width.max(screen.details.width).saturating_sub(2))
+    }
+
+    /// What the strip says.
+    pub fn strip(&self) -> Option<Strip> {
+        match self.focus {
+            Pane::Hosts => self.hosts.selected().map(|selected| host(self, selected)),
+            Pane::Sandboxes | Pane::Snapshots | Pane::Activity => {
+                meant(self).map(|entry| sandbox(self, entry))
+            }
+        }
+    }
+}
+
+fn strip(model: &Model, title: Line, mut lines: Vec<Line>, helping: &[(Action, &str)]) -> Strip {
+    lines.resize(2, Line::new());
+    Strip { title, lines, keys: keys(model, helping) }
+}
+
+/// ` l its output   enter details`, without keys that nothing is bound to.
+fn keys(model: &Model, keys: &[(Action, &str)]) -> Line {
+    let mut line = Line::new();
+    for (action, what) in keys {
+        let Some(key) = model.keymap.first(Mode::Main, *action) else { continue };
+        let role = if model.unavailable(*action).is_some() { Role::Dim } else { Role::Key };
+        line.extend([(role, key), (Role::Dim, format!(" {what}   "))]);
+    }
+    line
+}
+
+fn sandbox(model: &Model, entry: &Entry) -> Strip {
+    let conditions = model.sandboxes.conditions();
+    let trouble = conditions.trouble(entry);
+    let silent = conditions.hosts.holds(&entry.words[3]);
+    let (lines, keys) = match trouble {
+        Trouble::Failed => (failed(entry, model.strip_width()), FAILED),
+        Trouble::Lost => (lost(model, entry), LOST),
+        Trouble::Running => (running(model, entry), RUNNING),
+        _ if silent => (not_seen(model, entry), SILENT),
+        Trouble::Degraded => (well(model, entry, what::degraded(entry)), DEGRADED),
+        Trouble::Expiring => (expiring(model, entry), EXPIRING),
+        Trouble::Silent | Trouble::None => (well(model, entry, String::new()), WELL),
+    };
+    strip(model, title(model, entry, silent), lines, keys)
+}
+
+const FAILED: &[(Action, &str)] = &[
+    (Action::Logs, "its output"),
+    (Action::Open, "details"),
+    (Action::Recreate, "rebuild"),
+    (Action::Destroy, "destroy"),
+];
+const LOST: &[(Action, &str)] =
+    &[(Action::Open, "details"), (Action::Recreate, "rebuild"), (Action::Destroy, "destroy")];
+const RUNNING: &[(Action, &str)] =
+    &[(Action::CancelJob, "cancel"), (Action::Open, "details"), (Action::Jobs, "jobs")];
+const SILENT: &[(Action, &str)] =
+    &[(Action::PaneHosts, "hosts"), (Action::Open, "details"), (Action::Redraw, "ask again")];
+const DEGRADED: &[(Action, &str)] = &[
+    (Action::Logs, "logs"),
+    (Action::Shell, "shell"),
+    (Action::Open, "details"),
+    (Action::Recreate, "rebuild"),
+];
+const EXPIRING: &[(Action, &str)] = &[
+    (Action::Extend, "extend"),
+    (Action::Labels, "protect"),
+    (Action::Snapshot, "snapshot"),
+    (Action::Open, "details"),
+];
+const WELL: &[(Action, &str)] = &[
+    (Action::Shell, "shell"),
+    (Action::Logs, "logs"),
+    (Action::CopySsh, "copy ssh"),
+    (Action::Snapshot, "snapshot"),
+    (Action::Open, "details"),
+];
+
+/// `nightly 0b1c2d3e ─ failed 41m ago, by atm:nightly`.
+fn title(model: &Model, entry: &Entry, silent: bool) -> Line {
+    let record = &entry.record;
+    let name = record.name.as_deref().map(|name| format!(" {}", clean_line(name, 40)));
+    let since = age(model.now.since(record.since).as_secs());
+    let state = match record.state {
+        State::Failed => (Role::Bad, format!("failed {since} ago")),
+        _ if silent => {
+            (Role::Dim, format!("{}? as of {}", record.state, what::not_seen(model, entry)))
+        }
+        _ if entry.degraded > 0 => (Role::Warn, "degraded".to_owned()),
+        _ => (state_role(&record.state), format!("{} for {since}", record.state)),
+    };
+    let mut line = vec![(state.0, format!(" {}", state_glyph(&record.state)))];
+    line.extend(name.map(|name| (Role::Title, name)));
+    line.extend([
+        (Role::Plain, format!(" {} ", record.id)),
+        (Role::Border, "─ ".to_owned()),
+        state,
+    ]);
+    if record.actor.to_string() != model.actor {
+        line.push((Role::Dim, format!(", by {}", record.actor)));
+    }
+    line.push((Role::Plain, " ".to_owned()));
+    line
+}
+
+fn failed(entry: &Entry, width: usize) -> Vec<Line> {
+    let record = &entry.record;
+    let message = record.message.as_deref().unwrap_or("it failed");
+    let Some(failure) = &record.failure else {
+        return vec![vec![(Role::Bad, format!("{message}, on {}", record.host))]];
+    };
+    let exit = failure.exit_status.map(|status| format!(", exit {status}")).unwrap_or_default();
+    let step = format!("step {}{exit} on {}", failure.step, record.host);
+    let telling = last_telling_line(&failure.output).unwrap_or(message);
+    let telling = what::ending(telling, width).to_owned();
+    vec![vec![(Role::Plain, step)], vec![(Role::Bad, telling)]]
+}
+
+fn lost(model: &Model, entry: &Entry) -> Vec<Line> {
+    let record = &entry.record;
+    let message = record.message.clone();
+    let message = message.unwrap_or_else(|| format!("{} has nothing of it any more", record.host));
+    let seen = what::not_seen(model, entry);
+    vec![vec![(Role::Bad, message)], vec![(Role::Dim, format!("{seen}, on {}", record.host))]]
+}
+
+fn running(model: &Model, entry: &Entry) -> Vec<Line> {
+    let record = &entry.record;
+    let job = model.jobs.of_sandbox(&record.id);
+    let stage = job.and_then(what::stage).map(|stage| format!(": {stage}")).unwrap_or_default();
+    let said = job.and_then(|job| job.last_line()).unwrap_or_default().to_owned();
+    let words = match &record.operation {
+        Some(running) => {
+            let since = age(model.now.since(running.started_at).as_secs());
+            let asked = if running.cancel_requested { ", is being cancelled" } else { "" };
+            format!(
+                "{} for {since} by {} on {}{asked}{stage}",
+                running.kind, running.actor, record.host
+            )
+        }
+        None => format!("{} on {}{stage}", record.state, record.host),
+    };
+    vec![vec![(Role::Busy, words)], vec![(Role::Dim, said)]]
+}
+
+/// Its host, since it is the host that is wrong.
+fn not_seen(model: &Model, entry: &Entry) -> Vec<Line> {
+    let seen = vec![(Role::Warn, what::not_seen(model, entry))];
+    match model.hosts.get(entry.record.host.as_str()) {
+        Some(found) => {
+            let [mut first, mut second] = host_lines(model, found);
+            first.insert(0, (Role::Plain, format!("{} ", found.view.name)));
+            second.extend([(Role::Plain, "   ".to_owned())]);
+            second.extend(seen);
+            vec![first, second]
+        }
+        None => {
+            let words = format!("host {} is not in the configuration", entry.record.host);
+            vec![vec![(Role::Warn, words)], seen]
+        }
+    }
+}
+
+fn expiring(model: &Model, entry: &Entry) -> Vec<Line> {
+    let Some(end) = entry.record.expires_at else { return Vec::new() };
+    let at = date(end, &model.zone);
+    let words = if end > model.now {
+        format!("expires in {} ({at})", age(end.since(model.now).as_secs()))
+    } else {
+        format!("expired {} ago ({at})", age(model.now.since(end).as_secs()))
+    };
+    let mut lines = vec![vec![(Role::Warn, words)]];
+    lines.extend(well(model, entry, String::new()));
+    lines
+}
+
+/// How it is reached, and what else is known of it. `wrong` comes first.
+fn well(model: &Model, entry: &Entry, wrong: String) -> Vec<Line> {
+    let record = &entry.record;
+    let mut first = Line::new();
+    if let Some(reach) = &record.reachability {
+        first.push((Role::Code, reach.ssh.clone()));
+        for endpoint in &reach.endpoints {
+            first.push((Role::Dim, format!("   {} ", endpoint.service)));
+            first.push((Role::Code, endpoint.url.clone()));
+        }
+    } else {
+        first.push((Role::Dim, format!("nothing tells how it is reached on {}", record.host)));
+    }
+    let mut facts = Vec::new();
+    if !record.services.is_empty() {
+        let up = record.services.iter().filter(|service| !service.is_degraded()).count();
+        facts.push(format!("{up} of {} up", many(record.services.len(), "service", "services")));
+    }
+    if let Some((view, _)) = model.snapshots.of_sandbox(&record.id) {
+        let states = what::patches(model, entry);
+        let patches = many(states.len(), "patch", "patches");
+        facts.push(format!("based on {} with {patches}", clean_line(view.record.title(), 40)));
+    }
+    if record.is_protected() {
+        facts.push("protected".to_owned());
+    }
+    facts.extend(record.patch_error.clone());
+    let second = vec![(Role::Dim, facts.join("   "))];
+    if wrong.is_empty() { vec![first, second] } else { vec![vec![(Role::Warn, wrong)], first] }
+}
+
+fn host(model: &Model, host: &Host) -> Strip {
+    let (glyph, role) = standing_glyph(host.standing(model.now));
+    let ssh = host.view.ssh.as_deref().map(|target| format!("─ ssh {} ", clean_line(target, 60)));
+    let mut title =
+        vec![(role, format!(" {glyph} ")), (Role::Title, format!("{} ", host.view.name))];
+    title.extend(ssh.map(|ssh| (Role::Dim, ssh)));
+    strip(model, title, host_lines(model, host).into(), HOST)
+}
+
+const HOST: &[(Action, &str)] = &[
+    (Action::Open, "details"),
+    (Action::Redraw, "ask again"),
+    (Action::NextTrouble, "next trouble"),
+];
+
+/// How a host is, and what it says or what to do.
+fn host_lines(model: &Model, host: &Host) -> [Line; 2] {
+    let view = &host.view;
+    let words = |text: &Option<String>| text.clone().unwrap_or_default();
+    let since = |since| age(model.now.since(since).as_secs());
+    match host.standing(model.now) {
+        Standing::Down => {
+            let down = host.down_since.map(|at| format!(" {}", since(at))).unwrap_or_default();
+            let next = host
+                .next
+                .filter(|next| *next > model.now)
+                .map(|next| format!("next try in {}   ", age(next.since(model.now).as_secs())));
+            let first = vec![(Role::Bad, format!("down{down}: {}", words(&view.message)))];
+            let next = next.unwrap_or_default();
+            [first, vec![(Role::Plain, next), (Role::Key, words(&view.hint))]]
+        }
+        Standing::Forbidden => [vec![(Role::Dim, words(&view.message))], Line::new()],
+        Standing::Connecting => {
+            let asked = host.asked.map(|at| format!(" for {}", since(at))).unwrap_or_default();
+            [vec![(Role::Busy, format!("connecting{asked}"))], Line::new()]
+        }
+        Standing::Up | Standing::Slow => {
+            let ms = view.latency_ms.map(|ms| format!(", round trip {ms} ms")).unwrap_or_default();
+            let held = many(view.sandboxes as usize, "sandbox", "sandboxes");
+            let most = view.max_sandboxes.map(|most| format!(" of {most}")).unwrap_or_default();
+            let first = format!("up{ms}, {held}{most}");
+            let said = vec![(Role::Warn, words(&view.message)), (Role::Key, words(&view.hint))];
+            [vec![(Role::Plain, first)], said]
+        }
+    }
+}

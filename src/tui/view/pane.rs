@@ -1,0 +1,50 @@
+//! Panes' frames, titles and tabs.
+
+use super::paint::Paint;
+use crate::tui::model::{Area, Model, Pane, Role, Screen};
+
+/// Whether keys act on a pane now.
+pub(super) fn is_focused(model: &Model, pane: Pane) -> bool {
+    model.focus == pane && model.overlays.is_empty()
+}
+
+/// Draws every frame. The focused pane's is bright.
+pub(super) fn frames(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
+    // From above to below: a frame takes over the edge that it shares with the one above.
+    let panes = [Pane::Sandboxes, Pane::Hosts, Pane::Activity, Pane::Snapshots];
+    let [list, rest @ ..] = panes.map(|pane| screen.frame(pane));
+    for frame in [list, screen.strip.outer(), screen.details.outer()].into_iter().chain(rest) {
+        paint.joined_frame(frame, Role::Border);
+    }
+    if model.overlays.is_empty() {
+        paint.edge(screen.frame(model.focus), Role::Focus);
+    }
+}
+
+/// Draws a pane's title: its name, then what else is to be said.
+pub(super) fn title(
+    model: &Model,
+    paint: &mut Paint<'_>,
+    screen: &Screen,
+    pane: Pane,
+    rest: &[(Role, String)],
+) {
+    let room = screen.title(pane);
+    let role = if is_focused(model, pane) { Role::Accent } else { Role::Plain };
+    let name = format!(" {} ", pane.title());
+    let mut spans = vec![(role, name.as_str())];
+    spans.extend(rest.iter().map(|(role, text)| (*role, text.as_str())));
+    paint.spans(room.x, room.y, room.width, &spans);
+    for (other, area) in screen.tabs(pane) {
+        let name = format!(" {} ", other.title());
+        paint.put(area.x, area.y, area.width, &name, Role::Dim);
+    }
+}
+
+/// Draws the cursor of a focused pane over a row; its first cells keep their colours.
+pub(super) fn cursor(paint: &mut Paint<'_>, row: Area, keep: u16) {
+    paint.put(row.x, row.y, 1, "▌", Role::Accent);
+    let style = paint.style(Role::Selected);
+    let keep = keep.min(row.width);
+    paint.tint(Area { x: row.x + keep, width: row.width - keep, ..row }, style);
+}
