@@ -88,7 +88,7 @@ pub(super) async fn suits(
     let probed = probe::examine(transport.as_ref(), want).await?;
     restore::suits(&probed.facts, archive, &spec.name)?;
     if !workspace_only(profile) && probed.facts.runtimes.is_empty() {
-        return Err(host::no_runtime(spec.name.as_str(), &probed.findings));
+        return Err(host::no_runtime(spec.name.as_str(), &probed.facts.findings));
     }
     Ok(())
 }

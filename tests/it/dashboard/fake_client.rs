@@ -1091,7 +1091,10 @@ pub fn facts(hostname: &str, now: Time) -> HostFacts {
             ("rsync".to_owned(), "/usr/bin/rsync".to_owned()),
             ("tar".to_owned(), "/bin/tar".to_owned()),
         ]),
+        boot_id: None,
+        engines: Vec::new(),
         runtimes: Vec::new(),
+        findings: Vec::new(),
         inventory: None,
     }
 }
