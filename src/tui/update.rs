@@ -3,6 +3,7 @@
 mod action_form;
 mod activity;
 mod confirm;
+mod copy;
 mod data;
 mod external_operations;
 mod fields;
@@ -14,6 +15,7 @@ mod logs;
 mod mouse;
 mod overlay;
 mod patches;
+mod search;
 mod shell;
 mod snapshots;
 mod work;

@@ -25,6 +25,7 @@ mod paint;
 mod palette;
 mod patches;
 mod sandboxes;
+mod search;
 mod shell;
 mod snapshots;
 mod text_block;
@@ -105,7 +106,7 @@ fn screen(model: &Model, paint: &mut Paint<'_>) -> Option<Position> {
     for overlay in &model.overlays {
         cursor = overlay_of(model, paint, overlay);
     }
-    cursor
+    search::draw(model, paint).or(cursor)
 }
 
 /// The focused pane's frame has another colour, its left edge at least.
@@ -127,6 +128,7 @@ fn overlay_of(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) -> Option
         Overlay::Details(_)
         | Overlay::Snapshot(_)
         | Overlay::Text(_)
+        | Overlay::Host(_)
         | Overlay::Output(..)
         | Overlay::Help(_)
         | Overlay::Error(..) => {
