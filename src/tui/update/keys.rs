@@ -290,7 +290,10 @@ fn open(model: &mut Model) -> Vec<Effect> {
             None => Vec::new(),
         },
         Pane::Snapshots => snapshots::open_row(model),
-        Pane::Hosts => Vec::new(),
+        Pane::Hosts => match model.hosts.selected().map(|host| host.view.name.clone()) {
+            Some(name) => overlay::open_host(model, name),
+            None => Vec::new(),
+        },
         Pane::Activity => activity::open_row(model),
     }
 }
