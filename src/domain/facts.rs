@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::Time;
 use crate::domain::deep_check::DeepCheck;
+use crate::domain::host::Limits;
 use crate::domain::name::HostName;
 use crate::domain::telemetry::HostSample;
 use crate::domain::words::string_enum;
@@ -309,6 +310,9 @@ pub struct HostView {
     /// Its labels.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
+    /// Above these nothing is placed on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
     /// What it said when it was probed.
     pub facts: Option<HostFacts>,
     /// What the last light probe read.

@@ -81,6 +81,11 @@ impl HostSample {
         used_pct(self.mem_total_bytes, self.mem_available_bytes)
     }
 
+    /// Swap in use, in percent.
+    pub fn swap_used_pct(&self) -> Option<f64> {
+        used_pct(self.swap_total_bytes, self.swap_free_bytes)
+    }
+
     /// Disk in use, in percent.
     pub fn disk_used_pct(&self) -> Option<f64> {
         self.disk.as_ref().and_then(|disk| used_pct(disk.total_bytes, disk.available_bytes))

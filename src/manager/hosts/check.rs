@@ -1,12 +1,12 @@
 //! Hosts as a face shows them: as configured, as last seen, and as probed now.
 
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::domain::error::{Code, Error};
 use crate::domain::event::Update;
-use crate::domain::facts::{HostState, HostView};
+use crate::domain::facts::{HostFacts, HostState, HostView};
 use crate::domain::host::HostSpec;
 use crate::domain::host_sight::HostSight;
 use crate::domain::name::HostName;
@@ -14,8 +14,8 @@ use crate::domain::text::nearest;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::capacity::count_by_host;
 use crate::manager::hosts::status::{report_host_error, report_host_status};
-use crate::transport::Command;
 use crate::transport::probe::{self, ProbeRequest};
+use crate::transport::{Command, Transport};
 
 /// A round trip beyond which a host is shown as slow.
 const SLOW: Duration = Duration::from_secs(1);
@@ -80,21 +80,16 @@ pub(crate) fn host_spec(deps: &Deps, name: &str) -> Result<HostSpec, Error> {
 async fn inspect_host(deps: &Deps, spec: &HostSpec, view: &mut HostView) {
     let looked = async {
         let transport = deps.transports.open(&spec.name).await?;
-        // The shell is opened by the first command: the second one measures the way and nothing else.
-        transport.run(&Command::script(":"), PING_LIMIT).await?;
-        let started = Instant::now();
-        transport.run(&Command::script(":"), PING_LIMIT).await?;
-        let latency = started.elapsed();
-        let request = ProbeRequest {
-            inventory: true,
-            compose_cmd: compose_override(deps, spec)?,
-            ..ProbeRequest::new(deps.now())
-        };
-        let facts = probe::probe(transport.as_ref(), request).await?;
-        Ok::<_, Error>((facts, latency))
+        let latency = measure_way(transport.as_ref()).await?;
+        let (facts, half) = take_inventory(deps, spec, transport.as_ref()).await?;
+        Ok::<_, Error>((facts, half, latency))
     };
     match looked.await {
-        Ok((facts, latency)) => {
+        Ok((facts, half, latency)) => {
+            if let Some(error) = half {
+                view.message = Some(in_one_line(&error));
+                view.hint = error.hint;
+            }
             let machine_id = Some(facts.machine_id.clone()).filter(|id| !id.is_empty());
             report_host_status(deps, &spec.name, HostSight::Answers(machine_id), None).await;
             view.state = if latency > SLOW { HostState::Slow } else { HostState::Up };
@@ -104,13 +99,98 @@ async fn inspect_host(deps: &Deps, spec: &HostSpec, view: &mut HostView) {
         Err(error) => {
             report_host_error(deps, &spec.name, &error).await;
             view.state = HostState::Down;
-            let causes = error.causes;
-            view.message = Some(
-                std::iter::once(error.message.clone()).chain(causes).collect::<Vec<_>>().join(": "),
-            );
+            view.message = Some(in_one_line(&error));
             view.hint = error.hint;
         }
     }
+}
+
+fn in_one_line(error: &Error) -> String {
+    let causes = error.causes.iter().map(String::as_str);
+    std::iter::once(error.message.as_str()).chain(causes).collect::<Vec<_>>().join(": ")
+}
+
+/// The way to a host and back: measured already by what ran there, else by a command that does nothing.
+async fn measure_way(transport: &dyn Transport) -> Result<Duration, Error> {
+    if let Some(known) = transport.latency() {
+        return Ok(known);
+    }
+    // The shell is opened by the first command: the second one measures the way and nothing else.
+    transport.run(&Command::script(":"), PING_LIMIT).await?;
+    let started = Instant::now();
+    transport.run(&Command::script(":"), PING_LIMIT).await?;
+    Ok(started.elapsed())
+}
+
+/// A host's facts with its inventory, in one round trip. Where a part of the inventory cannot be read there is none, and why;
+/// the rest of the facts is asked for by itself then.
+async fn take_inventory(
+    deps: &Deps,
+    spec: &HostSpec,
+    transport: &dyn Transport,
+) -> Result<(HostFacts, Option<Error>), Error> {
+    let now = deps.now();
+    let known = deps.telemetry.with(&spec.name, |host| host.known_runtimes(now));
+    let asked_all = known.is_empty();
+    let request = ProbeRequest {
+        inventory: true,
+        compose_cmd: compose_override(deps, spec)?,
+        roots: deps.catalogue.workspace_roots().into_iter().collect(),
+        known,
+        now,
+    };
+    let half = match probe::examine(transport, request.clone()).await {
+        Ok(probed) => {
+            let mut facts = probed.facts;
+            deps.telemetry.with(&spec.name, |host| {
+                host.learn(&facts, probed.containers, asked_all);
+                facts.inventory.iter_mut().for_each(|inventory| host.fill_sizes(inventory));
+            });
+            measure_directories(deps, &spec.name);
+            return Ok((facts, None));
+        }
+        Err(error) if matches!(error.code, Code::OperationFailed | Code::Timeout) => error,
+        Err(error) => return Err(error),
+    };
+    let request = ProbeRequest { inventory: false, now: deps.now(), ..request };
+    // Garbage all the same: what was asked first says more of it.
+    let facts = probe::probe(transport, request).await.map_err(|_| half.clone())?;
+    Ok((facts, Some(half)))
+}
+
+/// Has the directories of a host measured, if that is due; nobody waits for it.
+fn measure_directories(deps: &Deps, host: &HostName) {
+    let now = deps.now();
+    if !deps.telemetry.with(host, |telemetry| telemetry.begin_measuring(now)) {
+        return;
+    }
+    let (deps, host) = (Arc::clone(deps), host.clone());
+    Arc::clone(&deps).jobs.background(async move {
+        let roots: Vec<String> = deps.catalogue.workspace_roots().into_iter().collect();
+        let measured = async {
+            let transport = deps.transports.open(&host).await?;
+            probe::sizes(transport.as_ref(), &roots).await
+        };
+        let sizes = measured.await.inspect_err(|error| {
+            tracing::warn!(%host, %error, "its directories could not be measured");
+        });
+        let now = deps.now();
+        deps.telemetry.with(&host, |telemetry| telemetry.end_measuring(sizes.ok(), now));
+        deps.measured.notify_waiters();
+        show_sizes(&deps, &host);
+    });
+}
+
+/// Puts sizes into what was seen of a host last, and tells listeners.
+fn show_sizes(deps: &Deps, host: &HostName) {
+    let key = host.as_str().to_ascii_lowercase();
+    let mut seen = deps.seen_hosts.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(view) = seen.get_mut(&key) else { return };
+    let Some(inventory) = view.facts.as_mut().and_then(|facts| facts.inventory.as_mut()) else {
+        return;
+    };
+    deps.telemetry.with(host, |telemetry| telemetry.fill_sizes(inventory));
+    deps.jobs.publish(Update::Host(Box::new(view.clone())));
 }
 
 /// The compose command that the configuration or the environment names for a host, as words.
@@ -163,6 +243,7 @@ fn unseen(spec: &HostSpec) -> HostView {
         sandboxes: 0,
         max_sandboxes: spec.max_sandboxes,
         labels: spec.labels.clone(),
+        limits: Some(spec.limits.clone()),
         facts: None,
         sample: None,
         deep: None,
