@@ -46,7 +46,7 @@ pub use fetch::Fetch;
 pub use fields::{Choice, Field, FieldKey, Fields};
 pub use filter::Filter;
 pub use form::{CreateForm, Plan, Step};
-pub use hosts::{Host, HostChange, Hosts, Standing};
+pub use hosts::{Host, HostChange, Hosts, Sampling, Standing};
 pub use job::{ExternalProcess, Job, JobId, JobState};
 pub use jobs::{Jobs, Moved};
 pub use labels::{LabelChange, LabelRow, LabelTarget, Labelling, Labels};

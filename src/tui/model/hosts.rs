@@ -7,7 +7,8 @@ use super::fetch::Fetch;
 use crate::domain::Time;
 use crate::domain::error::Error;
 use crate::domain::facts::{HostState, HostView};
-use crate::domain::telemetry::HostHistory;
+use crate::domain::name::SandboxId;
+use crate::domain::telemetry::{HISTORY_S, HostHistory, SandboxUse};
 
 /// How long a host may be silent before its rows say so.
 const SILENT: Duration = Duration::from_secs(15);
@@ -29,12 +30,32 @@ pub struct Host {
     pub answered: Option<Time>,
     /// Since when it is down.
     pub down_since: Option<Time>,
-    /// When it is asked next.
+    /// When it is asked next; the time of the one timer that is under way.
     pub next: Option<Time>,
+    /// How often in a row it did not answer.
+    pub tries: u32,
+    /// Whether work on it ended since its inventory was asked for.
+    pub changed: bool,
+    /// Where its light probes are.
+    pub sampling: Sampling,
+    /// How many of them in a row failed.
+    pub failed_samples: u32,
     /// The question for its services.
     pub refreshing: Fetch,
     /// Why its services could not be asked for last.
     pub services_error: Option<Error>,
+}
+
+/// Where the light probes of a host are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sampling {
+    /// None is under way: it does not answer, or was not asked yet.
+    #[default]
+    Off,
+    /// The next one is due after a while.
+    Waiting,
+    /// One is under way.
+    Asked,
 }
 
 /// How a host stands, in the words of the header.
@@ -94,6 +115,33 @@ impl Host {
         }
     }
 
+    /// What a sandbox's containers use, by the last sample.
+    pub fn use_of(&self, id: &SandboxId) -> Option<SandboxUse> {
+        self.history.last()?.sandboxes.get(id).copied()
+    }
+
+    /// Load of the last hour in this many points, the oldest first, each the highest of its span; none before the first sample.
+    pub fn load_series(&self, points: usize) -> Vec<f64> {
+        let Some(last) = self.history.last() else { return Vec::new() };
+        let span = (HISTORY_S as f64 / points.max(1) as f64).max(1.0);
+        let mut series: Vec<Option<f64>> = vec![None; points];
+        for sample in self.history.samples() {
+            let back = (last.at.since(sample.at).as_secs_f64() / span) as usize;
+            if let Some(point) = points.checked_sub(back + 1).and_then(|at| series.get_mut(at)) {
+                *point = Some(point.map_or(sample.load1, |load| load.max(sample.load1)));
+            }
+        }
+        // A span without a sample stays what it was.
+        let mut before = None;
+        series
+            .into_iter()
+            .filter_map(|point| {
+                before = point.or(before);
+                before
+            })
+            .collect()
+    }
+
     /// Whether it answered when it was asked last.
     pub fn is_fine(&self) -> bool {
         matches!(self.view.state, HostState::Up | HostState::Slow)
@@ -119,6 +167,10 @@ impl Hosts {
                     answered: None,
                     down_since: None,
                     next: None,
+                    tries: 0,
+                    changed: false,
+                    sampling: Sampling::Off,
+                    failed_samples: 0,
                     refreshing: Fetch::Idle,
                     services_error: None,
                 });

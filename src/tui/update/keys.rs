@@ -6,7 +6,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tui_input::Input;
 
 use super::{
-    Effect, action_form, activity, confirm, data, external_operations, fields, filter, form,
+    Effect, action_form, activity, confirm, data, external_operations, fields, filter, form, hosts,
     labels, logs, overlay, patches, shell, snapshots, work,
 };
 use crate::domain::name::SandboxId;
@@ -88,7 +88,7 @@ fn blind(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
 }
 
 fn redraw(model: &mut Model) -> Vec<Effect> {
-    let mut effects = data::read_again(model);
+    let mut effects = hosts::read_again(model);
     effects.push(Effect::Redraw);
     effects
 }

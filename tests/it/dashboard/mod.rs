@@ -6,6 +6,7 @@ mod keys;
 mod lineage;
 mod logs;
 mod patches;
+mod polling;
 mod pty;
 mod screens;
 mod snapshots;
