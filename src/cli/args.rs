@@ -156,6 +156,9 @@ pub enum Command {
     /// The backends that make sandboxes
     #[command(subcommand, arg_required_else_help = false)]
     Extensions(ExtensionsCommand),
+    /// Look at hosts closely
+    #[command(subcommand, arg_required_else_help = false)]
+    Inspect(InspectCommand),
     /// The places that sandboxes are put
     #[command(subcommand, arg_required_else_help = false)]
     Hosts(HostsCommand),
@@ -380,6 +383,17 @@ pub enum ExtensionsCommand {
         /// With or without "ext."
         #[arg(value_name = "E")]
         id: String,
+    },
+}
+
+/// Verbs of `inspect`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum InspectCommand {
+    /// Show what hosts are, what they have left, and what of sandboxes is on them
+    Host {
+        /// Hosts [default: all]
+        #[arg(value_name = "HOST")]
+        hosts: Vec<String>,
     },
 }
 

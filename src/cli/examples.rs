@@ -141,6 +141,14 @@ const TABLE: &[Row] = &[
     ("extensions", &["sandboxer extensions list"]),
     ("extensions list", &["sandboxer extensions list"]),
     ("extensions show", &["sandboxer extensions show compose-ssh"]),
+    ("inspect", &["sandboxer inspect host coulombcore"]),
+    (
+        "inspect host",
+        &[
+            "sandboxer inspect host",
+            "sandboxer inspect host coulombcore --json | jq '.[].facts.inventory.networks'",
+        ],
+    ),
     ("hosts", &["sandboxer hosts list", "sandboxer hosts check"]),
     ("hosts list", &["sandboxer hosts list --json"]),
     ("hosts check", &["sandboxer hosts check", "sandboxer hosts check coulombcore --deep"]),

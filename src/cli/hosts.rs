@@ -16,7 +16,7 @@ use crate::domain::figures::{age_of, bytes};
 use crate::domain::{Code, Time};
 
 /// How many are probed at a time.
-const AT_ONCE: usize = 32;
+pub(super) const AT_ONCE: usize = 32;
 
 pub(super) async fn list(context: &mut Context<'_>) -> Outcome {
     let views = context.client.hosts().await?;
@@ -32,8 +32,17 @@ pub(super) async fn check(context: &mut Context<'_>, names: &[String], deep: boo
     }
     let client = context.client;
     let checked = until_interrupted(context, probe(client, names)).await??;
-    let items: Vec<BulkItem> = checked.iter().map(item).collect();
-    let views: Vec<HostView> = checked.into_iter().filter_map(|(_, view)| view.ok()).collect();
+    conclude(context, checked, show)
+}
+
+/// Shows hosts that were asked, and says of the others why not; the status of all of them.
+pub(super) fn conclude<'a>(
+    context: &mut Context<'a>,
+    asked: Vec<(String, Result<HostView, Error>)>,
+    show: impl FnOnce(&mut Context<'a>, &[HostView]) -> Result<(), CliError>,
+) -> Outcome {
+    let items: Vec<BulkItem> = asked.iter().map(item).collect();
+    let views: Vec<HostView> = asked.into_iter().filter_map(|(_, view)| view.ok()).collect();
     if !views.is_empty() || context.options.json {
         show(context, &views)?;
     }
@@ -75,7 +84,7 @@ fn is_up(view: &HostView) -> Result<(), Error> {
 }
 
 /// Each of these once; all that are known where none is named.
-async fn wanted(client: &dyn Client, names: &[String]) -> Result<Vec<String>, Error> {
+pub(super) async fn wanted(client: &dyn Client, names: &[String]) -> Result<Vec<String>, Error> {
     let mut names = names.to_vec();
     if names.is_empty() {
         let known = client.hosts().await?.into_iter();

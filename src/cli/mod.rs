@@ -19,6 +19,7 @@ mod extend;
 mod extensions;
 mod hosts;
 mod input;
+mod inspect;
 mod interrupt;
 mod label;
 mod lineage;
@@ -56,7 +57,9 @@ pub use tty::Tty;
 pub use usage::ParseOutcome;
 pub use values::{LabelChange, Pair, Since};
 
-use args::{Command, ExtensionsCommand, HostsCommand, OperationsCommand, ProfilesCommand};
+use args::{
+    Command, ExtensionsCommand, HostsCommand, InspectCommand, OperationsCommand, ProfilesCommand,
+};
 use futures_util::future::BoxFuture;
 use output::{CliError, Context, Outcome, OutputOptions};
 
@@ -173,6 +176,9 @@ async fn dispatch(
         Some(Command::Extensions(ExtensionsCommand::List)) => extensions::list(context).await,
         Some(Command::Extensions(ExtensionsCommand::Show { id })) => {
             extensions::show(context, id).await
+        }
+        Some(Command::Inspect(InspectCommand::Host { hosts })) => {
+            inspect::host(context, hosts).await
         }
         Some(Command::Hosts(HostsCommand::List)) => hosts::list(context).await,
         Some(Command::Hosts(HostsCommand::Check { hosts, deep })) => {

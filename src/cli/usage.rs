@@ -67,7 +67,7 @@ pub(super) fn outcome(error: &clap::Error, args: &[OsString]) -> ParseOutcome {
 
 /// Verbs of the contract that this version does not have. clap's guess would be another verb.
 const LATER: [&str; 9] = [
-    "inspect",
+    "inspect stale",
     "reap-stale",
     "undo",
     "adopt",

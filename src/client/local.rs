@@ -217,6 +217,10 @@ impl Client for LocalClient {
         self.manager.check_host(name).await
     }
 
+    async fn inspect_host(&self, name: &str) -> Result<HostView, Error> {
+        self.manager.inspect_host(name).await
+    }
+
     async fn sample_host(&self, name: &str) -> Result<HostSample, Error> {
         self.manager.sample_host(name).await
     }

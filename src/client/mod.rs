@@ -136,6 +136,8 @@ pub trait Client: Send + Sync {
     /// Connects to one host and probes it. A host that is down is a view that says so, not an error; only an
     /// unknown name is `not_found`.
     async fn check_host(&self, name: &str) -> Result<HostView, Error>;
+    /// Checks a host and samples it: everything that is known of it. As [`Client::check_host`], a host that is down is a view.
+    async fn inspect_host(&self, name: &str) -> Result<HostView, Error>;
     /// Reads one host's load, memory, disk and clock, and what its sandboxes use: one round trip, cheap enough for every two
     /// seconds.
     ///

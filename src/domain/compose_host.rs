@@ -62,6 +62,11 @@ impl Subnet {
         Self::new(address, prefix.unwrap_or(if address.is_ipv4() { 32 } else { 128 }))
     }
 
+    /// Its first address.
+    pub const fn address(&self) -> IpAddr {
+        self.address
+    }
+
     /// Its prefix length.
     pub const fn prefix(&self) -> u8 {
         self.prefix

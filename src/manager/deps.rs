@@ -16,6 +16,7 @@ use crate::domain::name::{ExtensionId, HostName, OperationId, SnapshotId};
 use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::time::Time;
 use crate::manager::hosts::status_log::HostStatusLog;
+use crate::manager::hosts::telemetry::Telemetry;
 use crate::manager::ledger::Ledger;
 use crate::manager::operation::jobs::Jobs;
 use crate::manager::upkeep::sweep_memory::SweepMemory;
@@ -123,6 +124,10 @@ pub(crate) struct Shared {
     pub(crate) deleted: Mutex<BTreeMap<SnapshotId, SnapshotRecord>>,
     /// Hosts as this process saw them last, by name.
     pub(crate) seen_hosts: Mutex<BTreeMap<String, HostView>>,
+    /// Telemetry of hosts, from one probe to the next.
+    pub(crate) telemetry: Telemetry,
+    /// Wakes who waits for sizes of directories.
+    pub(crate) measured: tokio::sync::Notify,
     /// Deep checks that ended and whose findings nobody has fetched yet.
     pub(crate) deeply_checked: Mutex<BTreeMap<OperationId, HostView>>,
     /// Status of hosts, as the event log has it.
@@ -144,6 +149,8 @@ impl Shared {
             jobs: Arc::default(),
             deleted: Mutex::default(),
             seen_hosts: Mutex::default(),
+            telemetry: Telemetry::default(),
+            measured: tokio::sync::Notify::new(),
             deeply_checked: Mutex::default(),
             host_status_log: tokio::sync::Mutex::default(),
             sweep: SweepMemory::default(),

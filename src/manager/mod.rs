@@ -289,6 +289,11 @@ impl SandboxManager {
         hosts::check::check_host(&self.deps, name).await
     }
 
+    /// Checks one host, samples it, and waits a little for the sizes of its directories.
+    pub async fn inspect_host(&self, name: &str) -> Result<HostView, Error> {
+        hosts::inspect::inspect_host(&self.deps, name).await
+    }
+
     /// Reads one host's load, memory, disk and clock, and what its sandboxes use.
     ///
     /// Errors: why the host does not answer.

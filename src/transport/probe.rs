@@ -4,35 +4,48 @@
 //! Nothing is made or changed on the host.
 
 mod addresses;
+mod clock;
+mod containers;
 mod counter;
 mod facts;
 mod headroom;
 mod images;
 mod inventory;
 pub(crate) mod lines;
+mod networks;
 mod runtime;
+mod sample;
+mod sizes;
 mod traces;
 
 use std::time::{Duration, Instant};
 
 use crate::domain::error::{Code, Error};
-use crate::domain::facts::HostFacts;
+use crate::domain::facts::{HostFacts, Inventory, NetworkUse};
 use crate::domain::host_report::{DetectionScope, RuntimeDetection};
 use crate::domain::text::{clean_block, last_lines};
 use crate::domain::time::Time;
 use crate::transport::{Command, Output, Transport};
 
+use clock::clock_offset;
+
 pub use addresses::taken_subnets;
+pub use containers::Container;
 pub use counter::{counter, raise_counter};
 pub use facts::GNU_TAR;
 pub use headroom::{headroom, network_room, parse_headroom, parse_pools};
 pub use images::{ImageFound, small_image};
 pub use runtime::{Detecting, RUNTIME_SH, RuntimeReport, parse_runtime, parse_runtimes};
+pub use sample::{Counters, SampleRequest, Sampled, sample};
+pub use sizes::{Sizes, sizes};
 pub use traces::{TraceRequest, traces};
 
 /// The probe's script, runtime detection included.
-const PROBE_SH: &str =
-    concat!(include_str!("scripts/runtime.sh"), include_str!("scripts/probe.sh"));
+const PROBE_SH: &str = concat!(
+    include_str!("scripts/resolve.sh"),
+    include_str!("scripts/runtime.sh"),
+    include_str!("scripts/probe.sh")
+);
 
 /// How long a probe may take. Each call in it has a limit of its own, well below.
 const DEADLINE: Duration = Duration::from_mins(1);
@@ -78,6 +91,8 @@ pub struct Probed {
     pub detection: Option<RuntimeDetection>,
     /// The inventory's podman pods, which the facts have no place for.
     pub pods: std::collections::BTreeMap<String, Vec<String>>,
+    /// The inventory's running containers of sandboxes, for the light probe.
+    pub containers: Vec<Container>,
 }
 
 /// Asks a host for its facts. See [`examine`].
@@ -146,7 +161,11 @@ fn read(output: &Output, want: &ProbeRequest, ended: Duration) -> Result<Probed,
     let mut facts = facts::parse(&entries, want.now);
     facts.clock_offset_s = clock_offset(clock.value, want.now, ended);
     let report = want.detecting().read(&text);
+    facts.engines = report.engines;
+    facts.runtimes = report.runtimes;
+    facts.findings.extend(report.findings);
     let mut pods = std::collections::BTreeMap::new();
+    let mut running = Vec::new();
     if want.inventory {
         let mut found = inventory::parse(&entries);
         if output.truncated {
@@ -160,25 +179,28 @@ fn read(output: &Output, want: &ProbeRequest, ended: Duration) -> Result<Probed,
             .step("inventory")
             .detail("failed", found.failed));
         }
-        facts.inventory = Some(found.inventory);
+        let (containers, findings) = containers::parse(&entries, &found.containers, want.now);
+        let networks = networks::parse(&entries);
+        // Podman has no pools that it tells of, and neither has it behind docker's words.
+        let is_docker = |engine: &str| {
+            facts.engines.iter().any(|known| known.program == engine && !known.podman_behind)
+        };
+        let networks = networks.into_iter().map(|networks| NetworkUse {
+            left: networks.left.filter(|_| is_docker(&networks.engine)),
+            ..networks
+        });
+        facts.inventory = Some(Inventory { networks: networks.collect(), ..found.inventory });
+        facts.findings.extend(findings);
         pods = found.pods;
+        running = containers;
     }
-    facts.engines = report.engines;
-    facts.runtimes = report.runtimes;
-    facts.findings = report.findings;
-    Ok(Probed { facts, fingerprint: report.fingerprint, detection: report.detection, pods })
-}
-
-/// Seconds that the host is ahead, from its `date +%s.%N`. A busybox without `%N` says whole seconds: then the middle of
-/// that second is taken.
-fn clock_offset(said: &str, now: Time, ended: Duration) -> Option<f64> {
-    let (seconds, fraction) = said.split_once('.').unwrap_or((said, ""));
-    let seconds: i64 = seconds.parse().ok()?;
-    let digits = !fraction.is_empty() && fraction.bytes().all(|b| b.is_ascii_digit());
-    let fraction: f64 = if digits { format!("0.{fraction}").parse().ok()? } else { 0.5 };
-    let ours = now.timestamp().as_millisecond() as f64 / 1000.0 + ended.as_secs_f64();
-    let offset = seconds as f64 + fraction - ours;
-    Some((offset * 1000.0).round() / 1000.0)
+    Ok(Probed {
+        facts,
+        fingerprint: report.fingerprint,
+        detection: report.detection,
+        pods,
+        containers: running,
+    })
 }
 
 #[cfg(test)]

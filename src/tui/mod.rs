@@ -315,10 +315,16 @@ impl Console {
     }
 
     fn take(&mut self, msg: Msg) -> Result<Next, LoopEnd> {
-        // Reminders show nothing by themselves.
+        // Reminders show nothing by themselves, and what a sample changed is seen with the next second.
         self.dirty |= !matches!(
             msg,
-            Msg::FetchDue | Msg::PlanDue(_) | Msg::ListenDue | Msg::SnapshotsDue | Msg::SweepDue
+            Msg::FetchDue
+                | Msg::PlanDue(_)
+                | Msg::ListenDue
+                | Msg::SnapshotsDue
+                | Msg::SweepDue
+                | Msg::SampleDue(_)
+                | Msg::HostSampled(..)
         );
         let mut next = Next::On;
         for effect in terminal::on_screen(|| update(&mut self.model, msg)) {

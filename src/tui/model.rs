@@ -65,7 +65,7 @@ pub use form::{CreateForm, Plan, Step, is_usable};
 pub use hints::Hint;
 pub use host_details::HostDetails;
 pub use host_rows::HostRows;
-pub use hosts::{Host, HostChange, Hosts, ROWS_EACH, Standing, standing_glyph};
+pub use hosts::{Host, HostChange, Hosts, ROWS_EACH, Sampling, Standing, standing_glyph};
 pub use job::{ExternalProcess, Job, JobId, JobState};
 pub use jobs::{Jobs, Moved};
 pub use labels::{LabelChange, LabelRow, LabelTarget, Labelling, Labels};

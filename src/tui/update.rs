@@ -9,6 +9,7 @@ mod external_operations;
 mod fields;
 mod filter;
 mod form;
+mod hosts;
 mod keys;
 mod labels;
 mod logs;
@@ -44,7 +45,8 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Tick(now) => {
-            let effects = data::tick(model, now);
+            let mut effects = data::tick(model, now);
+            effects.extend(hosts::tick(model));
             trouble::measure(model);
             effects
         }
@@ -52,11 +54,11 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Listed(answer) => data::listed(model, answer),
         Msg::Got(id, answer) => data::got(model, &id, answer),
         Msg::FetchDue => data::fetch(model),
-        Msg::Hosts(answer) => data::hosts(model, answer),
-        Msg::HostDue(name) => data::host_due(model, name),
-        Msg::HostChecked(name, answer) => data::host_checked(model, name, answer),
-        Msg::SampleDue(name) => data::sample_due(model, name),
-        Msg::HostSampled(name, answer) => data::host_sampled(model, name, answer),
+        Msg::Hosts(answer) => hosts::listed(model, answer),
+        Msg::HostDue(name) => hosts::due(model, name),
+        Msg::HostChecked(name, answer) => hosts::checked(model, name, answer),
+        Msg::SampleDue(name) => hosts::sample_due(model, name),
+        Msg::HostSampled(name, answer) => hosts::sampled(model, name, answer),
         Msg::Subscribed(answer) => data::subscribed(model, answer),
         Msg::Disconnected => data::disconnected(model),
         Msg::ListenDue => vec![Effect::Subscribe],

@@ -47,7 +47,7 @@ fn schemas() -> Vec<(&'static str, Value)> {
         ("profiles", of::<Vec<ProfileView>>("profiles list")),
         ("extension", of::<ExtensionView>("extensions show")),
         ("extensions", of::<Vec<ExtensionView>>("extensions list")),
-        ("hosts", of::<Vec<HostView>>("hosts list, hosts check")),
+        ("hosts", of::<Vec<HostView>>("hosts list, hosts check, inspect host")),
         ("event", of::<Event>("events --follow: one a line")),
         ("events", of::<Vec<Event>>("events")),
         ("operation", of::<Operation>("operations get, operations cancel")),

@@ -1,12 +1,12 @@
 //! Hosts as a face shows them: as configured, as last seen, and as probed now.
 
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::domain::error::{Code, Error};
 use crate::domain::event::Update;
-use crate::domain::facts::{HostState, HostView};
+use crate::domain::facts::{HostFacts, HostState, HostView};
 use crate::domain::host::HostSpec;
 use crate::domain::host_report::HostReport;
 use crate::domain::host_sight::HostSight;
@@ -17,8 +17,8 @@ use crate::manager::deps::Deps;
 use crate::manager::hosts::capacity::count_by_host;
 use crate::manager::hosts::report::{last_report, note_report};
 use crate::manager::hosts::status::{report_host_error, report_host_status};
-use crate::transport::Command;
 use crate::transport::probe::{self, ProbeRequest};
+use crate::transport::{Command, Transport};
 
 /// A round trip beyond which a host is shown as slow.
 const SLOW: Duration = Duration::from_secs(1);
@@ -88,24 +88,16 @@ pub(crate) fn host_spec(deps: &Deps, name: &str) -> Result<HostSpec, Error> {
 async fn inspect_host(deps: &Deps, spec: &HostSpec, view: &mut HostView) {
     let looked = async {
         let transport = deps.transports.open(&spec.name).await?;
-        // The shell is opened by the first command: the second one measures the way and nothing else.
-        transport.run(&Command::script(":"), PING_LIMIT).await?;
-        let started = Instant::now();
-        transport.run(&Command::script(":"), PING_LIMIT).await?;
-        let latency = started.elapsed();
-        let request = ProbeRequest {
-            inventory: true,
-            compose_cmd: compose_override(deps, spec)?,
-            known: last_report(deps, &spec.name).await.and_then(|report| report.detection),
-            ..ProbeRequest::new(deps.now())
-        };
-        let probed = probe::examine(transport.as_ref(), request).await?;
-        let report = HostReport::of(probed.facts.clone(), probed.detection);
-        note_report(deps, &spec.name, report).await;
-        Ok::<_, Error>((probed.facts, latency))
+        let latency = measure_way(transport.as_ref()).await?;
+        let (facts, half) = take_inventory(deps, spec, transport.as_ref()).await?;
+        Ok::<_, Error>((facts, half, latency))
     };
     match looked.await {
-        Ok((facts, latency)) => {
+        Ok((facts, half, latency)) => {
+            if let Some(error) = half {
+                view.message = Some(in_one_line(&error));
+                view.hint = error.hint;
+            }
             let machine_id = Some(facts.machine_id.clone()).filter(|id| !id.is_empty());
             report_host_status(deps, &spec.name, HostSight::Answers(machine_id), None).await;
             view.state = if latency > SLOW { HostState::Slow } else { HostState::Up };
@@ -115,13 +107,97 @@ async fn inspect_host(deps: &Deps, spec: &HostSpec, view: &mut HostView) {
         Err(error) => {
             report_host_error(deps, &spec.name, &error).await;
             view.state = HostState::Down;
-            let causes = error.causes;
-            view.message = Some(
-                std::iter::once(error.message.clone()).chain(causes).collect::<Vec<_>>().join(": "),
-            );
+            view.message = Some(in_one_line(&error));
             view.hint = error.hint;
         }
     }
+}
+
+fn in_one_line(error: &Error) -> String {
+    let causes = error.causes.iter().map(String::as_str);
+    std::iter::once(error.message.as_str()).chain(causes).collect::<Vec<_>>().join(": ")
+}
+
+/// The way to a host and back: measured already by what ran there, else by a command that does nothing.
+async fn measure_way(transport: &dyn Transport) -> Result<Duration, Error> {
+    if let Some(known) = transport.latency() {
+        return Ok(known);
+    }
+    // The shell is opened by the first command: the second one measures the way and nothing else.
+    transport.run(&Command::script(":"), PING_LIMIT).await?;
+    let started = Instant::now();
+    transport.run(&Command::script(":"), PING_LIMIT).await?;
+    Ok(started.elapsed())
+}
+
+/// A host's facts with its inventory, in one round trip. Where a part of the inventory cannot be read there is none, and why;
+/// the rest of the facts is asked for by itself then.
+async fn take_inventory(
+    deps: &Deps,
+    spec: &HostSpec,
+    transport: &dyn Transport,
+) -> Result<(HostFacts, Option<Error>), Error> {
+    let request = ProbeRequest {
+        inventory: true,
+        compose_cmd: compose_override(deps, spec)?,
+        roots: deps.catalogue.workspace_roots().into_iter().collect(),
+        known: last_report(deps, &spec.name).await.and_then(|report| report.detection),
+        now: deps.now(),
+    };
+    let half = match probe::examine(transport, request.clone()).await {
+        Ok(probed) => {
+            let mut facts = probed.facts;
+            deps.telemetry.with(&spec.name, |host| {
+                host.learn(&facts, probed.containers);
+                facts.inventory.iter_mut().for_each(|inventory| host.fill_sizes(inventory));
+            });
+            measure_directories(deps, &spec.name);
+            let report = HostReport::of(facts.clone(), probed.detection);
+            note_report(deps, &spec.name, report).await;
+            return Ok((facts, None));
+        }
+        Err(error) if matches!(error.code, Code::OperationFailed | Code::Timeout) => error,
+        Err(error) => return Err(error),
+    };
+    let request = ProbeRequest { inventory: false, now: deps.now(), ..request };
+    // Garbage all the same: what was asked first says more of it.
+    let facts = probe::probe(transport, request).await.map_err(|_| half.clone())?;
+    Ok((facts, Some(half)))
+}
+
+/// Has the directories of a host measured, if that is due; nobody waits for it.
+fn measure_directories(deps: &Deps, host: &HostName) {
+    let now = deps.now();
+    if !deps.telemetry.with(host, |telemetry| telemetry.begin_measuring(now)) {
+        return;
+    }
+    let (deps, host) = (Arc::clone(deps), host.clone());
+    Arc::clone(&deps).jobs.background(async move {
+        let roots: Vec<String> = deps.catalogue.workspace_roots().into_iter().collect();
+        let measured = async {
+            let transport = deps.transports.open(&host).await?;
+            probe::sizes(transport.as_ref(), &roots).await
+        };
+        let sizes = measured.await.inspect_err(|error| {
+            tracing::warn!(%host, %error, "its directories could not be measured");
+        });
+        let now = deps.now();
+        deps.telemetry.with(&host, |telemetry| telemetry.end_measuring(sizes.ok(), now));
+        deps.measured.notify_waiters();
+        show_sizes(&deps, &host);
+    });
+}
+
+/// Puts sizes into what was seen of a host last, and tells listeners.
+fn show_sizes(deps: &Deps, host: &HostName) {
+    let key = host.as_str().to_ascii_lowercase();
+    let mut seen = deps.seen_hosts.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(view) = seen.get_mut(&key) else { return };
+    let Some(inventory) = view.facts.as_mut().and_then(|facts| facts.inventory.as_mut()) else {
+        return;
+    };
+    deps.telemetry.with(host, |telemetry| telemetry.fill_sizes(inventory));
+    deps.jobs.publish(Update::Host(Box::new(view.clone())));
 }
 
 /// The compose command that the configuration or the environment names for a host, as words.

@@ -3,8 +3,10 @@
 pub(super) mod capacity;
 pub(super) mod check;
 pub(super) mod deep_check;
+pub(super) mod inspect;
 pub(super) mod report;
 pub(super) mod roots;
 pub(super) mod sample;
 pub(super) mod status;
 pub(super) mod status_log;
+pub(super) mod telemetry;

@@ -1,35 +1,49 @@
 //! Samples of hosts: one light probe each.
 
+use std::sync::PoisonError;
+
 use crate::domain::error::Error;
-use crate::domain::telemetry::{DiskUse, HostSample};
+use crate::domain::telemetry::HostSample;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::check::host_spec;
-use crate::transport::probe::{self, ProbeRequest};
+use crate::transport::probe::{self, SampleRequest};
 
-/// Reads one host's load, memory, disk and clock.
+/// Reads one host's load, memory, disk and clock, and what its sandboxes use.
 pub(crate) async fn sample_host(deps: &Deps, name: &str) -> Result<HostSample, Error> {
     let spec = host_spec(deps, name)?;
     let transport = deps.transports.open(&spec.name).await?;
-    let facts = probe::probe(transport.as_ref(), ProbeRequest::new(deps.now())).await?;
-    Ok(HostSample {
-        at: facts.at,
-        latency_ms: transport.latency().and_then(|way| u64::try_from(way.as_millis()).ok()),
-        cpus: facts.cpus,
-        load1: facts.load1,
-        mem_total_bytes: facts.mem_total_bytes,
-        mem_available_bytes: facts.mem_available_bytes,
-        swap_total_bytes: 0,
-        swap_free_bytes: 0,
-        disk: facts.disk.map(|disk| DiskUse {
-            path: disk.path,
-            total_bytes: disk.total_bytes,
-            available_bytes: disk.available_bytes,
-            inodes: None,
-            inodes_free: None,
-        }),
-        uptime_s: None,
-        clock_offset_s: facts.clock_offset_s,
-        sandboxes: std::collections::BTreeMap::new(),
-        findings: Vec::new(),
-    })
+    let now = deps.now();
+    // Taken: after a sample that failed there is nothing to compare with.
+    let (containers, previous, pause) = deps.telemetry.with(&spec.name, |host| {
+        (host.containers.clone(), host.counters.take(), host.disk_pause(now))
+    });
+    let want = SampleRequest {
+        disk: pause.is_none(),
+        containers: &containers,
+        previous: previous.as_ref(),
+        now,
+    };
+    let sampled = probe::sample(transport.as_ref(), &want).await?;
+    let mut sample = sampled.sample;
+    deps.telemetry.with(&spec.name, |host| {
+        host.counters = Some(sampled.counters);
+        // The kernel counts all processors; the account may be held to some.
+        sample.cpus = host.cpus.unwrap_or(sample.cpus);
+        if want.disk {
+            host.note_disk(sampled.disk_is_late, now);
+        }
+    });
+    if let Some(until) = pause {
+        let wait = until.since(now).as_secs();
+        sample.findings.push(format!(
+            "the workspace root's file system did not answer; it is asked again in {wait} s"
+        ));
+    }
+    let key = spec.name.as_str().to_ascii_lowercase();
+    let mut seen = deps.seen_hosts.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(view) = seen.get_mut(&key) {
+        view.sample = Some(sample.clone());
+    }
+    drop(seen);
+    Ok(sample)
 }

@@ -100,7 +100,7 @@ fn route(line: &str) -> Option<(Subnet, String, String)> {
 
 /// A line of `/proc/net/route`, whose numbers are hexadecimal in the processor's order: little-endian wherever anybody runs
 /// containers.
-fn route4(line: &str) -> Option<(Subnet, String, String)> {
+pub(super) fn route4(line: &str) -> Option<(Subnet, String, String)> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let (device, destination, mask) = (*words.first()?, *words.get(1)?, *words.get(7)?);
     let number = |word: &str| u32::from_str_radix(word, 16).ok().map(u32::swap_bytes);

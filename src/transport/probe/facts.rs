@@ -7,18 +7,10 @@ use crate::domain::text::clean_line;
 use crate::domain::time::Time;
 
 use super::lines::Entry;
+use super::sample::{self, memory};
 
 /// The key under which [`HostFacts::tools`] has the path of a tar that is GNU tar.
 pub const GNU_TAR: &str = "gnu-tar";
-
-/// A figure of `/proc/meminfo`, in bytes.
-pub(super) fn memory(entries: &[Entry<'_>], name: &str) -> Option<u64> {
-    entries.iter().filter(|entry| entry.key == "mem").find_map(|entry| {
-        let kibibytes =
-            entry.value.strip_prefix(name)?.strip_prefix(':')?.split_whitespace().next()?;
-        kibibytes.parse::<u64>().ok()?.checked_mul(1024)
-    })
-}
 
 /// The facts, but for runtimes, inventory and clock.
 pub(super) fn parse(entries: &[Entry<'_>], at: Time) -> HostFacts {
@@ -52,7 +44,11 @@ pub(super) fn parse(entries: &[Entry<'_>], at: Time) -> HostFacts {
         boot_id: boot_id(value("boot_id")),
         engines: Vec::new(),
         runtimes: Vec::new(),
-        findings: Vec::new(),
+        findings: entries
+            .iter()
+            .filter(|entry| entry.key == "disk.late")
+            .map(|_| "the workspace root's file system did not answer in 5 s".to_owned())
+            .collect(),
         inventory: None,
     }
 }
@@ -84,18 +80,16 @@ fn unquoted(value: &str) -> String {
 }
 
 fn disk(entries: &[Entry<'_>]) -> Option<Disk> {
-    let entry = |key: &str| entries.iter().find(|entry| entry.key == key);
-    let path = entry("disk.path")?.value.to_owned();
-    let figures = |line: &str| -> Vec<u64> {
-        line.split_whitespace().map_while(|word| word.parse().ok()).collect()
-    };
-    if let [size, total, available] = figures(entry("disk.stat")?.value)[..] {
+    let found = entries.iter().filter(|entry| entry.key == "disk").find_map(sample::disk);
+    if let Some(found) = found {
         return Some(Disk {
-            path,
-            total_bytes: size.saturating_mul(total),
-            available_bytes: size.saturating_mul(available),
+            path: found.path,
+            total_bytes: found.total_bytes,
+            available_bytes: found.available_bytes,
         });
     }
+    let entry = |key: &str| entries.iter().find(|entry| entry.key == key);
+    let path = entry("root")?.value.to_owned();
     // df's last line: NAME BLOCKS USED AVAILABLE PERCENT MOUNT, in blocks of 1024; the name may hold blanks.
     let line = entry("disk.df")?.text();
     let words: Vec<&str> = line.split_whitespace().collect();

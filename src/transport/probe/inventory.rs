@@ -4,17 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::domain::facts::{Inventory, InventoryItem};
-
 use super::lines::Entry;
+use crate::domain::Time;
+use crate::domain::facts::{Inventory, InventoryArchive, InventoryItem};
+use crate::domain::name::SandboxId;
+use crate::domain::text::clean_line;
 
 /// An inventory, and what does not fit into one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Found {
-    /// One item per sandbox id, ordered by it.
+    /// One item per sandbox id, ordered by it; archives; no networks yet.
     pub(super) inventory: Inventory,
     /// Names of podman's pods by sandbox id; each has an item, which may be empty otherwise.
     pub(super) pods: BTreeMap<String, Vec<String>>,
+    /// The sandbox of each container, by the container's id.
+    pub(super) containers: BTreeMap<String, SandboxId>,
     /// What could not be read, a sentence each. When there are any, the inventory must not be taken for the whole.
     pub(super) failed: Vec<String>,
 }
@@ -26,45 +30,58 @@ struct Draft {
     owners: BTreeSet<String>,
     /// A manifest that is not this directory's, or cannot be read: nobody's, whatever the labels say.
     unidentified: bool,
+    /// Whether there is a manifest of which nothing was read yet.
+    awaited: bool,
     // Sets: `docker` may be a second way to the same podman.
     containers: BTreeSet<String>,
+    container_ids: BTreeSet<String>,
     networks: BTreeSet<String>,
     volumes: BTreeSet<String>,
     pods: BTreeSet<String>,
+    profile: Option<String>,
+    created_at: Option<Time>,
+    /// When its oldest container was made.
+    oldest: Option<Time>,
+    expires_at: Option<Time>,
 }
 
 /// What stands in a label, a manifest or a name of something an engine has.
 #[derive(Default)]
 struct Marks {
     name: String,
+    /// The engine's id.
+    container: Option<String>,
     id: Option<String>,
     owner: Option<String>,
     project: Option<String>,
+    profile: Option<String>,
+    created_at: Option<Time>,
 }
 
 /// Reads the inventory's lines.
 pub(super) fn parse(entries: &[Entry<'_>]) -> Found {
     let mut drafts: BTreeMap<String, Draft> = BTreeMap::new();
+    let mut archives: BTreeMap<String, InventoryArchive> = BTreeMap::new();
     let mut found = Found::default();
     let mut root = String::new();
-    let mut current: Option<String> = None;
     for entry in entries {
         match entry.key {
             "inventory" => entry.value.clone_into(&mut root),
-            "dir" => current = directory(&mut drafts, &root, entry),
+            "dir" => directory(&mut drafts, &root, entry),
             "manifest" => {
-                if let Some((id, draft)) =
-                    current.as_ref().and_then(|id| Some((id, drafts.get_mut(id)?)))
-                {
-                    manifest(draft, id, &entry.text());
+                let id = entry.value.strip_prefix("sbx-");
+                if let Some(draft) = id.and_then(|id| drafts.get_mut(id)) {
+                    draft.awaited = true;
                 }
             }
+            "archive" => archive(&mut archives, &root, entry.value),
+            "manifests" => manifests(&mut drafts, &mut archives, &root, entry),
             "list" => list(&mut drafts, entry),
             "failed" => {
                 let words: Vec<&str> =
                     entry.body.iter().copied().filter(|line| !line.trim().is_empty()).collect();
                 let line = format!("{} {}", entry.value, words.join(" "));
-                found.failed.push(crate::domain::text::clean_line(line.trim(), 400));
+                found.failed.push(clean_line(line.trim(), 400));
             }
             _ => {}
         }
@@ -73,15 +90,24 @@ pub(super) fn parse(entries: &[Entry<'_>]) -> Found {
         if !draft.pods.is_empty() {
             found.pods.insert(id.clone(), draft.pods.iter().cloned().collect());
         }
-        found.inventory.sandboxes.push(item(id, draft));
+        let containers = draft.container_ids.clone();
+        let item = item(id, draft);
+        // What cannot be told whose it is speaks for no sandbox.
+        if item.owner.is_some() && is_id(&item.sandbox_id) {
+            let of = SandboxId::new(item.sandbox_id.as_str());
+            found.containers.extend(containers.into_iter().map(|id| (id, of.clone())));
+        }
+        found.inventory.sandboxes.push(item);
     }
+    found.inventory.archives = archives.into_values().collect();
     found
 }
 
 /// Two owners for one id are none: what cannot be told whose it is must not be reaped.
 fn item(sandbox_id: String, draft: Draft) -> InventoryItem {
     let mut owners = draft.owners.into_iter();
-    let owner = owners.next().filter(|_| owners.next().is_none() && !draft.unidentified);
+    let owner =
+        owners.next().filter(|_| owners.next().is_none() && !draft.unidentified && !draft.awaited);
     InventoryItem {
         sandbox_id,
         owner,
@@ -89,29 +115,67 @@ fn item(sandbox_id: String, draft: Draft) -> InventoryItem {
         containers: draft.containers.into_iter().collect(),
         networks: draft.networks.into_iter().collect(),
         volumes: draft.volumes.into_iter().collect(),
-        profile: None,
-        created_at: None,
-        expires_at: None,
+        profile: draft.profile,
+        created_at: draft.created_at.or(draft.oldest),
+        expires_at: draft.expires_at,
         bytes: None,
     }
 }
 
-fn directory(
-    drafts: &mut BTreeMap<String, Draft>,
-    root: &str,
-    entry: &Entry<'_>,
-) -> Option<String> {
+fn directory(drafts: &mut BTreeMap<String, Draft>, root: &str, entry: &Entry<'_>) {
     let name = if entry.value.is_empty() { entry.text() } else { entry.value.to_owned() };
-    let id = name.strip_prefix("sbx-").filter(|id| !id.is_empty())?.to_owned();
-    let draft = drafts.entry(id.clone()).or_default();
-    let path = format!("{}/{name}", root.trim_end_matches('/'));
+    let Some(id) = name.strip_prefix("sbx-").filter(|id| !id.is_empty()) else { return };
+    let draft = drafts.entry(id.to_owned()).or_default();
     if draft.directory.is_some() {
         // The same id under two roots: one of them is a copy, and which one is not ours to guess.
         draft.unidentified = true;
     } else {
-        draft.directory = Some(path);
+        draft.directory = Some(below(root, &name));
     }
-    Some(id)
+}
+
+fn below(root: &str, name: &str) -> String {
+    format!("{}/{name}", root.trim_end_matches('/'))
+}
+
+fn archive(archives: &mut BTreeMap<String, InventoryArchive>, root: &str, name: &str) {
+    let Some(id) = name.strip_prefix("snapshots/") else { return };
+    archives.entry(id.to_owned()).or_insert_with(|| InventoryArchive {
+        snapshot_id: id.to_owned(),
+        sandbox_id: None,
+        owner: None,
+        directory: below(root, name),
+        created_at: None,
+        bytes: None,
+    });
+}
+
+/// Lines of manifests, each behind its file: `./sbx-aa/manifest.json:{`.
+fn manifests(
+    drafts: &mut BTreeMap<String, Draft>,
+    archives: &mut BTreeMap<String, InventoryArchive>,
+    root: &str,
+    entry: &Entry<'_>,
+) {
+    let mut files: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for line in &entry.body {
+        let parts = line.strip_prefix("./").and_then(|line| line.split_once("/manifest.json:"));
+        if let Some((name, text)) = parts {
+            files.entry(name).or_default().push(text);
+        }
+    }
+    for (name, lines) in files {
+        if let Some(archive) = name.strip_prefix("snapshots/").and_then(|id| archives.get_mut(id)) {
+            if archive.directory == below(root, name) {
+                archive_manifest(archive, &lines);
+            }
+        } else if let Some(id) = name.strip_prefix("sbx-")
+            && let Some(draft) = drafts.get_mut(id)
+        {
+            draft.awaited = false;
+            manifest(draft, id, &lines.join("\n"));
+        }
+    }
 }
 
 fn manifest(draft: &mut Draft, id: &str, text: &str) {
@@ -121,18 +185,46 @@ fn manifest(draft: &mut Draft, id: &str, text: &str) {
     match (field("id"), field("owner")) {
         (Some(named), Some(owner)) if named == id && !owner.is_empty() => {
             draft.owners.insert(owner.to_owned());
+            draft.profile = field("profile").map(|profile| clean_line(profile, 100));
+            draft.created_at = field("created_at").and_then(|time| time.parse().ok());
+            draft.expires_at = field("expires_at").and_then(|time| time.parse().ok());
         }
         _ => draft.unidentified = true,
     }
 }
 
+/// Chosen lines of an archive's manifest: `  "owner": "own-1",`.
+fn archive_manifest(archive: &mut InventoryArchive, lines: &[&str]) {
+    // The first of each: what is deeper in the manifest stands behind it.
+    let field = |name: &str| {
+        let lines = lines.iter().filter_map(|line| {
+            let line = line.strip_prefix(name)?.strip_prefix(": ")?;
+            serde_json::from_str::<Value>(line.trim_end().trim_end_matches(',')).ok()
+        });
+        lines.into_iter().next()
+    };
+    let text = |name: &str| field(name).and_then(|value| Some(value.as_str()?.to_owned()));
+    if text("  \"id\"").as_deref() != Some(&archive.snapshot_id) {
+        return;
+    }
+    archive.owner = text("  \"owner\"").filter(|owner| !owner.is_empty());
+    archive.sandbox_id = text("    \"sandbox_id\"");
+    archive.created_at = text("    \"created_at\"").and_then(|time| time.parse().ok());
+    archive.bytes = field("    \"bytes\"").and_then(|bytes| bytes.as_u64());
+}
+
 /// One engine's containers, networks, volumes or pods.
 fn list(drafts: &mut BTreeMap<String, Draft>, entry: &Entry<'_>) {
     let kind = entry.value.split(' ').next().unwrap_or_default();
-    for marks in rows(entry) {
+    for marks in objects(entry).iter().filter_map(marks) {
         let Some(id) = sandbox_of(kind, &marks) else { continue };
         let draft = drafts.entry(id).or_default();
         draft.owners.extend(marks.owner);
+        draft.profile = draft.profile.take().or(marks.profile);
+        draft.container_ids.extend(marks.container);
+        if let Some(made) = marks.created_at {
+            draft.oldest = Some(draft.oldest.map_or(made, |oldest| oldest.min(made)));
+        }
         let names = match kind {
             "container" => &mut draft.containers,
             "network" => &mut draft.networks,
@@ -167,49 +259,46 @@ fn is_id(text: &str) -> bool {
         && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
 }
 
-/// The rows of a list: a JSON array a line, or (podman's networks) one array of objects.
-fn rows(entry: &Entry<'_>) -> Vec<Marks> {
-    if let Ok(Value::Array(objects)) = serde_json::from_str::<Value>(&entry.text())
-        && objects.iter().all(Value::is_object)
-    {
-        return objects.iter().filter_map(of_object).collect();
-    }
-    entry.body.iter().filter_map(|line| of_array(&serde_json::from_str(line).ok()?)).collect()
+/// The objects of a list: one a line, or (podman's networks) one array of them.
+pub(super) fn objects(entry: &Entry<'_>) -> Vec<Value> {
+    let lines = || entry.body.iter().filter_map(|line| serde_json::from_str(line).ok());
+    let all = match serde_json::from_str::<Value>(&entry.text()) {
+        Ok(Value::Array(objects)) => objects,
+        _ => lines().collect(),
+    };
+    all.into_iter().filter(Value::is_object).collect()
 }
 
-/// `{"name": .., "labels": {..}}`, with capitals in some versions.
-fn of_object(object: &Value) -> Option<Marks> {
+/// Marks of one thing that an engine has: labels one by one, or all of them; with capitals in some versions.
+fn marks(object: &Value) -> Option<Marks> {
     let get = |lower: &str, upper: &str| object.get(lower).or_else(|| object.get(upper));
     let name = get("name", "Name")?.as_str()?.to_owned();
-    Some(labelled(name, get("labels", "Labels")))
-}
-
-/// `[name, {labels}]`, or `[name, id, owner, project]` with empty texts for labels that are missing.
-fn of_array(array: &Value) -> Option<Marks> {
-    let name = array.get(0)?.as_str()?.to_owned();
-    if !array.get(1)?.is_string() {
-        return Some(labelled(name, array.get(1)));
-    }
-    let text = |index: usize| {
-        array.get(index).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
+    let labels = get("labels", "Labels");
+    let text = |value: Option<&Value>| {
+        value.and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
     };
-    Some(Marks { name, id: text(1), owner: text(2), project: text(3) })
-}
-
-fn labelled(name: String, labels: Option<&Value>) -> Marks {
-    let label = |key: &str| {
-        labels
-            .and_then(|labels| labels.get(key))
-            .and_then(Value::as_str)
-            .filter(|text| !text.is_empty())
-            .map(str::to_owned)
+    let label = |short: &str, key: &str| {
+        text(object.get(short)).or_else(|| text(labels.and_then(|labels| labels.get(key))))
     };
-    Marks {
+    let id = text(object.get("id")).filter(|id| super::containers::is_container_id(id));
+    Some(Marks {
         name,
-        id: label("sandboxer.id"),
-        owner: label("sandboxer.owner"),
-        project: label("com.docker.compose.project").or_else(|| label("io.podman.compose.project")),
-    }
+        container: id.filter(|_| object.get("created").is_some()),
+        id: label("sandbox", "sandboxer.id"),
+        owner: label("owner", "sandboxer.owner"),
+        project: label("project", "com.docker.compose.project")
+            .or_else(|| label("project", "io.podman.compose.project")),
+        profile: label("profile", "sandboxer.profile").map(|profile| clean_line(&profile, 100)),
+        created_at: object.get("created").and_then(Value::as_str).and_then(moment),
+    })
+}
+
+/// A time as engines print it: `2026-11-29 15:00:00.25 +0000 UTC`.
+fn moment(text: &str) -> Option<Time> {
+    let mut words = text.split_whitespace();
+    let (day, time, zone) = (words.next()?, words.next()?, words.next()?);
+    let (hours, minutes) = zone.is_ascii().then(|| zone.split_at_checked(3))??;
+    format!("{day}T{time}{hours}:{minutes}").parse().ok()
 }
 
 #[cfg(test)]

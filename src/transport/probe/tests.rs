@@ -18,7 +18,7 @@ fn output(stdout: &str) -> Output {
 const SAID: &str = "Welcome to the host\nmachine_id=3d12\nhostname=vm\nkernel=Linux 6.1\nid=uid=1000(al ice) gid=1000(al ice) groups=1\n\
 cpus=8\nload=0.38 0.73 0.63 1/121 1183\nmem=MemTotal:       2000 kB\nmem=MemFree: 10 kB\nmem=MemAvailable:   1000 kB\n\
 os=\"Debian GNU/Linux 12 (bookworm)\"\ntool.tar=/usr/bin/tar\ntool.kill=kill\ntool.rsync=/usr/bin/rsync\ntar=tar (GNU tar) 1.34\n\
-root=/home/al ice/sandboxes\ndisk.path=/home/al ice\ndisk.stat=4096 1000 500\nnow=1795780801.500000000\n";
+root=/home/al ice/sandboxes\ndisk=4096 1000 500 9 8 /home/al ice\nnow=1795780801.500000000\n";
 
 #[test]
 fn facts_of_a_usual_host() {
@@ -57,11 +57,11 @@ fn facts_of_odd_hosts() {
             "available 20480",
         ),
         (
-            "disk.stat=4096 1000 500\n",
-            "disk.stat=\ndisk.df=\n a b 100 40 60 40% /mnt 5% x\n\n",
+            "disk=4096 1000 500 9 8 /home/al ice\n",
+            "disk.df=\n a b 100 40 60 40% /mnt 5% x\n\n",
             "disk 102400 61440",
         ),
-        ("disk.stat=4096 1000 500\n", "disk.stat=\ndisk.df=\n\n", "disk none"),
+        ("disk=4096 1000 500 9 8 /home/al ice\n", "disk.df=\n\n", "disk none"),
         ("tar=tar (GNU tar) 1.34\n", "tar=tar (busybox) 1.35\n", "gnu false"),
         ("now=1795780801.500000000", "now=1795780800.%N", "offset 0"),
         ("now=1795780801.500000000", "now=1795780797.000", "offset -3.5"),
@@ -134,7 +134,7 @@ fn run_script(shell: &[&str], path: &str, home: &str, args: &[&str]) -> Output {
     }
 }
 
-fn program(dir: &std::path::Path, name: &str, text: &str) {
+pub(super) fn program(dir: &std::path::Path, name: &str, text: &str) {
     use std::os::unix::fs::PermissionsExt;
     let path = dir.join(name);
     fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
@@ -142,10 +142,10 @@ fn program(dir: &std::path::Path, name: &str, text: &str) {
 }
 
 /// A PATH with the usual tools and none of this machine's engines.
-fn bare_path(dir: &std::path::Path, without: &[&str]) -> String {
+pub(super) fn bare_path(dir: &std::path::Path, without: &[&str]) -> String {
     for tool in [
         "sh", "cat", "head", "tail", "sed", "ls", "id", "uname", "nproc", "stat", "df", "date",
-        "sleep", "timeout", "grep", "tar", "true",
+        "sleep", "timeout", "grep", "tar", "true", "find", "awk",
     ] {
         let Some(real) = ["/usr/bin", "/bin"]
             .iter()
@@ -161,7 +161,7 @@ fn bare_path(dir: &std::path::Path, without: &[&str]) -> String {
     dir.display().to_string()
 }
 
-fn shells() -> Vec<Vec<&'static str>> {
+pub(super) fn shells() -> Vec<Vec<&'static str>> {
     [vec!["/bin/sh"], vec!["/bin/bash", "--posix"], vec!["/bin/bash"], vec!["/bin/busybox", "ash"]]
         .into_iter()
         .filter(|shell| std::path::Path::new(shell[0]).exists())
@@ -194,7 +194,7 @@ fn the_script_runs_in_every_shell_and_survives_what_lies_around() {
         program(
             &bin,
             "podman",
-            "case $* in *debug*) echo 'level=debug msg=\"Using graph root /tmp\"' >&2;; *--version*) echo podman version 5.0.0;; 'ps -a'*) echo '[\"sbx-aa_w_1\",{\"sandboxer.id\":\"aa\"}]';; *) echo '[]';; esac",
+            "case $* in *debug*) echo 'level=debug msg=\"Using graph root /tmp\"' >&2;; *--version*) echo podman version 5.0.0;; 'ps -a'*) echo '{\"id\":\"\",\"pid\":0,\"name\":\"sbx-aa_w_1\",\"labels\":{\"sandboxer.id\":\"aa\"}}';; *) echo '[]';; esac",
         );
         program(&bin, "podman-compose", "echo podman-compose version 1.6.0");
         let path = bare_path(&bin, &[]);

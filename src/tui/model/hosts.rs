@@ -39,12 +39,32 @@ pub struct Host {
     pub answered: Option<Time>,
     /// Since when it is down.
     pub down_since: Option<Time>,
-    /// When it is asked next.
+    /// When it is asked next; the time of the one timer that is under way.
     pub next: Option<Time>,
+    /// How often in a row it did not answer.
+    pub tries: u32,
+    /// Whether work on it ended since its inventory was asked for.
+    pub changed: bool,
+    /// Where its light probes are.
+    pub sampling: Sampling,
+    /// How many of them in a row failed.
+    pub failed_samples: u32,
     /// The question for its services.
     pub refreshing: Fetch,
     /// Why its services could not be asked for last.
     pub services_error: Option<Error>,
+}
+
+/// Where the light probes of a host are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sampling {
+    /// None is under way: it does not answer, or was not asked yet.
+    #[default]
+    Off,
+    /// The next one is due after a while.
+    Waiting,
+    /// One is under way.
+    Asked,
 }
 
 /// How a host stands, in the words of the header.
@@ -157,6 +177,10 @@ impl Hosts {
                     answered: None,
                     down_since: None,
                     next: None,
+                    tries: 0,
+                    changed: false,
+                    sampling: Sampling::Off,
+                    failed_samples: 0,
                     refreshing: Fetch::Idle,
                     services_error: None,
                 });

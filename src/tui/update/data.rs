@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Effect, Timer, external_operations, snapshots, work};
-use crate::client::{Error, Update};
+use crate::client::{Error, Record, Update};
 use crate::domain::Time;
 use crate::domain::error::Code;
 use crate::domain::event::{Ended, Event, EventKind};
-use crate::domain::facts::{HostState, HostView};
+use crate::domain::facts::HostView;
 use crate::domain::name::{HostName, SandboxId};
 use crate::domain::sandbox::SandboxRecord;
-use crate::domain::telemetry::HostSample;
 use crate::domain::text::clean_line;
 use crate::tui::model::{ActivityLine, Details, Entry, HostChange, Load, Model, Overlay, Role};
 
@@ -19,8 +18,6 @@ use crate::tui::model::{ActivityLine, Details, Entry, HostChange, Load, Model, O
 const GATHER: Duration = Duration::from_millis(50);
 /// More ids than this are read with one list.
 const MANY: usize = 32;
-/// How often a host is asked.
-const HOST_INTERVAL: Duration = Duration::from_secs(30);
 /// How often everything is read again, in case an event was lost: this many refreshes.
 const LISTS_EVERY: u32 = 15;
 
@@ -163,72 +160,8 @@ pub(super) fn fetch(model: &mut Model) -> Vec<Effect> {
     std::mem::take(&mut model.stale).into_iter().map(Effect::Get).collect()
 }
 
-/// The hosts were read; each is asked, one after the other.
-pub(super) fn hosts(model: &mut Model, answer: Result<Vec<HostView>, Error>) -> Vec<Effect> {
-    match answer {
-        Err(problem) => {
-            model.hosts.load = Load::Failed(problem);
-            Vec::new()
-        }
-        Ok(views) => {
-            let known: Vec<HostName> =
-                model.hosts.list.iter().map(|host| host.view.name.clone()).collect();
-            model.hosts.replace(views, model.now);
-            let new =
-                model.hosts.list.iter().filter(|host| host.view.state != HostState::Forbidden);
-            let new = new.map(|host| host.view.name.clone()).filter(|name| !known.contains(name));
-            // Staggered: twenty connections at once are no kindness to anyone.
-            new.enumerate()
-                .map(|(place, name)| {
-                    let wait = Duration::from_millis(20 + 60 * u64::try_from(place).unwrap_or(0));
-                    Effect::After(wait, Box::new(Timer::Host(name)))
-                })
-                .collect()
-        }
-    }
-}
-
-/// Asks a host, unless it is being asked.
-pub(super) fn host_due(model: &mut Model, name: HostName) -> Vec<Effect> {
-    let now = model.now;
-    match model.hosts.get_mut(name.as_str()) {
-        Some(host) if host.asked.is_none() && host.view.state != HostState::Forbidden => {
-            host.asked = Some(now);
-            host.next = None;
-            vec![Effect::CheckHost(name)]
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// A host was asked.
-pub(super) fn host_checked(
-    model: &mut Model,
-    name: HostName,
-    answer: Result<Box<HostView>, Error>,
-) -> Vec<Effect> {
-    let now = model.now;
-    let Some(host) = model.hosts.get_mut(name.as_str()) else { return Vec::new() };
-    host.asked = None;
-    host.next = Some(now.plus_seconds(HOST_INTERVAL.as_secs()));
-    let view = match answer {
-        Ok(view) => *view,
-        Err(problem) => HostView {
-            state: HostState::Down,
-            latency_ms: None,
-            message: Some(problem.message),
-            hint: problem.hint,
-            ..host.view.clone()
-        },
-    };
-    let mut effects = host_changed(model, view);
-    effects.extend(external_operations::refresh_services(model, &name));
-    effects.push(Effect::After(HOST_INTERVAL, Box::new(Timer::Host(name))));
-    effects
-}
-
 /// Takes a host's newer view; a change between up and down is told.
-fn host_changed(model: &mut Model, view: HostView) -> Vec<Effect> {
+pub(super) fn host_changed(model: &mut Model, view: HostView) -> Vec<Effect> {
     let (name, message) = (view.name.clone(), view.message.clone().unwrap_or_default());
     let hint = view.hint.clone();
     // One that never answered here did not go down: it is only shown, nobody is called.
@@ -255,28 +188,6 @@ fn host_changed(model: &mut Model, view: HostView) -> Vec<Effect> {
         }
         None => Vec::new(),
     }
-}
-
-/// Samples a host that answers.
-pub(super) fn sample_due(model: &mut Model, name: HostName) -> Vec<Effect> {
-    match model.hosts.get_mut(name.as_str()) {
-        Some(host) if host.is_fine() => vec![Effect::SampleHost(name)],
-        _ => Vec::new(),
-    }
-}
-
-/// A host was sampled.
-pub(super) fn host_sampled(
-    model: &mut Model,
-    name: HostName,
-    answer: Result<Box<HostSample>, Error>,
-) -> Vec<Effect> {
-    let Some(host) = model.hosts.get_mut(name.as_str()) else { return Vec::new() };
-    // What a silent host means is the check's to say.
-    if let Ok(sample) = answer {
-        host.history.push(*sample);
-    }
-    vec![Effect::After(model.refresh, Box::new(Timer::Sample(name)))]
 }
 
 fn line(time: Time, role: Role, glyph: char, text: String, problem: Option<Error>) -> ActivityLine {
@@ -332,6 +243,20 @@ pub(super) fn heard(model: &mut Model, heard: Update) -> Vec<Effect> {
 fn heard_end(model: &mut Model, ended: Ended) -> Vec<Effect> {
     let Ended { operation, outcome } = ended;
     let of_others = model.jobs.of_operation(&operation.id).filter(|job| !job.asked_here);
+    let host = match &outcome {
+        Ok(Record::Sandbox(record)) => Some(record.host.clone()),
+        Ok(Record::Snapshot(record)) => Some(record.host.clone()),
+        Ok(Record::Host(view)) => Some(view.name.clone()),
+        Err(_) => operation
+            .subject
+            .sandbox()
+            .and_then(|id| model.sandboxes.get(id))
+            .map(|entry| entry.record.host.clone()),
+    };
+    // Its inventory is another one now.
+    if let Some(host) = host.and_then(|name| model.hosts.get_mut(name.as_str())) {
+        host.changed = true;
+    }
     let mut effects = match of_others.map(|job| job.id) {
         Some(job) => work::ended(model, job, outcome, None),
         None => Vec::new(),
@@ -418,16 +343,4 @@ pub(super) fn events(
         }
     }
     Vec::new()
-}
-
-/// Reads everything again: the list, the hosts, every host itself.
-pub(super) fn read_again(model: &mut Model) -> Vec<Effect> {
-    let names: Vec<HostName> = model.hosts.list.iter().map(|host| host.view.name.clone()).collect();
-    let mut effects = list(model);
-    effects.extend(snapshots::read(model));
-    effects.push(Effect::Hosts);
-    for name in names {
-        effects.extend(host_due(model, name));
-    }
-    effects
 }

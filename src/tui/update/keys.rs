@@ -7,7 +7,7 @@ use tui_input::Input;
 
 use super::{
     Effect, action_form, activity, confirm, copy, data, external_operations, fields, filter, form,
-    labels, logs, overlay, panes, patches, search, shell, snapshots, trouble, work,
+    hosts, labels, logs, overlay, panes, patches, search, shell, snapshots, trouble, work,
 };
 use crate::domain::name::SandboxId;
 use crate::domain::sandbox::SandboxRecord;
@@ -90,7 +90,7 @@ fn blind(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
 }
 
 pub(super) fn redraw(model: &mut Model) -> Vec<Effect> {
-    let mut effects = data::read_again(model);
+    let mut effects = hosts::read_again(model);
     effects.push(Effect::Redraw);
     effects
 }

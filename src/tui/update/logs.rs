@@ -7,7 +7,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 use tui_input::Input;
 use tui_input::backend::crossterm::to_input_request;
 
-use super::{Effect, data, fields, keys};
+use super::{Effect, fields, hosts, keys};
 use crate::client::{Error, LogsRequest};
 use crate::domain::text::expand_home;
 use crate::tui::keymap::Action;
@@ -146,7 +146,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
             logs.field = Some(LogField::Save(Input::new(name), None));
         }
         Action::Redraw => {
-            let mut effects = data::read_again(model);
+            let mut effects = hosts::read_again(model);
             effects.push(Effect::Redraw);
             return effects;
         }

@@ -3,7 +3,7 @@
 use crossterm::event::KeyEvent;
 use tui_input::backend::crossterm::to_input_request;
 
-use super::{Effect, data, fields, keys};
+use super::{Effect, fields, hosts, keys};
 use crate::domain::name::HostName;
 use crate::tui::keymap::Action;
 use crate::tui::model::{Filter, HostDetails, Model, NodeId, Offer, Overlay, Pane, Role, Sort};
@@ -96,7 +96,7 @@ pub(super) fn settle(model: &mut Model) {
 pub(super) fn open_host(model: &mut Model, name: HostName) -> Vec<Effect> {
     let due = match model.hosts.get(name.as_str()) {
         // What it says is asked for anew, as one looks.
-        Some(_) => data::host_due(model, name.clone()),
+        Some(_) => hosts::ask(model, name.clone()),
         None => Vec::new(),
     };
     model.overlays.push(Overlay::Host(HostDetails::new(name)));

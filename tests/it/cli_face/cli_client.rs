@@ -567,6 +567,10 @@ impl Client for FakeClient {
         found.ok_or_else(|| Error::new(Code::NotFound, format!("no host '{name}'")))
     }
 
+    async fn inspect_host(&self, name: &str) -> Result<HostView, Error> {
+        self.check_host(name).await
+    }
+
     async fn sample_host(&self, name: &str) -> Result<HostSample, Error> {
         Err(Error::new(Code::HostUnreachable, format!("{name} is not sampled here")))
     }

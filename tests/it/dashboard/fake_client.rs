@@ -801,6 +801,10 @@ impl Client for FakeClient {
         Ok(view)
     }
 
+    async fn inspect_host(&self, name: &str) -> Result<HostView, Error> {
+        self.check_host(name).await
+    }
+
     async fn sample_host(&self, name: &str) -> Result<HostSample, Error> {
         tokio::time::sleep(self.scenario.host_delay).await;
         let found = self.scenario.hosts.iter().find(|host| host.name.same(name));
@@ -1082,6 +1086,25 @@ pub fn ended(id: &OperationId, state: OperationState, now: Time) -> Operation {
         cancel_requested: false,
         cancel_outcome: None,
         error: None,
+    }
+}
+
+/// A sample of a host on which nothing happens.
+pub fn quiet_sample(now: Time) -> HostSample {
+    HostSample {
+        at: now,
+        latency_ms: None,
+        cpus: 8,
+        load1: 0.0,
+        mem_total_bytes: 0,
+        mem_available_bytes: 0,
+        swap_total_bytes: 0,
+        swap_free_bytes: 0,
+        disk: None,
+        uptime_s: None,
+        clock_offset_s: None,
+        sandboxes: BTreeMap::new(),
+        findings: Vec::new(),
     }
 }
 

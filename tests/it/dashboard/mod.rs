@@ -8,6 +8,7 @@ mod lineage;
 mod logs;
 mod overlays;
 mod patches;
+mod polling;
 mod pty;
 mod screens;
 mod snapshots;

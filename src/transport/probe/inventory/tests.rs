@@ -27,10 +27,14 @@ fn told(text: &str) -> Vec<String> {
 
 #[test]
 fn directories_and_their_manifests() {
-    let manifest = |text: &str| format!("inventory=/r\ndir=sbx-aa\nmanifest=\n {text}\n\n");
+    let manifest = |text: &str| {
+        let lines: String =
+            text.lines().map(|line| format!(" ./sbx-aa/manifest.json:{line}\n")).collect();
+        format!("inventory=/r\ndir=sbx-aa\nmanifest=sbx-aa\nmanifests=\n{lines}\n")
+    };
     for (said, expected) in [
         (manifest(r#"{"id":"aa","owner":"own-1"}"#), "aa own-1 /r/sbx-aa [] [] [] []"),
-        (manifest("{\"id\":\"aa\",\n \n \"owner\":\"own-1\"}"), "aa own-1 /r/sbx-aa [] [] [] []"),
+        (manifest("{\"id\":\"aa\",\n\n\"owner\":\"own-1\"}"), "aa own-1 /r/sbx-aa [] [] [] []"),
         // Not this directory's, not JSON, cut off, of another shape: nobody's.
         (manifest(r#"{"id":"bb","owner":"own-1"}"#), "aa - /r/sbx-aa [] [] [] []"),
         (manifest(r#"{"id":"aa","owner":""}"#), "aa - /r/sbx-aa [] [] [] []"),
@@ -38,6 +42,11 @@ fn directories_and_their_manifests() {
         (manifest("[]"), "aa - /r/sbx-aa [] [] [] []"),
         (manifest("\u{0}\u{0}\u{fffd}"), "aa - /r/sbx-aa [] [] [] []"),
         ("inventory=/r\ndir=sbx-aa\n".to_owned(), "aa - /r/sbx-aa [] [] [] []"),
+        // Too large to be read, or gone since: nobody's, whatever the labels say.
+        (
+            "inventory=/r\ndir=sbx-aa\nmanifest=sbx-aa\nmanifests=\n\nlist=network docker\n {\"name\":\"n\",\"sandbox\":\"aa\",\"owner\":\"own-1\"}\n".to_owned(),
+            "aa - /r/sbx-aa [] [\"n\"] [] []",
+        ),
         ("inventory=/\ndir=sbx-aa\n".to_owned(), "aa - /sbx-aa [] [] [] []"),
         // A name with line breaks and escape sequences stays one name.
         (
@@ -47,10 +56,13 @@ fn directories_and_their_manifests() {
     ] {
         assert_eq!(told(&said), [expected], "{said:?}");
     }
-    assert_eq!(told("inventory=/r\ndir=sbx-\ndir=other\nmanifest=\n {}\n"), [""; 0]);
+    assert_eq!(
+        told("inventory=/r\ndir=sbx-\ndir=other\nmanifests=\n ./other/manifest.json:{}\n"),
+        [""; 0]
+    );
     assert_eq!(
         told(
-            "inventory=/r\ndir=sbx-aa\nmanifest=\n {\"id\":\"aa\",\"owner\":\"o\"}\ninventory=/b\ndir=sbx-aa\nmanifest=\n {\"id\":\"aa\",\"owner\":\"o\"}\n"
+            "inventory=/r\ndir=sbx-aa\nmanifests=\n ./sbx-aa/manifest.json:{\"id\":\"aa\",\"owner\":\"o\"}\ninventory=/b\ndir=sbx-aa\nmanifests=\n ./sbx-aa/manifest.json:{\"id\":\"aa\",\"owner\":\"o\"}\n"
         ),
         ["aa - /r/sbx-aa [] [] [] []"]
     );
@@ -60,11 +72,11 @@ fn directories_and_their_manifests() {
 fn what_engines_have() {
     for (said, expected) in [
         (
-            "list=container docker\n [\"sbx-aa-web-1\",\"aa\",\"own-1\",\"sbx-aa\"]\n [\"other\",\"\",\"\",\"\"]\n\nlist=network docker\n [\"sbx-aa_default\",\"\",\"\",\"sbx-aa\"]\n",
+            "list=container docker\n {\"name\":\"sbx-aa-web-1\",\"sandbox\":\"aa\",\"owner\":\"own-1\",\"project\":\"sbx-aa\"}\n {\"name\":\"other\",\"sandbox\":\"\",\"owner\":\"\",\"project\":\"\"}\n\nlist=network docker\n {\"name\":\"sbx-aa_default\",\"labels\":{\"com.docker.compose.project\":\"sbx-aa\"}}\n",
             vec![r#"aa own-1 - ["sbx-aa-web-1"] ["sbx-aa_default"] [] []"#],
         ),
         (
-            "list=container podman\n [\"sbx-aa_web_1\",{\"sandboxer.id\":\"aa\",\"sandboxer.owner\":\"own-1\"}]\n [\"x\",null]\n\nlist=pod podman\n [\"pod_sbx-aa\",{}]\n [\"mypod\",null]\n",
+            "list=container podman\n {\"name\":\"sbx-aa_web_1\",\"labels\":{\"sandboxer.id\":\"aa\",\"sandboxer.owner\":\"own-1\"}}\n {\"name\":\"x\",\"labels\":null}\n\nlist=pod podman\n {\"name\":\"pod_sbx-aa\",\"labels\":{}}\n {\"name\":\"mypod\",\"labels\":null}\n",
             vec![r#"aa own-1 - ["sbx-aa_web_1"] [] [] ["pod_sbx-aa"]"#],
         ),
         (
@@ -73,26 +85,26 @@ fn what_engines_have() {
         ),
         // No label: the project, or a name that only a project gives. `sbx-a-b` could be of `a` or of `a-b`.
         (
-            "list=volume podman\n [\"v\",{\"io.podman.compose.project\":\"sbx-a-b\"}]\n",
+            "list=volume podman\n {\"name\":\"v\",\"labels\":{\"io.podman.compose.project\":\"sbx-a-b\"}}\n",
             vec![r#"a-b - - [] [] ["v"] []"#],
         ),
         (
-            "list=volume docker\n [\"sbx-a-b_data\",\"\",\"\",\"\"]\n [\"sbx-a-b\",\"\",\"\",\"\"]\n [\"sbx-A_x\",\"\",\"\",\"\"]\n",
+            "list=volume docker\n {\"name\":\"sbx-a-b_data\",\"sandbox\":\"\",\"owner\":\"\",\"project\":\"\"}\n {\"name\":\"sbx-a-b\",\"sandbox\":\"\",\"owner\":\"\",\"project\":\"\"}\n {\"name\":\"sbx-A_x\",\"sandbox\":\"\",\"owner\":\"\",\"project\":\"\"}\n",
             vec![r#"a-b - - [] [] ["sbx-a-b_data"] []"#],
         ),
         // Two owners are none.
         (
-            "list=container docker\n [\"a\",\"aa\",\"own-1\",\"\"]\n [\"b\",\"aa\",\"own-2\",\"\"]\n",
+            "list=container docker\n {\"name\":\"a\",\"sandbox\":\"aa\",\"owner\":\"own-1\",\"project\":\"\"}\n {\"name\":\"b\",\"sandbox\":\"aa\",\"owner\":\"own-2\",\"project\":\"\"}\n",
             vec![r#"aa - - ["a", "b"] [] [] []"#],
         ),
         // Docker as a second way to podman: the same names once.
         (
-            "list=container docker\n [\"a\",\"aa\",\"o\",\"\"]\nlist=container podman\n [\"a\",{\"sandboxer.id\":\"aa\"}]\n",
+            "list=container docker\n {\"name\":\"a\",\"sandbox\":\"aa\",\"owner\":\"o\",\"project\":\"\"}\nlist=container podman\n {\"name\":\"a\",\"labels\":{\"sandboxer.id\":\"aa\"}}\n",
             vec![r#"aa o - ["a"] [] [] []"#],
         ),
         // A label's text is free.
         (
-            "list=container docker\n [\"a\",\"x\\n\\u001b[2J\",\"o\",\"\"]\n",
+            "list=container docker\n {\"name\":\"a\",\"sandbox\":\"x\\n\\u001b[2J\",\"owner\":\"o\",\"project\":\"\"}\n",
             vec![r#"x\n\u{1b}[2J o - ["a"] [] [] []"#],
         ),
         (
