@@ -3,6 +3,7 @@
 
 mod complete;
 mod follow;
+mod hosts;
 mod scripts;
 mod verbs;
 
@@ -102,18 +103,8 @@ impl Effects {
                 });
             }
             Effect::Hosts => self.answer(Msg::Hosts, async move { client.hosts().await }),
-            Effect::CheckHost(name) => {
-                let of = name.clone();
-                self.answer(move |answer| Msg::HostChecked(of, answer), async move {
-                    client.check_host(name.as_str()).await.map(Box::new)
-                });
-            }
-            Effect::SampleHost(name) => {
-                let of = name.clone();
-                self.answer(move |answer| Msg::HostSampled(of, answer), async move {
-                    client.sample_host(name.as_str()).await.map(Box::new)
-                });
-            }
+            Effect::CheckHost(name) => self.check_host(name),
+            Effect::SampleHost(name) => self.sample_host(name),
             Effect::Events(of, since) => {
                 let about = of.clone();
                 self.answer(move |answer| Msg::Events(about, answer), async move {
@@ -135,12 +126,7 @@ impl Effects {
                 self.answer(Msg::Operations, async move { client.operations().await });
             }
             Effect::Sweep(number) => self.sweep(number),
-            Effect::RefreshServices(name) => {
-                let of = name.clone();
-                self.answer(move |answer| Msg::ServicesRefreshed(of, answer), async move {
-                    client.refresh_services(name.as_str()).await
-                });
-            }
+            Effect::RefreshServices(name) => self.refresh_services(name),
             Effect::Follow(generation, request) => self.follow(generation, request),
             Effect::Unfollow => drop(self.next_followed()),
             Effect::SaveLog(generation, path, lines) => self.save(generation, path, lines),

@@ -37,9 +37,10 @@ pub(crate) async fn sweep(deps: &Deps, request: &SweepRequest) -> Result<SweepRe
     let reading = deps.read_clocks();
     let mut report = SweepReport { at: reading.wall, held_back: None, items: Vec::new() };
     let alone = if request.alone { deps.sweeps.try_lock().await? } else { None };
-    report.held_back = match request.alone && alone.is_none() {
-        true => Some(another_sweeps()),
-        false => hold_back(deps, &reading).await?,
+    report.held_back = if request.alone && alone.is_none() {
+        Some(another_sweeps())
+    } else {
+        hold_back(deps, &reading).await?
     };
     if report.held_back.is_some() {
         return Ok(report);

@@ -9,7 +9,7 @@ use crate::manager::deps::Deps;
 const TOO_LONG: Duration = Duration::from_mins(10);
 
 /// Time that the clock may lie behind the last sweep's without being another one's.
-const CLOCK_SLACK: Duration = Duration::from_secs(60);
+const CLOCK_SLACK: Duration = Duration::from_mins(1);
 
 /// What to do about it.
 pub(crate) const SWEEP_HINT: &str =

@@ -156,10 +156,10 @@ impl Scripted {
     }
 
     fn check_up(&self, target: &Target) -> Result<(), Error> {
-        match self.down.lock().unwrap().contains(target.host.as_str()) {
-            true => Err(Error::new(Code::HostUnreachable, "no route").untouched()),
-            false => Ok(()),
+        if self.down.lock().unwrap().contains(target.host.as_str()) {
+            return Err(Error::new(Code::HostUnreachable, "no route").untouched());
         }
+        Ok(())
     }
 
     pub(crate) fn asked(&self) -> Vec<String> {
