@@ -45,6 +45,11 @@ impl Record for SandboxRecord {
         }
         // An empty handle says something: that there is one.
         record.retain(|field, value| !is_empty(value) || (field == "handle" && !value.is_null()));
+        for (field, usual) in [("kept_failed", false.into()), ("last_patch_sequence", 0.into())] {
+            if record.get(field) == Some(&usual) {
+                record.shift_remove(field);
+            }
+        }
     }
 
     fn leave_nulls_out(record: &mut Value) {

@@ -161,11 +161,21 @@ pub(super) struct Document<R> {
     gate: Gate,
     replace: fn(&Path, &[u8], bool) -> Result<Stamp, Error>,
     cache: Arc<Mutex<Cache<R>>>,
+    /// Held while records are understood: of several who want all of them, one has it done.
+    understanding: tokio::sync::Mutex<()>,
 }
 
 struct Cache<R> {
     content: Option<Arc<Content<R>>>,
     swept: bool,
+    /// Held while the file is read: of several who start at once, one reads it.
+    reading: Arc<Mutex<()>>,
+}
+
+impl<R> Default for Cache<R> {
+    fn default() -> Self {
+        Self { content: None, swept: false, reading: Arc::default() }
+    }
 }
 
 /// A turn to write a document, and what is in it meanwhile.
@@ -173,13 +183,6 @@ pub(super) struct Writing<R> {
     /// What is there; nobody changes it while this lives.
     pub(super) content: Arc<Content<R>>,
     turn: Turn,
-}
-
-impl<R: Record> Writing<R> {
-    /// Finds out what every record means, as [`Document::read_all`] does.
-    pub(super) async fn understand(&self) -> Result<(), Error> {
-        understand(&self.content).await
-    }
 }
 
 impl<R: Record> Document<R> {
@@ -190,7 +193,8 @@ impl<R: Record> Document<R> {
             path: dir.join(format!("{name}.json")),
             gate: Gate::new(dir, name),
             replace: files::replace,
-            cache: Arc::new(Mutex::new(Cache { content: None, swept: false })),
+            cache: Arc::default(),
+            understanding: tokio::sync::Mutex::default(),
         }
     }
 
@@ -220,8 +224,14 @@ impl<R: Record> Document<R> {
     /// As [`Self::read`], for who wants to know of every record what it means: found out by all processors, where there are many.
     pub(super) async fn read_all(&self) -> Result<Arc<Content<R>>, Error> {
         let content = self.read().await?;
-        understand(&content).await?;
+        self.understand(&content).await?;
         Ok(content)
+    }
+
+    /// Finds out what every record means. One that cannot be read stays so: who asks for it is told.
+    pub(super) async fn understand(&self, content: &Arc<Content<R>>) -> Result<(), Error> {
+        let _one = self.understanding.lock().await;
+        understand(content).await
     }
 
     /// Waits for a turn to write. Dropping it writes nothing.
@@ -300,7 +310,6 @@ const SHARE: usize = 200;
 /// Threads that read records, at most.
 const READERS: usize = 4;
 
-/// Finds out what records mean. One that cannot be read is as it was: who asks for it is told.
 async fn understand<R: Record>(content: &Arc<Content<R>>) -> Result<(), Error> {
     let unread = content.entries.iter().filter(|entry| !entry.is_read()).count();
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -336,13 +345,20 @@ fn load<R: Record>(path: &Path, cache: &Mutex<Cache<R>>) -> Result<Arc<Content<R
             Ok(Arc::new(Content::empty(path)))
         };
     };
-    let before = lock(cache).content.clone();
-    if let Some(content) = &before
-        && content.stamp == Some(stamp)
-    {
-        return Ok(Arc::clone(content));
+    let known = || lock(cache).content.clone().filter(|content| content.stamp == Some(stamp));
+    if let Some(content) = known() {
+        return Ok(content);
     }
-    let Some((bytes, stamp)) = files::read_whole(path)? else { return load(path, cache) };
+    let reading = Arc::clone(&lock(cache).reading);
+    let turn = reading.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(content) = known() {
+        return Ok(content);
+    }
+    let before = lock(cache).content.clone();
+    let Some((bytes, stamp)) = files::read_whole(path)? else {
+        drop(turn);
+        return load(path, cache);
+    };
     let text = String::from_utf8(bytes).map_err(|error| {
         let place = Place::of(error.as_bytes(), error.utf8_error().valid_up_to());
         damage::corrupt(path, "its text", place, error.utf8_error())

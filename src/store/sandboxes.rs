@@ -264,7 +264,7 @@ impl SandboxStore for SandboxFile {
         admit: Admit<'_>,
     ) -> Result<SandboxRecord, Error> {
         let writing = self.document.write().await?;
-        writing.understand().await?;
+        self.document.understand(&writing.content).await?;
         {
             let others: Vec<&SandboxRecord> =
                 writing.content.records()?.into_iter().map(|other| &**other).collect();

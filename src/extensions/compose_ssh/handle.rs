@@ -29,9 +29,10 @@ pub(super) struct Expected {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Stack {
     /// The runtime that started it; none for a workspace alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) runtime: Option<Runtime>,
     /// What should run.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) services: Vec<Expected>,
     /// Images that were built for it, removed with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
