@@ -9,6 +9,7 @@ use super::words::{Present, state_glyph, state_role};
 use crate::domain::Time;
 use crate::domain::facts::{Certificate, HostFacts, Inventory, InventoryItem};
 use crate::domain::figures::{age, age_of, bytes};
+use crate::domain::host::Limits;
 use crate::domain::name::HostName;
 use crate::domain::telemetry::HostSample;
 use crate::domain::text::plural;
@@ -48,6 +49,12 @@ impl HostDetails {
         let view = &host.view;
         let most = view.max_sandboxes.map(|most| format!(" of {most} at most")).unwrap_or_default();
         block.pair("sandboxes", Role::Plain, &format!("{}{most}, by our records", view.sandboxes));
+        if let Some(limits) = &view.limits {
+            let (disk, memory, load) =
+                (limits.disk_used_pct, limits.mem_used_pct, limits.load_per_core);
+            let text = format!("disk {disk:.0}%, memory {memory:.0}%, load {load:.2} each");
+            block.pair("limits", Role::Plain, &format!("{text}: above, nothing is placed here"));
+        }
         for (key, value) in &view.labels {
             block.pair("label", Role::Plain, &format!("{key}={value}"));
         }
@@ -114,12 +121,15 @@ pub(super) fn standing(block: &mut TextBlock, host: &Host, now: Time) {
 pub(super) fn figures(block: &mut TextBlock, host: &Host, now: Time) {
     let sample = host.history.last().or(host.view.sample.as_ref());
     let facts = host.view.facts.as_ref();
+    let limits = host.view.limits.clone().unwrap_or_default();
     match (sample, facts) {
         (Some(sample), facts) if facts.is_none_or(|facts| sample.at >= facts.at) => {
-            sampled(block, sample, now);
+            sampled(block, sample, &limits, now);
         }
         (_, Some(facts)) => measured(block, facts, now),
-        (Some(sample), None) => sampled(block, sample, now),
+        (Some(sample), None) => {
+            sampled(block, sample, &limits, now);
+        }
         (None, None) => {
             block.heading("Figures");
             block.text(Role::Dim, 2, "none yet: it was not asked, or has not answered");
@@ -127,18 +137,21 @@ pub(super) fn figures(block: &mut TextBlock, host: &Host, now: Time) {
     }
 }
 
-fn sampled(block: &mut TextBlock, sample: &HostSample, now: Time) {
+fn sampled(block: &mut TextBlock, sample: &HostSample, limits: &Limits, now: Time) {
+    let role = |used: Option<f64>, limit: f64| {
+        if used.is_some_and(|used| used > limit) { Role::Warn } else { Role::Plain }
+    };
     block.heading(&format!("Figures, {} ago", age_of(sample.at, now)));
     let cpus = plural(u64::from(sample.cpus), "processor", "processors");
     block.pair(
         "load",
-        Role::Plain,
+        role(Some(sample.load_per_core()), limits.load_per_core),
         &format!("{:.2} on {cpus}, {:.2} each", sample.load1, sample.load_per_core()),
     );
     let share = sample.mem_used_pct().map(|pct| format!("{pct:.0}% used, ")).unwrap_or_default();
     block.pair(
         "memory",
-        Role::Plain,
+        role(sample.mem_used_pct(), limits.mem_used_pct),
         &format!(
             "{share}{} free of {}",
             bytes(sample.mem_available_bytes),
@@ -156,7 +169,7 @@ fn sampled(block: &mut TextBlock, sample: &HostSample, now: Time) {
             let (free, total) = (bytes(disk.available_bytes), bytes(disk.total_bytes));
             block.pair(
                 "disk",
-                Role::Plain,
+                role(sample.disk_used_pct(), limits.disk_used_pct),
                 &format!("{share}{free} free of {total} ({})", disk.path),
             );
             let inodes = sample.inodes_used_pct().map(|pct| format!("{pct:.0}% used"));

@@ -173,7 +173,6 @@ impl Model {
             "sort" => SortKey::ALL
                 .iter()
                 .map(|key| (key.as_str().to_owned(), Offer::Sort(*key)))
-                .chain([("ttl".to_owned(), Offer::Sort(SortKey::Left))])
                 .collect(),
             "restore" => {
                 let ready = self.snapshots.all().iter();

@@ -340,6 +340,14 @@ fn a_host_tells_its_figures_its_facts_and_what_is_on_it() {
     assert!(screen(&mut model, (80, 24)).contains("coulombcore: as it was seen last"));
 }
 
+#[test]
+fn enter_on_a_row_of_the_hosts_opens_that_host() {
+    let mut model = world_model();
+    press(&mut model, "3 g j enter");
+    let opened = model.hosts.selected().unwrap().view.name.clone();
+    assert!(matches!(model.overlays.last(), Some(Overlay::Host(host)) if host.name == opened));
+}
+
 // ---- help ----------------------------------------------------------------------------------------------------------
 
 #[test]

@@ -1,0 +1,50 @@
+//! Colours and glyphs of the screen, as the configuration and the terminal want them.
+
+/// A theme's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ThemeName {
+    /// The terminal's own 16 colours.
+    #[default]
+    Terminal,
+    /// For dark backgrounds.
+    Dark,
+    /// For light backgrounds.
+    Light,
+    /// Strong contrast.
+    HighContrast,
+    /// No colours.
+    Mono,
+}
+
+impl ThemeName {
+    /// Every theme.
+    pub const ALL: &'static [Self] =
+        &[Self::Terminal, Self::Dark, Self::Light, Self::HighContrast, Self::Mono];
+
+    /// As configured.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Terminal => "terminal",
+            Self::Dark => "dark",
+            Self::Light => "light",
+            Self::HighContrast => "high-contrast",
+            Self::Mono => "mono",
+        }
+    }
+
+    /// The theme of this name.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|theme| theme.as_str() == word)
+    }
+}
+
+/// How the screen looks; fixed for a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Look {
+    /// The theme.
+    pub theme: ThemeName,
+    /// Only ASCII glyphs.
+    pub ascii: bool,
+    /// No colours, whatever the theme (`NO_COLOR`).
+    pub no_color: bool,
+}
