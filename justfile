@@ -37,6 +37,11 @@ lab-up:
 lab-down:
     tests/lab/down
 
+# a canary's whole life on a configured host, by its name; `SANDBOXER=PATH just smoke-remote HOST`: with another binary
+smoke-remote HOST:
+    @test -n "${SANDBOXER:-}" || cargo build --quiet
+    @tests/smoke-remote {{HOST}}
+
 # the measured figures; with the lab up and `. .lab/env` also those that need a host. `just bench -- list frame`: some
 bench *ARGS:
     cargo bench --bench figures {{ARGS}}

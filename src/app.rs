@@ -41,12 +41,10 @@ pub struct App {
 }
 
 impl App {
-    /// Tells what dead processes left untold. A dashboard or server calls it when it starts; what cannot be told
-    /// now stays on the records.
-    pub async fn settle(&self) {
-        if let Err(fault) = self.manager.settle().await {
-            tracing::warn!(%fault, "pending events could not be settled");
-        }
+    /// Tells what dead processes left untold, in the background. A dashboard or server calls it when it starts; what cannot
+    /// be told now stays on the records.
+    pub fn settle_behind_start(&self) {
+        self.manager.settle_behind_start();
     }
 }
 
@@ -68,6 +66,7 @@ pub fn local(config: &Config) -> Result<App, Error> {
         patches: stores.patches,
         operations: stores.operations,
         hosts: stores.hosts,
+        sweeps: stores.sweeps,
         events: stores.events,
         locks: stores.locks,
         installation: stores.installation,
@@ -77,6 +76,7 @@ pub fn local(config: &Config) -> Result<App, Error> {
         transports,
         ledger: Arc::new(NoLedger),
         clock: Arc::new(now),
+        monotonic: Arc::new(clock::monotonic),
         random_u32: Arc::new(|| uuid::Uuid::new_v4().as_fields().0),
         alive: Arc::new(alive::was_there),
         settings: settings(config)?,
@@ -130,16 +130,13 @@ pub fn dashboard_options(
         no_color: global.no_color || terminal.colours == Colours::None,
         keys: config.dashboard.keys.clone(),
         refresh: config.dashboard.refresh.duration(),
+        sweep: config.sweep.reap.then(|| config.sweep.interval.duration()),
         notify: match &config.dashboard.notify {
             Notify::Osc9 => tui::Notify::Osc9,
             Notify::None => tui::Notify::None,
             _ => tui::Notify::Bell,
         },
-        zone: if config.dashboard.utc {
-            jiff::tz::TimeZone::UTC
-        } else {
-            jiff::tz::TimeZone::system()
-        },
+        zone: if config.dashboard.utc { jiff::tz::TimeZone::UTC } else { clock::zone(environment) },
         state_file: Some(state_file(config)),
         home: config.paths.home.clone(),
         clock: now,

@@ -108,7 +108,7 @@ async fn dashboard(
 ) -> u8 {
     let ended = match app::dashboard_options(config, environment, &cli.global, args) {
         Ok(options) => {
-            app.settle().await;
+            app.settle_behind_start();
             tui::run(Arc::clone(&app.client), options).await
         }
         Err(fault) => Err(fault),

@@ -12,7 +12,7 @@ use tokio::process::Command;
 
 use crate::config::{Colours, Config, Environment, Overrides, Paths, Terminal};
 use crate::domain::error::Error;
-use crate::domain::profile::Bytes;
+use crate::domain::figures::bytes;
 use crate::domain::request::{Check, CheckState};
 use crate::domain::text::plural;
 use crate::store::catalogue::{Catalogue, Entry};
@@ -103,7 +103,7 @@ fn data_directory(dir: &Path) -> Check {
         CheckState::Ok
     };
     let made = if there == dir { "" } else { ", which the first write makes" };
-    let said = format!("{}{made}, {} free", dir.display(), Bytes(free));
+    let said = format!("{}{made}, {} free", dir.display(), bytes(free));
     let open = there == dir && dir.metadata().is_ok_and(|found| found.mode() & 0o077 != 0);
     if open && state == CheckState::Ok {
         let hint = format!(

@@ -30,7 +30,8 @@ use super::complete::{self, Typed};
 use super::examples;
 use super::usage::{ParseOutcome, outcome};
 use super::values::{
-    LabelChange, Pair, Since, event_kinds, label_change, pair, seconds, since, states, time,
+    LabelChange, Pair, Since, event_kinds, label_change, later_by, pair, seconds, since, states,
+    time,
 };
 use crate::domain::error::Error;
 use crate::domain::profile::Seconds;
@@ -165,6 +166,12 @@ pub enum Command {
     Events(EventsArgs),
     /// Bring into order what killed processes left
     Recover,
+    /// End what has expired, once, as an open dashboard does all the time
+    #[command(after_help = "\
+Ends sandboxes whose deadline has passed, except those labelled protect=true, finishes removals on which nobody works any \
+more, removes what forgotten sandboxes left, and tells of deadlines that are near. Nothing else, and without asking.
+For a timer or cron: quiet where nothing is due, and one at a time.")]
+    Sweep,
     /// Check this installation: configuration, files, programs, records
     Doctor(DoctorArgs),
     /// Print a shell's completion script
@@ -307,7 +314,7 @@ pub struct ExtendArgs {
     #[arg(value_name = "ID")]
     pub id: String,
     /// Later by this much, such as 30m or 2h
-    #[arg(long, value_name = "D", value_parser = seconds, group = "how")]
+    #[arg(long, value_name = "D", value_parser = later_by, group = "how", allow_hyphen_values = true)]
     pub by: Option<Seconds>,
     /// At this time, such as 2026-01-31T14:00:00Z
     #[arg(long, value_name = "TIME", value_parser = time, group = "how")]

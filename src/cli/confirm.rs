@@ -8,9 +8,9 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 
 use super::output::{CliError, Context};
-use super::table::{age, size};
 use super::tty::Tty;
 use crate::domain::error::Error;
+use crate::domain::figures::{age_of, bytes};
 use crate::domain::lineage::SnapshotView;
 use crate::domain::patch::Patch;
 use crate::domain::{Code, SandboxRecord, Time};
@@ -50,7 +50,7 @@ pub(super) fn sandboxes(records: &[&SandboxRecord], now: Time) -> Subjects {
             record.profile.id,
             record.host,
             record.state,
-            age(record.created_at, now)
+            age_of(record.created_at, now)
         )
     };
     Subjects { nouns: ["sandbox", "sandboxes"], lines: records.iter().map(line).collect() }
@@ -62,7 +62,7 @@ pub(super) fn snapshots(views: &[&SnapshotView], now: Time) -> Subjects {
         let record = &view.record;
         let name = record.name.as_deref().map(|name| format!("{name}, ")).unwrap_or_default();
         let bytes =
-            record.archive.bytes.map(|bytes| format!("{}, ", size(bytes))).unwrap_or_default();
+            record.archive.bytes.map(|size| format!("{}, ", bytes(size))).unwrap_or_default();
         let hosts = record.hosts().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let depends = match view.dependants() {
             none if none.is_empty() => String::new(),
@@ -71,7 +71,7 @@ pub(super) fn snapshots(views: &[&SnapshotView], now: Time) -> Subjects {
         let about = format!(
             "{name}{bytes}of {} on {hosts}, {} old",
             record.sandbox_id,
-            age(record.created_at, now)
+            age_of(record.created_at, now)
         );
         format!("{}  ({about}{depends})", record.id)
     };
@@ -95,7 +95,7 @@ pub(super) fn patch(patch: &Patch, view: &SnapshotView, now: Time) -> Subjects {
         "{} of {named}{}, {} old{text}{owed}",
         patch.sequence,
         record.id,
-        age(patch.created_at, now)
+        age_of(patch.created_at, now)
     );
     Subjects { nouns: ["patch", "patches"], lines: vec![format!("{}  ({about})", patch.id)] }
 }

@@ -5,8 +5,10 @@ use std::io::Write as _;
 use super::args::CreateArgs;
 use super::interrupt::{Running, until_interrupted, with_progress};
 use super::output::{CliError, Context, Outcome};
-use super::{record, sandboxes, table, values};
+use super::{record, sandboxes, values};
 use crate::client::{CreateRequest, Decision, Error, Request};
+use crate::domain::figures::bytes;
+use crate::domain::profile::Seconds;
 use crate::domain::text::plural;
 use crate::domain::{Code, SandboxId, SandboxRecord};
 
@@ -159,12 +161,15 @@ fn print_plan(context: &mut Context<'_>, decision: &Decision) -> Result<(), CliE
     for (key, value) in &decision.inputs {
         fields.push(("input", format!("{key}={value}")));
     }
-    fields.push(("ttl", decision.ttl_s.map_or_else(|| "none".to_owned(), table::short)));
+    fields.push((
+        "ttl",
+        decision.ttl_s.map_or_else(|| "none".to_owned(), |ttl| Seconds(ttl).to_string()),
+    ));
     fields.extend(decision.quote_usd.map(|usd| ("quote", usd.to_string())));
     let preview = &decision.preview;
     fields.push((
         "transfer",
-        format!("{} in {}", table::size(preview.bytes), plural(preview.files, "file", "files")),
+        format!("{} in {}", bytes(preview.bytes), plural(preview.files, "file", "files")),
     ));
     if !preview.services.is_empty() {
         fields.push(("services", preview.services.join(", ")));

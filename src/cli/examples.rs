@@ -156,6 +156,7 @@ const TABLE: &[Row] = &[
         ],
     ),
     ("recover", &["sandboxer recover"]),
+    ("sweep", &["sandboxer sweep", "sandboxer sweep --quiet --actor atm:cron"]),
     ("doctor", &["sandboxer doctor", "sandboxer doctor --json"]),
     (
         "completions",

@@ -8,10 +8,11 @@ use futures_util::stream;
 use super::bulk::{self, BulkItem};
 use super::interrupt::until_interrupted;
 use super::output::{CliError, Context, Outcome, Tone};
-use super::table::{self, Line, age, size};
+use super::table::{self, Line};
 use crate::client::problem::exit_status;
 use crate::client::{Client, Error};
 use crate::domain::facts::{HostFacts, HostState, HostView, Runtime};
+use crate::domain::figures::{age_of, bytes};
 use crate::domain::{Code, Time};
 
 /// How many are probed at a time.
@@ -175,10 +176,10 @@ fn row(view: &HostView, now: Time) -> Line {
         view.max_sandboxes
             .map_or_else(|| view.sandboxes.to_string(), |max| format!("{}/{max}", view.sandboxes)),
         dash(view.latency_ms.map(|ms| format!("{ms}ms"))),
-        dash(view.checked_at.map(|at| format!("{} ago", age(at, now)))),
+        dash(view.checked_at.map(|at| format!("{} ago", age_of(at, now)))),
         dash(facts.map(|facts| format!("{:.2}", facts.load1))),
-        dash(facts.map(|facts| size(facts.mem_available_bytes))),
-        dash(facts.and_then(|facts| facts.disk.as_ref()).map(|disk| size(disk.available_bytes))),
+        dash(facts.map(|facts| bytes(facts.mem_available_bytes))),
+        dash(facts.and_then(|facts| facts.disk.as_ref()).map(|disk| bytes(disk.available_bytes))),
         view.message.clone().unwrap_or_else(|| facts.map(remark).unwrap_or_default()),
     ];
     Line { tone, cells }

@@ -1,10 +1,12 @@
 //! Where a sandbox comes from, how far its patches have come, and what was taken of it: the end of `get`.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::table::short;
 use crate::client::{Client, Error};
+use crate::domain::figures::took;
 use crate::domain::lineage::{Lineage, SnapshotView};
 use crate::domain::patch::{AppliedPatch, PatchState};
 use crate::domain::{Code, SandboxRecord};
@@ -118,7 +120,7 @@ fn ran(applied: &AppliedPatch, removed: bool) -> String {
             .filter(|status| *status != 0)
             .map(|status| format!("exit status {status}")),
     );
-    words.extend(applied.took_ms.map(|took| format!("took {}", short(took.div_ceil(1000)))));
+    words.extend(applied.took_ms.map(|ms| format!("took {}", took(Duration::from_millis(ms)))));
     words.extend(removed.then(|| "removed from the snapshot since".to_owned()));
     format!("{}  {}  {}", applied.sequence, applied.id, words.join(", "))
 }

@@ -35,6 +35,7 @@ mod sandboxes;
 mod shell;
 mod sleep;
 mod snapshots;
+mod sweep;
 mod table;
 mod tty;
 mod usage;
@@ -185,6 +186,7 @@ async fn dispatch(
             operations::cancel(context, id).await
         }
         Some(Command::Events(args)) => events::events(context, args).await,
+        Some(Command::Sweep) => sweep::sweep(context).await,
         Some(Command::Recover) => recover::recover(context).await,
         // Done by `alone` and `complete`.
         Some(

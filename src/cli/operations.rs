@@ -1,8 +1,11 @@
 //! `operations list`, `get` and `cancel`.
 
+use std::time::Duration;
+
 use super::output::{CliError, Context, Outcome, Tone};
-use super::table::{Line, age, short, size};
+use super::table::Line;
 use super::{record, table};
+use crate::domain::figures::{age_of, bytes, took};
 use crate::domain::operation::CancelOutcome;
 use crate::domain::{Operation, OperationState, Time};
 
@@ -41,8 +44,8 @@ fn row(operation: &Operation, now: Time) -> Line {
         operation.kind.to_string(),
         subject(operation).unwrap_or_else(|| "-".to_owned()),
         state(operation),
-        short(took(operation, now)),
-        format!("{} ago", age(operation.started_at, now)),
+        took(ran(operation, now)),
+        format!("{} ago", age_of(operation.started_at, now)),
         operation.actor.to_string(),
         remark,
     ];
@@ -65,8 +68,8 @@ fn state(operation: &Operation) -> String {
     }
 }
 
-fn took(operation: &Operation, now: Time) -> u64 {
-    operation.finished_at.unwrap_or(now).since(operation.started_at).as_secs()
+fn ran(operation: &Operation, now: Time) -> Duration {
+    operation.finished_at.unwrap_or(now).since(operation.started_at)
 }
 
 pub(super) async fn get(context: &mut Context<'_>, reference: &str) -> Outcome {
@@ -90,13 +93,13 @@ fn print(context: &mut Context<'_>, operation: &Operation) -> Result<(), CliErro
     add("cancel", operation.cancel_outcome.as_ref().map(|outcome| outcome.words().to_owned()));
     add("stage", operation.stage.clone());
     add("done", operation.done.zip(operation.of).map(|(done, of)| format!("{done} of {of}")));
-    add("moved", operation.bytes.map(size));
+    add("moved", operation.bytes.map(bytes));
     add(
         "began",
-        Some(format!("{} ({} ago)", operation.started_at, age(operation.started_at, now))),
+        Some(format!("{} ({} ago)", operation.started_at, age_of(operation.started_at, now))),
     );
     add("ended", operation.finished_at.map(|end| end.to_string()));
-    add("took", Some(short(took(operation, now))));
+    add("took", Some(took(ran(operation, now))));
     add("process", Some(format!("{} on {}", operation.pid, operation.host)));
     add("actor", Some(operation.actor.to_string()));
     if let Some(error) = &operation.error {

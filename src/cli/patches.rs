@@ -12,9 +12,10 @@ use super::confirm::{self, Question, allow};
 use super::output::Tone;
 use super::output::{CliError, Context, Outcome};
 use super::record;
-use super::table::{self, Line, age, size};
+use super::table::{self, Line};
 use crate::client::{Error, PatchRequest};
 use crate::domain::Code;
+use crate::domain::figures::{age_of, bytes};
 use crate::domain::lineage::SnapshotView;
 use crate::domain::patch::{MAX_SCRIPT_BYTES, Patch, find};
 
@@ -45,8 +46,8 @@ async fn list(context: &mut Context<'_>, args: &SnapshotRef) -> Outcome {
                 patch.sequence.to_string(),
                 patch.id.to_string(),
                 patch.run_in.clone(),
-                size(patch.script.len() as u64),
-                age(patch.created_at, now),
+                bytes(patch.script.len() as u64),
+                age_of(patch.created_at, now),
                 patch.actor.to_string(),
                 patch.description.clone().unwrap_or_default(),
             ],
@@ -100,7 +101,7 @@ fn show(context: &mut Context<'_>, patch: &Patch) -> Result<(), CliError> {
         ("id", patch.id.to_string()),
         ("snapshot", patch.snapshot_id.to_string()),
         ("runs in", patch.run_in.clone()),
-        ("size", size(patch.script.len() as u64)),
+        ("size", bytes(patch.script.len() as u64)),
     ];
     fields.extend(patch.description.clone().map(|text| ("for", text)));
     record::block(context, &fields)
@@ -121,16 +122,16 @@ fn script(context: &mut Context<'_>, path: &Path) -> Result<String, Error> {
     } else {
         path.display().to_string()
     };
-    let bytes = read.map_err(|error| {
+    let script = read.map_err(|error| {
         let mut problem = Error::new(Code::InvalidInput, format!("{shown} cannot be read"));
         problem.causes.push(error.to_string());
         problem
     })?;
-    if bytes.len() > MAX_SCRIPT_BYTES {
-        let message = format!("the script has more than {}", size(MAX_SCRIPT_BYTES as u64));
+    if script.len() > MAX_SCRIPT_BYTES {
+        let message = format!("the script has more than {}", bytes(MAX_SCRIPT_BYTES as u64));
         return Err(Error::new(Code::InvalidInput, message).hint("let it fetch what is large"));
     }
-    String::from_utf8(bytes).map_err(|error| {
+    String::from_utf8(script).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let message = format!("{shown} is not UTF-8: byte {at} belongs to no character");
         Error::new(Code::InvalidInput, message).hint("a patch is a script, kept as text")

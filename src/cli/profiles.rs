@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::bulk::{BulkItem, bulk};
 use super::output::{CliError, Context, Outcome, Tone};
-use super::table::{Line, short};
+use super::table::Line;
 use super::{Local, record, table};
 use crate::client::ProfileView;
 use crate::domain::profile::{InputSpec, Profile, Seconds};
@@ -88,11 +88,10 @@ fn print(context: &mut Context<'_>, view: &ProfileView) -> Result<(), CliError> 
 }
 
 fn recipe(profile: &Profile, add: &mut impl FnMut(&'static str, Option<String>)) {
-    let time = |limit: Option<Seconds>| {
-        limit.map_or_else(|| "none".to_owned(), |limit| short(limit.get()))
-    };
+    let time =
+        |limit: Option<Seconds>| limit.map_or_else(|| "none".to_owned(), |limit| limit.to_string());
     add("ttl", Some(format!("{} (at most {})", time(profile.ttl), time(profile.max_ttl))));
-    add("ready", Some(format!("within {}", short(profile.ready_timeout.get()))));
+    add("ready", Some(format!("within {}", profile.ready_timeout)));
     let hosts: Vec<_> = profile.placement.hosts.iter().map(ToString::to_string).collect();
     if !hosts.is_empty() {
         add("hosts", Some(format!("{} ({})", hosts.join(", "), profile.placement.strategy)));

@@ -8,9 +8,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::time::Instant;
 
 use super::output::{Context, Io, OutputOptions, ProgressLine};
-use super::table::size;
 use crate::client::Update;
 use crate::domain::Progress;
+use crate::domain::figures::bytes;
 
 /// Plain lines within one step come no oftener than this.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -108,8 +108,8 @@ impl ProgressDisplay {
         done: u64,
         of: Option<u64>,
     ) {
-        let far = of.map(|of| format!(" of {}", size(of.max(done)))).unwrap_or_default();
-        let text = format!("{subject} {stage} {}{far}", size(done));
+        let far = of.map(|of| format!(" of {}", bytes(of.max(done)))).unwrap_or_default();
+        let text = format!("{subject} {stage} {}{far}", bytes(done));
         match &mut self.form {
             Form::Silent | Form::Json => {}
             Form::Lines { last } => {
@@ -151,7 +151,7 @@ fn new_bar(options: OutputOptions) -> ProgressBar {
     bar
 }
 
-/// `a1b2c3d4 2/5 transfer 12 MiB: what the program said`.
+/// `a1b2c3d4 2/5 transfer 12M: what the program said`.
 fn sentence(progress: &Progress) -> String {
     let sandbox = progress.sandbox_id.as_ref().map(ToString::to_string);
     let subject = sandbox.or_else(|| progress.snapshot_id.as_ref().map(ToString::to_string));
@@ -162,8 +162,8 @@ fn sentence(progress: &Progress) -> String {
     words.push(progress.stage.clone());
     match (progress.bytes, progress.done, progress.of) {
         // Where bytes are told, the step's unit is bytes.
-        (Some(_), Some(done), Some(of)) => words.push(format!("{} of {}", size(done), size(of))),
-        (Some(bytes), _, _) => words.push(size(bytes)),
+        (Some(_), Some(done), Some(of)) => words.push(format!("{} of {}", bytes(done), bytes(of))),
+        (Some(moved), _, _) => words.push(bytes(moved)),
         (None, Some(done), Some(of)) => words.push(format!("{done}/{of}")),
         (None, None, _) | (None, Some(_), None) => {}
     }

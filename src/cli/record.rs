@@ -1,9 +1,10 @@
 //! A sandbox record in words: the block that `get` and `create` print, the cells of `list`, a failure's evidence.
 
 use super::output::{CliError, Context, OutputOptions, Tone};
-use super::table::{Line, age, short};
+use super::table::Line;
 use crate::client::Client;
 use crate::domain::extension::TeardownLine;
+use crate::domain::figures::{self, age_of};
 use crate::domain::patch::{AppliedPatch, Blocked, PatchState, owed};
 use crate::domain::request::counted;
 use crate::domain::sandbox::{Attachment, Failure, Service};
@@ -45,7 +46,7 @@ pub(super) fn state(record: &SandboxRecord, now: Time, fresh: u64) -> String {
     if let Some(seen) = record.observed_at.filter(|_| may_differ)
         && now.since(seen).as_secs() >= fresh
     {
-        words.push(format!("as of {} ago", age(seen, now)));
+        words.push(format!("as of {} ago", age_of(seen, now)));
     }
     words.join(", ")
 }
@@ -85,9 +86,7 @@ pub(super) fn left(record: &SandboxRecord, now: Time) -> String {
         _ if record.state.is_over() => "-".to_owned(),
         // A failure that nothing was kept of has nothing that could end.
         None if record.state == State::Failed => "-".to_owned(),
-        None => "no end".to_owned(),
-        Some(end) if end > now => short(end.since(now).as_secs()),
-        Some(end) => format!("over by {}", age(end, now)),
+        deadline => figures::left(deadline, now),
     }
 }
 
@@ -106,7 +105,7 @@ pub(super) fn row(record: &SandboxRecord, now: Time) -> Line {
         state(record, now, FRESH),
         record.profile.id.as_str().trim_start_matches("profile.").to_owned(),
         record.host.to_string(),
-        age(record.created_at, now),
+        age_of(record.created_at, now),
         left(record, now),
     ];
     Line { tone, cells }
@@ -132,7 +131,7 @@ pub(super) fn fields(record: &SandboxRecord, now: Time) -> Vec<(&'static str, St
     add("message", record.message.clone());
     add("profile", Some(format!("{} {}", record.profile.id, record.profile.version)));
     add("host", Some(record.host.to_string()));
-    add("created", Some(format!("{} ({} ago)", record.created_at, age(record.created_at, now))));
+    add("created", Some(format!("{} ({} ago)", record.created_at, age_of(record.created_at, now))));
     add("expires", Some(expires(record, now)));
     for (key, value) in &record.labels {
         add("label", Some(format!("{key}={value}")));
@@ -164,7 +163,10 @@ pub(super) fn fields(record: &SandboxRecord, now: Time) -> Vec<(&'static str, St
 fn expires(record: &SandboxRecord, now: Time) -> String {
     match record.expires_at {
         Some(end) if record.state.is_over() => end.to_string(),
-        Some(end) => format!("{end} ({})", left(record, now)),
+        Some(end) => {
+            let word = if end > now { " left" } else { "" };
+            format!("{end} ({}{word})", figures::left(Some(end), now))
+        }
         None => "never".to_owned(),
     }
 }

@@ -1,9 +1,8 @@
-//! Tables and durations for a person.
+//! Tables for a person.
 
 use comfy_table::{Cell, ContentArrangement, Row, Table};
 
 use super::output::{CliError, Context, OutputOptions, Tone};
-use crate::domain::Time;
 
 /// The widest a cell gets even where nothing limits the table: a label of 90,000 characters is no table.
 const CELL: usize = 200;
@@ -66,49 +65,9 @@ fn layout(head: &[&str], lines: &[Line], options: OutputOptions, width: Option<u
     table
 }
 
-/// A duration in its two largest units: `2d3h`, `3h52m`, `5m12s`, `42s`.
-pub(super) fn short(seconds: u64) -> String {
-    let units = [(86_400, "d"), (3600, "h"), (60, "m"), (1, "s")];
-    let Some(first) = units.iter().position(|(size, _)| seconds >= *size) else {
-        return "0s".to_owned();
-    };
-    let mut rest = seconds;
-    let parts = units[first..].iter().take(2).map(|(size, unit)| {
-        let count = rest / size;
-        rest %= size;
-        if count > 0 { format!("{count}{unit}") } else { String::new() }
-    });
-    parts.collect()
-}
-
-/// How long ago something was.
-pub(super) fn age(then: Time, now: Time) -> String {
-    short(now.since(then).as_secs())
-}
-
-/// A size with binary units: `1.4GiB`.
-pub(super) fn size(bytes: u64) -> String {
-    crate::domain::profile::Bytes(bytes).to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn durations_have_two_units_at_most() {
-        for (seconds, text) in [
-            (0, "0s"),
-            (42, "42s"),
-            (60, "1m"),
-            (312, "5m12s"),
-            (13_920, "3h52m"),
-            (3_605, "1h"),
-            (183_600, "2d3h"),
-        ] {
-            assert_eq!(short(seconds), text);
-        }
-    }
 
     fn shown(cells: &[&[&str]], width: Option<usize>, options: OutputOptions) -> Vec<String> {
         let lines: Vec<Line> = cells

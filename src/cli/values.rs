@@ -95,8 +95,31 @@ fn words(known: impl Iterator<Item = &'static str>) -> PossibleValuesParser {
     PossibleValuesParser::new(known)
 }
 
+/// Duration by which a deadline is moved: clap hands over what begins with `-` too, so that the refusal is ours.
+pub(super) fn later_by(text: &str) -> Result<Seconds, String> {
+    if text.starts_with('-') && text[1..].starts_with(|c: char| c.is_ascii_digit()) {
+        return Err(
+            "a deadline is moved to a later one; --to TIME --allow-shorten makes it an earlier one"
+                .to_owned(),
+        );
+    }
+    match seconds(text)? {
+        Seconds(0) => Err("0 seconds are no extension".to_owned()),
+        by => Ok(by),
+    }
+}
+
 pub(super) fn time(text: &str) -> Result<Time, String> {
-    text.parse().map_err(|_| "write a time such as 2026-01-31T14:00:00Z".to_owned())
+    text.parse().map_err(|_| {
+        // What has the form of a time and is none that can be written.
+        let year = text.split('-').next().filter(|year| year.len() >= 4);
+        match year.and_then(|year| year.parse::<u64>().ok()) {
+            Some(year) if year >= 9999 => {
+                format!("the year {year} is too late: a deadline is at most ten years ahead")
+            }
+            _ => "write a time such as 2026-01-31T14:00:00Z".to_owned(),
+        }
+    })
 }
 
 pub(super) fn since(text: &str) -> Result<Since, String> {

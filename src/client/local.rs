@@ -21,6 +21,7 @@ use crate::domain::request::{
     SnapshotDiffRequest, SnapshotImportRequest, SnapshotQuery,
 };
 use crate::domain::sandbox::SandboxRecord;
+use crate::domain::sweep::{SweepReport, SweepRequest};
 use crate::domain::telemetry::HostSample;
 use crate::domain::verbatim::JsonText;
 use crate::manager::SandboxManager;
@@ -178,6 +179,10 @@ impl Client for LocalClient {
 
     async fn recover(&self) -> Result<Vec<Recovered>, Error> {
         self.manager.recover().await
+    }
+
+    async fn sweep(&self, request: SweepRequest) -> Result<SweepReport, Error> {
+        self.manager.sweep(&request).await
     }
 
     async fn observe(&self, id: &str) -> Result<SandboxRecord, Error> {

@@ -25,6 +25,7 @@ pub use crate::domain::request::{
     SleepRequest, SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotDiff, SnapshotDiffRequest,
     SnapshotImportRequest, SnapshotQuery, SnapshotRequest, SnapshotVerifyRequest,
 };
+pub use crate::domain::sweep::{SweepReport, SweepRequest};
 
 use crate::domain::error::Code;
 use crate::domain::event::{Actor, Event};
@@ -115,6 +116,9 @@ pub trait Client: Send + Sync {
     async fn label(&self, request: LabelRequest) -> Result<SandboxRecord, Error>;
     /// Brings into order what killed processes left: an item for each thing, none when there was nothing.
     async fn recover(&self) -> Result<Vec<Recovered>, Error>;
+    /// Tells of deadlines that are near, ends what is over, finishes removals on which nobody works, and waits for that. It may
+    /// be asked again meanwhile.
+    async fn sweep(&self, request: SweepRequest) -> Result<SweepReport, Error>;
     /// Asks its host for one sandbox; the record as it is then. What changed is written.
     async fn observe(&self, id: &str) -> Result<SandboxRecord, Error>;
     /// Asks a host for the services of all its sandboxes. What changed is written and comes as `Update::Record`.

@@ -135,7 +135,7 @@ pub struct HostFacts {
     pub mem_total_bytes: u64,
     /// Memory that programs can still have.
     pub mem_available_bytes: u64,
-    /// The workspace root's file system.
+    /// The workspace root's file system; null where it did not answer.
     pub disk: Option<Disk>,
     /// The workspace root as the host resolved it.
     pub workspace_root: String,
@@ -144,18 +144,80 @@ pub struct HostFacts {
     /// Tools that are there, with their path: tar, rsync, zstd, gzip, ...
     #[serde(default)]
     pub tools: BTreeMap<String, String>,
+    /// Id of this start of the host: another one after each reboot; null where the kernel says none.
+    #[serde(default)]
+    pub boot_id: Option<String>,
+    /// Container engines that answer.
+    #[serde(default)]
+    pub engines: Vec<Engine>,
     /// Compose runtimes that were found, the preferred one first.
     #[serde(default)]
     pub runtimes: Vec<Runtime>,
+    /// Runtimes and engines that are there and do not count, and figures that did not come; a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<String>,
     /// What of ours (or another installation's) is there.
     pub inventory: Option<Inventory>,
 }
 
-/// Sandboxes found on a host, by what carries our labels or manifest.
+/// A container engine that answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Engine {
+    /// The program that is asked: `docker` or `podman`.
+    pub program: String,
+    /// The engine's version.
+    pub version: Option<String>,
+    /// Docker's `ID`; podman's graph root and its inode.
+    pub id: Option<String>,
+    /// Whether it runs without root.
+    pub rootless: bool,
+    /// Whether `docker` talks to podman here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub podman_behind: bool,
+}
+
+/// Sandboxes and archives found on a host, by what carries our labels or manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Inventory {
     /// One entry per sandbox id.
     pub sandboxes: Vec<InventoryItem>,
+    /// Snapshots' archives, ordered by id.
+    #[serde(default)]
+    pub archives: Vec<InventoryArchive>,
+    /// Networks of each engine.
+    #[serde(default)]
+    pub networks: Vec<NetworkUse>,
+    /// When the directories were measured; null before the first time.
+    #[serde(default)]
+    pub sizes_at: Option<Time>,
+}
+
+/// Networks of an engine: each takes a block of addresses from its pools, of which Docker has about 31 by default.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NetworkUse {
+    /// The program that was asked.
+    pub engine: String,
+    /// Networks with addresses of their own.
+    pub used: u32,
+    /// How many more the engine's pools have room for; null where it does not say what its pools are.
+    pub left: Option<u32>,
+}
+
+/// Archive of a snapshot on a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InventoryArchive {
+    /// The snapshot's id, from the directory's name.
+    pub snapshot_id: String,
+    /// The sandbox that its manifest names.
+    pub sandbox_id: Option<String>,
+    /// The owner that its manifest names.
+    pub owner: Option<String>,
+    /// Its directory.
+    pub directory: String,
+    /// When it was made.
+    pub created_at: Option<Time>,
+    /// Its size by its manifest.
+    pub bytes: Option<u64>,
 }
 
 /// What of one sandbox is on a host.
@@ -176,6 +238,18 @@ pub struct InventoryItem {
     /// Its volumes' names.
     #[serde(default)]
     pub volumes: Vec<String>,
+    /// The profile that its manifest or label names.
+    #[serde(default)]
+    pub profile: Option<String>,
+    /// When it was made: by its manifest, else its oldest container.
+    #[serde(default)]
+    pub created_at: Option<Time>,
+    /// The deadline in its manifest; null for none, and where there is no manifest.
+    #[serde(default)]
+    pub expires_at: Option<Time>,
+    /// What its directory takes on disk, as far as the account can read it; null until it was measured.
+    #[serde(default)]
+    pub bytes: Option<u64>,
 }
 
 /// What a host's compose runtime was found to be worth, by the canary.

@@ -3,6 +3,7 @@
 //! Everything a face shows and a store keeps is a type of this folder, serialised as the contract names it.
 
 pub mod archive;
+pub mod clock;
 pub mod compose_host;
 pub mod deep_check;
 pub mod diff;
@@ -10,6 +11,7 @@ pub mod error;
 pub mod event;
 pub mod extension;
 pub mod facts;
+pub mod figures;
 pub mod host;
 pub mod host_sight;
 pub mod lineage;
@@ -26,6 +28,7 @@ pub mod retention;
 pub mod root;
 pub mod sandbox;
 pub mod snapshot;
+pub mod sweep;
 pub mod telemetry;
 pub mod telling;
 pub mod text;

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::figures::age;
 use crate::domain::name::SandboxId;
 use crate::domain::profile::Seconds;
 use crate::domain::snapshot::{SnapshotKind, SnapshotRecord, SnapshotState};
@@ -65,7 +66,7 @@ impl OldRule {
                     plural(newer as u64, "newer one", "newer ones")
                 )
             }
-            None => format!("{} old", Seconds(age_s)),
+            None => format!("{} old", age(age_s)),
         })
     }
 

@@ -301,6 +301,12 @@ pub struct SandboxRecord {
     pub expires_at: Option<Time>,
     /// What no `extend` passes.
     pub max_expires_at: Option<Time>,
+    /// The deadline of which `sandbox.expiring` was told; null: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expiring_told: Option<Time>,
+    /// Whether the manifest on its host may still have an earlier deadline: the next contact with the host writes it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub manifest_pending: bool,
     /// The time to live that was asked for, in seconds; null means none.
     #[serde(default)]
     pub ttl_s: Option<u64>,

@@ -65,6 +65,9 @@ pub struct HostSample {
     /// Sandboxes whose containers could be read.
     #[serde(default)]
     pub sandboxes: BTreeMap<SandboxId, SandboxUse>,
+    /// Figures that did not come, and why; a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<String>,
 }
 
 impl HostSample {
@@ -147,6 +150,7 @@ mod tests {
             uptime_s: None,
             clock_offset_s: None,
             sandboxes: BTreeMap::new(),
+            findings: Vec::new(),
         }
     }
 

@@ -1,13 +1,14 @@
 //! JSON that is handed on as it came, and understood only when somebody asks.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::{DeserializeOwned, Error as _};
+use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -29,6 +30,12 @@ impl<T: Serialize + DeserializeOwned> Kept<T> {
     /// What it says; `None` if this version cannot understand it.
     pub fn read(&self) -> Option<T> {
         serde_json::from_str(self.text.get()).ok()
+    }
+
+    /// Whether it is an object with this field.
+    pub fn has(&self, field: &str) -> bool {
+        let fields: Option<BTreeMap<&str, IgnoredAny>> = serde_json::from_str(self.text.get()).ok();
+        fields.is_some_and(|fields| fields.contains_key(field))
     }
 }
 

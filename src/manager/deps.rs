@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, Once};
 
 use futures_util::future::BoxFuture;
 
+use crate::domain::clock::{ClockReading, MonotonicTime};
 use crate::domain::error::{Code, Error};
 use crate::domain::event::Actor;
 use crate::domain::extension::SandboxExtension;
@@ -17,15 +18,19 @@ use crate::domain::time::Time;
 use crate::manager::hosts::status_log::HostStatusLog;
 use crate::manager::ledger::Ledger;
 use crate::manager::operation::jobs::Jobs;
+use crate::manager::upkeep::sweep_memory::SweepMemory;
 use crate::store::catalogue::Catalogue;
 use crate::store::{
     EventLog, HostStore, Installation, Locks, OperationStore, PatchStore, RecipeStore,
-    SandboxStore, SnapshotStore,
+    SandboxStore, SnapshotStore, SweepStore,
 };
 use crate::transport::Transports;
 
 /// The present moment. The manager asks it; the domain gets it.
 pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
+
+/// The monotonic clock beside it.
+pub type MonotonicClock = Arc<dyn Fn() -> MonotonicTime + Send + Sync>;
 
 /// The catalogue, read when it is first asked for.
 pub type LazyCatalogue = Arc<LazyLock<Catalogue, Box<dyn FnOnce() -> Catalogue + Send>>>;
@@ -71,6 +76,8 @@ pub struct Dependencies {
     pub operations: Arc<dyn OperationStore>,
     /// The hosts, as they said last.
     pub hosts: Arc<dyn HostStore>,
+    /// The last sweep.
+    pub sweeps: Arc<dyn SweepStore>,
     /// The event log.
     pub events: Arc<dyn EventLog>,
     /// Locks across processes.
@@ -89,6 +96,8 @@ pub struct Dependencies {
     pub ledger: Arc<dyn Ledger>,
     /// The present moment.
     pub clock: Clock,
+    /// The monotonic clock, which shows that the other one jumped.
+    pub monotonic: MonotonicClock,
     /// Random bits.
     pub random_u32: Random32,
     /// Whether a process of this machine is there.
@@ -118,6 +127,8 @@ pub(crate) struct Shared {
     pub(crate) deeply_checked: Mutex<BTreeMap<OperationId, HostView>>,
     /// Status of hosts, as the event log has it.
     pub(crate) host_status_log: tokio::sync::Mutex<HostStatusLog>,
+    /// Sweeps of this process.
+    pub(crate) sweep: SweepMemory,
     /// Wakes the follower of the event log.
     pub(crate) log_grew: tokio::sync::Notify,
     /// The follower of the event log is started once.
@@ -135,6 +146,7 @@ impl Shared {
             seen_hosts: Mutex::default(),
             deeply_checked: Mutex::default(),
             host_status_log: tokio::sync::Mutex::default(),
+            sweep: SweepMemory::default(),
             log_grew: tokio::sync::Notify::new(),
             following: Once::new(),
         })
@@ -143,6 +155,11 @@ impl Shared {
     /// The present moment.
     pub(crate) fn now(&self) -> Time {
         (self.clock)()
+    }
+
+    /// Both clocks.
+    pub(crate) fn read_clocks(&self) -> ClockReading {
+        ClockReading { wall: self.now(), monotonic: (self.monotonic)() }
     }
 
     /// Actor of this process.

@@ -275,20 +275,32 @@ pub(crate) async fn update_among(
     Ok(record)
 }
 
-/// Changes records on which nobody works, each as its host was seen to have it, in one write; those that somebody changed
-/// meanwhile stay as they are. What became of each.
+/// Changes records on which nobody works, each as its host was seen to have it; those that somebody changed meanwhile stay as
+/// they are. What became of each.
 pub(crate) async fn update_observed(
     deps: &Deps,
     observed: Vec<Observed>,
 ) -> Result<Vec<Result<SandboxRecord, Error>>, Error> {
-    let pending = observed.iter().flat_map(|(record, ..)| record.pending.iter().cloned()).collect();
+    update_many(deps, Actor::observer(), observed).await
+}
+
+/// Changes records that are as they were read, in one write, with the events that this causes in one append of the log. One
+/// that somebody changed meanwhile is a `conflict` and holds up none of the others. What became of each.
+///
+/// Errors: none of them is written.
+pub(crate) async fn update_many(
+    deps: &Deps,
+    actor: Actor,
+    changes: Vec<Observed>,
+) -> Result<Vec<Result<SandboxRecord, Error>>, Error> {
+    let pending = changes.iter().flat_map(|(record, ..)| record.pending.iter().cloned()).collect();
     let flushed = flush_pending(deps, pending).await;
-    let changes = observed.into_iter().map(|(record, events, change)| {
+    let changes = changes.into_iter().map(|(record, events, change)| {
         let change = |record: &mut SandboxRecord| {
             change(record);
             Ok(())
         };
-        let change = with_events(deps, &flushed, Actor::observer(), events, change);
+        let change = with_events(deps, &flushed, actor.clone(), events, change);
         (record.id.clone(), Some(record.revision), Box::new(change) as Change<'_, SandboxRecord>)
     });
     let outcomes = deps.sandboxes.update_many(changes.collect()).await?;
@@ -296,6 +308,32 @@ pub(crate) async fn update_observed(
         outcomes.iter().flatten().flat_map(|record| record.pending.iter().cloned()).collect();
     publish_pending(deps, &pending).await;
     Ok(outcomes)
+}
+
+/// Appends what is pending on snapshots, and takes it off them in one write.
+pub(crate) async fn flush_snapshots(deps: &Deps) -> Result<(), Error> {
+    let records = deps.snapshots.list().await?;
+    let pending: Vec<PendingEvent> =
+        records.iter().flat_map(|record| record.pending.iter().cloned()).collect();
+    if pending.is_empty() {
+        return Ok(());
+    }
+    append(deps, &pending).await?;
+    let flushed: Vec<EventId> = pending.into_iter().map(|event| event.id).collect();
+    let changes = records.into_iter().filter(|record| !record.pending.is_empty()).map(|record| {
+        let change = with_events(deps, &flushed, deps.actor(), Vec::new(), |_| Ok(()));
+        (record.id, None, Box::new(change) as Change<'_, SnapshotRecord>)
+    });
+    for outcome in deps.snapshots.update_many(changes.collect()).await? {
+        match outcome {
+            Ok(_) => {}
+            // Somebody took it out meanwhile, and had to append the same first.
+            Err(error) if error.code == Code::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    SnapshotRecord::announce(deps);
+    Ok(())
 }
 
 /// A change of a record with the events that it causes; `flushed` are in the log.

@@ -36,12 +36,13 @@ use crate::domain::request::{
     SnapshotStarted, Started,
 };
 use crate::domain::sandbox::SandboxRecord;
+use crate::domain::sweep::{SweepReport, SweepRequest};
 use crate::domain::telemetry::HostSample;
 use crate::domain::verbatim::JsonText;
 use crate::store::catalogue::Catalogue;
 
 use crate::manager::deps::{Deps, Shared};
-pub use deps::{Alive, Clock, Dependencies, LazyCatalogue, Random32, Settings};
+pub use deps::{Alive, Clock, Dependencies, LazyCatalogue, MonotonicClock, Random32, Settings};
 
 /// The core: every verb, over traits only. Cheap to clone.
 #[derive(Clone)]
@@ -53,9 +54,7 @@ impl SandboxManager {
     /// A manager over these dependencies. Starts nothing.
     pub fn new(deps: Dependencies) -> Self {
         Self {
-            deps: Shared::new(deps, |deps, host| {
-                upkeep::forget::collect_tombstones(deps, host).boxed()
-            }),
+            deps: Shared::new(deps, |deps, host| upkeep::contact::host_reached(deps, host).boxed()),
         }
     }
 
@@ -142,9 +141,15 @@ impl SandboxManager {
         updates::subscribe(&self.deps).await
     }
 
-    /// Appends what dead processes left pending on records, and clears it. A starting dashboard or server calls it.
+    /// Appends what dead processes left pending on records, and writes those of earlier versions anew.
     pub async fn settle(&self) -> Result<(), Error> {
-        upkeep::flush::flush_all_pending(&self.deps).await
+        upkeep::flush::settle(&self.deps).await
+    }
+
+    /// [`Self::settle`] in the background. A starting dashboard or server calls it.
+    pub fn settle_behind_start(&self) {
+        let deps = self.deps.clone();
+        self.deps.jobs.background(async move { upkeep::flush::settle_behind_start(&deps).await });
     }
 
     /// Starts to delete a snapshot: its archive on every host, its patches, its name. By force an archive is given up whose
@@ -250,6 +255,14 @@ impl SandboxManager {
     /// Errors: `conflict` in a copied or restored data directory.
     pub async fn recover(&self) -> Result<Vec<Recovered>, Error> {
         upkeep::recover::recover(&self.deps).await
+    }
+
+    /// Tells of deadlines that are near, ends what is over, finishes removals on which nobody works, and waits for that. It may
+    /// be asked again meanwhile.
+    ///
+    /// Errors: what of this installation cannot be read. Why it holds back, and what fails of one sandbox, is in the report.
+    pub async fn sweep(&self, request: &SweepRequest) -> Result<SweepReport, Error> {
+        upkeep::sweep::sweep(&self.deps, request).await
     }
 
     /// Asks a host for the services of all its sandboxes, and writes down what changed: many at a time, since each write is

@@ -3,25 +3,20 @@
 //! Readers take no lock: a file is only ever replaced whole. Writers take its lock, read what is there then, and
 //! write everything anew; records they do not touch keep their bytes, whatever a newer version put into them.
 
-use std::fmt;
-use std::marker::PhantomData;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::Deserialize;
-use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::domain::error::Error;
 use crate::domain::verbatim::JsonText;
-use crate::store::damage::{self, Foreign, Place, START};
+use crate::store::damage::{self, Place};
 use crate::store::entry::{Entry, Record};
 use crate::store::files::{self, DataDir, Stamp, blocking};
 use crate::store::lock::{Gate, Turn};
 use crate::store::reserve;
-
-/// The schema this version reads and writes.
-const SCHEMA: u64 = 1;
+use crate::store::shape::{SCHEMA, Shape, misfit};
 
 /// A version of the document.
 pub(super) struct Content<R> {
@@ -57,6 +52,15 @@ impl<R: Record> Content<R> {
             return Ok(None);
         };
         Ok(Some((index, self.meaning(&self.entries[index])?)))
+    }
+
+    /// Where the records with these keys are. To look for each of many from the beginning takes as long as all of them squared.
+    pub(super) fn places<'a>(&self, keys: impl Iterator<Item = &'a str>) -> HashMap<String, usize> {
+        let wanted: HashSet<&str> = keys.collect();
+        let places = self.entries.iter().enumerate().filter_map(|(index, entry)| {
+            Some((entry.key().filter(|key| wanted.contains(&**key))?.into_owned(), index))
+        });
+        places.collect()
     }
 
     /// What a record means. Errors: `store_corrupt`, with its number, its key and the place.
@@ -111,15 +115,15 @@ impl<R: Record> Content<R> {
 
     /// Two records with one key cannot be told apart: no write could be right.
     fn refuse_twins(&self) -> Result<(), Error> {
-        let mut seen = std::collections::HashSet::with_capacity(self.entries.len());
+        let mut seen = HashSet::with_capacity(self.entries.len());
         for (index, entry) in self.entries.iter().enumerate() {
             let Some(key) = entry.key() else { continue };
-            let id = key.to_string();
-            if !seen.insert(key) {
+            if !seen.insert(key.clone()) {
+                let id = key;
                 let why = "another record has the same id";
                 let what = format!("record {} ({id})", index + 1);
                 return Err(
-                    damage::corrupt(&self.path, &what, entry.begins(), why).detail("id", id)
+                    damage::corrupt(&self.path, &what, entry.begins(), why).detail("id", &*id)
                 );
             }
         }
@@ -171,6 +175,13 @@ pub(super) struct Writing<R> {
     turn: Turn,
 }
 
+impl<R: Record> Writing<R> {
+    /// Finds out what every record means, as [`Document::read_all`] does.
+    pub(super) async fn understand(&self) -> Result<(), Error> {
+        understand(&self.content).await
+    }
+}
+
 impl<R: Record> Document<R> {
     /// The document in `<dir>/<name>.json`.
     pub(super) fn new(dir: &DataDir, name: &str) -> Self {
@@ -206,10 +217,39 @@ impl<R: Record> Document<R> {
         }))
     }
 
+    /// As [`Self::read`], for who wants to know of every record what it means: found out by all processors, where there are many.
+    pub(super) async fn read_all(&self) -> Result<Arc<Content<R>>, Error> {
+        let content = self.read().await?;
+        understand(&content).await?;
+        Ok(content)
+    }
+
     /// Waits for a turn to write. Dropping it writes nothing.
     pub(super) async fn write(&self) -> Result<Writing<R>, Error> {
         let turn = self.gate.enter().await?;
         Ok(Writing { content: self.read().await?, turn })
+    }
+
+    /// Writes anew, in one write, each record that `change` makes another one of, and hands back how many that are. One that cannot
+    /// be read stays as it is.
+    pub(super) async fn rewrite(
+        &self,
+        mut change: impl FnMut(&Entry<R>, &R) -> Option<R>,
+    ) -> Result<usize, Error> {
+        let writing = self.write().await?;
+        let mut entries = writing.content.entries.clone();
+        let mut count = 0;
+        for entry in &mut entries {
+            let changed = entry.read().ok().and_then(|record| change(entry, record));
+            if let Some(changed) = changed {
+                *entry = Arc::new(Entry::new(changed, Some(entry))?);
+                count += 1;
+            }
+        }
+        if count > 0 {
+            self.commit(writing, entries).await?;
+        }
+        Ok(count)
     }
 
     /// Writes these records in place of what was read, and ends the turn. Runs to its end once begun.
@@ -255,6 +295,33 @@ impl<R: Record> Document<R> {
     }
 }
 
+/// Records that a thread of their own is worth.
+const SHARE: usize = 200;
+/// Threads that read records, at most.
+const READERS: usize = 4;
+
+/// Finds out what records mean. One that cannot be read is as it was: who asks for it is told.
+async fn understand<R: Record>(content: &Arc<Content<R>>) -> Result<(), Error> {
+    let unread = content.entries.iter().filter(|entry| !entry.is_read()).count();
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let readers = (unread / SHARE).min(processors).min(READERS);
+    if readers < 2 {
+        return Ok(());
+    }
+    let share = content.entries.len().div_ceil(readers);
+    let shares = (0..readers).map(|number| {
+        let content = Arc::clone(content);
+        blocking(move || {
+            for entry in content.entries.iter().skip(number * share).take(share) {
+                // Kept with the entry, whatever it says.
+                let _ = entry.read();
+            }
+            Ok(())
+        })
+    });
+    futures_util::future::try_join_all(shares).await.map(|_| ())
+}
+
 fn lock<R>(cache: &Mutex<Cache<R>>) -> std::sync::MutexGuard<'_, Cache<R>> {
     // Only whole values are ever put in: one that a panic left is as good as any.
     cache.lock().unwrap_or_else(PoisonError::into_inner)
@@ -294,84 +361,4 @@ pub(super) fn utf8<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str, Error> {
 
 fn offset_in(text: &str, raw: &RawValue) -> usize {
     raw.get().as_ptr() as usize - text.as_ptr() as usize
-}
-
-/// Says why a text is no document of ours: broken JSON, or whole JSON of another kind.
-fn misfit(path: &Path, text: &str, error: &serde_json::Error) -> Error {
-    let corrupt = |error: &serde_json::Error| {
-        let what = if text.is_empty() { "an empty file" } else { "the file" };
-        damage::corrupt(path, what, Place::of_json(error, START), damage::words(error))
-    };
-    let value: serde_json::Value = match serde_json::from_str(text) {
-        Ok(value) => value,
-        Err(broken) => return corrupt(&broken),
-    };
-    match value.get("schema").map(serde_json::Value::as_u64) {
-        Some(Some(SCHEMA)) => corrupt(error),
-        Some(Some(newer)) if newer > SCHEMA => damage::foreign(path, Foreign::Newer(newer)),
-        Some(_) => damage::foreign(path, Foreign::Unknown),
-        None => damage::foreign(path, shape_of(&value)),
-    }
-}
-
-/// The earlier Python tool kept `{"<id>": {...}}`, or a list of objects.
-fn shape_of(value: &serde_json::Value) -> Foreign {
-    let python = match value {
-        serde_json::Value::Array(items) => items.iter().all(serde_json::Value::is_object),
-        serde_json::Value::Object(items) => items.values().all(serde_json::Value::is_object),
-        _ => false,
-    };
-    if python { Foreign::Python } else { Foreign::Unknown }
-}
-
-/// The document's outside, its records still bytes.
-struct Shape<'a> {
-    revision: u64,
-    records: Vec<&'a RawValue>,
-    extra: Vec<(String, &'a RawValue)>,
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Shape<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Outside<'a>(PhantomData<&'a ()>);
-
-        impl<'de: 'a, 'a> Visitor<'de> for Outside<'a> {
-            type Value = Shape<'a>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object with `schema`, `revision` and `records`")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Shape<'a>, A::Error> {
-                let (mut schema, mut revision, mut records, mut extra) =
-                    (None, None, None, Vec::new());
-                while let Some(key) = map.next_key::<String>()? {
-                    let twice = match key.as_str() {
-                        "schema" => schema.replace(map.next_value::<u64>()?).is_some(),
-                        "revision" => revision.replace(map.next_value()?).is_some(),
-                        "records" => records.replace(map.next_value()?).is_some(),
-                        _ => {
-                            extra.push((key.clone(), map.next_value()?));
-                            false
-                        }
-                    };
-                    if twice {
-                        return Err(de::Error::custom(format_args!(
-                            "the key `{key}` is there twice"
-                        )));
-                    }
-                }
-                if schema.ok_or_else(|| de::Error::missing_field("schema"))? != SCHEMA {
-                    return Err(de::Error::custom("a schema that this version does not know"));
-                }
-                Ok(Shape {
-                    revision: revision.ok_or_else(|| de::Error::missing_field("revision"))?,
-                    records: records.ok_or_else(|| de::Error::missing_field("records"))?,
-                    extra,
-                })
-            }
-        }
-
-        deserializer.deserialize_map(Outside(PhantomData))
-    }
 }

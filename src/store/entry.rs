@@ -1,10 +1,12 @@
-//! One record of a document: its text as it is in the file, and what it means to this version.
+//! One record of a document: its text as it is in the file, which may be shorter than its JSON, and what it means to this
+//! version.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::domain::error::Error;
 use crate::domain::verbatim::JsonText;
@@ -12,7 +14,26 @@ use crate::store::damage::{self, Place};
 use crate::store::merge::merge_unknown;
 
 /// What a document can hold. A record's key is its `id`.
-pub(super) trait Record: Serialize + DeserializeOwned + Send + Sync + 'static {}
+pub(super) trait Record: Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// Drops what records do not keep any more; before each write.
+    fn slim(&mut self) {}
+
+    /// Takes out of its JSON what [`Self::complete`] puts back, and what says nothing.
+    fn leave_out(_record: &mut Value) {}
+
+    /// Takes nulls out of the parts of its JSON in which this version knows every field.
+    fn leave_nulls_out(_record: &mut Value) {}
+
+    /// Puts back what its text leaves out; after each read.
+    fn complete(&mut self) {}
+}
+
+/// A record from its text.
+pub(super) fn parse<R: Record>(text: &str) -> Result<R, serde_json::Error> {
+    let mut record: R = serde_json::from_str(text)?;
+    record.complete();
+    Ok(record)
+}
 
 /// One record. It is understood when somebody asks for it: most commands ask for one of many.
 pub(super) struct Entry<R> {
@@ -45,9 +66,11 @@ impl<R: Record> Entry<R> {
     }
 
     /// A record to write. What it replaces may hold fields of a newer version: they stay.
-    pub(super) fn new(record: R, replaces: Option<&Self>) -> Result<Self, Error> {
+    pub(super) fn new(mut record: R, replaces: Option<&Self>) -> Result<Self, Error> {
         let unfit = |error| Error::internal("a record cannot be written as JSON").because(error);
+        record.slim();
         let mut value = serde_json::to_value(&record).map_err(unfit)?;
+        R::leave_out(&mut value);
         if let Some(old) = replaces
             && let Ok(known) = old.read()
         {
@@ -55,6 +78,7 @@ impl<R: Record> Entry<R> {
             let known = serde_json::to_value(&**known).map_err(unfit)?;
             value = merge_unknown(&raw, &known, value);
         }
+        R::leave_nulls_out(&mut value);
         Ok(Self {
             text: JsonText::of(&value).map_err(unfit)?,
             read: OnceLock::from(Ok(Arc::new(record))),
@@ -63,16 +87,19 @@ impl<R: Record> Entry<R> {
 
     /// What it means, for as long as the entry lives.
     pub(super) fn read(&self) -> Result<&Arc<R>, &Broken> {
-        self.read
-            .get_or_init(|| serde_json::from_str(self.text()).map(Arc::new).map_err(Broken))
-            .as_ref()
+        self.read.get_or_init(|| parse(self.text()).map(Arc::new).map_err(Broken)).as_ref()
+    }
+
+    /// Whether somebody asked what it means.
+    pub(super) fn is_read(&self) -> bool {
+        self.read.get().is_some()
     }
 
     /// What it means, for one look: nothing of it stays in memory. `None` if this version cannot read it.
     pub(super) fn glance<T>(&self, look: impl FnOnce(&R) -> T) -> Option<T> {
         match self.read.get() {
             Some(read) => read.as_ref().ok().map(|record| look(record)),
-            None => serde_json::from_str(self.text()).ok().map(|record| look(&record)),
+            None => parse(self.text()).ok().map(|record| look(&record)),
         }
     }
 
@@ -84,11 +111,6 @@ impl<R: Record> Entry<R> {
     /// Its text.
     pub(super) fn text(&self) -> &str {
         self.text.as_str()
-    }
-
-    /// Its text, to hand on.
-    pub(super) fn share(&self) -> JsonText {
-        self.text.clone()
     }
 
     /// Where it begins in its file.

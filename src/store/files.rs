@@ -102,6 +102,7 @@ const OURS: &[&str] = &[
     "patches.json",
     "operations.json",
     "hosts.json",
+    "sweep.json",
     "history.jsonl",
     "events.jsonl",
     "events.numbers",

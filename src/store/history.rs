@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::domain::SandboxRecord;
 use crate::domain::error::Error;
 use crate::store::PassedOver;
-use crate::store::entry::key_of;
+use crate::store::entry::{key_of, parse};
 use crate::store::files::{DataDir, blocking, io_fault, open_private, open_stamped, sync_folder};
 
 /// The history. Whoever appends holds the lock of `sandboxes.json`.
@@ -108,10 +108,14 @@ impl History {
         for (number, line) in
             (1..).zip(bytes.split(|byte| *byte == b'\n')).filter(|(_, line)| !line.is_empty())
         {
-            match serde_json::from_slice::<SandboxRecord>(line) {
-                Ok(record) if seen.insert(record.id.clone()) => records.push(Arc::new(record)),
-                Ok(_) => {}
-                Err(_) => lines.push(number),
+            let record = std::str::from_utf8(line).ok().and_then(|line| parse(line).ok());
+            match record {
+                Some::<SandboxRecord>(record) => {
+                    if seen.insert(record.id.clone()) {
+                        records.push(Arc::new(record));
+                    }
+                }
+                None => lines.push(number),
             }
         }
         if !lines.is_empty() {

@@ -17,6 +17,7 @@ use crate::store::patches::PatchFile;
 use crate::store::recipes::RecipeFolder;
 use crate::store::sandboxes::SandboxFile;
 use crate::store::snapshots::SnapshotFile;
+use crate::store::sweeps::SweepFile;
 
 /// Every store of one data directory. Several processes may have it open.
 #[derive(Clone)]
@@ -31,6 +32,8 @@ pub struct JsonStores {
     pub operations: Arc<OperationFile>,
     /// `hosts.json`.
     pub hosts: Arc<HostFile>,
+    /// `sweep.json`.
+    pub sweeps: Arc<SweepFile>,
     /// `events.jsonl`.
     pub events: Arc<EventFile>,
     /// `locks/`.
@@ -72,6 +75,7 @@ impl JsonStores {
             patches: Arc::new(PatchFile::new(&dir)),
             operations: Arc::new(OperationFile::new(&dir)),
             hosts: Arc::new(HostFile::new(&dir)),
+            sweeps: Arc::new(SweepFile::new(&dir)),
             events: Arc::new(EventFile::new(&dir)),
             locks: Arc::new(LockFolder::new(&dir)),
             installation: Arc::new(OwnerFile::new(&dir, machine_id)),

@@ -130,6 +130,20 @@ impl Gate {
     }
 }
 
+/// Takes a lock of the data directory if it is free. `None`: somebody holds it.
+pub(super) async fn try_lock_file(
+    dir: &DataDir,
+    name: &str,
+) -> Result<Option<Box<dyn Held>>, Error> {
+    let (dir, name) = (dir.clone(), name.to_owned());
+    let taken = blocking(move || {
+        dir.prepare(Some(FOLDER))?;
+        try_take(&dir.join(FOLDER).join(name))
+    })
+    .await?;
+    Ok(taken.map(|lock| Box::new(lock) as Box<dyn Held>))
+}
+
 /// The sandboxes' operation locks: `locks/<id>.lock`.
 #[derive(Debug)]
 pub struct LockFolder {
@@ -149,13 +163,7 @@ impl Locks for LockFolder {
     async fn try_lock(&self, id: &SandboxId) -> Result<Option<Box<dyn Held>>, Error> {
         // An id from a file somebody edited must not become a path.
         let id = SandboxId::parse(id.as_str())?;
-        let dir = self.dir.clone();
-        let taken = blocking(move || {
-            dir.prepare(Some(FOLDER))?;
-            try_take(&dir.join(FOLDER).join(format!("{id}.lock")))
-        })
-        .await?;
-        Ok(taken.map(|lock| Box::new(lock) as Box<dyn Held>))
+        try_lock_file(&self.dir, &format!("{id}.lock")).await
     }
 
     async fn try_lock_snapshot(&self, id: &SnapshotId) -> Result<Option<Box<dyn Held>>, Error> {
@@ -165,14 +173,8 @@ impl Locks for LockFolder {
                 "a snapshot's id is `snap-` and 8 hex digits",
             ));
         }
-        let (dir, id) = (self.dir.clone(), id.clone());
-        let taken = blocking(move || {
-            dir.prepare(Some(FOLDER))?;
-            // A sandbox may be called as a snapshot is.
-            try_take(&dir.join(FOLDER).join(format!("_{id}.lock")))
-        })
-        .await?;
-        Ok(taken.map(|lock| Box::new(lock) as Box<dyn Held>))
+        // A sandbox may be called as a snapshot is.
+        try_lock_file(&self.dir, &format!("_{id}.lock")).await
     }
 
     async fn tidy(&self, live: BTreeSet<SandboxId>) -> Result<(), Error> {

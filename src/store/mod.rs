@@ -6,6 +6,7 @@
 //! the way), `internal` for other I/O (with the path and the system's words as cause).
 
 pub mod catalogue;
+mod compact;
 mod damage;
 mod document;
 mod entry;
@@ -25,13 +26,16 @@ pub mod recipes;
 mod reserve;
 pub mod sandboxes;
 mod segments;
+mod shape;
 pub mod snapshots;
+pub mod sweeps;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use crate::domain::clock::ClockReading;
 use crate::domain::error::Error;
 use crate::domain::event::{Event, EventKind, PendingEvent};
 use crate::domain::extension::OwnerStamp;
@@ -51,7 +55,7 @@ pub use reserve::ending;
 pub type Change<'a, R> = Box<dyn FnOnce(&mut R) -> Result<(), Error> + Send + 'a>;
 
 /// Change of a batch: the record, its revision (`None`: whatever it is), and what is done to it.
-pub type ChangeOf<'a> = (SandboxId, Option<u64>, Change<'a, SandboxRecord>);
+pub type ChangeOf<'a, R = SandboxRecord, I = SandboxId> = (I, Option<u64>, Change<'a, R>);
 
 /// As [`Change`], with all records at hand as they are at that moment, in the order in which they were inserted.
 pub type ChangeAmong<'a, R> = Box<dyn FnOnce(&mut R, &[&R]) -> Result<(), Error> + Send + 'a>;
@@ -149,6 +153,12 @@ pub trait SandboxStore: Send + Sync {
     /// them. No record's revision changes by it, because nothing that anybody decides on does.
     async fn told(&self, events: &BTreeSet<EventId>) -> Result<(), Error>;
 
+    /// Writes the records of earlier versions as this one writes them, all at once. How many. No record's revision changes by it,
+    /// because nothing that anybody decides on does.
+    async fn renew(&self) -> Result<usize, Error> {
+        Ok(0)
+    }
+
     /// Moves records that are destroyed since before `before`, and have nothing pending, to the history. How many.
     /// Forgotten ones stay: their tombstone waits for the host.
     async fn archive(&self, before: Time) -> Result<usize, Error>;
@@ -190,7 +200,17 @@ pub trait SnapshotStore: Send + Sync {
         id: &SnapshotId,
         expected: Option<u64>,
         change: Change<'_, SnapshotRecord>,
-    ) -> Result<SnapshotRecord, Error>;
+    ) -> Result<SnapshotRecord, Error> {
+        let mut done = self.update_many(vec![(id.clone(), expected, change)]).await?;
+        done.pop()
+            .unwrap_or_else(|| Err(Error::internal(format!("the change of {id} came to nothing"))))
+    }
+
+    /// As [`SandboxStore::update_many`].
+    async fn update_many(
+        &self,
+        changes: Vec<ChangeOf<'_, SnapshotRecord, SnapshotId>>,
+    ) -> Result<Vec<Result<SnapshotRecord, Error>>, Error>;
 
     /// As [`Self::update`], for a change that is right only as long as the others are what they are: nobody writes any of
     /// them meanwhile.
@@ -218,8 +238,8 @@ pub trait PatchStore: Send + Sync {
     /// All of them, by snapshot and sequence.
     async fn list(&self) -> Result<Vec<Patch>, Error>;
 
-    /// Takes these events, which are in the log by now, out of what is pending on it.
-    async fn told(&self, id: &PatchId, events: &[EventId]) -> Result<(), Error>;
+    /// Takes these events, which are in the log by now, out of what is pending on any of them: one write for all.
+    async fn told(&self, events: &BTreeSet<EventId>) -> Result<(), Error>;
 
     /// Takes it out; `None` if it is not there.
     async fn remove(&self, id: &PatchId) -> Result<Option<Patch>, Error>;
@@ -255,6 +275,17 @@ pub trait HostStore: Send + Sync {
         host: &HostName,
         change: Change<'_, HostRecord>,
     ) -> Result<HostRecord, Error>;
+}
+
+/// The last sweep, by whichever process.
+#[async_trait]
+pub trait SweepStore: Send + Sync {
+    /// Clocks at the last sweep that was noted; `None` where none was.
+    async fn last(&self) -> Result<Option<ClockReading>, Error>;
+    /// Notes a sweep. What is noted at once by two processes is either.
+    async fn note(&self, reading: &ClockReading) -> Result<(), Error>;
+    /// Takes the lock of a sweep that wants to be alone. `None`: another one has it.
+    async fn try_lock(&self) -> Result<Option<Box<dyn Held>>, Error>;
 }
 
 /// What to read of the event log.

@@ -1,5 +1,6 @@
 //! `patches.json`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -53,15 +54,15 @@ impl PatchStore for PatchFile {
         Ok(patches)
     }
 
-    async fn told(&self, id: &PatchId, events: &[EventId]) -> Result<(), Error> {
-        let writing = self.document.write().await?;
-        let content = Arc::clone(&writing.content);
-        let Some((index, old)) = content.find(id.as_str())? else { return Ok(()) };
-        let mut new = Patch::clone(old);
-        new.pending.retain(|event| !events.contains(&event.id));
-        let mut entries = content.entries.clone();
-        entries[index] = Arc::new(Entry::new(new, Some(&content.entries[index]))?);
-        self.document.commit(writing, entries).await
+    async fn told(&self, events: &BTreeSet<EventId>) -> Result<(), Error> {
+        let without = |_: &Entry<Patch>, patch: &Patch| {
+            patch.pending.iter().any(|event| events.contains(&event.id)).then(|| {
+                let mut patch = Patch::clone(patch);
+                patch.pending.retain(|event| !events.contains(&event.id));
+                patch
+            })
+        };
+        self.document.rewrite(without).await.map(|_| ())
     }
 
     async fn remove(&self, id: &PatchId) -> Result<Option<Patch>, Error> {

@@ -1,6 +1,6 @@
 //! `sandboxes.json`, and the history its records go to.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::slice::SliceIndex;
 use std::sync::Arc;
 
@@ -10,14 +10,13 @@ use crate::domain::error::{Code, Error, Unique};
 use crate::domain::name::{EventId, SandboxId, is_hex8};
 use crate::domain::verbatim::JsonText;
 use crate::domain::{SandboxRecord, SnapshotRecord, State, Time};
+use crate::store::compact;
 use crate::store::document::{Content, Document};
-use crate::store::entry::{Entry, Record};
+use crate::store::entry::Entry;
 use crate::store::files::blocking;
 use crate::store::history::History;
 use crate::store::json::Files;
 use crate::store::{Admit, Change, ChangeOf, PassedOver, SandboxStore, Wanted};
-
-impl Record for SandboxRecord {}
 
 /// The sandboxes, in files.
 pub struct SandboxFile {
@@ -95,8 +94,10 @@ impl SandboxFile {
             refuse_taken(&new, &others)?;
             self.refuse_old_id(new.name_in_use().filter(|_| new.name != old.name)).await?;
         }
-        entries[index] = Arc::new(Entry::new(new.clone(), Some(&entries[index]))?);
-        Ok(new)
+        let entry = Entry::new(new, Some(&entries[index]))?;
+        let written = SandboxRecord::clone(content.meaning(&entry)?);
+        entries[index] = Arc::new(entry);
+        Ok(written)
     }
 
     async fn refuse_old_id(&self, name: Option<&str>) -> Result<(), Error> {
@@ -203,25 +204,22 @@ struct Shown {
     text: JsonText,
 }
 
-/// Those records of a part that pass: the file's text as it is, unless another version of us would have written it
-/// otherwise.
+/// Those records of a part that pass, with every field: the file's text is shorter than that.
 fn shown(
     content: &Content<SandboxRecord>,
     part: impl SliceIndex<[Arc<Entry<SandboxRecord>>], Output = [Arc<Entry<SandboxRecord>>]>,
     wanted: &Wanted,
 ) -> Result<Vec<Shown>, Error> {
     let mut found = Vec::new();
-    let mut ours = Vec::new();
+    let mut texts = Vec::new();
     for entry in &content.entries[part] {
         let look = |record: &SandboxRecord| {
             if !wanted(record) {
                 return Ok(None);
             }
-            ours.clear();
-            serde_json::to_writer(&mut ours, record)?;
-            let text =
-                if ours == entry.text().as_bytes() { entry.share() } else { JsonText::of(record)? };
-            Ok(Some(Shown { created_at: record.created_at, id: record.id.clone(), text }))
+            let begin = texts.len();
+            serde_json::to_writer(&mut texts, record)?;
+            Ok(Some((record.created_at, record.id.clone(), begin..texts.len())))
         };
         match entry.glance(look) {
             Some(one) => found.extend(one.map_err(not_json)?),
@@ -229,7 +227,15 @@ fn shown(
             None => drop(content.meaning(entry)?),
         }
     }
-    Ok(found)
+    let texts = String::from_utf8(texts)
+        .map_err(|error| Error::internal("a record's JSON is no text").because(error))?;
+    let texts = Arc::new(texts);
+    let found = found.into_iter().map(|(created_at, id, piece)| Shown {
+        created_at,
+        id,
+        text: JsonText::within(&texts, piece),
+    });
+    Ok(found.collect())
 }
 
 fn not_json(error: serde_json::Error) -> Error {
@@ -258,6 +264,7 @@ impl SandboxStore for SandboxFile {
         admit: Admit<'_>,
     ) -> Result<SandboxRecord, Error> {
         let writing = self.document.write().await?;
+        writing.understand().await?;
         {
             let others: Vec<&SandboxRecord> =
                 writing.content.records()?.into_iter().map(|other| &**other).collect();
@@ -266,10 +273,12 @@ impl SandboxStore for SandboxFile {
         }
         self.refuse_elsewhere(&record).await?;
         record.revision = 1;
+        let entry = Entry::new(record, None)?;
+        let written = SandboxRecord::clone(writing.content.meaning(&entry)?);
         let mut entries = writing.content.entries.clone();
-        entries.push(Arc::new(Entry::new(record.clone(), None)?));
+        entries.push(Arc::new(entry));
         self.document.commit(writing, entries).await?;
-        Ok(record)
+        Ok(written)
     }
 
     async fn get(&self, id: &SandboxId) -> Result<Option<SandboxRecord>, Error> {
@@ -282,7 +291,7 @@ impl SandboxStore for SandboxFile {
     }
 
     async fn list(&self) -> Result<Vec<Arc<SandboxRecord>>, Error> {
-        let content = self.document.read().await?;
+        let content = self.document.read_all().await?;
         let mut records: Vec<_> = content.records()?.into_iter().cloned().collect();
         oldest_first(&mut records);
         Ok(records)
@@ -307,16 +316,7 @@ impl SandboxStore for SandboxFile {
         let writing = self.document.write().await?;
         let content = Arc::clone(&writing.content);
         let mut entries = content.entries.clone();
-        // To look for each of many from the beginning takes as long as all of them squared.
-        let wanted: HashSet<&str> = changes.iter().map(|(id, ..)| id.as_str()).collect();
-        let places: HashMap<String, usize> = content
-            .entries
-            .iter()
-            .enumerate()
-            .filter_map(|(index, entry)| {
-                Some((entry.key().filter(|key| wanted.contains(&**key))?.into_owned(), index))
-            })
-            .collect();
+        let places = content.places(changes.iter().map(|(id, ..)| id.as_str()));
         let mut outcomes = Vec::with_capacity(changes.len());
         for (id, expected, change) in changes {
             let outcome = match places.get(id.as_str()) {
@@ -333,19 +333,25 @@ impl SandboxStore for SandboxFile {
     }
 
     async fn told(&self, events: &BTreeSet<EventId>) -> Result<(), Error> {
-        let writing = self.document.write().await?;
-        let mut entries = writing.content.entries.clone();
-        let mut changed = false;
-        for entry in &mut entries {
-            let Ok(record) = entry.read() else { continue };
-            if record.pending.iter().any(|event| events.contains(&event.id)) {
+        let without = |_: &Entry<_>, record: &SandboxRecord| {
+            record.pending.iter().any(|event| events.contains(&event.id)).then(|| {
                 let mut record = SandboxRecord::clone(record);
                 record.pending.retain(|event| !events.contains(&event.id));
-                *entry = Arc::new(Entry::new(record, Some(entry))?);
-                changed = true;
-            }
+                record
+            })
+        };
+        self.document.rewrite(without).await.map(|_| ())
+    }
+
+    async fn renew(&self) -> Result<usize, Error> {
+        let is_old = |entry: &Entry<_>| compact::is_of_earlier_version(entry.text());
+        let old = |content: &Content<_>| content.entries.iter().any(|entry| is_old(entry));
+        // Mostly there is none: that needs no lock.
+        if !old(&*self.document.read().await?) {
+            return Ok(0);
         }
-        if changed { self.document.commit(writing, entries).await } else { Ok(()) }
+        let anew = |entry: &Entry<_>, record: &SandboxRecord| is_old(entry).then(|| record.clone());
+        self.document.rewrite(anew).await
     }
 
     async fn archive(&self, before: Time) -> Result<usize, Error> {

@@ -11,7 +11,7 @@ use crate::store::document::{Content, Document};
 use crate::store::entry::{Entry, Record};
 use crate::store::history::History;
 use crate::store::json::Files;
-use crate::store::{Change, ChangeAmong, SnapshotStore};
+use crate::store::{ChangeAmong, ChangeOf, SnapshotStore};
 
 impl Record for SnapshotRecord {}
 
@@ -49,53 +49,55 @@ impl SnapshotFile {
         }
         Ok(())
     }
+}
 
-    /// Changes a record in a turn to write, in which the content is what it is.
-    async fn rewrite(
-        &self,
-        id: &SnapshotId,
-        expected: Option<u64>,
-        change: impl FnOnce(&mut SnapshotRecord, &Content<SnapshotRecord>) -> Result<(), Error> + Send,
-    ) -> Result<SnapshotRecord, Error> {
-        let writing = self.document.write().await?;
-        let content = Arc::clone(&writing.content);
-        let Some((index, old)) = content.find(id.as_str())? else { return Err(missing(id)) };
-        if let Some(expected) = expected
-            && expected != old.revision
-        {
-            return Err(conflict(
-                format!("snapshot {id} was changed by somebody else meanwhile"),
-                "revision",
-                old,
-            )
+/// Changes one of these, of which earlier changes of the same turn may be a part.
+fn change_one(
+    content: &Content<SnapshotRecord>,
+    entries: &mut [Arc<Entry<SnapshotRecord>>],
+    index: usize,
+    expected: Option<u64>,
+    change: impl FnOnce(&mut SnapshotRecord) -> Result<(), Error>,
+) -> Result<SnapshotRecord, Error> {
+    let old = content.meaning(&entries[index])?;
+    if let Some(expected) = expected
+        && expected != old.revision
+    {
+        return Err(changed_meanwhile(old)
             .hint("look at it again, then decide")
             .detail("expected", expected));
-        }
-        let mut new = SnapshotRecord::clone(old);
-        change(&mut new, &content)?;
-        new.revision = old.revision + 1;
-        if new.id != old.id {
-            return Err(Error::internal(format!("a change of {id} tried to give it another id")));
-        }
-        if !old.state.may_become(&new.state) {
-            let message = format!("snapshot {id} is {}; it cannot become {}", old.state, new.state);
-            return Err(conflict(message, "state", old)
-                .detail("from", old.state.as_str())
-                .detail("to", new.state.as_str()));
-        }
-        if new.name_in_use() != old.name_in_use() {
-            let others = content
-                .records()?
-                .into_iter()
-                .map(|other| &**other)
-                .filter(|other| other.id != old.id);
-            refuse_taken(&new, others)?;
-        }
-        let mut entries = content.entries.clone();
-        entries[index] = Arc::new(Entry::new(new.clone(), Some(&content.entries[index]))?);
-        self.document.commit(writing, entries).await?;
-        Ok(new)
     }
+    let mut new = SnapshotRecord::clone(old);
+    change(&mut new)?;
+    new.revision = old.revision + 1;
+    if new.id != old.id {
+        return Err(Error::internal(format!("a change of {} tried to give it another id", old.id)));
+    }
+    if !old.state.may_become(&new.state) {
+        let message =
+            format!("snapshot {} is {}; it cannot become {}", old.id, old.state, new.state);
+        return Err(conflict(message, "state", old)
+            .detail("from", old.state.as_str())
+            .detail("to", new.state.as_str()));
+    }
+    if new.name_in_use() != old.name_in_use() {
+        let all = meanings(content, entries)?;
+        refuse_taken(&new, all.into_iter().filter(|other| other.id != old.id))?;
+    }
+    entries[index] = Arc::new(Entry::new(new.clone(), Some(&entries[index]))?);
+    Ok(new)
+}
+
+fn meanings<'a>(
+    content: &'a Content<SnapshotRecord>,
+    entries: &'a [Arc<Entry<SnapshotRecord>>],
+) -> Result<Vec<&'a SnapshotRecord>, Error> {
+    entries.iter().map(|entry| content.meaning(entry).map(|record| &**record)).collect()
+}
+
+fn changed_meanwhile(current: &SnapshotRecord) -> Error {
+    let message = format!("snapshot {} was changed by somebody else meanwhile", current.id);
+    conflict(message, "revision", current)
 }
 
 /// The loser of a race gets the record as it is.
@@ -176,13 +178,26 @@ impl SnapshotStore for SnapshotFile {
         Ok(content.records()?.into_iter().map(|record| SnapshotRecord::clone(record)).collect())
     }
 
-    async fn update(
+    async fn update_many(
         &self,
-        id: &SnapshotId,
-        expected: Option<u64>,
-        change: Change<'_, SnapshotRecord>,
-    ) -> Result<SnapshotRecord, Error> {
-        self.rewrite(id, expected, |record, _| change(record)).await
+        changes: Vec<ChangeOf<'_, SnapshotRecord, SnapshotId>>,
+    ) -> Result<Vec<Result<SnapshotRecord, Error>>, Error> {
+        let writing = self.document.write().await?;
+        let content = Arc::clone(&writing.content);
+        let mut entries = content.entries.clone();
+        let places = content.places(changes.iter().map(|(id, ..)| id.as_str()));
+        let mut outcomes = Vec::with_capacity(changes.len());
+        for (id, expected, change) in changes {
+            let place = places.get(id.as_str());
+            outcomes.push(match place {
+                Some(index) => change_one(&content, &mut entries, *index, expected, change),
+                None => Err(missing(&id)),
+            });
+        }
+        if outcomes.iter().any(Result::is_ok) {
+            self.document.commit(writing, entries).await?;
+        }
+        Ok(outcomes)
     }
 
     async fn update_among(
@@ -191,12 +206,15 @@ impl SnapshotStore for SnapshotFile {
         expected: Option<u64>,
         change: ChangeAmong<'_, SnapshotRecord>,
     ) -> Result<SnapshotRecord, Error> {
-        let among = |record: &mut SnapshotRecord, content: &Content<SnapshotRecord>| {
-            let all: Vec<&SnapshotRecord> =
-                content.records()?.into_iter().map(|other| &**other).collect();
-            change(record, &all)
-        };
-        self.rewrite(id, expected, among).await
+        let writing = self.document.write().await?;
+        let content = Arc::clone(&writing.content);
+        let Some((index, _)) = content.find(id.as_str())? else { return Err(missing(id)) };
+        let mut entries = content.entries.clone();
+        let all = meanings(&content, &content.entries)?;
+        let among = |record: &mut SnapshotRecord| change(record, &all);
+        let changed = change_one(&content, &mut entries, index, expected, among)?;
+        self.document.commit(writing, entries).await?;
+        Ok(changed)
     }
 
     async fn remove(
@@ -210,11 +228,7 @@ impl SnapshotStore for SnapshotFile {
         if let Some(expected) = expected
             && expected != old.revision
         {
-            return Err(conflict(
-                format!("snapshot {id} was changed by somebody else meanwhile"),
-                "revision",
-                old,
-            ));
+            return Err(changed_meanwhile(old));
         }
         let mut entries = content.entries.clone();
         entries.remove(index);

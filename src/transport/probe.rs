@@ -24,7 +24,7 @@ pub use addresses::taken_subnets;
 pub use counter::{counter, raise_counter};
 pub use facts::GNU_TAR;
 pub use images::{ImageFound, small_image};
-pub use runtime::{Engine, RUNTIME_SH, RuntimeReport, parse_runtime, parse_runtimes};
+pub use runtime::{RUNTIME_SH, RuntimeReport, parse_runtime, parse_runtimes};
 pub use traces::{TraceRequest, traces};
 
 /// The probe's script, runtime detection included.
@@ -63,10 +63,6 @@ impl ProbeRequest {
 pub struct Probed {
     /// The facts.
     pub facts: HostFacts,
-    /// The engines that answer.
-    pub engines: Vec<Engine>,
-    /// Runtimes and engines that are there and do not count, and why; a sentence each.
-    pub findings: Vec<String>,
     /// The inventory's podman pods, which the facts have no place for.
     pub pods: std::collections::BTreeMap<String, Vec<String>>,
 }
@@ -153,8 +149,10 @@ fn read(output: &Output, want: &ProbeRequest, ended: Duration) -> Result<Probed,
         facts.inventory = Some(found.inventory);
         pods = found.pods;
     }
+    facts.engines = report.engines;
     facts.runtimes = report.runtimes;
-    Ok(Probed { facts, engines: report.engines, findings: report.findings, pods })
+    facts.findings = report.findings;
+    Ok(Probed { facts, pods })
 }
 
 /// Seconds that the host is ahead, from its `date +%s.%N`. A busybox without `%N` says whole seconds: then the middle of

@@ -134,6 +134,7 @@ impl Effects {
             Effect::Operations => {
                 self.answer(Msg::Operations, async move { client.operations().await });
             }
+            Effect::Sweep(number) => self.sweep(number),
             Effect::RefreshServices(name) => {
                 let of = name.clone();
                 self.answer(move |answer| Msg::ServicesRefreshed(of, answer), async move {

@@ -10,7 +10,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::client::{
     CreateRequest, Decision, Error, ExtendRequest, Extended, ExtensionView, LabelRequest,
     LogsRequest, PatchRequest, PatchStatus, ProfileView, Record, Request, RolloutItem,
-    RolloutRequest, ShellRequest, SnapshotDiff, SnapshotDiffRequest, Started, Update,
+    RolloutRequest, ShellRequest, SnapshotDiff, SnapshotDiffRequest, Started, SweepReport, Update,
 };
 use crate::domain::Time;
 use crate::domain::event::Event;
@@ -83,6 +83,10 @@ pub enum Msg {
     CancelAsked(JobId, Result<(), Error>),
     /// All operations, those of other processes among them.
     Operations(Result<Vec<Operation>, Error>),
+    /// It is time to sweep.
+    SweepDue,
+    /// The sweep of that number came to its end.
+    Swept(u64, Result<Box<SweepReport>, Error>),
     /// A host was asked for its services; what changed comes as records.
     ServicesRefreshed(HostName, Result<(), Error>),
     /// Labels were written, or could not be.
@@ -189,6 +193,8 @@ pub enum Effect {
     Cancel(JobId, OperationId),
     /// Reads all operations.
     Operations,
+    /// Ends what is over; with the number of the sweep.
+    Sweep(u64),
     /// Asks a host for the services of all its sandboxes.
     RefreshServices(HostName),
     /// Writes labels.
@@ -240,6 +246,8 @@ pub enum Timer {
     Listen,
     /// [`Msg::SnapshotsDue`].
     Snapshots,
+    /// [`Msg::SweepDue`].
+    Sweep,
 }
 
 impl From<Timer> for Msg {
@@ -251,6 +259,7 @@ impl From<Timer> for Msg {
             Timer::Plan(generation) => Self::PlanDue(generation),
             Timer::Listen => Self::ListenDue,
             Timer::Snapshots => Self::SnapshotsDue,
+            Timer::Sweep => Self::SweepDue,
         }
     }
 }

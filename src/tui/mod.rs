@@ -29,7 +29,7 @@ use tokio::time::{Instant, Interval};
 pub use foreground_process::ShellEnd;
 use input::Input;
 pub use message::{Completion, Effect, Msg, Timer};
-use model::{Fetch, Load, Look, Model, SavedState, ThemeName};
+use model::{Fetch, Load, Look, Model, SavedState, Sweep, ThemeName};
 pub use shutdown::{EndSignal, Ended};
 use shutdown::{LoopEnd, Signals, draw_failed, failed};
 use terminal::Tty;
@@ -74,6 +74,8 @@ pub struct Options {
     pub keys: BTreeMap<String, String>,
     /// How long a read of everything is good for.
     pub refresh: Duration,
+    /// How often it ends what has expired; none: never.
+    pub sweep: Option<Duration>,
     /// How to notify.
     pub notify: Notify,
     /// The time zone of every screen.
@@ -95,6 +97,7 @@ impl Default for Options {
             no_color: false,
             keys: BTreeMap::new(),
             refresh: Duration::from_secs(2),
+            sweep: None,
             notify: Notify::default(),
             zone: jiff::tz::TimeZone::system(),
             state_file: None,
@@ -155,6 +158,10 @@ fn model_of(client: &dyn Client, options: &Options) -> Result<Model, Error> {
     let mut model = Model::new((options.clock)(), keymap::Keymap::new(&options.keys)?);
     model.look = Look { theme: options.theme, ascii: options.ascii, no_color: options.no_color };
     model.read_only = options.read_only;
+    model.sweeps.interval = options.sweep.filter(|_| !options.read_only);
+    if model.sweeps.interval.is_some() {
+        model.sweep = Sweep::On;
+    }
     model.home.clone_from(&options.home);
     model.refresh = options.refresh.max(Duration::from_millis(500));
     model.actor = client.actor().to_string();
@@ -309,8 +316,10 @@ impl Console {
 
     fn take(&mut self, msg: Msg) -> Result<Next, LoopEnd> {
         // Reminders show nothing by themselves.
-        self.dirty |=
-            !matches!(msg, Msg::FetchDue | Msg::PlanDue(_) | Msg::ListenDue | Msg::SnapshotsDue);
+        self.dirty |= !matches!(
+            msg,
+            Msg::FetchDue | Msg::PlanDue(_) | Msg::ListenDue | Msg::SnapshotsDue | Msg::SweepDue
+        );
         let mut next = Next::On;
         for effect in terminal::on_screen(|| update(&mut self.model, msg)) {
             match effect {

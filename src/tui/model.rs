@@ -81,16 +81,16 @@ pub use shell::ShellChoice;
 pub use snapshots::{
     Node, NodeId, Snapshots, caveat, is_blocked, is_undo, snapshot_glyph, standings,
 };
-pub use sweep::Sweep;
+pub use sweep::{Sweep, Sweeps};
 pub use text_block::{Role, Span, TextBlock, TextLine, wrap};
 pub use window::Window;
 pub use words::{
-    Present, age, bytes, clock, date, left, many, patch_glyph, patch_role, short_profile,
-    state_glyph, state_role, took,
+    Present, clock, date, many, patch_glyph, patch_role, short_profile, state_glyph, state_role,
 };
 
 use crate::client::{Error, ExtensionView};
 use crate::domain::Time;
+pub use crate::domain::figures::{age, age_of, bytes, left, rate, took};
 use crate::domain::name::SandboxId;
 use crate::tui::keymap::{Keymap, Mode};
 
@@ -244,6 +244,8 @@ pub struct Model {
     pub hosts: Hosts,
     /// Whether this console ends what has expired.
     pub sweep: Sweep,
+    /// Its sweeps.
+    pub sweeps: Sweeps,
     /// What happened.
     pub activity: Activity,
     /// What was started here.
@@ -310,6 +312,7 @@ impl Model {
             extensions: Vec::new(),
             hosts: Hosts::default(),
             sweep: Sweep::default(),
+            sweeps: Sweeps::default(),
             activity: Activity::default(),
             jobs: Jobs::default(),
             overlays: Vec::new(),

@@ -17,6 +17,7 @@ mod panes;
 mod patches;
 mod shell;
 mod snapshots;
+mod sweep;
 mod trouble;
 mod work;
 
@@ -67,6 +68,8 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Ended(job, outcome, took) => work::ended(model, job, outcome, took),
         Msg::CancelAsked(job, answer) => work::cancel_asked(model, job, answer),
         Msg::Operations(answer) => external_operations::operations(model, answer),
+        Msg::SweepDue => sweep::due(model),
+        Msg::Swept(number, answer) => sweep::swept(model, number, answer),
         Msg::ServicesRefreshed(host, answer) => {
             external_operations::services_refreshed(model, &host, answer)
         }
@@ -98,15 +101,16 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
 
 /// What a console does when it starts.
 pub fn start(model: &Model) -> Vec<Effect> {
-    vec![
+    let mut effects = vec![
         // Listening comes first, so that nothing falls between the list and the stream.
         Effect::Subscribe,
         Effect::List,
         Effect::Snapshots,
-        Effect::Extensions,
         Effect::Hosts,
         Effect::Events(None, Some(model.now.minus_seconds(86_400))),
-    ]
+    ];
+    effects.extend(sweep::first(model));
+    effects
 }
 
 /// Keeps what depends on the screen's size within it.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use sandboxer::cli::{BulkItem, ErrorLine, ExecResult, LogEntry, ProgressLine, SandboxDetail};
 use sandboxer::client::{
     Check, Decision, ExtensionView, PatchStatus, ProfileView, PruneItem, Recovered, RolloutItem,
-    SnapshotDiff,
+    SnapshotDiff, SweepReport,
 };
 use sandboxer::domain::facts::HostView;
 use sandboxer::domain::lineage::SnapshotView;
@@ -54,6 +54,7 @@ fn schemas() -> Vec<(&'static str, Value)> {
         ("operations", of::<Vec<Operation>>("operations list")),
         ("exec", of::<ExecResult>("exec")),
         ("log", of::<LogEntry>("logs: one a line")),
+        ("sweep", of::<SweepReport>("sweep")),
         ("recovered", of::<Vec<Recovered>>("recover")),
         ("checks", of::<Vec<Check>>("doctor")),
         ("progress", of::<ProgressLine>("stderr with --json: one a line while an operation runs")),

@@ -1,6 +1,7 @@
 //! `hosts check --deep`: everything tried on each host, a row for each step.
 
 use std::io::Write as _;
+use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt as _};
 
@@ -14,6 +15,7 @@ use crate::client::problem::exit_status;
 use crate::client::{Client, Error, HostCheckRequest, Request};
 use crate::domain::deep_check::{DeepOutcome, DeepStep};
 use crate::domain::facts::HostView;
+use crate::domain::figures;
 use crate::domain::{Code, HostName};
 
 /// How many are tried at a time: each is work on a host, and traffic of this machine.
@@ -101,8 +103,7 @@ fn row(host: &HostName, step: &DeepStep) -> Line {
     };
     let took = match (&step.outcome, step.took_ms) {
         (DeepOutcome::Skipped, _) => "-".to_owned(),
-        (_, ms @ ..1000) => format!("{ms}ms"),
-        (_, ms) => format!("{:.1}s", ms as f64 / 1000.0),
+        (_, ms) => figures::took(Duration::from_millis(ms)),
     };
     let why = step.error.as_ref().map(|error| format!("{}: {}", error.code, error.message));
     let remark = why.or_else(|| step.message.clone()).unwrap_or_default();

@@ -1,9 +1,12 @@
 //! `patches status`: each patch, and how each sandbox stands to it.
 
+use std::time::Duration;
+
 use super::super::args::SnapshotRef;
 use super::super::output::{Context, Outcome, Tone};
-use super::super::table::{self, Line, short};
+use super::super::table::{self, Line};
 use crate::client::{PatchStanding, PatchStatus};
+use crate::domain::figures::took;
 use crate::domain::patch::PatchState;
 
 pub(super) async fn status(context: &mut Context<'_>, args: &SnapshotRef) -> Outcome {
@@ -52,7 +55,7 @@ fn row(sequence: &str, standing: &PatchStanding) -> Line {
         standing.host.to_string(),
         standing.state.to_string(),
         run.and_then(|run| run.took_ms)
-            .map_or_else(|| "-".to_owned(), |took| short(took.div_ceil(1000))),
+            .map_or_else(|| "-".to_owned(), |ms| took(Duration::from_millis(ms))),
         remark(standing),
     ];
     Line { tone, cells }

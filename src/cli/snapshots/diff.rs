@@ -3,10 +3,10 @@
 use super::super::args::DiffArgs;
 use super::super::interrupt::until_interrupted;
 use super::super::output::{CliError, Context, Outcome, Tone};
-use super::super::table::size;
 use crate::client::{Client, Error, SnapshotDiff, SnapshotDiffRequest};
 use crate::domain::Code;
 use crate::domain::archive::TreeEntry;
+use crate::domain::figures::bytes;
 use crate::domain::request::Change;
 
 pub(super) async fn diff(context: &mut Context<'_>, args: &DiffArgs) -> Outcome {
@@ -80,8 +80,8 @@ fn print(context: &mut Context<'_>, found: &SnapshotDiff) -> Result<(), CliError
 fn totals(found: &SnapshotDiff) -> String {
     let bytes = match found.bytes {
         0 => "no bytes more or less".to_owned(),
-        more if more > 0 => format!("{} more", size(more.unsigned_abs())),
-        less => format!("{} less", size(less.unsigned_abs())),
+        more if more > 0 => format!("{} more", bytes(more.unsigned_abs())),
+        less => format!("{} less", bytes(less.unsigned_abs())),
     };
     let (added, removed, changed) = (found.added, found.removed, found.changed);
     format!(
@@ -100,7 +100,7 @@ fn particulars(change: &Change) -> String {
         (Some(one), None) | (None, Some(one)) => match (one.size, &one.target) {
             (_, Some(target)) => format!(" -> {target}"),
             (0, None) => String::new(),
-            (bytes, None) => format!("  {}", size(bytes)),
+            (size, None) => format!("  {}", bytes(size)),
         },
         (None, None) => String::new(),
     }
@@ -112,7 +112,7 @@ fn differs(what: &str, a: &TreeEntry, b: &TreeEntry) -> String {
         "kind" => (a.kind.to_string(), b.kind.to_string()),
         "mode" => (a.mode.clone(), b.mode.clone()),
         "owner" => (a.owner.clone(), b.owner.clone()),
-        "size" => (size(a.size), size(b.size)),
+        "size" => (bytes(a.size), bytes(b.size)),
         "modified" => (a.modified.clone(), b.modified.clone()),
         "target" => (target(a), target(b)),
         other => return other.to_owned(),

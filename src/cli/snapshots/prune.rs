@@ -7,9 +7,9 @@ use super::super::bulk::{BulkItem, complain, end};
 use super::super::confirm::{self, Question, allow};
 use super::super::interrupt::{Running, with_progress};
 use super::super::output::{CliError, Context, Outcome};
-use super::super::table::size;
 use super::delete::delete_one;
 use crate::client::{PruneItem, PruneRequest, SnapshotDeleteRequest};
+use crate::domain::figures::bytes;
 use crate::domain::retention::OldRule;
 use crate::domain::text::plural;
 use crate::domain::{Code, SnapshotId};
@@ -89,7 +89,7 @@ fn print(context: &mut Context<'_>, args: &PruneArgs, items: &[PruneItem]) -> Re
         let bytes = item
             .bytes
             .filter(|_| item.ok)
-            .map(|bytes| format!(" {}", size(bytes)))
+            .map(|size| format!(" {}", bytes(size)))
             .unwrap_or_default();
         let kept = item.reason.strip_prefix("kept, ");
         let verb = match kept {
@@ -108,7 +108,7 @@ fn print(context: &mut Context<'_>, args: &PruneArgs, items: &[PruneItem]) -> Re
         count => context.remark(&format!(
             "{gone} {}, {}",
             plural(count as u64, "snapshot", "snapshots"),
-            size(freed)
+            bytes(freed)
         )),
     }
     Ok(())

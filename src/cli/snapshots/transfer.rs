@@ -15,10 +15,10 @@ use super::super::interrupt::{Running, with_progress};
 use super::super::output::paced::write_paced;
 use super::super::output::{CliError, Context, Outcome};
 use super::super::progress::ProgressDisplay;
-use super::super::table::size;
 use super::{show, view};
 use crate::client::{Error, SnapshotImportRequest};
 use crate::domain::Code;
+use crate::domain::figures::bytes;
 use crate::domain::output::Source;
 use crate::domain::snapshot::SnapshotRecord;
 
@@ -63,7 +63,7 @@ pub(super) async fn export(context: &mut Context<'_>, args: &ExportArgs) -> Outc
         context.document(&record)?;
     } else {
         let text =
-            format!("{} is in {}, {}", view::titled(&record), args.file.display(), size(written));
+            format!("{} is in {}, {}", view::titled(&record), args.file.display(), bytes(written));
         context.line(&context.options.clean(&text, 2000))?;
     }
     Ok(0)

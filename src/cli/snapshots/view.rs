@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::super::output::{CliError, Context, OutputOptions, Tone};
-use super::super::table::{Line, age, size};
+use super::super::table::Line;
 use crate::domain::Time;
+use crate::domain::figures::{age_of, bytes};
 use crate::domain::lineage::{BasedOn, SnapshotView};
 use crate::domain::patch::PatchState;
 use crate::domain::request::counted;
@@ -44,8 +45,8 @@ pub(super) fn row(view: &SnapshotView, now: Time) -> Line {
         state(record),
         record.sandbox_name.clone().unwrap_or_else(|| record.sandbox_id.to_string()),
         format!("{}{copies}", record.host),
-        record.archive.bytes.map_or_else(|| "-".to_owned(), size),
-        age(record.created_at, now),
+        record.archive.bytes.map_or_else(|| "-".to_owned(), bytes),
+        age_of(record.created_at, now),
         view.patches.len().to_string(),
         view.sandboxes.len().to_string(),
     ];
@@ -78,7 +79,7 @@ pub(super) fn fields(record: &SnapshotRecord, now: Time) -> Vec<(&'static str, S
     let mut fields = vec![("id", record.id.to_string())];
     let mut add =
         |key: &'static str, value: Option<String>| fields.extend(value.map(|value| (key, value)));
-    let when = |time: Time| format!("{time} ({} ago)", age(time, now));
+    let when = |time: Time| format!("{time} ({} ago)", age_of(time, now));
     add("name", record.name.clone());
     add("state", Some(state(record)));
     add("message", record.message.clone());
@@ -107,16 +108,16 @@ pub(super) fn fields(record: &SnapshotRecord, now: Time) -> Vec<(&'static str, S
     }
     add(
         "size",
-        archive.bytes.map(|bytes| {
+        archive.bytes.map(|size| {
             let content = archive
                 .content_bytes
-                .map(|bytes| format!(", {} inside", size(bytes)))
+                .map(|count| format!(", {} inside", bytes(count)))
                 .unwrap_or_default();
             let files = archive
                 .files
                 .map(|files| format!(", {}", plural(files, "entry", "entries")))
                 .unwrap_or_default();
-            format!("{}{content}{files}", size(bytes))
+            format!("{}{content}{files}", bytes(size))
         }),
     );
     add("format", archive.format.as_ref().map(ToString::to_string));
@@ -146,7 +147,12 @@ pub(super) fn fields(record: &SnapshotRecord, now: Time) -> Vec<(&'static str, S
     for copy in &record.replicas {
         add(
             "copy",
-            Some(format!("{}, {}, {} old", copy.host, size(copy.bytes), age(copy.created_at, now))),
+            Some(format!(
+                "{}, {}, {} old",
+                copy.host,
+                bytes(copy.bytes),
+                age_of(copy.created_at, now)
+            )),
         );
     }
     add("copying to", record.copying_to.as_ref().map(ToString::to_string));

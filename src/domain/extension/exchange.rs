@@ -171,6 +171,8 @@ pub struct Target {
     /// Workspace roots of the host, as far as they are known. What is not in a root that is not there, or is not known to be the one,
     /// is nowhere for all that anybody knows: `host_changed`.
     pub roots: KnownRoots,
+    /// The last lines that its start wrote, where this process has just started it; kept on no record.
+    pub start_output: Option<String>,
 }
 
 /// What `provision` made.
@@ -191,6 +193,8 @@ pub struct Provisioned {
     /// The counter that the host had of this installation, where it was not behind ours: then our data directory is
     /// an old copy.
     pub counter_ahead: Option<u64>,
+    /// The last lines that the start wrote, as evidence where what runs says nothing.
+    pub start_output: Option<String>,
 }
 
 /// What `wait_ready` found.

@@ -155,33 +155,32 @@ impl Profile {
     /// The time to live of a new sandbox. `asked` is `--ttl`: a duration, `none`, or nothing for the profile's own.
     /// `None` is without end.
     ///
-    /// Errors (`invalid_input`, field `ttl`): not a duration, 0, above `max_ttl`, `none` where there is a `max_ttl`.
+    /// Errors (`invalid_input`, field `ttl`): not a duration, 0, above `max_ttl`, `none` where there is a `max_ttl`. A profile that
+    /// comes from elsewhere may say such a thing itself.
     pub fn parse_ttl(&self, asked: Option<&str>) -> Result<Option<Seconds>, Error> {
-        let Some(asked) = asked else { return Ok(self.ttl) };
-        if asked.trim() == "none" {
-            return match self.max_ttl {
-                Some(max) => Err(Error::invalid_input(
-                    "ttl",
-                    format!("{} allows at most {max}, so 'none' is refused", self.id),
-                )
-                .hint(format!("--ttl {max}"))),
-                None => Ok(None),
-            };
-        }
-        let ttl: Seconds = asked.parse().map_err(|error: super::QuantityError| {
-            Error::invalid_input("ttl", error.to_string())
-        })?;
-        if ttl == Seconds(0) {
-            return Err(Error::invalid_input("ttl", "a sandbox cannot live for 0 seconds")
-                .hint("--ttl none is without end, where the profile allows it"));
-        }
-        match self.max_ttl {
-            Some(max) if ttl > max => Err(Error::invalid_input(
-                "ttl",
+        let ttl = match asked.map(str::trim) {
+            None => self.ttl,
+            Some("none") => None,
+            Some(asked) => Some(asked.parse().map_err(|error: super::QuantityError| {
+                Error::invalid_input("ttl", error.to_string())
+            })?),
+        };
+        let refused =
+            |message: String, hint: String| Err(Error::invalid_input("ttl", message).hint(hint));
+        match (ttl, self.max_ttl) {
+            (Some(Seconds(0)), _) => refused(
+                "a sandbox cannot live for 0 seconds".to_owned(),
+                "--ttl none is without end, where the profile allows it".to_owned(),
+            ),
+            (None, Some(max)) => refused(
+                format!("{} allows at most {max}, so 'none' is refused", self.id),
+                format!("--ttl {max}"),
+            ),
+            (Some(ttl), Some(max)) if ttl > max => refused(
                 format!("{ttl} is above the {max} that {} allows", self.id),
-            )
-            .hint(format!("--ttl {max}"))),
-            _ => Ok(Some(ttl)),
+                format!("--ttl {max}"),
+            ),
+            (ttl, _) => Ok(ttl),
         }
     }
 }

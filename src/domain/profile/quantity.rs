@@ -85,6 +85,10 @@ impl FromStr for Seconds {
     fn from_str(text: &str) -> Result<Self, QuantityError> {
         let form = "write for example 90s, 30m, 1h30m or 2d";
         let text = text.trim();
+        // The one number that means the same in every unit.
+        if text == "0" {
+            return Ok(Self(0));
+        }
         if !text.is_empty() && text.len() <= 20 && text.chars().all(|c| c.is_ascii_digit()) {
             return Err(QuantityError(format!(
                 "'{text}' has no unit: write for example {text}s, {text}m or {text}h"
@@ -95,8 +99,13 @@ impl FromStr for Seconds {
         if text.len() > 64 || !text.starts_with(|c: char| c.is_ascii_digit()) {
             return Err(refused());
         }
-        let span =
-            jiff::fmt::friendly::SpanParser::new().parse_span(text).map_err(|_| refused())?;
+        let too_long = || QuantityError(format!("{} is longer than ten years", shown(text)));
+        let parsed = jiff::fmt::friendly::SpanParser::new().parse_span(text);
+        let span = match parsed {
+            Ok(span) => span,
+            Err(_) if is_overlong(text) => return Err(too_long()),
+            Err(_) => return Err(refused()),
+        };
         if span.get_years() != 0 || span.get_months() != 0 {
             return Err(QuantityError(format!(
                 "{}: months and years have no fixed length: {form}",
@@ -119,10 +128,19 @@ impl FromStr for Seconds {
         }
         match total.and_then(|total| u64::try_from(total).ok()) {
             Some(total) if total <= Self::MAX.get() => Ok(Self(total)),
-            Some(_) => Err(QuantityError(format!("{} is longer than ten years", shown(text)))),
-            None => Err(refused()),
+            Some(_) | None => Err(too_long()),
         }
     }
+}
+
+/// Whether a text that is no duration would be one with smaller numbers: the parser takes none that are beyond its calendar.
+fn is_overlong(text: &str) -> bool {
+    let shorter = text.split_inclusive(|c: char| !c.is_ascii_digit()).map(|part| {
+        let digits = part.len() - part.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        if digits > 6 { format!("1{}", &part[digits..]) } else { part.to_owned() }
+    });
+    let shorter: String = shorter.collect();
+    shorter != text && jiff::fmt::friendly::SpanParser::new().parse_span(&shorter).is_ok()
 }
 
 impl FromStr for Bytes {

@@ -29,6 +29,7 @@ fn durations_read_and_print() {
         ("2d", 172_800, "2d"),
         ("1w", 604_800, "7d"),
         ("0s", 0, "0s"),
+        ("0", 0, "0s"),
         (" 5m ", 300, "5m"),
         ("300 seconds", 300, "5m"),
     ] {
@@ -43,7 +44,18 @@ fn durations_read_and_print() {
         assert!(bad.parse::<Seconds>().is_err(), "{bad}");
     }
     assert!("9".repeat(10_000).parse::<Seconds>().is_err());
-    assert!("99999999999999999999h".parse::<Seconds>().is_err());
+    for (long, shown) in [
+        ("99999999999999999999h", "99999999999999999999h"),
+        ("4000d", "4000d"),
+        ("9999999d", "9999999d"),
+        ("1m 9999999999s", "1m 9999999999s"),
+        ("1d 99999999999999m", "1d 99999999999999m"),
+    ] {
+        let error = long.parse::<Seconds>().unwrap_err().to_string();
+        assert_eq!(error, format!("'{shown}' is longer than ten years"));
+    }
+    let garbled = "99999999999999999999q".parse::<Seconds>().unwrap_err().to_string();
+    assert!(garbled.contains("is not a duration"), "{garbled}");
 }
 
 #[test]
@@ -93,6 +105,8 @@ fn meaning_is_checked_with_its_place() {
             "x.yaml:4:6: 'ttl' cannot be none where 'max_ttl' (1d) is set",
         ),
         ("ttl: 0s\n", "x.yaml:4:6: 'ttl' must be above 0; write none for a sandbox without end"),
+        ("ttl: 0\n", "x.yaml:4:6: 'ttl' must be above 0; write none for a sandbox without end"),
+        ("ttl: 1h\nmax_ttl: 0\n", "x.yaml:5:10: 'max_ttl' must be above 0"),
         ("settle: 11m\n", "x.yaml:4:9: 'settle' is at most 10m"),
         ("stop_grace: 11m\n", "x.yaml:4:13: 'stop_grace' is at most 10m"),
         ("ready_timeout: 0s\n", "x.yaml:4:16: 'ready_timeout' is 1s to 24h"),
@@ -319,6 +333,9 @@ fn a_time_to_live_is_refused_by_rule() {
         ("none", "profile.x allows at most 1d, so 'none' is refused"),
         ("25h", "1d1h is above the 1d that profile.x allows"),
         ("0s", "a sandbox cannot live for 0 seconds"),
+        ("0", "a sandbox cannot live for 0 seconds"),
+        ("0h0m", "a sandbox cannot live for 0 seconds"),
+        ("20000000h", "'20000000h' is longer than ten years"),
         ("soon", "'soon' is not a duration: write for example 90s, 30m, 1h30m or 2d"),
     ] {
         let fault = bounded.parse_ttl(Some(asked)).unwrap_err();
@@ -326,6 +343,17 @@ fn a_time_to_live_is_refused_by_rule() {
         assert_eq!(fault.details["field"], "ttl");
     }
     assert_eq!(profile("").parse_ttl(Some("none")).unwrap(), None);
+    // A profile that was pinned or imported is judged as what is asked for is.
+    for (ttl, max_ttl) in [
+        (Some(Seconds(0)), None),
+        (Some(Seconds(0)), Some(Seconds(60))),
+        (None, Some(Seconds(60))),
+        (Some(Seconds(61)), Some(Seconds(60))),
+        (Some(Seconds(1)), Some(Seconds(0))),
+    ] {
+        let foreign = Profile { ttl, max_ttl, ..profile("") };
+        assert_eq!(foreign.parse_ttl(None).unwrap_err().details["field"], "ttl");
+    }
 }
 
 #[test]

@@ -97,6 +97,6 @@ fn it_says_why() {
     assert_eq!(said(keep(1), 0).unwrap(), "2 newer ones of sandbox a1b2c3d4 are there");
     assert_eq!(said(keep(1), 2).unwrap_err(), "it is the newest of sandbox a1b2c3d4");
     assert_eq!(said(keep(2), 1).unwrap_err(), "it is one of the newest 2 of sandbox a1b2c3d4");
-    assert_eq!(said(age(39), 0).unwrap(), "1m39s old");
+    assert_eq!(said(age(39), 0).unwrap(), "1m old");
     assert_eq!(said(age(3600), 0).unwrap_err(), "it is not older than 1h");
 }

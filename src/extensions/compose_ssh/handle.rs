@@ -18,14 +18,15 @@ pub(super) struct Expected {
     /// The restart policy.
     pub(super) restart: String,
     /// Whether another service waits for it to end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) one_shot: bool,
     /// The services that are started before it, and whether it waits until they are healthy.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) needs: BTreeMap<String, bool>,
 }
 
 /// The handle's content.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Stack {
     /// The runtime that started it; none for a workspace alone.
     pub(super) runtime: Option<Runtime>,
@@ -33,11 +34,8 @@ pub(super) struct Stack {
     #[serde(default)]
     pub(super) services: Vec<Expected>,
     /// Images that were built for it, removed with it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) built: Vec<String>,
-    /// The last lines that `up` wrote, as evidence where its exit status says nothing.
-    #[serde(default)]
-    pub(super) up_output: String,
 }
 
 impl Stack {

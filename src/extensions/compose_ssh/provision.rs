@@ -100,7 +100,7 @@ async fn finish(
             .await?,
         );
         made.facts = Some(facts);
-        Stack { runtime: None, services: Vec::new(), built: Vec::new(), up_output: String::new() }
+        Stack::default()
     } else {
         let runtime = runtime_of(&prepared, request)?;
         let workspace = workspace::workspace(&prepared.workdir);
@@ -109,8 +109,10 @@ async fn finish(
             host::render(request, &workspace, host_of(request, &runtime), transport).await?;
         let rendered = rendering.result.map_err(|error| refused_by(&error, request, &runtime))?;
         steps.reporter.learnt(&Learnt { rewrites: rendered.rewrites.clone(), ..prepared.learnt() });
-        let stack = up(request, transport, &prepared.workdir, runtime, &rendered, steps).await?;
+        let (stack, output) =
+            up(request, transport, &prepared.workdir, runtime, &rendered, steps).await?;
         made.rewrites = rendered.rewrites;
+        made.start_output = Some(output);
         stack
     };
     made.handle = stack.to_handle()?;
@@ -210,7 +212,7 @@ pub(super) fn refused_by(
     }
 }
 
-/// Writes the rendered file and starts it.
+/// Writes the rendered file and starts it. The last lines that this wrote come with it.
 pub(super) async fn up(
     request: &ProvisionRequest,
     transport: &dyn Transport,
@@ -218,7 +220,7 @@ pub(super) async fn up(
     runtime: Runtime,
     rendered: &Rendered,
     steps: &Steps<'_>,
-) -> Result<Stack, Error> {
+) -> Result<(Stack, String), Error> {
     failpoint::reached("compose.rendered");
     let report = steps.next("up");
     let project = request.id.project();
@@ -287,14 +289,12 @@ pub(super) async fn up(
             })
             .collect(),
         built: rendered.services.iter().filter(|s| s.built).map(|s| s.image.clone()).collect(),
-        up_output: last_lines(
-            &format!("{}\n{}", output.text(), output.error_text()),
-            EVIDENCE_LINES,
-        ),
         runtime: Some(runtime),
     };
-    runtime::started(transport, &stack, &request.id, request.owner.owner.as_str(), &output).await?;
-    Ok(stack)
+    let said = last_lines(&format!("{}\n{}", output.text(), output.error_text()), EVIDENCE_LINES);
+    let owner = request.owner.owner.as_str();
+    runtime::started(transport, &stack, &request.id, owner, (&output, &said)).await?;
+    Ok((stack, said))
 }
 
 /// Whether the engine met something of somebody else's that went away under its eyes, which has nothing to do with this stack.

@@ -52,7 +52,14 @@ impl Asked<'_> {
     }
 
     fn not_ready(&self, code: Code, message: String, words: String, found: &[Container]) -> Error {
-        not_ready(code, message, words, self.stack, &runtime::services(&self.stack.services, found))
+        let services = runtime::services(&self.stack.services, found);
+        // What the compose tool wrote says nothing of why; that is the last line then.
+        let output = if words.trim().is_empty() {
+            format!("{}\n{message}", self.target.start_output.as_deref().unwrap_or_default())
+        } else {
+            words
+        };
+        not_ready(code, message, output, &services)
     }
 
     /// The last lines of a container, without the values that it was given.
@@ -317,16 +324,7 @@ impl Runs {
     }
 }
 
-fn not_ready(
-    code: Code,
-    message: String,
-    words: String,
-    stack: &Stack,
-    services: &[Service],
-) -> Error {
-    // What the compose tool wrote says nothing of why; that is the last line then.
-    let output =
-        if words.trim().is_empty() { format!("{}\n{message}", stack.up_output) } else { words };
+fn not_ready(code: Code, message: String, output: String, services: &[Service]) -> Error {
     let exit_status =
         services.iter().find(|service| service.is_degraded()).and_then(|service| service.exit_code);
     Error::new(code, message)

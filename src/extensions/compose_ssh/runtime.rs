@@ -238,7 +238,7 @@ pub(super) async fn started(
     stack: &Stack,
     id: &SandboxId,
     owner: &str,
-    output: &Output,
+    (output, said): (&Output, &str),
 ) -> Result<(), Error> {
     let Some(runtime) = &stack.runtime else { return Ok(()) };
     if runtime.flavour != Flavour::PodmanCompose {
@@ -267,7 +267,7 @@ pub(super) async fn started(
         .evidence(Failure {
             step: "up".to_owned(),
             exit_status: Some(output.status),
-            output: stack.up_output.clone(),
+            output: said.to_owned(),
         }))
 }
 

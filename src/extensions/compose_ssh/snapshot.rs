@@ -39,7 +39,7 @@ pub(super) async fn restore(
     let mut not_preserved = restore::unpack(transport, request, &prepared, from, &steps).await?;
     let mut made = prepared.provisioned();
     let stack = if only {
-        Stack { runtime: None, services: Vec::new(), built: Vec::new(), up_output: String::new() }
+        Stack::default()
     } else {
         let runtime = provision::runtime_of(&prepared, request)?;
         steps.next("render");
@@ -58,10 +58,11 @@ pub(super) async fn restore(
         drop_unnamed(transport, request, from, &rendered, &runtime.engine, &mut not_preserved)
             .await?;
         restore::enough(from, request, &not_preserved)?;
-        let stack =
+        let (stack, output) =
             provision::up(request, transport, &prepared.workdir, runtime, &rendered, &steps)
                 .await?;
         made.rewrites = rendered.rewrites;
+        made.start_output = Some(output);
         stack
     };
     failpoint::reached("restore.up");
@@ -88,7 +89,7 @@ pub(super) async fn suits(
     let probed = probe::examine(transport.as_ref(), want).await?;
     restore::suits(&probed.facts, archive, &spec.name)?;
     if !workspace_only(profile) && probed.facts.runtimes.is_empty() {
-        return Err(host::no_runtime(spec.name.as_str(), &probed.findings));
+        return Err(host::no_runtime(spec.name.as_str(), &probed.facts.findings));
     }
     Ok(())
 }

@@ -2,11 +2,11 @@
 
 use crate::domain::error::Error;
 use crate::domain::extension::{Learnt, ProvisionRequest, Provisioned, Reporter};
-use crate::domain::facts::{HostIdentity, Runtime};
+use crate::domain::facts::{Engine, HostIdentity, Runtime};
 use crate::domain::profile::Bytes;
 use crate::extensions::workspace::said::Said;
 use crate::extensions::workspace::{Recorded, configured_root, expected, failed, manifest, step};
-use crate::transport::probe::{Engine, parse_runtimes};
+use crate::transport::probe::parse_runtimes;
 use crate::transport::transfer::{self, Plan};
 use crate::transport::{Command, Transport};
 
@@ -87,6 +87,7 @@ impl Prepared {
             facts: None,
             certificate: None,
             counter_ahead: self.counter_ahead,
+            start_output: None,
         }
     }
 }

@@ -30,5 +30,6 @@ pub(crate) async fn sample_host(deps: &Deps, name: &str) -> Result<HostSample, E
         uptime_s: None,
         clock_offset_s: facts.clock_offset_s,
         sandboxes: std::collections::BTreeMap::new(),
+        findings: Vec::new(),
     })
 }

@@ -72,6 +72,12 @@ pub(crate) async fn end_dead_operation(deps: &Deps, id: &OperationId) -> Result<
     deps.operations.put(operation).await
 }
 
+/// Whether a process wrote an operation's end down, and left something to bring in order all the same.
+pub(crate) async fn has_ended(deps: &Deps, id: &OperationId) -> Result<bool, Error> {
+    let operation = deps.operations.get(id).await?;
+    Ok(operation.is_some_and(|operation| operation.state != OperationState::Running))
+}
+
 pub(crate) fn by(kind: &OperationKind, pid: u32, host: &str) -> String {
     format!("{kind} by process {pid} on {host}")
 }

@@ -47,8 +47,8 @@ pub(crate) async fn add_patch(deps: &Deps, request: &PatchRequest) -> Result<Pat
     .await?;
     failpoint::reached("patch.numbered");
     let patch = insert_patch(deps, &snapshot, request, run_in).await?;
-    let flushed = flush_pending(deps, patch.pending.clone()).await;
-    if let Err(error) = deps.patches.told(&patch.id, &flushed).await {
+    let flushed = flush_pending(deps, patch.pending.clone()).await.into_iter().collect();
+    if let Err(error) = deps.patches.told(&flushed).await {
         tracing::warn!(patch = %patch.id, %error, "its event stays pending");
     }
     refresh_patch_states(deps, &snapshot.id).await;

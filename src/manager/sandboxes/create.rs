@@ -28,6 +28,7 @@ use crate::manager::sandboxes::idempotency::{find_repeated, repeated_error, requ
 use crate::manager::sandboxes::inputs::resolve_directories;
 use crate::manager::sandboxes::place::{Placement, choose_host};
 use crate::manager::upkeep::flush::archive_old;
+use crate::manager::upkeep::unswept::remark_unswept;
 
 /// Tries to find a random id that nothing has.
 const ID_TRIES: u32 = 16;
@@ -66,7 +67,8 @@ pub(crate) async fn plan_create(deps: &Deps, request: &CreateRequest) -> Result<
     let Placement { verdicts, on } =
         Box::pin(choose_host(deps, &resolved.profile, request.host.as_deref(), true)).await?;
     let (route, unfit) = match on {
-        Ok((route, compose)) => {
+        Ok((mut route, compose)) => {
+            route.remarks.extend(remark_unswept(deps, resolved.ttl_s).await);
             draft.host = route.host.clone();
             draft.compose_host = compose;
             let asked = extension.preview_on_host(&mut draft, &mut preview).await;
@@ -273,7 +275,8 @@ pub(crate) async fn write_ahead(
     deps: &Deps,
     new_sandbox: NewSandbox<'_>,
 ) -> Result<Op<SandboxRecord>, Error> {
-    let NewSandbox { request, resolved, route, quote, request_hash, base } = new_sandbox;
+    let NewSandbox { request, resolved, mut route, quote, request_hash, base } = new_sandbox;
+    route.remarks.extend(remark_unswept(deps, resolved.ttl_s).await);
     let kind = if base.is_some() { OperationKind::Restore } else { OperationKind::Create };
     let owners = deps.installation.owners().await?;
     let owner = owners
@@ -377,6 +380,8 @@ fn new_record(
         ready_at: None,
         expires_at: resolved.ttl_s.map(|ttl| now.plus_seconds(wait.saturating_add(ttl))),
         max_expires_at: None,
+        expiring_told: None,
+        manifest_pending: false,
         ttl_s: resolved.ttl_s,
         based_on_snapshot: None,
         applied_patches: Vec::new(),

@@ -92,7 +92,7 @@ async fn provision_to_ready(
     let deps = &op.deps;
     let id = &establishment.provision.id;
     let extension = deps.extension(&establishment.provision.profile.extension)?;
-    let (made, not_preserved) = match &establishment.from {
+    let (mut made, not_preserved) = match &establishment.from {
         None => {
             let provision = learn_roots_during(
                 deps,
@@ -111,6 +111,7 @@ async fn provision_to_ready(
     if let Some(counter) = made.counter_ahead {
         deps.installation.seen_on(&establishment.provision.host, counter).await?;
     }
+    let start_output = made.start_output.take();
     let record = op
         .update(Vec::new(), |record| {
             note_provisioned(record, made);
@@ -118,7 +119,7 @@ async fn provision_to_ready(
         })
         .await
         .map_err(|error| not_written_error(id, error))?;
-    let target = resolve(deps, &record).await?;
+    let target = Target { start_output, ..resolve(deps, &record).await? };
     let until = Instant::now() + establishment.ready_timeout;
     let ready = op
         .or_cancelled(extension.wait_ready(&target, establishment.ready_timeout, &op.progress))
@@ -200,6 +201,7 @@ async fn write_ready(
             record.observed_at = Some(ready_at);
             record.ready_at = Some(ready_at);
             record.expires_at = ttl_s.map(|ttl| ready_at.plus_seconds(ttl));
+            record.manifest_pending = false;
             record.max_expires_at = max_s.map(|max| ready_at.plus_seconds(max));
             record.reachability = Some(ready.reachability);
             record.services = ready.services;

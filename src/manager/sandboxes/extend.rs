@@ -3,14 +3,16 @@
 use crate::domain::error::{Code, Error, Kind};
 use crate::domain::event::EventKind;
 use crate::domain::name::SandboxId;
+use crate::domain::operation::OperationKind;
+use crate::domain::profile::Seconds;
 use crate::domain::request::{ExtendRequest, Extended};
-use crate::domain::sandbox::{SandboxRecord, State};
+use crate::domain::sandbox::SandboxRecord;
 use crate::domain::time::Time;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::status::report_host_error;
 use crate::manager::journal::{self, Guard};
 use crate::manager::sandboxes::find::get_at_revision;
-use crate::manager::sandboxes::resolve::resolve_as_known;
+use crate::manager::sandboxes::manifest::{has_manifest, write_manifest};
 
 /// Moves the deadline of a sandbox, and rewrites the manifest on its host. The record is what counts: a host that does not
 /// answer holds up no extension.
@@ -26,13 +28,15 @@ pub(crate) async fn extend(deps: &Deps, request: &ExtendRequest) -> Result<Exten
     } else {
         move_deadline(deps, &record.id, was, deadline).await?
     };
-    let unwritten = rewrite_manifest(deps, &sandbox).await.err();
-    if let Some(error) = &unwritten {
-        tracing::warn!(sandbox = %sandbox.id, %error, "its deadline could not be written to its host");
-        report_host_error(deps, &sandbox.host, error).await;
+    match write_manifest(deps, &sandbox).await {
+        Ok(sandbox) => Ok(Extended { sandbox, unwritten: None }),
+        Err(error) => {
+            tracing::warn!(sandbox = %sandbox.id, %error, "its deadline could not be written to its host");
+            report_host_error(deps, &sandbox.host, &error).await;
+            let unwritten = Some(unwritten_error(&sandbox, deadline, error));
+            Ok(Extended { sandbox, unwritten })
+        }
     }
-    let unwritten = unwritten.map(|error| unwritten_error(&sandbox, deadline, error));
-    Ok(Extended { sandbox, unwritten })
 }
 
 async fn move_deadline(
@@ -49,6 +53,8 @@ async fn move_deadline(
             return Err(moved_meanwhile(record));
         }
         record.expires_at = Some(deadline);
+        // Until it is written there: whoever dies in between leaves it to the next contact with the host.
+        record.manifest_pending = true;
         Ok(())
     };
     journal::update(deps, id, Guard::Any, extended, moved).await
@@ -60,14 +66,8 @@ fn unwritten_error(sandbox: &SandboxRecord, deadline: Time, error: Error) -> Err
         format!("sandbox {id} lives until {deadline}, but its manifest on {host} does not say so");
     let causes = std::iter::once(error.message).chain(error.causes).collect();
     Error { message, causes, ..error }.hint(format!(
-        "when {host} is in order, `sandboxer extend {id} --to {deadline}` writes it again"
+        "it is written there when {host} is next reached, by `sandboxer hosts check {host}` say"
     ))
-}
-
-async fn rewrite_manifest(deps: &Deps, record: &SandboxRecord) -> Result<(), Error> {
-    let extension = deps.extension(&record.extension)?;
-    let target = resolve_as_known(deps, record).await?;
-    extension.set_deadline(&target, record.expires_at).await
 }
 
 /// Deadline that a request asks for, if the sandbox may have it.
@@ -93,6 +93,14 @@ fn new_deadline(record: &SandboxRecord, request: &ExtendRequest, now: Time) -> R
             return Err(Error::invalid_input("by", "either `by` or `to` says how far"));
         }
     };
+    let latest = now.plus_seconds(Seconds::MAX.get());
+    if deadline > latest {
+        return Err(Error::invalid_input(
+            field,
+            format!("{deadline} is more than ten years ahead"),
+        )
+        .hint(format!("--to {latest} is the latest")));
+    }
     if deadline <= now {
         return Err(Error::invalid_input(field, format!("{deadline} is over"))
             .hint(format!("`sandboxer destroy {}` ends it now", record.id)));
@@ -113,10 +121,20 @@ fn new_deadline(record: &SandboxRecord, request: &ExtendRequest, now: Time) -> R
 }
 
 fn ensure_extendable(record: &SandboxRecord) -> Result<(), Error> {
-    if matches!(record.state, State::Ready | State::Sleeping | State::Lost) || record.kept_failed {
+    let (id, state) = (&record.id, &record.state);
+    let removed_by = record.operation.as_ref().filter(|on_it| on_it.kind == OperationKind::Destroy);
+    if let Some(on_it) = removed_by {
+        let message = format!(
+            "sandbox {id} is being destroyed since {}; its deadline cannot be moved",
+            on_it.started_at
+        );
+        return Err(Error::new(Code::Conflict, message)
+            .hint("cancel that first, if it is not too late")
+            .detail("operation", on_it.id.as_str()));
+    }
+    if has_manifest(record) {
         return Ok(());
     }
-    let (id, state) = (&record.id, &record.state);
     Err(Error::new(
         Code::Conflict,
         format!("sandbox {id} is {state}; its deadline cannot be moved"),

@@ -12,6 +12,7 @@ pub(super) mod idempotency;
 pub(super) mod inputs;
 pub(super) mod inspect;
 pub(super) mod label;
+pub(super) mod manifest;
 pub(super) mod observe;
 pub(super) mod place;
 pub(super) mod power;

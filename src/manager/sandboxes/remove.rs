@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{Report, Reporter, TeardownReport};
 use crate::domain::host_sight::HostSight;
@@ -80,13 +80,46 @@ pub(crate) async fn destroy_locked(
     before: &SandboxRecord,
     reason: Reason,
 ) -> Result<(), Error> {
-    let deps = &op.deps;
+    let attached = attach_removal(op, before, Guard::Any).await?;
+    remove_attached(op, before, &attached, reason).await
+}
+
+/// [`destroy_locked`], unless the record is another than was judged: labels and deadline change without the lock.
+///
+/// Errors: one of the kind `Stale` then, and nothing was done.
+pub(crate) async fn destroy_unchanged(
+    op: &Op<SandboxRecord>,
+    before: &SandboxRecord,
+    reason: Reason,
+) -> Result<(), Error> {
+    let attached = attach_removal(op, before, Guard::Revision(Some(before.revision))).await;
+    let attached = attached.map_err(|error| match error.code {
+        Code::Conflict => error.of_kind(Kind::Stale),
+        _ => error,
+    })?;
+    remove_attached(op, before, &attached, reason).await
+}
+
+async fn attach_removal(
+    op: &Op<SandboxRecord>,
+    before: &SandboxRecord,
+    guard: Guard,
+) -> Result<SandboxRecord, Error> {
     let running = op.running();
-    let attached = SandboxRecord::write(deps, &before.id, Guard::Any, Vec::new(), |record| {
+    SandboxRecord::write(&op.deps, &before.id, guard, Vec::new(), |record| {
         record.operation = Some(running);
         Ok(())
     })
-    .await?;
+    .await
+}
+
+async fn remove_attached(
+    op: &Op<SandboxRecord>,
+    before: &SandboxRecord,
+    attached: &SandboxRecord,
+    reason: Reason,
+) -> Result<(), Error> {
+    let deps = &op.deps;
     let known = before.state == State::Failed && before.left_nothing();
     let outcome = if known {
         note_removal(op, before, &reason).await?;
@@ -97,7 +130,7 @@ pub(crate) async fn destroy_locked(
         })
     } else {
         let begun = || note_removal(op, before, &reason);
-        tear_down_noting(op, &attached, begun).await
+        tear_down_noting(op, attached, begun).await
     };
     failpoint::reached("destroy.torn_down");
     match outcome {

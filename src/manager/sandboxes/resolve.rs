@@ -43,5 +43,6 @@ async fn resolve_with(
         host_identity: record.host_identity.clone(),
         stamp: None,
         roots: known_roots(deps, &record.host).await,
+        start_output: None,
     })
 }

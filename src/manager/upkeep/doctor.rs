@@ -17,9 +17,11 @@ use crate::domain::text::plural;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::check::probe_host;
 use crate::manager::operation::dead::is_alive;
+use crate::manager::sandboxes::manifest::has_manifest;
 use crate::manager::sandboxes::observe::refresh_services;
 use crate::manager::upkeep::ownership::{CLAIM_HINT, standing_words};
 use crate::manager::upkeep::recover_snapshots::needs_recovery;
+use crate::manager::upkeep::unswept::{SWEEP_HINT, last_sweep};
 use crate::store::{PassedOver, Standing};
 use crate::transport::probe;
 
@@ -52,6 +54,7 @@ pub(crate) async fn doctor(deps: &Deps, claim: bool) -> Result<Vec<Check>, Error
         Ok(records) => {
             checks.push(ok("sandboxes", plural(records.len() as u64, "record", "records")));
             checks.extend(check_work(deps, &records).await);
+            checks.push(check_sweep(deps, &records).await);
         }
         Err(error) => checks.push(failed("sandboxes", &error)),
     }
@@ -195,6 +198,22 @@ async fn check_work(deps: &Deps, records: &[Arc<SandboxRecord>]) -> Vec<Check> {
         list => warning(name, list.join(", ")).hint(hint),
     };
     lists.into_iter().map(check).collect()
+}
+
+/// Whether somebody ends what expires, where anything does.
+async fn check_sweep(deps: &Deps, records: &[Arc<SandboxRecord>]) -> Check {
+    let (name, last) = ("sweep", last_sweep(deps).await);
+    let dated = records.iter().filter(|record| {
+        record.expires_at.is_some() && (has_manifest(record) || record.operation.is_some())
+    });
+    match dated.count() as u64 {
+        0 => ok(name, format!("{}; nothing has a deadline", last.words())),
+        _ if !last.is_too_long_ago() => ok(name, last.words()),
+        count => {
+            let who = plural(count, "sandbox has a deadline", "sandboxes have a deadline");
+            warning(name, format!("{}, and {who}", last.words())).hint(SWEEP_HINT)
+        }
+    }
 }
 
 /// Snapshots over which a process died, and those whose archives are known to be damaged.

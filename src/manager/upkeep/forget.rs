@@ -9,6 +9,7 @@ use crate::domain::event::EventKind;
 use crate::domain::name::{HostName, SandboxId};
 use crate::domain::operation::{OperationKind, Subject};
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
+use crate::domain::sweep::reason_to_finish;
 use crate::failpoint;
 use crate::manager::deps::Deps;
 use crate::manager::journal::Guard;
@@ -81,8 +82,9 @@ async fn collect_tombstone(deps: &Deps, id: &SandboxId) -> Result<(), Error> {
     };
     let operation = new_operation(deps, OperationKind::Destroy, Subject::Sandbox(id.clone()));
     let op = Box::pin(Op::queue(deps, operation, record, Some(lock))).await?;
-    let operation =
-        op.run(None, |op| async move { destroy_locked(&op, &op.subject, Reason::User).await });
+    let operation = op.run(None, |op| async move {
+        destroy_locked(&op, &op.subject, reason_to_finish(&op.subject)).await
+    });
     deps.jobs.ended(&operation).await;
     Ok(())
 }

@@ -145,7 +145,8 @@ async fn ready_again(
     let ready_at = if remade { now } else { record.ready_at.unwrap_or(now) };
     let expires_at =
         if remade { record.ttl_s.map(|ttl| now.plus_seconds(ttl)) } else { record.expires_at };
-    if expires_at != record.expires_at {
+    let is_moved = expires_at != record.expires_at;
+    if is_moved {
         extension.set_deadline(target, expires_at).await?;
     }
     let mut seen = seen;
@@ -164,6 +165,7 @@ async fn ready_again(
         record.observed_at = Some(now);
         record.ready_at = Some(ready_at);
         record.expires_at = expires_at;
+        record.manifest_pending &= !is_moved;
         record.max_expires_at = max_s.map(|max| ready_at.plus_seconds(max));
         record.services = seen.services;
         record.reachability = seen.reachability.or(record.reachability.take());

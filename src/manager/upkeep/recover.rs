@@ -5,7 +5,7 @@ use futures_util::stream::{self, StreamExt};
 
 use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
-use crate::domain::name::{OperationId, SandboxId};
+use crate::domain::name::SandboxId;
 use crate::domain::operation::{OperationKind, OperationState, Subject};
 use crate::domain::request::Recovered;
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
@@ -14,7 +14,7 @@ use crate::manager::hosts::deep_check::cleanup::cleanup;
 use crate::manager::hosts::status::report_host_error;
 use crate::manager::journal::Guard;
 use crate::manager::operation::Op;
-use crate::manager::operation::dead::{by, end_dead_operation, is_alive, runs_here};
+use crate::manager::operation::dead::{by, end_dead_operation, has_ended, is_alive, runs_here};
 use crate::manager::operation::record::new_operation;
 use crate::manager::operation::subject::OperationRecord as _;
 use crate::manager::sandboxes::find::find_sandbox;
@@ -115,12 +115,6 @@ async fn recover_one(deps: &Deps, id: SandboxId) -> Result<Option<Recovered>, Er
         state: Some(record.state),
         error,
     }))
-}
-
-/// Whether its process wrote its end down, and left something to bring in order all the same.
-async fn has_ended(deps: &Deps, id: &OperationId) -> Result<bool, Error> {
-    let operation = deps.operations.get(id).await?;
-    Ok(operation.is_some_and(|operation| operation.state != OperationState::Running))
 }
 
 async fn run_recovery(op: &Op<SandboxRecord>, action: RecoveryAction) -> Result<(), Error> {

@@ -49,9 +49,19 @@ pub(super) fn parse(entries: &[Entry<'_>], at: Time) -> HostFacts {
         workspace_root: value("root").to_owned(),
         clock_offset_s: None,
         tools: tools(entries),
+        boot_id: boot_id(value("boot_id")),
+        engines: Vec::new(),
         runtimes: Vec::new(),
+        findings: Vec::new(),
         inventory: None,
     }
+}
+
+/// The kernel's UUID of this start.
+fn boot_id(value: &str) -> Option<String> {
+    let id = value.trim();
+    let is_uuid = id.len() == 36 && id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
+    is_uuid.then(|| id.to_owned())
 }
 
 /// `uid=0(root) gid=...`

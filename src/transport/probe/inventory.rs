@@ -89,6 +89,10 @@ fn item(sandbox_id: String, draft: Draft) -> InventoryItem {
         containers: draft.containers.into_iter().collect(),
         networks: draft.networks.into_iter().collect(),
         volumes: draft.volumes.into_iter().collect(),
+        profile: None,
+        created_at: None,
+        expires_at: None,
+        bytes: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which compose runtimes a host has, read from what `scripts/runtime.sh` printed.
 
-use crate::domain::facts::{Flavour, Runtime};
+use crate::domain::facts::{Engine, Flavour, Runtime};
 use crate::domain::text::clean_line;
 
 use super::lines::{Entry, entries};
@@ -8,21 +8,6 @@ use super::lines::{Entry, entries};
 /// Shell function definitions (`sbx_runtime`, `sbx_bounded`) to put before another script with `concat!`, so that
 /// the runtime is found in the round trip that also does the work.
 pub const RUNTIME_SH: &str = include_str!("../scripts/runtime.sh");
-
-/// An engine that answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Engine {
-    /// The program that is asked: `docker` or `podman`.
-    pub program: String,
-    /// The engine's version.
-    pub version: Option<String>,
-    /// Docker's `ID`; podman's graph root and its inode.
-    pub id: Option<String>,
-    /// Whether it runs without root.
-    pub rootless: bool,
-    /// Whether `docker` talks to podman here.
-    pub podman_behind: bool,
-}
 
 /// What was found, and why the rest does not count.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

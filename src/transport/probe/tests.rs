@@ -212,7 +212,7 @@ fn the_script_runs_in_every_shell_and_survives_what_lies_around() {
             ("podman", "1.6.0", Some("5.0.0"))
         );
         assert!(runtime.engine_id.as_ref().unwrap().starts_with("/tmp:"));
-        assert_eq!(probed.findings, ["docker: no engine answers: Cannot connect"]);
+        assert_eq!(probed.facts.findings, ["docker: no engine answers: Cannot connect"]);
         let items: BTreeMap<String, Option<String>> = probed
             .facts
             .inventory
@@ -277,7 +277,7 @@ fn an_engine_that_hangs_does_not_hang_the_probe() {
         assert!(began.elapsed() < Duration::from_secs(50), "{without:?}");
         let probed = read(&output, &want(), Duration::ZERO).unwrap();
         assert_eq!(
-            probed.findings,
+            probed.facts.findings,
             ["docker: no engine answers: it did not answer in time"],
             "{without:?}"
         );

@@ -34,6 +34,8 @@ sbx_system() {
   for sbx_file in /etc/machine-id /var/lib/dbus/machine-id; do
     [ ! -r "$sbx_file" ] || { read -r sbx_line <"$sbx_file"; printf 'machine_id=%s\n' "$sbx_line"; break; }
   done
+  sbx_file=/proc/sys/kernel/random/boot_id
+  [ ! -r "$sbx_file" ] || { read -r sbx_line <"$sbx_file"; printf 'boot_id=%s\n' "$sbx_line"; }
   printf 'hostname=%s\n' "$(uname -n)"
   printf 'kernel=%s\n' "$(uname -sr)"
   printf 'id=%s\n' "$(id)"

@@ -8,7 +8,9 @@ use futures_util::FutureExt as _;
 use tokio_util::sync::CancellationToken;
 
 use super::{Effects, panicked};
-use crate::client::{Client, Error, ExtendRequest, LabelRequest, Record, Request, RolloutRequest};
+use crate::client::{
+    Client, Error, ExtendRequest, LabelRequest, Record, Request, RolloutRequest, SweepRequest,
+};
 use crate::domain::error::Code;
 use crate::domain::name::{OperationId, SandboxId};
 use crate::domain::operation::CancelOutcome;
@@ -60,6 +62,17 @@ impl Effects {
                 return Err(Error::new(Code::Cancelled, NOT_BEGUN));
             };
             client.label(request).await.map(Box::new)
+        });
+    }
+
+    /// Removals that a sweep begins are operations of this process: where nothing is begun any more, there is no sweep.
+    pub(super) fn sweep(&self, number: u64) {
+        let (client, begun) = (self.client(), Arc::clone(&self.begun));
+        self.answer(move |answer| Msg::Swept(number, answer), async move {
+            if begun.is_closed() {
+                return Err(Error::new(Code::Cancelled, NOT_BEGUN));
+            }
+            client.sweep(SweepRequest::default()).await.map(Box::new)
         });
     }
 

@@ -8,12 +8,13 @@ use super::confirm::{SnapshotTarget, Target};
 use super::fields::{Field, FieldKey, Fields};
 use super::job::JobId;
 use super::snapshots::{caveat, is_blocked};
-use super::words::{age, bytes, many};
+use super::words::many;
 use crate::client::{
     Error, ExtendRequest, PatchRequest, RestoreRequest, RolloutRequest, SnapshotDiff,
     SnapshotRequest,
 };
 use crate::domain::Time;
+use crate::domain::figures::{age, bytes};
 use crate::domain::lineage::{BasedOn, SnapshotView};
 use crate::domain::name::SandboxId;
 use crate::domain::patch::RUN_IN_WORKSPACE;

@@ -8,10 +8,9 @@ use super::jobs::Jobs;
 use super::sandboxes::Sandboxes;
 use super::snapshots::{Snapshots, caveat, snapshot_glyph, standings};
 use super::text_block::{Role, TextBlock};
-use super::words::{
-    Present, age, bytes, date, many, patch_glyph, patch_role, state_glyph, state_role, took,
-};
+use super::words::{Present, date, many, patch_glyph, patch_role, state_glyph, state_role};
 use crate::domain::Time;
+use crate::domain::figures::{age, bytes, took};
 use crate::domain::lineage::SnapshotView;
 use crate::domain::name::SnapshotId;
 use crate::domain::patch::{AppliedPatch, PatchState};

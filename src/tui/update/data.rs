@@ -63,6 +63,8 @@ pub(super) fn listed(model: &mut Model, answer: Result<Vec<Arc<Entry>>, Error>) 
             effects.extend(external_operations::read(model));
             effects.extend(snapshots::read(model));
             if first {
+                // Their schemas take longer to read than the list: not before that is on the screen.
+                effects.push(Effect::Extensions);
                 // A host that answered before this could not tell whether it had anything to be asked for.
                 let hosts: Vec<HostName> =
                     model.hosts.list.iter().map(|host| host.view.name.clone()).collect();

@@ -3,7 +3,7 @@
 use super::paint::Paint;
 use super::pane;
 use crate::tui::model::{
-    ActivityLine, Area, Job, JobState, Model, Pane, Role, Screen, age, bytes, clock,
+    ActivityLine, Area, Job, JobState, Model, Pane, Role, Screen, age, clock, rate,
 };
 
 /// Draws the pane.
@@ -66,14 +66,8 @@ fn job_line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, job: &Job)
         x +=
             paint.put(x, y, end.saturating_sub(x), &format!("{:.0}%  ", part * 100.0), Role::Plain);
     }
-    if let Some(rate) = job.rate.filter(|rate| *rate >= 1.0) {
-        x += paint.put(
-            x,
-            y,
-            end.saturating_sub(x),
-            &format!("{}/s  ", bytes(rate as u64)),
-            Role::Dim,
-        );
+    if let Some(fast) = job.rate.filter(|rate| *rate >= 1.0) {
+        x += paint.put(x, y, end.saturating_sub(x), &format!("{}  ", rate(fast)), Role::Dim);
     }
     if let Some(external) = &job.external {
         let words =

@@ -2,7 +2,7 @@
 
 use super::paint::Paint;
 use crate::tui::keymap::{Action, Mode};
-use crate::tui::model::{Area, Job, JobState, Model, Role, age, bytes, clock};
+use crate::tui::model::{Area, Job, JobState, Model, Role, age, clock, rate};
 
 /// Draws the overlay; `at` is the row under the cursor.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, at: usize) {
@@ -75,14 +75,8 @@ fn line(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, job: &Job) {
                 &format!("{:.0}%  ", part * 100.0),
                 Role::Plain,
             );
-        if let Some(rate) = job.rate.filter(|rate| *rate >= 1.0) {
-            x += paint.put(
-                x,
-                y,
-                end.saturating_sub(x),
-                &format!("{}/s  ", bytes(rate as u64)),
-                Role::Dim,
-            );
+        if let Some(fast) = job.rate.filter(|rate| *rate >= 1.0) {
+            x += paint.put(x, y, end.saturating_sub(x), &format!("{}  ", rate(fast)), Role::Dim);
         }
     }
     if let Some(external) = &job.external {

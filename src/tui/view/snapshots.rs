@@ -9,7 +9,7 @@ use crate::domain::text::columns;
 use crate::tui::keymap::{Action, Mode};
 use crate::tui::model::{
     Area, Job, JobState, Load, Model, Node, Pane, Role, Screen, age, bytes, caveat, is_undo, many,
-    patch_glyph, patch_role, snapshot_glyph, standings, state_glyph, state_role,
+    patch_glyph, patch_role, rate, snapshot_glyph, standings, state_glyph, state_role,
 };
 
 /// More patches than this are counted, not drawn one by one.
@@ -226,8 +226,8 @@ fn at_work(job: &Job) -> String {
         (None, Some(moved)) => words = format!("{words} {}", bytes(moved)),
         (None, None) => {}
     }
-    if let Some(rate) = job.rate.filter(|rate| *rate >= 1.0) {
-        words = format!("{words} {}/s", bytes(rate as u64));
+    if let Some(fast) = job.rate.filter(|rate| *rate >= 1.0) {
+        words = format!("{words} {}", rate(fast));
     }
     words
 }

@@ -19,6 +19,7 @@ use sandboxer::domain::output::{ExecOutput, Interactive, LogLine};
 use sandboxer::domain::patch::Patch;
 use sandboxer::domain::request::Started as OnSandbox;
 use sandboxer::domain::snapshot::{SnapshotRecord, SnapshotState};
+use sandboxer::domain::sweep::{SweepReport, SweepRequest};
 use sandboxer::domain::telemetry::HostSample;
 use sandboxer::domain::{
     Actor, Code, Event, Operation, OperationId, OperationState, SandboxId, SandboxRecord,
@@ -61,7 +62,9 @@ pub struct Inner {
     pub recovered: Vec<Recovered>,
     /// What each look at a host finds of a sandbox, before it is what is recorded.
     pub observed: VecDeque<Result<SandboxRecord, Error>>,
-    /// Whether `recover` never ends.
+    /// What `sweep` answers; none: nothing was due.
+    pub swept: Option<SweepReport>,
+    /// Whether `recover` and `sweep` never end.
     pub recovers_for_ever: bool,
     /// What `exec` tells; it goes on for ever where that has no end.
     pub exec: Vec<Result<ExecOutput, Error>>,
@@ -507,6 +510,15 @@ impl Client for FakeClient {
         record.labels.extend(request.set);
         self.put(record.clone());
         Ok(record)
+    }
+
+    async fn sweep(&self, request: SweepRequest) -> Result<SweepReport, Error> {
+        self.lock().calls.push(format!("sweep alone={}", request.alone));
+        if self.lock().recovers_for_ever {
+            std::future::pending::<()>().await;
+        }
+        let swept = self.lock().swept.clone();
+        Ok(swept.unwrap_or_else(|| SweepReport { at: now(), held_back: None, items: Vec::new() }))
     }
 
     async fn recover(&self) -> Result<Vec<Recovered>, Error> {

@@ -329,6 +329,24 @@ async fn extend_takes_how_much_or_until_when() {
     fake.lock().unwritten = Some(Error::new(Code::HostUnreachable, "its manifest does not say so"));
     let ran = run(&fake, "extend my-env --by 2h").await;
     assert!(ran.status == 0 && ran.stderr.contains("its manifest does not say so"), "{ran}");
+    for (wrong, why) in [
+        ("--by -1h", "--to TIME --allow-shorten makes it an earlier one"),
+        ("--by 0", "0 seconds are no extension"),
+        ("--by 0s", "0 seconds are no extension"),
+        ("--by 99999d", "'99999d' is longer than ten years"),
+        ("--by -x", "'-x' is not a duration"),
+        (
+            "--to 9999-12-31T23:59:59Z",
+            "the year 9999 is too late: a deadline is at most ten years ahead",
+        ),
+        ("--to 123456-01-01T00:00:00Z", "the year 123456 is too late"),
+        ("--to 2026-13-01T00:00:00Z", "write a time such as"),
+    ] {
+        let fake = fleet();
+        let ran = run(&fake, &format!("extend my-env {wrong}")).await;
+        assert_eq!((ran.status, fake.calls().len()), (2, 0), "{wrong}: {ran}");
+        assert!(ran.stderr.contains(why), "{wrong}: {ran}");
+    }
     for wrong in ["", "--by soon", "--to soon", "--by 1h --to 2026-12-31T14:00:00Z"] {
         let fake = fleet();
         let ran = run(&fake, &format!("extend my-env {wrong}")).await;

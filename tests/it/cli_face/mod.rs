@@ -9,6 +9,7 @@ mod deep;
 mod inside;
 mod patches;
 mod snapshots;
+mod sweep;
 mod terminal;
 mod upkeep;
 

@@ -80,7 +80,7 @@ async fn what_is_no_script_is_refused_before_anything_is_asked() {
     let fake = patched();
     for (path, says) in [
         (binary.as_str(), "is not UTF-8: byte 10 belongs to no character"),
-        (large.as_str(), "the script has more than 96KiB"),
+        (large.as_str(), "the script has more than 96K"),
         ("/nowhere/file", "cannot be read"),
         (folder.path().to_str().unwrap(), "cannot be read"),
     ] {

@@ -42,6 +42,7 @@ use sandboxer::domain::sandbox::{
     State, Verdict,
 };
 use sandboxer::domain::snapshot::SnapshotRecord;
+use sandboxer::domain::sweep::{SweepReport, SweepRequest};
 use sandboxer::domain::telemetry::HostSample;
 use sandboxer::domain::verbatim::Kept;
 use sandboxer::domain::{EventKind, Time};
@@ -75,6 +76,8 @@ pub struct Scenario {
     pub operations: Vec<Operation>,
     /// Services cannot be asked for.
     pub services_error: Option<Error>,
+    /// What each sweep answers; none: nothing was due.
+    pub swept: Option<Result<SweepReport, Error>>,
     /// What there is to restore.
     pub snapshots: Vec<SnapshotRecord>,
     /// What is on it.
@@ -120,6 +123,7 @@ impl Default for Scenario {
             shell: Ok(Interactive { words: vec!["true".into()], folder: None }),
             operations: Vec::new(),
             services_error: None,
+            swept: None,
             snapshots: Vec::new(),
             patches: Vec::new(),
             snapshots_error: None,
@@ -737,6 +741,13 @@ impl Client for FakeClient {
         Ok(Vec::new())
     }
 
+    async fn sweep(&self, _: SweepRequest) -> Result<SweepReport, Error> {
+        self.asked.lock().unwrap().push("sweep".to_owned());
+        self.scenario.swept.clone().unwrap_or_else(|| {
+            Ok(SweepReport { at: self.now(), held_back: None, items: Vec::new() })
+        })
+    }
+
     async fn observe(&self, id: &str) -> Result<SandboxRecord, Error> {
         self.get(id).await
     }
@@ -926,6 +937,8 @@ pub fn record(
         ready_at: None,
         expires_at: None,
         max_expires_at: None,
+        expiring_told: None,
+        manifest_pending: false,
         ttl_s: Some(14_400),
         based_on_snapshot: None,
         applied_patches: Vec::new(),
@@ -1092,7 +1105,10 @@ pub fn facts(hostname: &str, now: Time) -> HostFacts {
             ("rsync".to_owned(), "/usr/bin/rsync".to_owned()),
             ("tar".to_owned(), "/bin/tar".to_owned()),
         ]),
+        boot_id: None,
+        engines: Vec::new(),
         runtimes: Vec::new(),
+        findings: Vec::new(),
         inventory: None,
     }
 }

@@ -9,6 +9,7 @@ mod patches;
 mod pty;
 mod screens;
 mod snapshots;
+mod sweep;
 mod trouble;
 mod update;
 mod work;

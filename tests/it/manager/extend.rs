@@ -56,6 +56,8 @@ async fn an_extension_is_refused_where_it_would_shorten_or_pass_the_limit() {
     assert_eq!(refusal(by(&made, 0)).await, Code::InvalidInput);
     let over = ExtendRequest { allow_shorten: true, ..to(&made, Time::from_unix(0)) };
     assert_eq!(refusal(over).await, Code::InvalidInput);
+    let endless = ExtendRequest { allow_shorten: true, ..to(&made, was.plus_seconds(400_000_000)) };
+    assert_eq!(refusal(endless).await, Code::InvalidInput);
     let both = ExtendRequest { to: Some(max), ..by(&made, 60) };
     assert_eq!(refusal(both).await, Code::InvalidInput);
     assert_eq!(house.manager.get(made.id.as_str()).await.unwrap().expires_at, Some(was));

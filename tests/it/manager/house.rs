@@ -2,21 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock};
 
 use async_trait::async_trait;
+use sandboxer::domain::clock::MonotonicTime;
 use sandboxer::domain::event::Actor;
 use sandboxer::domain::extension::SandboxExtension;
 use sandboxer::domain::host::HostSpec;
 use sandboxer::domain::name::{EventId, PatchId};
 use sandboxer::domain::request::{CreateRequest, DestroyRequest, EventQuery};
 use sandboxer::domain::sandbox::SandboxRecord;
-use sandboxer::domain::{Code, Error, ExtensionId, HostName, Patch, Time};
+use sandboxer::domain::{Code, Error, ExtensionId, HostName, Patch, SandboxId, SnapshotId, Time};
 use sandboxer::manager::ledger::NoLedger;
 use sandboxer::manager::{Dependencies, SandboxManager, Settings};
-use sandboxer::store::PatchStore;
 use sandboxer::store::catalogue::Catalogue;
 use sandboxer::store::json::JsonStores;
+use sandboxer::store::{Held, Locks, PatchStore};
 use sandboxer::transport::pool::Pool;
 use sandboxer::transport::{Transport, Transports};
 
@@ -48,17 +50,35 @@ pub(crate) fn manager_with(
         patches: Arc::new(Patches { kept: stores.patches, script: Arc::clone(script) }),
         operations: stores.operations,
         hosts: stores.hosts,
+        sweeps: stores.sweeps,
         events: stores.events,
-        locks: stores.locks,
+        locks: Arc::new(SlowLocks { kept: stores.locks, script: Arc::clone(script) }),
         installation: stores.installation,
         recipes: stores.recipes,
         catalogue: Arc::new(LazyLock::new(Box::new(move || {
             Catalogue::load(Some(&profiles), None, &available)
         }))),
         extensions,
-        transports: Arc::new(Ways(Pool::new(Vec::new(), data.join("ctl"), None))),
+        transports: Arc::new(Ways(
+            Pool::new(Vec::new(), data.join("ctl"), None),
+            Arc::clone(script),
+        )),
         ledger: Arc::new(NoLedger),
-        clock: Arc::new(now),
+        clock: {
+            let script = Arc::clone(script);
+            Arc::new(move || {
+                let ahead = script.wall_ahead.load(Ordering::SeqCst);
+                Time::new(jiff::Timestamp::now() + jiff::SignedDuration::from_millis(ahead))
+            })
+        },
+        monotonic: {
+            let script = Arc::clone(script);
+            Arc::new(move || {
+                let ran = jiff::Timestamp::now().as_millisecond() - 1_700_000_000_000;
+                let elapsed = ran + script.monotonic_ahead.load(Ordering::SeqCst);
+                MonotonicTime { boot: "boot".into(), elapsed_ms: elapsed.try_into().unwrap() }
+            })
+        },
         random_u32: Arc::new(|| uuid::Uuid::new_v4().as_fields().0),
         alive: {
             let script = Arc::clone(script);
@@ -76,6 +96,31 @@ pub(crate) fn manager_with(
             temporary: data.join("tmp"),
         },
     })
+}
+
+/// The locks of the files; something may happen right before one is asked for.
+struct SlowLocks {
+    kept: Arc<dyn Locks>,
+    script: Arc<Scripted>,
+}
+
+#[async_trait]
+impl Locks for SlowLocks {
+    async fn try_lock(&self, id: &SandboxId) -> Result<Option<Box<dyn Held>>, Error> {
+        let before = self.script.before_lock.lock().unwrap().pop_front();
+        if let Some(before) = before {
+            before.await;
+        }
+        self.kept.try_lock(id).await
+    }
+
+    async fn try_lock_snapshot(&self, id: &SnapshotId) -> Result<Option<Box<dyn Held>>, Error> {
+        self.kept.try_lock_snapshot(id).await
+    }
+
+    async fn tidy(&self, live: BTreeSet<SandboxId>) -> Result<(), Error> {
+        self.kept.tidy(live).await
+    }
 }
 
 /// The patches of the files; somebody who reads them may be slow to go on.
@@ -100,8 +145,8 @@ impl PatchStore for Patches {
         read
     }
 
-    async fn told(&self, id: &PatchId, events: &[EventId]) -> Result<(), Error> {
-        self.kept.told(id, events).await
+    async fn told(&self, events: &BTreeSet<EventId>) -> Result<(), Error> {
+        self.kept.told(events).await
     }
 
     async fn remove(&self, id: &PatchId) -> Result<Option<Patch>, Error> {
@@ -115,7 +160,7 @@ impl PatchStore for Patches {
 
 /// The ways to hosts; `second`, `third` and `gone` are other names of this machine, on which the script has other archives. Nothing
 /// configures `gone`.
-struct Ways(Pool);
+struct Ways(Pool, Arc<Scripted>);
 
 #[async_trait]
 impl Transports for Ways {
@@ -126,6 +171,10 @@ impl Transports for Ways {
 
     fn spec(&self, host: &HostName) -> Option<HostSpec> {
         let here = matches!(host.as_str(), "local" | "second" | "third");
+        if host.as_str() == "third" && self.1.third_is_forbidden.load(Ordering::SeqCst) {
+            let forbid = Some("production".to_owned());
+            return Some(HostSpec { forbid, ..HostSpec::named("third") });
+        }
         if here { Some(HostSpec::named(host.as_str())) } else { self.0.spec(host) }
     }
 

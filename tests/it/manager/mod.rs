@@ -26,5 +26,7 @@ mod seen;
 mod shelf;
 mod sleep;
 mod snapshots;
+mod sweep;
+mod unswept;
 mod vanished;
 mod verbs;

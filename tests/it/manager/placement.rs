@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use sandboxer::domain::Code;
 use sandboxer::domain::request::CreateRequest;
+use sandboxer::domain::sweep::SweepRequest;
 
 use super::house::{house, manager_with};
 
@@ -16,6 +17,7 @@ fn stack(repo: &tempfile::TempDir) -> CreateRequest {
 #[tokio::test]
 async fn where_none_of_a_profiles_hosts_is_configured_the_default_host_takes_their_place() {
     let (house, repo) = (house(), tempfile::tempdir().unwrap());
+    house.manager.sweep(&SweepRequest::default()).await.unwrap();
     let plan = house.manager.plan_create(&stack(&repo)).await.unwrap();
     assert!(plan.ok, "{:?}", plan.error);
     let (record, ended) = house.create(stack(&repo)).await;

@@ -87,7 +87,7 @@ impl House {
     }
 
     /// Makes the data directory look as if it had been made elsewhere.
-    fn copy_from_elsewhere(&self) {
+    pub(crate) fn copy_from_elsewhere(&self) {
         let file = self.folder.path().join("owner");
         let mut owner: serde_json::Value =
             serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();

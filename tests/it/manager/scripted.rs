@@ -1,11 +1,13 @@
 //! An extension that does as it is told and writes down what it was asked.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::future::BoxFuture;
 use tokio::sync::Notify;
 
 use sandboxer::domain::archive::ARRIVED_OTHERWISE;
@@ -73,6 +75,15 @@ pub(crate) struct Scripted {
     pub(crate) settled: Mutex<VecDeque<Act>>,
     pub(crate) dated: Mutex<VecDeque<Act>>,
     pub(crate) teardown: Mutex<VecDeque<Act>>,
+    /// Hosts on which nothing is torn down or dated: they do not answer.
+    pub(crate) down: Mutex<BTreeSet<&'static str>>,
+    /// Milliseconds by which the wall clock and the monotonic one are ahead of this machine's.
+    pub(crate) wall_ahead: AtomicI64,
+    pub(crate) monotonic_ahead: AtomicI64,
+    /// Whether the configuration forbids `third`.
+    pub(crate) third_is_forbidden: AtomicBool,
+    /// What happens right before the next locks of sandboxes are asked for.
+    pub(crate) before_lock: Mutex<VecDeque<BoxFuture<'static, ()>>>,
     pub(crate) preview: Mutex<VecDeque<Act>>,
     /// How the next scripts of patches end, and what the next sleeps and wakes do.
     pub(crate) patch: Mutex<VecDeque<Script>>,
@@ -120,6 +131,24 @@ impl Scripted {
         let found = self.root.lock().unwrap().clone().filter(|root| !known.marked.contains(root));
         if let Some(root) = found {
             reporter.found_root(&root);
+        }
+    }
+
+    /// Time passes.
+    pub(crate) fn pass(&self, seconds: i64) {
+        self.wall_ahead.fetch_add(seconds * 1000, Ordering::SeqCst);
+        self.monotonic_ahead.fetch_add(seconds * 1000, Ordering::SeqCst);
+    }
+
+    /// The wall clock jumps: it was set, or the machine slept.
+    pub(crate) fn jump(&self, seconds: i64) {
+        self.wall_ahead.fetch_add(seconds * 1000, Ordering::SeqCst);
+    }
+
+    fn check_up(&self, target: &Target) -> Result<(), Error> {
+        match self.down.lock().unwrap().contains(target.host.as_str()) {
+            true => Err(Error::new(Code::HostUnreachable, "no route").untouched()),
+            false => Ok(()),
         }
     }
 
@@ -228,6 +257,7 @@ impl SandboxExtension for Shared {
             facts,
             certificate,
             counter_ahead: None,
+            start_output: None,
         })
     }
 
@@ -261,8 +291,9 @@ impl SandboxExtension for Shared {
         Ok(Readiness { unsettled: Unsettled::None, ..found })
     }
 
-    async fn set_deadline(&self, _: &Target, _: Option<Time>) -> Result<(), Error> {
+    async fn set_deadline(&self, target: &Target, _: Option<Time>) -> Result<(), Error> {
         self.script.note("set_deadline");
+        self.script.check_up(target)?;
         Scripted::act(Scripted::next(&self.script.dated)).await
     }
 
@@ -277,6 +308,7 @@ impl SandboxExtension for Shared {
             return Err(fault.untouched());
         }
         self.script.note(format!("teardown {}", target.workdir.as_deref().unwrap_or("-")));
+        self.script.check_up(target)?;
         let act = Scripted::next(&self.script.teardown);
         let resource =
             Resource { kind: "network".into(), id: format!("{}_default", target.id.project()) };

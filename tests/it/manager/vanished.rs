@@ -47,3 +47,21 @@ async fn what_many_lost_is_written_down_at_once_with_an_event_for_each() {
         "each is told once"
     );
 }
+
+#[tokio::test]
+async fn what_dead_processes_left_pending_on_many_is_settled_with_one_write_and_told_once() {
+    let house = house();
+    many(&house, 40).await;
+    let store = JsonStores::open(house.folder.path()).unwrap().sandboxes;
+    let told = house.kinds().await.len();
+    let pending: usize =
+        store.list().await.unwrap().iter().map(|record| record.pending.len()).sum();
+    assert!(pending >= 40, "each has the event of its last write: {pending}");
+    let before = writes(&house);
+    house.other.settle().await.unwrap();
+    assert_eq!(writes(&house) - before, 1);
+    assert!(store.list().await.unwrap().iter().all(|record| record.pending.is_empty()));
+    assert_eq!(house.kinds().await.len(), told, "they were in the log already");
+    house.other.settle().await.unwrap();
+    assert_eq!(writes(&house) - before, 1, "nothing is left to be done");
+}

@@ -462,14 +462,14 @@ async fn a_removal_that_is_cut_off_stays_destroying_and_is_finished_later() {
     house.script(&[], &[], &[Act::Hang]);
     let request = DestroyRequest { id: record.id.to_string(), ..Default::default() };
     let operation = house.manager.destroy(&request).await.unwrap().operation.unwrap();
-    tokio::time::timeout(Duration::from_secs(10), async {
-        while !house.script.teardown.lock().unwrap().is_empty() {
+    // Its host is at it before that is written down.
+    tokio::time::timeout(Duration::from_secs(60), async {
+        while house.other.get(record.id.as_str()).await.unwrap().state != State::Destroying {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     })
     .await
     .unwrap();
-    assert_eq!(house.other.get(record.id.as_str()).await.unwrap().state, State::Destroying);
     house.manager.cancel(&operation).await.unwrap();
     let (ended, after) = house.manager.finish(&operation).await.unwrap();
     assert_eq!((ended.state, after.unwrap().state), (OperationState::Cancelled, State::Destroying));

@@ -142,6 +142,55 @@ async fn a_snapshots_update_wants_the_revision_it_saw_and_makes_only_legal_moves
 }
 
 #[tokio::test]
+async fn a_batch_of_snapshots_is_one_write_and_each_of_it_is_judged_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = stores(dir.path()).snapshots;
+    for (n, name) in [(1, "one"), (2, "two")] {
+        let new = snapshot(&format!("snap-0000000{n}"), n);
+        store.insert(SnapshotRecord { name: Some(name.into()), ..new }).await.unwrap();
+    }
+    let before = store.version().await.unwrap();
+    let written = |dir: &std::path::Path| {
+        let text = std::fs::read(dir.join("snapshots.json")).unwrap();
+        serde_json::from_slice::<serde_json::Value>(&text).unwrap()["revision"].as_u64().unwrap()
+    };
+    let writes = written(dir.path());
+    let (one, two) = (snap("snap-00000001"), snap("snap-00000002"));
+    let call = |name: &'static str| -> Change<'_, SnapshotRecord> {
+        Box::new(move |record: &mut SnapshotRecord| {
+            record.name = Some(name.into());
+            Ok(())
+        })
+    };
+    let batch = vec![
+        (two.clone(), Some(1), become_(SnapshotState::Ready)),
+        (one.clone(), Some(7), become_(SnapshotState::Ready)),
+        (snap("snap-00000009"), None, become_(SnapshotState::Ready)),
+        (one.clone(), Some(1), call("free")),
+        // One sees what those before it did.
+        (two.clone(), Some(2), call("one")),
+        (one.clone(), None, call("one")),
+        (two.clone(), None, become_(SnapshotState::Creating)),
+    ];
+    let outcomes = store.update_many(batch).await.unwrap();
+    let told: Vec<_> = outcomes
+        .iter()
+        .map(|one| one.as_ref().map(|record| record.revision).map_err(|fault| &fault.code))
+        .collect();
+    let conflict = Err(&Code::Conflict);
+    assert_eq!(told, [Ok(2), conflict, Err(&Code::NotFound), Ok(2), Ok(3), conflict, conflict]);
+    let names: Vec<_> = store.list().await.unwrap().into_iter().map(|one| one.name).collect();
+    assert_eq!(names, [Some("free".to_owned()), Some("one".to_owned())]);
+    assert_eq!(written(dir.path()), writes + 1, "one write");
+    let after = store.version().await.unwrap();
+    assert_ne!(after, before);
+    let refused = vec![(one, Some(1), become_(SnapshotState::Ready))];
+    assert!(store.update_many(refused).await.unwrap()[0].is_err());
+    assert!(store.update_many(Vec::new()).await.unwrap().is_empty());
+    assert_eq!(store.version().await.unwrap(), after, "nothing was written");
+}
+
+#[tokio::test]
 async fn snapshots_come_in_the_order_in_which_they_were_inserted_whatever_their_time() {
     let dir = tempfile::tempdir().unwrap();
     let store = stores(dir.path()).snapshots;

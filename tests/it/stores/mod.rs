@@ -7,6 +7,7 @@ mod damage;
 mod folder;
 mod hosts;
 mod processes;
+mod slim;
 mod small;
 
 use std::path::Path;

@@ -61,6 +61,7 @@ fn target(bench: &Bench, record: &Value) -> Target {
         host_identity: record.host_identity,
         stamp: Some(OwnerStamp { owner, machine_id: String::new(), counter: 4 }),
         roots,
+        start_output: None,
     }
 }
 

@@ -39,5 +39,6 @@ mod settling;
 mod stacks;
 mod stdin;
 mod stores;
+mod sweep;
 mod vm;
 mod wakes;

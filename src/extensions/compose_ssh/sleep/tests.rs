@@ -15,12 +15,7 @@ fn stack(services: &[(&str, &[(&str, bool)])]) -> Stack {
         one_shot: false,
         needs: needs.iter().map(|(name, healthy)| ((*name).to_owned(), *healthy)).collect(),
     });
-    Stack {
-        runtime: None,
-        services: services.collect(),
-        built: Vec::new(),
-        up_output: String::new(),
-    }
+    Stack { runtime: None, services: services.collect(), built: Vec::new() }
 }
 
 fn there(services: &[&str]) -> Vec<Container> {

@@ -129,6 +129,34 @@ fn a_create_by_a_script_shows_up_by_itself() {
 }
 
 #[test]
+fn an_open_dashboard_ends_what_expires_and_a_read_only_one_does_not() {
+    let place = Place::new();
+    let config = place.home().join(".config/sandboxer");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(config.join("config.yaml"), "sweep: {interval: 1s}\n").unwrap();
+    let watching = place.console(&["--read-only"]);
+    watching.wait_for("Sandboxes");
+    let made = place.sandboxer(&["create", "--name", "brief", "--ttl", "1s", "--json"]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let (id, made) = (place.only_id(), place.only());
+    watching.wait_for("brief");
+    let deadline: jiff::Timestamp = made["expires_at"].as_str().unwrap().parse().unwrap();
+    while jiff::Timestamp::now() < deadline {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(place.only()["state"], "ready");
+    let noted = place.home().join(".local/share/sandboxer/sweep.json");
+    assert!(!noted.exists(), "a console that only reads does not sweep");
+    let console = place.console(&[]);
+    console.wait_for("destroyed brief: its time was over");
+    let record = place.sandboxer(&["get", &id, "--json"]).stdout;
+    let record: serde_json::Value = serde_json::from_slice(&record).unwrap();
+    assert_eq!((&record["state"], &record["reason"]), (&"destroyed".into(), &"ttl_expired".into()));
+    assert!(!place.home().join("sandboxes").join(format!("sbx-{id}")).exists());
+    assert!(noted.exists());
+}
+
+#[test]
 fn a_signal_leaves_the_terminal_as_it_was() {
     let place = Place::new();
     let mut console = place.console(&[]);

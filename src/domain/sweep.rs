@@ -1,0 +1,212 @@
+//! Sweep: what is due by a record's deadline, and what a sweep did and did not do (semantics 4). Records and time come in.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::clock::ClockJump;
+use crate::domain::error::Error;
+use crate::domain::name::{HostName, SandboxId};
+use crate::domain::sandbox::{Reason, SandboxRecord, State};
+use crate::domain::time::Time;
+use crate::domain::words::string_enum;
+
+/// Seconds before a deadline at which it is told; of a shorter life, at once.
+pub const WARNING_S: u64 = 600;
+
+/// Task that a sweep has with a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SweepTask {
+    /// Tell that its deadline is near; of a protected one, that it passed.
+    Warn,
+    /// End it: its deadline passed.
+    Destroy,
+    /// Finish its removal, on which nobody works any more.
+    Finish,
+    /// Remove what is left of it on its host: it was forgotten.
+    Collect,
+    /// Leave it: it is protected.
+    Protected,
+}
+
+/// Task that is due with a record at a moment. Whether somebody works on it is seen under its lock.
+pub fn task_of(record: &SandboxRecord, now: Time) -> Option<SweepTask> {
+    let task = match &record.state {
+        State::Forgotten => SweepTask::Collect,
+        State::Destroying => SweepTask::Finish,
+        State::Destroyed | State::Other(_) => return None,
+        State::Failed if !record.kept_failed => return None,
+        State::Requested
+        | State::Provisioning
+        | State::Ready
+        | State::Sleeping
+        | State::Lost
+        | State::Failed => return task_by_deadline(record, now),
+    };
+    Some(if record.is_protected() { SweepTask::Protected } else { task })
+}
+
+fn task_by_deadline(record: &SandboxRecord, now: Time) -> Option<SweepTask> {
+    let deadline = record.expires_at?;
+    let untold = is_told_of(&record.state) && record.expiring_told != Some(deadline);
+    if now >= deadline {
+        return Some(match record.is_protected() {
+            true if untold => SweepTask::Warn,
+            true => SweepTask::Protected,
+            false => SweepTask::Destroy,
+        });
+    }
+    (untold && now >= deadline.minus_seconds(WARNING_S)).then_some(SweepTask::Warn)
+}
+
+/// Whether a deadline is told: before `ready` it is only a limit of the establishment.
+fn is_told_of(state: &State) -> bool {
+    matches!(state, State::Ready | State::Sleeping | State::Lost | State::Failed)
+}
+
+/// Moment from which on something may be due with a record, if it stays as it is; `None`: never.
+pub fn due_at(record: &SandboxRecord) -> Option<Time> {
+    let deadline = record.expires_at?;
+    match &record.state {
+        State::Forgotten | State::Destroying | State::Destroyed | State::Other(_) => None,
+        State::Failed if !record.kept_failed => None,
+        state if is_told_of(state) && record.expiring_told != Some(deadline) => {
+            Some(deadline.minus_seconds(WARNING_S))
+        }
+        _ => Some(deadline).filter(|_| !record.is_protected()),
+    }
+}
+
+/// Reason of a removal that somebody else began and that is finished now: the one it had, which an unreachable host hid.
+pub fn reason_to_finish(record: &SandboxRecord) -> Reason {
+    match &record.reason {
+        Some(Reason::HostLost) | None => match record.expires_at {
+            Some(deadline) if deadline <= record.since => Reason::TtlExpired,
+            Some(_) | None => Reason::User,
+        },
+        Some(reason) => reason.clone(),
+    }
+}
+
+/// Request for a sweep.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SweepRequest {
+    /// Whether it does nothing while another sweep that asks the same is at work.
+    pub alone: bool,
+}
+
+string_enum! {
+    /// Why a sweep did nothing at all.
+    pub enum HoldReason {
+        /// Wall clock and monotonic clock disagree: the next sweep judges.
+        ClockJumped = "clock_jumped",
+        /// This data directory may not act.
+        NotOwn = "not_own",
+        /// Another sweep is at work.
+        Another = "another",
+    }
+}
+
+/// Why a sweep held back, for a program and for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HeldBack {
+    /// Why.
+    pub reason: HoldReason,
+    /// One sentence.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl HeldBack {
+    /// Hold of a sweep over a jump of the wall clock.
+    pub fn over_jump(jump: ClockJump) -> Self {
+        let message = match jump {
+            ClockJump::Forward(by) => format!(
+                "this machine's clock went on {} s further than the machine ran: it was suspended, or its clock was set",
+                by.as_secs()
+            ),
+            ClockJump::Back(by) => {
+                format!("this machine's clock was set back by {} s", by.as_secs())
+            }
+        };
+        let hint = "nothing was ended; the next sweep judges by the clock as it is now".to_owned();
+        Self { reason: HoldReason::ClockJumped, message, hint: Some(hint) }
+    }
+}
+
+string_enum! {
+    /// What a sweep did about a sandbox.
+    pub enum SweepOutcome {
+        /// Told that its deadline is near.
+        Warned = "warned",
+        /// Its time was over: destroyed.
+        Destroyed = "destroyed",
+        /// Its removal had been begun, and is finished.
+        Finished = "finished",
+        /// It had been forgotten, and nothing is left of it.
+        Collected = "collected",
+        /// Nothing, for the reason said.
+        Skipped = "skipped",
+        /// It could not be done; a later sweep tries again.
+        Failed = "failed",
+    }
+}
+
+string_enum! {
+    /// Why a sweep passed over a sandbox that is due.
+    pub enum SkipReason {
+        /// Labelled `protect=true`.
+        Protected = "protected",
+        /// Somebody works on it.
+        Busy = "busy",
+        /// Somebody changed it after it was judged.
+        Changed = "changed",
+        /// Its host is forbidden by the configuration.
+        Forbidden = "forbidden",
+        /// It, or its host, failed a moment ago, and is tried again later.
+        Waits = "waits",
+    }
+}
+
+/// What a sweep did about one sandbox.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepItem {
+    /// The sandbox.
+    pub id: SandboxId,
+    /// Its name.
+    pub name: Option<String>,
+    /// Its host.
+    pub host: HostName,
+    /// What was done.
+    pub outcome: SweepOutcome,
+    /// Why nothing was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<SkipReason>,
+    /// One sentence.
+    pub message: String,
+    /// Why it could not be done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Error>,
+}
+
+/// What a sweep did: the same for each face.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepReport {
+    /// When it judged.
+    pub at: Time,
+    /// Why it did nothing at all, if so.
+    pub held_back: Option<HeldBack>,
+    /// Sandboxes with which something was due.
+    pub items: Vec<SweepItem>,
+}
+
+impl SweepReport {
+    /// Items with an outcome.
+    pub fn with(&self, outcome: &SweepOutcome) -> impl Iterator<Item = &SweepItem> {
+        self.items.iter().filter(move |item| item.outcome == *outcome)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! Removal of one sandbox by a sweep: under its lock, and only where its record is still the one that was judged.
+
+use std::sync::Arc;
+
+use crate::domain::error::{Code, Error, Kind};
+use crate::domain::operation::{OperationKind, Subject};
+use crate::domain::profile::Seconds;
+use crate::domain::sandbox::{Reason, SandboxRecord};
+use crate::domain::sweep::{
+    SkipReason, SweepItem, SweepOutcome, SweepTask, reason_to_finish, task_of,
+};
+use crate::manager::deps::Deps;
+use crate::manager::operation::Op;
+use crate::manager::operation::dead::{has_ended, runs_here};
+use crate::manager::operation::locks::sandbox_busy_error;
+use crate::manager::operation::record::new_operation;
+use crate::manager::sandboxes::remove::destroy_unchanged;
+use crate::manager::upkeep::sweep_memory::Paused;
+use crate::store::Held;
+
+/// Record with which something is due.
+pub(crate) struct Due {
+    /// Record as it was judged.
+    pub(crate) record: Arc<SandboxRecord>,
+    /// What is due.
+    pub(crate) task: SweepTask,
+}
+
+/// Outcome of the look under the lock.
+enum Locked {
+    /// It is as it was judged, and nobody works on it.
+    Unchanged(Box<dyn Held>),
+    /// It is left to a later sweep.
+    Left(SkipReason, String),
+    /// Somebody does what is due already.
+    AtWork,
+}
+
+/// Removes a sandbox, once there is room on its host; what became of it. `None`: somebody is at it already.
+pub(crate) async fn remove_due(deps: &Deps, due: &Due) -> Option<SweepItem> {
+    let record = &due.record;
+    let _under_way = deps.sweep.begin(&record.id)?;
+    let room = deps.sweep.room(&record.host);
+    let _place = room.acquire().await.ok()?;
+    // A host may have failed while there was no room on it.
+    if let Some(item) = wait_longer(deps, record) {
+        return Some(item);
+    }
+    match remove_locked(deps, due).await {
+        Ok(item) => {
+            if item.as_ref().is_some_and(|item| item.skipped.is_none()) {
+                deps.sweep.went_well(&Paused::Sandbox(record.id.clone()));
+                deps.sweep.went_well(&Paused::host(&record.host));
+            }
+            item
+        }
+        Err(error) if error.kind == Kind::Stale => {
+            Some(skipped_item(record, SkipReason::Changed, error.message))
+        }
+        Err(error) => {
+            tracing::warn!(sandbox = %record.id, %error, "the sweep could not remove it");
+            let paused = match error.code {
+                Code::HostUnreachable => Paused::host(&record.host),
+                _ => Paused::Sandbox(record.id.clone()),
+            };
+            deps.sweep.failed(paused, &deps.read_clocks(), &error.message);
+            Some(failed_item(record, error))
+        }
+    }
+}
+
+/// Item of a sandbox that failed, or whose host did, a moment ago.
+fn wait_longer(deps: &Deps, record: &SandboxRecord) -> Option<SweepItem> {
+    let reading = deps.read_clocks();
+    let subjects = [Paused::Sandbox(record.id.clone()), Paused::host(&record.host)];
+    let (left, why) = subjects.iter().find_map(|subject| deps.sweep.pause_of(subject, &reading))?;
+    let words = format!("tried again in {}: {why}", Seconds(left.div_ceil(1000)));
+    Some(skipped_item(record, SkipReason::Waits, words))
+}
+
+/// Removes it if it is as it was judged; `None`: somebody does that already.
+async fn remove_locked(deps: &Deps, due: &Due) -> Result<Option<SweepItem>, Error> {
+    let record = &due.record;
+    let lock = match lock_unchanged(deps, due).await? {
+        Locked::Unchanged(lock) => lock,
+        Locked::Left(reason, words) => return Ok(Some(skipped_item(record, reason, words))),
+        Locked::AtWork => return Ok(None),
+    };
+    let (reason, outcome, words) = match due.task {
+        SweepTask::Destroy => (Reason::TtlExpired, SweepOutcome::Destroyed, "its time was over"),
+        SweepTask::Collect => {
+            (Reason::User, SweepOutcome::Collected, "it had been forgotten; nothing is left of it")
+        }
+        SweepTask::Finish | SweepTask::Warn | SweepTask::Protected => {
+            (reason_to_finish(record), SweepOutcome::Finished, "its removal is finished")
+        }
+    };
+    let operation =
+        new_operation(deps, OperationKind::Destroy, Subject::Sandbox(record.id.clone()));
+    let subject = SandboxRecord::clone(record);
+    let op = Box::pin(Op::queue(deps, operation, subject, Some(lock))).await?;
+    let operation =
+        op.run(None, |op| async move { destroy_unchanged(&op, &op.subject, reason).await });
+    let ended = deps.jobs.ended(&operation).await;
+    let ended = ended.ok_or_else(|| Error::internal("nobody knows how the removal ended"))?;
+    match ended.operation.error {
+        Some(error) => Err(*error),
+        None => Ok(Some(item(record, outcome, words.to_owned()))),
+    }
+}
+
+/// Takes the sandbox's lock, reads its record again, and compares.
+async fn lock_unchanged(deps: &Deps, due: &Due) -> Result<Locked, Error> {
+    let judged = &due.record;
+    let Some(lock) = deps.locks.try_lock(&judged.id).await? else {
+        return Ok(match due.task {
+            SweepTask::Finish | SweepTask::Collect => Locked::AtWork,
+            SweepTask::Destroy | SweepTask::Warn | SweepTask::Protected => {
+                let busy = sandbox_busy_error(deps, &judged.id).await;
+                Locked::Left(SkipReason::Busy, busy.message)
+            }
+        });
+    };
+    let found = deps.sandboxes.get(&judged.id).await?;
+    let Some(found) = found.filter(|found| {
+        found.revision == judged.revision && task_of(found, deps.now()) == Some(due.task)
+    }) else {
+        let words = "somebody changed it after it was judged".to_owned();
+        return Ok(Locked::Left(SkipReason::Changed, words));
+    };
+    if let Some(working) = found.operation.as_ref().filter(|working| runs_here(deps, working))
+        && !has_ended(deps, &working.id).await?
+    {
+        let words = format!(
+            "process {} still works on it, and not on this data directory: this is a copy",
+            working.pid
+        );
+        return Ok(Locked::Left(SkipReason::Busy, words));
+    }
+    Ok(Locked::Unchanged(lock))
+}
+
+/// Item of a sandbox about which something was done.
+pub(crate) fn item(record: &SandboxRecord, outcome: SweepOutcome, message: String) -> SweepItem {
+    SweepItem {
+        id: record.id.clone(),
+        name: record.name.clone(),
+        host: record.host.clone(),
+        outcome,
+        skipped: None,
+        message,
+        error: None,
+    }
+}
+
+/// Item of a sandbox that was passed over.
+pub(crate) fn skipped_item(
+    record: &SandboxRecord,
+    reason: SkipReason,
+    message: String,
+) -> SweepItem {
+    SweepItem { skipped: Some(reason), ..item(record, SweepOutcome::Skipped, message) }
+}
+
+/// Item of a sandbox about which something could not be done.
+pub(crate) fn failed_item(record: &SandboxRecord, error: Error) -> SweepItem {
+    let message = error.message.clone();
+    SweepItem { error: Some(error), ..item(record, SweepOutcome::Failed, message) }
+}
