@@ -84,8 +84,7 @@ fn service(service: &Service) -> String {
 pub(super) fn left(record: &SandboxRecord, now: Time) -> String {
     match record.expires_at {
         _ if record.state.is_over() => "-".to_owned(),
-        // A failure that nothing was kept of has nothing that could end.
-        None if record.state == State::Failed => "-".to_owned(),
+        None => "-".to_owned(),
         deadline => figures::left(deadline, now),
     }
 }

@@ -32,11 +32,7 @@ pub(super) async fn list(context: &mut Context<'_>, args: &ListArgs) -> Outcome 
     } else {
         let now = context.now();
         let rows: Vec<_> = records.iter().map(|one| record::row(one, now)).collect();
-        table::print(
-            context,
-            &["ID", "NAME", "STATE!", "PROFILE", "HOST", "AGE!", "LEFT!"],
-            &rows,
-        )?;
+        table::print(context, &["ID", "NAME", "STATE!", "PROFILE", "HOST", "AGE!", "TTL!"], &rows)?;
     }
     Ok(0)
 }

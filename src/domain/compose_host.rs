@@ -67,6 +67,14 @@ impl Subnet {
         self.prefix
     }
 
+    /// Its first address as a number, where it is one of IPv4; else 0.
+    pub fn first_v4(&self) -> u64 {
+        match self.address {
+            IpAddr::V4(v4) => u64::from(v4.to_bits()),
+            IpAddr::V6(_) => 0,
+        }
+    }
+
     /// Whether it is one of IPv4.
     pub const fn is_ipv4(&self) -> bool {
         self.address.is_ipv4()

@@ -24,8 +24,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::domain::archive::{SnapshotArchives, TreeEntry};
-use crate::domain::compose_host::ComposeHost;
 use crate::domain::error::{Code, Error};
+use crate::domain::host_report::RuntimeDetection;
 use crate::domain::name::{ExtensionId, HostName, SandboxId, SnapshotId};
 use crate::domain::output::{Interactive, LogSink, OutputSink};
 use crate::domain::profile::Profile;
@@ -47,15 +47,17 @@ pub trait SandboxExtension: Send + Sync {
     /// Errors: `invalid_input` for an input that names nothing usable. Refusals are in the preview.
     async fn preview(&self, request: &ProvisionRequest) -> Result<Preview, Error>;
 
-    /// Host as a sandbox of this profile meets it, in one round trip; none where it needs nothing of it. Nothing is made there.
+    /// Host as a sandbox of this profile meets it, in one round trip; nothing where it is not asked. `known`: what was found there
+    /// last, which holds where the host shows the same fingerprint. Nothing is made there.
     ///
     /// Errors: `missing_dependency` for a host that lacks what it takes, and whatever the way there says.
     async fn ask_host(
         &self,
         _profile: &Profile,
         _host: &HostName,
-    ) -> Result<Option<ComposeHost>, Error> {
-        Ok(None)
+        _known: Option<&RuntimeDetection>,
+    ) -> Result<HostAnswer, Error> {
+        Ok(HostAnswer::default())
     }
 
     /// Makes of a preview what is so on the request's host, which was asked (`compose_host`): what is refused there is in it

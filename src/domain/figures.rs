@@ -35,13 +35,14 @@ pub fn left(deadline: Option<Time>, now: Time) -> String {
 
 /// Duration of what is over: `840ms`, `3.1s`, `42s`, `2m05`, `2h03`.
 pub fn took(duration: Duration) -> String {
-    let (millis, tenths) = (duration.as_millis(), (duration.as_millis() + 50) / 100);
-    match duration.as_secs() {
-        0 => format!("{millis}ms"),
+    let millis = duration.as_millis();
+    let (tenths, seconds) = ((millis + 50) / 100, ((millis + 500) / 1000) as u64);
+    match seconds {
+        _ if millis < 1000 => format!("{millis}ms"),
         _ if tenths < 100 => format!("{}.{}s", tenths / 10, tenths % 10),
-        seconds @ 0..MINUTE => format!("{seconds}s"),
-        seconds @ MINUTE..HOUR => format!("{}m{:02}", seconds / MINUTE, seconds % 60),
-        seconds => age(seconds),
+        0..MINUTE => format!("{seconds}s"),
+        MINUTE..HOUR => format!("{}m{:02}", seconds / MINUTE, seconds % 60),
+        _ => age(seconds),
     }
 }
 
@@ -115,7 +116,7 @@ mod tests {
             (9_949, "9.9s"),
             (9_960, "10s"),
             (42_400, "42s"),
-            (59_999, "59s"),
+            (59_999, "1m00"),
             (125_000, "2m05"),
             (7_380_000, "2h03"),
         ] {

@@ -3,6 +3,7 @@
 //! Everything a face shows and a store keeps is a type of this folder, serialised as the contract names it.
 
 pub mod archive;
+pub mod canary;
 pub mod clock;
 pub mod compose_host;
 pub mod deep_check;
@@ -12,7 +13,9 @@ pub mod event;
 pub mod extension;
 pub mod facts;
 pub mod figures;
+pub mod headroom;
 pub mod host;
+pub mod host_report;
 pub mod host_sight;
 pub mod lineage;
 pub mod manifest;

@@ -4,7 +4,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::host_report::HostReport;
 use crate::domain::name::HostName;
+use crate::domain::verbatim::Kept;
 
 /// Characters of a mark: hex digits in lower case.
 const LENGTH: usize = 32;
@@ -65,7 +67,7 @@ pub struct KnownRoots {
 }
 
 /// What is known of a host from what it said last (`hosts.json`).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostRecord {
     /// Its name, in lower case.
     pub id: String,
@@ -77,6 +79,9 @@ pub struct HostRecord {
     /// The mark for the next root that bears none. Written down before a host hears of it: a root that bears it is ours.
     #[serde(default)]
     pub spare_mark: Option<RootMark>,
+    /// What it said last. One that cannot be understood is none, and costs the roots nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<Kept<HostReport>>,
 }
 
 impl HostRecord {
@@ -87,7 +92,20 @@ impl HostRecord {
 
     /// A host of which nothing is known.
     pub fn unknown(host: &HostName) -> Self {
-        Self { id: Self::key(host), revision: 0, roots: Vec::new(), spare_mark: None }
+        Self { id: Self::key(host), revision: 0, roots: Vec::new(), spare_mark: None, report: None }
+    }
+
+    /// What it said last.
+    pub fn last_report(&self) -> Option<HostReport> {
+        self.report.as_ref().and_then(Kept::read)
+    }
+
+    /// Takes in what it said since.
+    pub fn renew_report(&mut self, newer: HostReport) {
+        let mut report = self.last_report().unwrap_or_default();
+        report.renew(newer);
+        // Plain data with strings for keys: it is always JSON.
+        self.report = Kept::new(&report).ok();
     }
 
     /// Takes a root's mark in, in place of what was known of that place.

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::canary::CanaryTelemetry;
 pub use crate::domain::error::Failure;
 use crate::domain::event::{Actor, PendingEvent};
 use crate::domain::extension::{Handle, Resource, TeardownLine, TeardownOutcome};
-use crate::domain::facts::{Certificate, HostFacts, HostIdentity};
+use crate::domain::facts::{Certificate, HostIdentity};
 use crate::domain::name::{
     ExtensionId, HostName, OperationId, OwnerId, PatchId, ProfileId, SandboxId, SnapshotId,
 };
@@ -353,8 +354,8 @@ pub struct SandboxRecord {
     /// What a restore could not set on the target, counted by kind.
     #[serde(default)]
     pub not_preserved: BTreeMap<String, u64>,
-    /// The host's facts when the sandbox was made (the canary's inventory).
-    pub telemetry: Option<Kept<HostFacts>>,
+    /// The host's facts when the sandbox was made, its inventory as counts (the canary's).
+    pub telemetry: Option<Kept<CanaryTelemetry>>,
     /// What the host's compose runtime was found to be worth (the canary's).
     pub certificate: Option<Kept<Certificate>>,
     /// Who asked for it.

@@ -13,10 +13,11 @@ use async_trait::async_trait;
 use crate::domain::archive::{SnapshotArchives, TreeEntry};
 use crate::domain::error::{Code, Error};
 use crate::domain::extension::{
-    Capabilities, Capability, CaptureRequest, Captured, ExecRun, Inspection, PatchOutcome,
-    PatchRun, Preview, ProvisionRequest, Provisioned, Readiness, Report, Reporter, RestoreSource,
-    Restored, SandboxExtension, Target, TeardownReport, Unsettled,
+    Capabilities, Capability, CaptureRequest, Captured, ExecRun, HostAnswer, Inspection,
+    PatchOutcome, PatchRun, Preview, ProvisionRequest, Provisioned, Readiness, Report, Reporter,
+    RestoreSource, Restored, SandboxExtension, Target, TeardownReport, Unsettled,
 };
+use crate::domain::host_report::RuntimeDetection;
 use crate::domain::name::{ExtensionId, HostName, SandboxId};
 use crate::domain::output::{Interactive, OutputSink};
 use crate::domain::profile::{Bytes, Profile};
@@ -32,7 +33,7 @@ use crate::extensions::workspace::{
     workspace,
 };
 use crate::failpoint;
-use crate::transport::{Transport, Transports};
+use crate::transport::{Transport, Transports, probe};
 
 /// This extension's id.
 pub const ID: &str = "ext.vm-packer";
@@ -70,6 +71,18 @@ impl SandboxExtension for VmPacker {
     fn capabilities(&self) -> Capabilities {
         // The rest of what the manifest names comes with the verbs that use it.
         Capabilities::from([Capability::Snapshots, Capability::Patches, Capability::Exec])
+    }
+
+    async fn ask_host(
+        &self,
+        profile: &Profile,
+        host: &HostName,
+        _known: Option<&RuntimeDetection>,
+    ) -> Result<HostAnswer, Error> {
+        let transport = self.open(host).await?;
+        let root = configured_root(profile).unwrap_or(&transport.spec().workspace_root);
+        let headroom = Some(probe::headroom(transport.as_ref(), root).await?);
+        Ok(HostAnswer { headroom, ..HostAnswer::default() })
     }
 
     async fn preview(&self, request: &ProvisionRequest) -> Result<Preview, Error> {

@@ -6,6 +6,7 @@
 mod addresses;
 mod counter;
 mod facts;
+mod headroom;
 mod images;
 mod inventory;
 pub(crate) mod lines;
@@ -15,7 +16,8 @@ mod traces;
 use std::time::{Duration, Instant};
 
 use crate::domain::error::{Code, Error};
-use crate::domain::facts::{HostFacts, Runtime};
+use crate::domain::facts::HostFacts;
+use crate::domain::host_report::{DetectionScope, RuntimeDetection};
 use crate::domain::text::{clean_block, last_lines};
 use crate::domain::time::Time;
 use crate::transport::{Command, Output, Transport};
@@ -23,8 +25,9 @@ use crate::transport::{Command, Output, Transport};
 pub use addresses::taken_subnets;
 pub use counter::{counter, raise_counter};
 pub use facts::GNU_TAR;
+pub use headroom::{headroom, network_room, parse_headroom, parse_pools};
 pub use images::{ImageFound, small_image};
-pub use runtime::{RUNTIME_SH, RuntimeReport, parse_runtime, parse_runtimes};
+pub use runtime::{Detecting, RUNTIME_SH, RuntimeReport, parse_runtime, parse_runtimes};
 pub use traces::{TraceRequest, traces};
 
 /// The probe's script, runtime detection included.
@@ -44,9 +47,9 @@ pub struct ProbeRequest {
     pub compose_cmd: Option<Vec<String>>,
     /// Roots to look for directories in, beside the host's workspace root.
     pub roots: Vec<String>,
-    /// Runtimes that this connection's first probe found. When there are any, compose tools are not asked for their
+    /// What was found there before. Where it holds and the host shows the same fingerprint, compose tools are not asked for their
     /// version again (`podman-compose` takes half a second to say it); engines are.
-    pub known: Vec<Runtime>,
+    pub known: Option<RuntimeDetection>,
     /// The moment of the call, by the clock that judges.
     pub now: Time,
 }
@@ -54,7 +57,13 @@ pub struct ProbeRequest {
 impl ProbeRequest {
     /// Facts and runtimes, no inventory, nothing known yet.
     pub fn new(now: Time) -> Self {
-        Self { inventory: false, compose_cmd: None, roots: Vec::new(), known: Vec::new(), now }
+        Self { inventory: false, compose_cmd: None, roots: Vec::new(), known: None, now }
+    }
+
+    /// The question for compose runtimes; its compose command is the one that counts on this host.
+    fn detecting(&self) -> Detecting<'_> {
+        let words = self.compose_cmd.as_deref().unwrap_or_default();
+        Detecting::new(DetectionScope::All, words, self.known.as_ref(), self.now)
     }
 }
 
@@ -63,6 +72,10 @@ impl ProbeRequest {
 pub struct Probed {
     /// The facts.
     pub facts: HostFacts,
+    /// The host's fingerprint, where it could be made.
+    pub fingerprint: Option<String>,
+    /// The runtimes, to be kept; none where they are those that were known.
+    pub detection: Option<RuntimeDetection>,
     /// The inventory's podman pods, which the facts have no place for.
     pub pods: std::collections::BTreeMap<String, Vec<String>>,
 }
@@ -79,17 +92,16 @@ pub async fn probe(transport: &dyn Transport, want: ProbeRequest) -> Result<Host
 /// (`details.failed`): half an inventory must not pass for a whole one.
 pub async fn examine(transport: &dyn Transport, want: ProbeRequest) -> Result<Probed, Error> {
     let spec = transport.spec();
-    let compose = override_words(spec.compose_cmd.as_deref())?
-        .or_else(|| want.compose_cmd.clone())
-        .unwrap_or_default();
-    let mode = if want.known.is_empty() { "all" } else { "engines" };
+    let compose_cmd = override_words(spec.compose_cmd.as_deref())?.or(want.compose_cmd);
+    let want = ProbeRequest { compose_cmd, ..want };
+    let (mode, words) = want.detecting().arguments();
     let command = Command::script(PROBE_SH)
         .arg(&spec.workspace_root)
         .arg(if want.inventory { "yes" } else { "no" })
         .arg(mode)
         .arg(want.roots.len().to_string())
         .args(&want.roots)
-        .args(&compose);
+        .args(&words);
     let before = transport.latency();
     let began = Instant::now();
     let output = transport.run(&command, DEADLINE).await?;
@@ -98,8 +110,13 @@ pub async fn examine(transport: &dyn Transport, want: ProbeRequest) -> Result<Pr
     let rtt =
         [before, transport.latency()].into_iter().flatten().min().unwrap_or_default().min(elapsed);
     let host = spec.name.to_string();
-    read(&output, &want, elapsed.saturating_sub(rtt / 2))
-        .map_err(|fault| fault.detail("host", host))
+    let probed = read(&output, &want, elapsed.saturating_sub(rtt / 2))
+        .map_err(|fault| fault.detail("host", host))?;
+    if want.detecting().known.is_some() && probed.facts.runtimes.is_empty() {
+        // Its engine is another one than the fingerprint shows.
+        return Box::pin(examine(transport, ProbeRequest { known: None, ..want })).await;
+    }
+    Ok(probed)
 }
 
 /// The words of a compose command as a configuration or an environment variable has it; none if there is none.
@@ -128,10 +145,7 @@ fn read(output: &Output, want: &ProbeRequest, ended: Duration) -> Result<Probed,
     };
     let mut facts = facts::parse(&entries, want.now);
     facts.clock_offset_s = clock_offset(clock.value, want.now, ended);
-    let mut report = parse_runtimes(&text);
-    if !want.known.is_empty() {
-        runtime::refresh(&want.known, &mut report);
-    }
+    let report = want.detecting().read(&text);
     let mut pods = std::collections::BTreeMap::new();
     if want.inventory {
         let mut found = inventory::parse(&entries);
@@ -152,7 +166,7 @@ fn read(output: &Output, want: &ProbeRequest, ended: Duration) -> Result<Probed,
     facts.engines = report.engines;
     facts.runtimes = report.runtimes;
     facts.findings = report.findings;
-    Ok(Probed { facts, pods })
+    Ok(Probed { facts, fingerprint: report.fingerprint, detection: report.detection, pods })
 }
 
 /// Seconds that the host is ahead, from its `date +%s.%N`. A busybox without `%N` says whole seconds: then the middle of

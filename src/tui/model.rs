@@ -16,7 +16,9 @@ mod focus_strip;
 mod form;
 mod frame;
 mod hints;
+mod host_details;
 mod host_rows;
+mod host_summary;
 mod hosts;
 mod job;
 mod jobs;
@@ -31,6 +33,8 @@ mod reading;
 mod rows;
 mod sandboxes;
 mod saved_state;
+mod search;
+mod search_pattern;
 mod shell;
 mod snapshots;
 mod sweep;
@@ -57,8 +61,9 @@ pub use fetch::Fetch;
 pub use fields::{Choice, Field, FieldKey, Fields};
 pub use filter::Filter;
 pub use focus_strip::Strip;
-pub use form::{CreateForm, Plan, Step};
+pub use form::{CreateForm, Plan, Step, is_usable};
 pub use hints::Hint;
+pub use host_details::HostDetails;
 pub use host_rows::HostRows;
 pub use hosts::{Host, HostChange, Hosts, ROWS_EACH, Standing, standing_glyph};
 pub use job::{ExternalProcess, Job, JobId, JobState};
@@ -66,10 +71,7 @@ pub use jobs::{Jobs, Moved};
 pub use labels::{LabelChange, LabelRow, LabelTarget, Labelling, Labels};
 pub use layout::{Arrangement, SMALLEST, Screen};
 pub use lineage::{SnapshotDetails, patch_words};
-pub use logs::{
-    KEPT_BYTES, KEPT_LINES, LogField, LogRow, LogState, LogTail, LogText, Logs, Place,
-    SearchPattern,
-};
+pub use logs::{KEPT_BYTES, KEPT_LINES, LogField, LogRow, LogState, LogTail, LogText, Logs, Place};
 pub use palette::Offer;
 pub use pane::Pane;
 pub use patches::{PatchRow, Patches};
@@ -77,12 +79,14 @@ pub use reading::TextOverlay;
 pub use rows::{Conditions, Entry, Order, SilentHosts, Sort, SortKey, Trouble};
 pub use sandboxes::Sandboxes;
 pub use saved_state::SavedState;
+pub use search::{Search, Searches};
+pub use search_pattern::SearchPattern;
 pub use shell::ShellChoice;
 pub use snapshots::{
     Node, NodeId, Snapshots, caveat, is_blocked, is_undo, snapshot_glyph, standings,
 };
 pub use sweep::{Sweep, Sweeps};
-pub use text_block::{Role, Span, TextBlock, TextLine, wrap};
+pub use text_block::{Match, Role, Span, TextBlock, TextLine, wrap};
 pub use window::Window;
 pub use words::{
     Present, clock, date, many, patch_glyph, patch_role, short_profile, state_glyph, state_role,
@@ -198,6 +202,8 @@ pub enum Overlay {
     Patches(Box<Patches>),
     /// A script, or what it wrote.
     Text(TextOverlay),
+    /// A host: what it says of itself, what is on it, why it is down.
+    Host(HostDetails),
 }
 
 /// Why the console stays although the operator wants to leave.
@@ -252,6 +258,8 @@ pub struct Model {
     pub jobs: Jobs,
     /// What lies over the panes, the last on top.
     pub overlays: Vec<Overlay>,
+    /// What is searched for in the overlays.
+    pub searches: Searches,
     /// The filter's text field while it is open.
     pub filter_field: Option<Input>,
     /// A line that goes away by itself.
@@ -316,6 +324,7 @@ impl Model {
             activity: Activity::default(),
             jobs: Jobs::default(),
             overlays: Vec::new(),
+            searches: Searches::default(),
             filter_field: None,
             toast: None,
             frozen: None,
@@ -341,10 +350,14 @@ impl Model {
     /// Where keys go now.
     pub fn mode(&self) -> Mode {
         match self.overlays.last() {
+            Some(_) if self.search().is_some_and(|search| search.field.is_some()) => {
+                Mode::SearchField
+            }
             Some(
                 Overlay::Details(_)
                 | Overlay::Snapshot(_)
                 | Overlay::Text(_)
+                | Overlay::Host(_)
                 | Overlay::Output(..)
                 | Overlay::Help(_)
                 | Overlay::Error(..),

@@ -3,6 +3,7 @@
 mod action_form;
 mod activity;
 mod confirm;
+mod copy;
 mod data;
 mod external_operations;
 mod fields;
@@ -15,6 +16,7 @@ mod mouse;
 mod overlay;
 mod panes;
 mod patches;
+mod search;
 mod shell;
 mod snapshots;
 mod sweep;

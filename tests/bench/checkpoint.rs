@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::console::status;
 use crate::house::House;
 use crate::sample::Sample;
 
@@ -88,14 +89,14 @@ impl Bench<'_> {
         let began = Instant::now();
         let mut child = command.spawn().expect("sandboxer");
         let mut most = 0;
-        let status = loop {
-            most = most.max(high_water(child.id()).unwrap_or(0));
+        let ended = loop {
+            most = most.max(status(child.id(), "VmHWM:"));
             if let Some(status) = child.try_wait().expect("its end") {
                 break status;
             }
             std::thread::sleep(Duration::from_millis(5));
         };
-        assert!(status.success(), "{args:?} failed");
+        assert!(ended.success(), "{args:?} failed");
         (began.elapsed(), most)
     }
 
@@ -112,15 +113,4 @@ impl Bench<'_> {
         assert!(ssh.status().expect("ssh").success(), "{script} failed");
         began.elapsed()
     }
-}
-
-fn high_water(pid: u32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?
-        .trim()
-        .trim_end_matches(" kB")
-        .parse()
-        .ok()
 }

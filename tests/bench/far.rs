@@ -96,7 +96,7 @@ impl<'a> Far<'a> {
         std::fs::write(&ssh, format!("Host sandboxer01\n  Port {}\n\n{config}", port.trim()))
             .expect("ssh_config");
         let hosts = format!(
-            "hosts:\n  far:\n    ssh: sandboxer01\n    ssh_config: {}\n    workspace_root: {}\n",
+            "hosts:\n  far:\n    ssh: sandboxer01\n    ssh_config: {}\n    workspace_root: {}\n    limits: {{disk_used_pct: 100, mem_used_pct: 100, load_per_core: 1000}}\n",
             ssh.display(),
             lab.join("hosts/sandboxer01/sandboxes").display()
         );

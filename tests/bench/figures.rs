@@ -1,8 +1,11 @@
 //! The measured figures, side by side in one run: medians and ratios, never a limit. `just bench`, with the
 //! lab up and its `env` read for the parts that need a host. Words choose parts: `just bench -- list frame`.
 //!
-//! * `frame`: process start to the first full frame of the dashboard, 1,000 records, in a pty with a terminal behind it
-//! * `list`: `list --json` with 1,000 records
+//! * `frame`: process start to the first full frame of the dashboard, 100, 1,000 and 10,000 records, in a pty
+//! * `list`: `list --json` with 1,000 and 10,000 records, and `--version` for comparison
+//! * `idle`: processor, bytes to the terminal and memory of a dashboard on which nothing changes, 100 and 10,000 records
+//! * `keys`: key to frame with 10,000 records while 200 events a second come in
+//! * `hosts`: the same as `idle` on the lab's hosts: 3 of them, and 20 names of one
 //! * `stack`: create + destroy of a compose stack against the same by hand (ssh, rsync, docker compose), alternating
 //! * `checkpoint`: snapshot and restore of 1 GiB in 20,000 files against `tar | zstd` by hand, alternating; memory
 //! * `copy`: an archive of 0.5 GiB to another host against `ssh a cat | ssh b cat` by hand, alternating; memory
@@ -11,8 +14,10 @@
 #![allow(clippy::expect_used, reason = "a figure that cannot be taken ends the run")]
 
 mod checkpoint;
+mod console;
 mod copy;
 mod far;
+mod hosts;
 mod house;
 mod sample;
 mod stack;
@@ -21,8 +26,6 @@ use std::path::PathBuf;
 
 use house::House;
 use sample::Sample;
-
-const RECORDS: usize = 1000;
 
 /// Measures on the lab in this folder.
 type Measure = fn(&House, &std::path::Path);
@@ -39,19 +42,14 @@ fn main() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let house = House::new(folder.path());
     Sample::heading();
-    if wanted("frame") || wanted("list") {
-        house.fill(RECORDS);
-    }
-    if wanted("frame") {
-        Sample::of(15, || house.first_frame(RECORDS))
-            .print("start to first full frame, 1,000 records");
-    }
-    if wanted("list") {
-        Sample::of(30, || house.list(RECORDS)).print("list --json, 1,000 records");
-        Sample::of(30, || house.version()).print("  (--version: the process alone)");
+    if ["frame", "list", "idle", "keys"].iter().any(|part| wanted(part)) {
+        for count in [100, 1000, 10_000] {
+            on_records(&House::with_records(folder.path(), count), count, &wanted);
+        }
     }
     let lab = std::env::var_os("LAB_DIR").map(PathBuf::from);
-    let on_hosts: [(&str, Measure); 4] = [
+    let on_hosts: [(&str, Measure); 5] = [
+        ("hosts", hosts::measure),
         ("stack", stack::measure),
         ("far", far::measure),
         ("checkpoint", checkpoint::measure),
@@ -63,5 +61,25 @@ fn main() {
             Some(lab) => measure(&house, lab),
             None => println!("{part}: skipped, LAB_DIR is not set (tests/lab/up, then . .lab/env)"),
         }
+    }
+}
+
+/// Figures that need no host.
+fn on_records(house: &House, count: usize, wanted: &dyn Fn(&str) -> bool) {
+    let many = count == 10_000;
+    if wanted("frame") {
+        Sample::of(if many { 9 } else { 15 }, || house.first_frame(count))
+            .print(&format!("start to first full frame, {count} records"));
+    }
+    if wanted("list") && count > 100 {
+        Sample::of(if many { 9 } else { 30 }, || house.list(count))
+            .print(&format!("list --json, {count} records"));
+        Sample::of(30, || house.version()).print("  (--version: the process alone)");
+    }
+    if wanted("idle") && count != 1000 {
+        console::idle(&format!("idle, {count} records, no host"), &house.sandboxer(), count);
+    }
+    if wanted("keys") && many {
+        console::keys(house, count);
     }
 }

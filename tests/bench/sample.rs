@@ -39,6 +39,13 @@ impl Sample {
         println!("{:<44} {:>11} {:>11} {:>11} {:>5}", "figure", "median", "least", "p90", "runs");
     }
 
+    /// With the slowest of a hundred instead of the slowest of ten.
+    pub(crate) fn print_tail(&self, name: &str) {
+        let ms = |at| format!("{:.1} ms", self.quantile(at).as_secs_f64() * 1000.0);
+        let count = self.0.len();
+        println!("{name:<44} {:>11} {:>11} {:>7} p99 {count:>5}", ms(0.5), ms(0.0), ms(0.99));
+    }
+
     pub(crate) fn print(&self, name: &str) {
         let ms = |at| format!("{:.1} ms", self.quantile(at).as_secs_f64() * 1000.0);
         println!("{name:<44} {:>11} {:>11} {:>11} {:>5}", ms(0.5), ms(0.0), ms(0.9), self.0.len());

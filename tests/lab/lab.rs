@@ -17,6 +17,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
+use crate::support::busy_machine::LIMITS;
+
 /// The host with Docker's engine and compose v2.
 pub(crate) const DOCKER: &str = "sandboxer01";
 /// The host with podman and podman-compose 1.0.3.
@@ -152,12 +154,13 @@ impl Bench {
                 _ => String::new(),
             };
             format!(
-                "  {host}:\n    ssh: {host}\n    ssh_config: {}\n    workspace_root: {}\n{compose}",
+                "  {host}:\n    ssh: {host}\n    ssh_config: {}\n    workspace_root: {}\n{compose}{LIMITS}",
                 config.display(),
                 root.display()
             )
         };
-        format!("hosts:\n{}", self.hosts.iter().map(of).collect::<String>())
+        let hosts: String = self.hosts.iter().map(of).collect();
+        format!("hosts:\n  local:\n{LIMITS}{hosts}")
     }
 
     /// Adds a host to the configuration: reached as `way` says, with sandboxes below `root`.
@@ -174,7 +177,7 @@ impl Bench {
         fs::write(&config, text).unwrap();
         let file = self.path("config.yaml");
         let text = format!(
-            "{}  {name}:\n    ssh: {name}\n    ssh_config: {}\n    workspace_root: {}\n",
+            "{}  {name}:\n    ssh: {name}\n    ssh_config: {}\n    workspace_root: {}\n{LIMITS}",
             fs::read_to_string(&file).unwrap(),
             config.display(),
             serde_json::to_string(root).unwrap()

@@ -307,7 +307,7 @@ async fn a_probe_is_one_round_trip_and_finds_the_engine() {
         assert_eq!(facts.workspace_root, host.transport.spec().workspace_root);
         let again = ProbeRequest {
             inventory: true,
-            known: facts.runtimes.clone(),
+            known: probed.detection.clone(),
             ..ProbeRequest::new(Time::new(jiff::Timestamp::now()))
         };
         let began = Instant::now();
@@ -317,6 +317,7 @@ async fn a_probe_is_one_round_trip_and_finds_the_engine() {
             began.elapsed(),
             facts.clock_offset_s
         );
+        assert!(probed.detection.is_some() && known.detection.is_none(), "they held");
         assert_eq!(known.facts.runtimes, facts.runtimes);
         host.pool.close().await;
     }

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::archive::{ArchivePlace, ByteStream};
 use crate::domain::compose_host::ComposeHost;
-use crate::domain::facts::{Certificate, HostFacts, HostIdentity};
+use crate::domain::facts::HostIdentity;
+use crate::domain::headroom::Headroom;
+use crate::domain::host_report::{HostReport, RuntimeDetection};
 use crate::domain::name::{HostName, OwnerId, SandboxId};
 use crate::domain::patch::Patch;
 use crate::domain::profile::{Profile, SnapshotMode};
@@ -141,6 +143,19 @@ pub struct ProvisionRequest {
     pub compose_host: Option<ComposeHost>,
     /// Workspace roots of the host, as far as they are known. Another one where one is known, or none, is `host_changed`.
     pub roots: KnownRoots,
+    /// What the host said last; none where nobody knows.
+    pub report: Option<Box<HostReport>>,
+}
+
+/// Answer of a host that may take a sandbox.
+#[derive(Debug, Clone, Default)]
+pub struct HostAnswer {
+    /// How a stack meets it, where there is a stack.
+    pub compose: Option<ComposeHost>,
+    /// Its figures; none where it was not asked for them.
+    pub headroom: Option<Headroom>,
+    /// What was found there, where what was known did not hold.
+    pub detection: Option<RuntimeDetection>,
 }
 
 /// Which sandbox a later verb is about.
@@ -186,10 +201,8 @@ pub struct Provisioned {
     pub identity: HostIdentity,
     /// What was changed in what the user wrote.
     pub rewrites: Vec<Rewrite>,
-    /// The host's facts, where the recipe asks for them.
-    pub facts: Option<HostFacts>,
-    /// The runtime's certificate, where the recipe asks for it.
-    pub certificate: Option<Certificate>,
+    /// What the host says of itself, with its runtime's certificate, where the recipe asks for it.
+    pub report: Option<Box<HostReport>>,
     /// The counter that the host had of this installation, where it was not behind ours: then our data directory is
     /// an old copy.
     pub counter_ahead: Option<u64>,

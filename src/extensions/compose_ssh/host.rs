@@ -4,47 +4,125 @@ use std::time::Duration;
 
 use crate::domain::compose_host::{ComposeHost, TakenSubnet};
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{Preview, ProvisionRequest};
+use crate::domain::extension::{HostAnswer, Preview, ProvisionRequest};
 use crate::domain::facts::Runtime;
+use crate::domain::headroom::{AddressPool, Headroom, NetworkRoom, blocks, default_pools};
+use crate::domain::host_report::{DetectionScope, RuntimeDetection};
 use crate::domain::name::HostName;
+use crate::domain::profile::Profile;
 use crate::extensions::compose_ssh::render::{HostContext, RenderError, Rendered};
 use crate::extensions::compose_ssh::source::Rendering;
-use crate::extensions::compose_ssh::{ComposeSsh, source};
-use crate::extensions::workspace::repo;
-use crate::transport::probe::{self, parse_runtimes};
+use crate::extensions::compose_ssh::{ComposeSsh, source, workspace_only};
+use crate::extensions::workspace::{configured_root, repo};
+use crate::transport::probe::{self, Detecting};
 use crate::transport::{Command, Transport};
 
 const FIND_SH: &str = concat!(
     include_str!("../../transport/scripts/runtime.sh"),
+    include_str!("../../transport/scripts/headroom.sh"),
     include_str!("scripts/find_runtime.sh")
 );
 
 /// Each call of a tool or engine has a limit of its own, well below.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// The runtime that a stack gets on a host, in one round trip.
+/// The runtime that a stack gets on a host, and whether there is room for it, in one round trip. `known`: what was found there
+/// last.
 ///
 /// Errors: `missing_dependency` where there is none, `timeout` where one is there and silent.
-pub(super) async fn ask(extension: &ComposeSsh, host: &HostName) -> Result<ComposeHost, Error> {
+pub(super) async fn ask(
+    extension: &ComposeSsh,
+    profile: &Profile,
+    host: &HostName,
+    known: Option<&RuntimeDetection>,
+) -> Result<HostAnswer, Error> {
     let transport = extension.open(host).await?;
-    find(extension, transport.as_ref()).await
+    let root = configured_root(profile).unwrap_or(&transport.spec().workspace_root);
+    if workspace_only(profile) {
+        let headroom = Some(probe::headroom(transport.as_ref(), root).await?);
+        return Ok(HostAnswer { headroom, ..HostAnswer::default() });
+    }
+    let words = words(extension, transport.as_ref())?;
+    let detecting = Detecting::new(DetectionScope::First, &words, known, (extension.now)());
+    let answer = find_runtime(transport.as_ref(), root, &detecting).await?;
+    match answer.compose {
+        // Its engine is gone or another one, which the fingerprint does not show.
+        None if detecting.known.is_some() => {
+            find_runtime(transport.as_ref(), root, &detecting.anew()).await
+        }
+        Some(_) | None => Ok(answer),
+    }
 }
 
-/// Same as [`ask`], on a connection that is open.
+/// The runtime of a host that was found to have another one just now, on a connection that is open.
 pub(super) async fn find(
     extension: &ComposeSsh,
     transport: &dyn Transport,
-) -> Result<ComposeHost, Error> {
-    let spec = transport.spec();
-    let chosen = spec.compose_cmd.as_deref().or(extension.compose_cmd.as_deref());
-    let words = probe::override_words(chosen)?.unwrap_or_default();
-    let command = Command::script(FIND_SH).args(&words);
+) -> Result<Runtime, Error> {
+    let words = words(extension, transport)?;
+    let detecting = Detecting::new(DetectionScope::First, &words, None, (extension.now)());
+    let root = &transport.spec().workspace_root;
+    let answer = find_runtime(transport, root, &detecting).await?;
+    let found = answer.compose.map(|host| host.runtime);
+    found.ok_or_else(|| no_runtime(transport.spec().name.as_str(), &[]))
+}
+
+/// The compose command that the operator named for a host, in words; empty: none.
+pub(super) fn words(
+    extension: &ComposeSsh,
+    transport: &dyn Transport,
+) -> Result<Vec<String>, Error> {
+    let chosen = transport.spec().compose_cmd.as_deref().or(extension.compose_cmd.as_deref());
+    Ok(probe::override_words(chosen)?.unwrap_or_default())
+}
+
+/// One question. No runtime is an error only where nothing that was known stood in for a detection.
+async fn find_runtime(
+    transport: &dyn Transport,
+    root: &str,
+    detecting: &Detecting<'_>,
+) -> Result<HostAnswer, Error> {
+    let known_pools = detecting.known.and_then(|known| known.address_pools.clone());
+    let (mode, words) = detecting.arguments();
+    let command = Command::script(FIND_SH)
+        .arg(root)
+        .arg(known_pools.as_deref().map(blocks_of).unwrap_or_default())
+        .arg(mode)
+        .args(&words);
     let output = transport.run(&command, LIMIT).await?;
-    let report = parse_runtimes(&output.text());
+    let text = output.text();
+    let report = detecting.read(&text);
+    // Pools that were known hold as long as the runtimes; where they do not, they are asked for the next time.
+    let known_pools = known_pools.filter(|_| report.detection.is_none());
+    let pools = known_pools.clone().or_else(|| probe::parse_pools(&text));
+    // A probe found the runtimes and did not ask for these.
+    let completed = detecting.known.filter(|_| known_pools.is_none() && pools.is_some()).cloned();
+    let headroom = |runtime: &Runtime| Headroom {
+        networks: if runtime.is_podman() {
+            NetworkRoom::Unlimited
+        } else {
+            probe::network_room(&text, pools.as_deref())
+        },
+        ..probe::parse_headroom(&text)
+    };
     match report.runtimes.into_iter().next() {
-        Some(runtime) => Ok(ComposeHost { runtime, taken: None }),
-        None => Err(no_runtime(spec.name.as_str(), &report.findings)),
+        Some(runtime) => Ok(HostAnswer {
+            headroom: Some(headroom(&runtime)),
+            compose: Some(ComposeHost { runtime, taken: None }),
+            detection: report
+                .detection
+                .or(completed)
+                .map(|found| RuntimeDetection { address_pools: pools.clone(), ..found }),
+        }),
+        None if detecting.known.is_some() => Ok(HostAnswer::default()),
+        None => Err(no_runtime(transport.spec().name.as_str(), &report.findings)),
     }
+}
+
+/// So many blocks docker has for networks, as the script takes it.
+fn blocks_of(pools: &[AddressPool]) -> String {
+    let count = if pools.is_empty() { blocks(&default_pools()) } else { blocks(pools) };
+    count.to_string()
 }
 
 /// Error of a host without a compose runtime that works; `findings`: what was tried.

@@ -4,6 +4,7 @@
 //! `teardown` removes by label and reads back. With `config.workspace_only` there is a workspace and no stack: the
 //! canary.
 
+mod canary;
 mod certify;
 mod exec;
 mod fetched;
@@ -30,13 +31,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::domain::archive::{SnapshotArchives, TreeEntry};
-use crate::domain::compose_host::ComposeHost;
 use crate::domain::error::Error;
 use crate::domain::extension::{
-    Capabilities, Capability, CaptureRequest, Captured, ExecRun, Inspection, PatchOutcome,
-    PatchRun, Preview, ProvisionRequest, Provisioned, Readiness, Reporter, RestoreSource, Restored,
-    SandboxExtension, Target, TeardownReport,
+    Capabilities, Capability, CaptureRequest, Captured, ExecRun, HostAnswer, Inspection,
+    PatchOutcome, PatchRun, Preview, ProvisionRequest, Provisioned, Readiness, Reporter,
+    RestoreSource, Restored, SandboxExtension, Target, TeardownReport,
 };
+use crate::domain::host_report::RuntimeDetection;
 use crate::domain::name::{ExtensionId, HostName, SandboxId, SnapshotId};
 use crate::domain::output::{Interactive, LogSink, OutputSink};
 use crate::domain::profile::Profile;
@@ -108,8 +109,9 @@ impl SandboxExtension for ComposeSsh {
         &self,
         profile: &Profile,
         host: &HostName,
-    ) -> Result<Option<ComposeHost>, Error> {
-        if workspace_only(profile) { Ok(None) } else { host::ask(self, host).await.map(Some) }
+        known: Option<&RuntimeDetection>,
+    ) -> Result<HostAnswer, Error> {
+        host::ask(self, profile, host, known).await
     }
 
     async fn preview_on_host(

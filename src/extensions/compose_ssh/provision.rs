@@ -7,19 +7,18 @@ use tokio::time::Instant;
 use crate::domain::compose_host::ComposeHost;
 use crate::domain::error::{Code, Error};
 use crate::domain::extension::{Learnt, ProvisionRequest, Provisioned, Refusal, Report, Reporter};
-use crate::domain::facts::{HostFacts, Runtime};
+use crate::domain::facts::Runtime;
 use crate::domain::text::last_lines;
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
 use crate::extensions::compose_ssh::mask::Masker;
 use crate::extensions::compose_ssh::render::{Dialect, RenderError, Rendered};
-use crate::extensions::compose_ssh::{ComposeSsh, certify, host, runtime, source, workspace_only};
+use crate::extensions::compose_ssh::{ComposeSsh, canary, host, runtime, source, workspace_only};
 use crate::extensions::workspace::archive::capture::pieces;
 use crate::extensions::workspace::prepare::{Detect, Prepared, Wanted};
 use crate::extensions::workspace::{
     self, EVIDENCE_LINES, Steps, before_anything, failed, repo, step,
 };
 use crate::failpoint;
-use crate::transport::probe::{self, ProbeRequest};
 use crate::transport::transfer::Plan;
 use crate::transport::{Command, Output, Source, Transport};
 
@@ -88,18 +87,8 @@ async fn finish(
     let mut made = prepared.provisioned();
     let stack = if workspace_only(&request.profile) {
         steps.next("inspect");
-        let facts = facts(extension, transport).await?;
-        made.certificate = Some(
-            certify::certify(
-                transport,
-                &request.id,
-                &request.owner.owner,
-                &prepared.workdir,
-                &facts,
-            )
-            .await?,
-        );
-        made.facts = Some(facts);
+        let report = canary::report(extension, request, transport, &prepared).await?;
+        made.report = Some(Box::new(report));
         Stack::default()
     } else {
         let runtime = runtime_of(&prepared, request)?;
@@ -130,11 +119,10 @@ pub(super) async fn prepare(
     steps: &Steps<'_>,
 ) -> Result<Prepared, Error> {
     let spec = transport.spec();
-    let chosen = spec.compose_cmd.as_deref().or(extension.compose_cmd.as_deref());
-    let words = probe::override_words(chosen)?.unwrap_or_default();
+    let words = host::words(extension, transport)?;
     let known = request.compose_host.as_ref().map(|host| &host.runtime);
     let runtime = match known {
-        _ if workspace_only(&request.profile) => Detect::No,
+        _ if workspace_only(&request.profile) => Detect::Fingerprint(&words),
         Some(known) => Detect::Known(known),
         None => Detect::First(&words),
     };
@@ -148,7 +136,7 @@ pub(super) async fn prepare(
     .await?;
     match (runtime, &prepared.runtime) {
         (Detect::Known(before), None) => {
-            let runtime = host::find(extension, transport).await?.runtime;
+            let runtime = host::find(extension, transport).await?;
             let message =
                 format!("the host has {runtime} by now, and had {before}: it is judged again");
             tracing::warn!(sandbox = %request.id, host = %spec.name, message);
@@ -162,16 +150,6 @@ pub(super) async fn prepare(
         (Detect::First(_), None) => Err(host::no_runtime(spec.name.as_str(), &prepared.findings)),
         _ => Ok(prepared),
     }
-}
-
-async fn facts(extension: &ComposeSsh, transport: &dyn Transport) -> Result<HostFacts, Error> {
-    let words = probe::override_words(extension.compose_cmd.as_deref())?;
-    let want = ProbeRequest {
-        inventory: true,
-        compose_cmd: words,
-        ..ProbeRequest::new((extension.now)())
-    };
-    probe::probe(transport, want).await.map_err(|fault| fault.step("inspect"))
 }
 
 /// The runtime that the prepare call found.

@@ -37,6 +37,8 @@ pub(crate) enum Detect<'a> {
     /// Not at all.
     #[default]
     No,
+    /// Not either, but whether what was found before would hold: the host's fingerprint, with the words of a compose command.
+    Fingerprint(&'a [String]),
     /// The first that works, or the only one that may be used, by its words.
     First(&'a [String]),
     /// Runtime that was found a moment ago: its engine is asked whether it is still the same, the tool is not.
@@ -55,6 +57,8 @@ pub(crate) struct Prepared {
     pub(crate) runtime: Option<Runtime>,
     /// Why runtimes do not work, a sentence each.
     pub(crate) findings: Vec<String>,
+    /// The host's fingerprint, where it was asked for and could be made.
+    pub(crate) fingerprint: Option<String>,
     /// Whether rsync can be used.
     pub(crate) rsync: bool,
     /// The host's counter of this installation, where it is not behind.
@@ -84,8 +88,7 @@ impl Prepared {
             workdir: self.workdir.clone(),
             identity: self.identity.clone(),
             rewrites: Vec::new(),
-            facts: None,
-            certificate: None,
+            report: None,
             counter_ahead: self.counter_ahead,
             start_output: None,
         }
@@ -125,12 +128,13 @@ pub(crate) async fn prepare(
         .arg(expected(wanted.identity, &request.roots, Recorded::No))
         .arg(match wanted.runtime {
             Detect::No => "no",
+            Detect::Fingerprint(_) => "fingerprint",
             Detect::First(_) => "first",
-            Detect::Known(_) => "engines",
+            Detect::Known(_) => "engine",
         })
         .args(match wanted.runtime {
             Detect::No => &[],
-            Detect::First(words) => words,
+            Detect::Fingerprint(words) | Detect::First(words) => words,
             Detect::Known(known) => std::slice::from_ref(&known.engine),
         });
     let output = step(transport, "prepare", &command).await?;
@@ -160,7 +164,9 @@ pub(crate) async fn prepare(
         Detect::Known(known) => {
             report.engines.iter().any(|engine| is_engine_of(engine, known)).then(|| known.clone())
         }
-        Detect::No | Detect::First(_) => report.runtimes.into_iter().next(),
+        Detect::No | Detect::Fingerprint(_) | Detect::First(_) => {
+            report.runtimes.into_iter().next()
+        }
     };
     Ok(Prepared {
         workdir: format!("{}/{}", root.trim_end_matches('/'), request.id.project()),
@@ -168,6 +174,7 @@ pub(crate) async fn prepare(
         root,
         runtime,
         findings: report.findings,
+        fingerprint: report.fingerprint,
         rsync: said.value("rsync") == Some("yes") && transfer::rsync_here(),
         counter_ahead: said.value("counter").and_then(|counter| counter.parse().ok()),
     })

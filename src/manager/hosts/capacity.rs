@@ -40,6 +40,13 @@ pub(crate) fn host_full(spec: &HostSpec, fullness: &str) -> Error {
         .hint("destroy one, or raise the host's max_sandboxes")
 }
 
+/// Error of a host that is above its limits; `above`: each figure against its limit.
+pub(crate) fn host_loaded(spec: &HostSpec, above: &str) -> Error {
+    Error::new(Code::Conflict, format!("host {} is above its limits: {above}", spec.name)).hint(
+        "free what is used up there, name another host, or raise the host's `limits` in the configuration",
+    )
+}
+
 /// Sandboxes on each host by our records, by the host's name in lower case.
 pub(crate) async fn count_by_host(deps: &Deps) -> Result<BTreeMap<String, u32>, Error> {
     let mut counts = BTreeMap::new();

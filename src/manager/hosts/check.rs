@@ -8,11 +8,14 @@ use crate::domain::error::{Code, Error};
 use crate::domain::event::Update;
 use crate::domain::facts::{HostState, HostView};
 use crate::domain::host::HostSpec;
+use crate::domain::host_report::HostReport;
 use crate::domain::host_sight::HostSight;
 use crate::domain::name::HostName;
+use crate::domain::root::HostRecord;
 use crate::domain::text::nearest;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::capacity::count_by_host;
+use crate::manager::hosts::report::{last_report, note_report};
 use crate::manager::hosts::status::{report_host_error, report_host_status};
 use crate::transport::Command;
 use crate::transport::probe::{self, ProbeRequest};
@@ -26,14 +29,19 @@ const PING_LIMIT: Duration = Duration::from_secs(10);
 /// All configured hosts as last seen; contacts none.
 pub(crate) async fn list_hosts(deps: &Deps) -> Result<Vec<HostView>, Error> {
     let counts = count_by_host(deps).await;
+    let specs = deps.transports.hosts();
+    let mut reports = Vec::with_capacity(specs.len());
+    for spec in &specs {
+        reports.push(deps.hosts.get(&spec.name).await);
+    }
     let seen = deps.seen_hosts.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(deps
-        .transports
-        .hosts()
+    Ok(specs
         .iter()
-        .map(|spec| {
+        .zip(reports)
+        .map(|(spec, report)| {
             let key = spec.name.as_str().to_ascii_lowercase();
             let mut view = seen.get(&key).cloned().unwrap_or_else(|| unseen(spec));
+            note_last_report(&mut view, report);
             note_count(&mut view, &counts);
             view
         })
@@ -88,10 +96,13 @@ async fn inspect_host(deps: &Deps, spec: &HostSpec, view: &mut HostView) {
         let request = ProbeRequest {
             inventory: true,
             compose_cmd: compose_override(deps, spec)?,
+            known: last_report(deps, &spec.name).await.and_then(|report| report.detection),
             ..ProbeRequest::new(deps.now())
         };
-        let facts = probe::probe(transport.as_ref(), request).await?;
-        Ok::<_, Error>((facts, latency))
+        let probed = probe::examine(transport.as_ref(), request).await?;
+        let report = HostReport::of(probed.facts.clone(), probed.detection);
+        note_report(deps, &spec.name, report).await;
+        Ok::<_, Error>((probed.facts, latency))
     };
     match looked.await {
         Ok((facts, latency)) => {
@@ -135,6 +146,24 @@ fn note_count(view: &mut HostView, counts: &Result<BTreeMap<String, u32>, Error>
             view.message.get_or_insert_with(|| {
                 format!("its sandboxes cannot be counted: {}", error.message)
             });
+        }
+    }
+}
+
+/// Notes what a host said last, where it was not asked since; forbidden ones say nothing. Where that cannot be read, why.
+fn note_last_report(view: &mut HostView, report: Result<Option<HostRecord>, Error>) {
+    if view.state != HostState::Unknown || view.facts.is_some() {
+        return;
+    }
+    match report {
+        Ok(record) => {
+            let said = record.and_then(|record| record.last_report());
+            view.facts = said.and_then(|said| said.facts);
+            view.checked_at = view.facts.as_ref().map(|facts| facts.at);
+        }
+        Err(error) => {
+            view.message = Some(format!("what it said last cannot be read: {}", error.message));
+            view.hint = error.hint;
         }
     }
 }

@@ -26,7 +26,7 @@ use crate::manager::sandboxes::establish::run_establishment;
 use crate::manager::sandboxes::establishment::Establishment;
 use crate::manager::sandboxes::idempotency::{find_repeated, repeated_error, request_hash};
 use crate::manager::sandboxes::inputs::resolve_directories;
-use crate::manager::sandboxes::place::{Placement, choose_host};
+use crate::manager::sandboxes::place::{Placement, Purpose, choose_host};
 use crate::manager::upkeep::flush::archive_old;
 use crate::manager::upkeep::unswept::remark_unswept;
 
@@ -65,7 +65,8 @@ pub(crate) async fn plan_create(deps: &Deps, request: &CreateRequest) -> Result<
     let taken = check_taken(deps, request).await.err();
     let quote = quote_price(deps, &resolved).await?;
     let Placement { verdicts, on } =
-        Box::pin(choose_host(deps, &resolved.profile, request.host.as_deref(), true)).await?;
+        Box::pin(choose_host(deps, &resolved.profile, request.host.as_deref(), Purpose::Plan))
+            .await?;
     let (route, unfit) = match on {
         Ok((mut route, compose)) => {
             route.remarks.extend(remark_unswept(deps, resolved.ttl_s).await);
@@ -114,7 +115,9 @@ pub(crate) async fn create_labelled(
     preview.check()?;
     let quote = quote_price(deps, &resolved).await?;
     let (route, compose) =
-        Box::pin(choose_host(deps, &resolved.profile, request.host.as_deref(), false)).await?.on?;
+        Box::pin(choose_host(deps, &resolved.profile, request.host.as_deref(), Purpose::Create))
+            .await?
+            .on?;
     draft.host = route.host.clone();
     draft.compose_host = compose;
     extension.preview_on_host(&mut draft, &mut preview).await?;
@@ -256,6 +259,7 @@ pub(crate) fn draft_provision(
         allow_large: request.yes,
         compose_host: None,
         roots: KnownRoots::default(),
+        report: None,
     }
 }
 

@@ -12,6 +12,7 @@ use crate::domain::text::last_lines;
 use crate::domain::time::took_ms;
 use crate::domain::verbatim::Kept;
 use crate::failpoint;
+use crate::manager::hosts::report::{last_report, note_report};
 use crate::manager::hosts::roots::{learn_roots_during, roots_for_new};
 use crate::manager::operation::Op;
 use crate::manager::operation::progress::EVIDENCE_LINES;
@@ -74,6 +75,7 @@ pub(crate) async fn establish(
     let made = match begun.await {
         Ok((owner, roots)) => {
             (establishment.provision.owner, establishment.provision.roots) = (owner, roots);
+            establishment.provision.report = last_report(deps, &host).await.map(Box::new);
             failpoint::reached("create.provisioning");
             Box::pin(provision_to_ready(op, &establishment)).await
         }
@@ -112,6 +114,11 @@ async fn provision_to_ready(
         deps.installation.seen_on(&establishment.provision.host, counter).await?;
     }
     let start_output = made.start_output.take();
+    if let Some(said) = made.report.as_deref()
+        && establishment.provision.report.as_deref() != Some(said)
+    {
+        note_report(deps, &establishment.provision.host, said.clone()).await;
+    }
     let record = op
         .update(Vec::new(), |record| {
             note_provisioned(record, made);
@@ -240,6 +247,8 @@ fn note_provisioned(record: &mut SandboxRecord, made: Provisioned) {
     record.host_identity = Some(made.identity);
     record.rewrites = made.rewrites;
     // Plain data with strings for keys: it is always JSON.
-    record.telemetry = made.facts.and_then(|facts| Kept::new(&facts).ok());
-    record.certificate = made.certificate.and_then(|certificate| Kept::new(&certificate).ok());
+    let telemetry = made.report.as_ref().and_then(|report| report.telemetry());
+    record.telemetry = telemetry.and_then(|telemetry| Kept::new(&telemetry).ok());
+    let certified = made.report.and_then(|report| report.certificate);
+    record.certificate = certified.and_then(|certified| Kept::new(&certified.certificate).ok());
 }

@@ -1,6 +1,5 @@
 //! Placement: the host that takes a sandbox, and a verdict on each candidate.
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,12 +7,26 @@ use futures_util::future::join_all;
 
 use crate::domain::compose_host::ComposeHost;
 use crate::domain::error::{Code, Error};
+use crate::domain::extension::SandboxExtension;
+use crate::domain::headroom::Headroom;
+use crate::domain::host::HostSpec;
 use crate::domain::name::{ExtensionId, HostName};
 use crate::domain::profile::{Allowance, Profile, Strategy};
 use crate::domain::sandbox::{Route, SandboxRecord, Verdict};
 use crate::manager::deps::Deps;
-use crate::manager::hosts::capacity::{fullness, host_full};
-use crate::transport::probe::{self, ProbeRequest};
+use crate::manager::hosts::capacity::{fullness, host_full, host_loaded};
+use crate::manager::hosts::report::{ask_host, ask_host_noting};
+
+/// Reason for a placement, which says how many hosts are asked and how their limits count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Create: hosts are asked in order until one can take it.
+    Create,
+    /// Plan of a create: every host is asked, for its verdict.
+    Plan,
+    /// Restore: the snapshot's host is given. Its limits are told and refuse nothing, but for one without addresses for a network.
+    Restore,
+}
 
 /// Source of the candidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,10 +47,21 @@ enum Named {
 struct Finding {
     verdict: Verdict,
     error: Option<Error>,
-    /// Load per processor, where it was asked for.
-    load: Option<f64>,
+    /// Its figures, where it was asked for them.
+    headroom: Option<Headroom>,
     /// Host as a stack meets it, where there is a stack.
     compose: Option<ComposeHost>,
+}
+
+/// Question to each candidate.
+struct Examination<'a> {
+    deps: &'a Deps,
+    extension: Arc<dyn SandboxExtension>,
+    profile: &'a Profile,
+    purpose: Purpose,
+    named: Named,
+    /// Live records of any host.
+    live: Vec<Arc<SandboxRecord>>,
 }
 
 /// Result of a placement.
@@ -48,35 +72,26 @@ pub(crate) struct Placement {
     pub(crate) on: Result<(Route, Option<ComposeHost>), Error>,
 }
 
-/// Chooses the host that takes a sandbox, with each candidate's verdict. With `ask_all` every candidate is
-/// contacted, else they are asked in order until one can.
+/// Chooses the host that takes a sandbox, with the verdict on each candidate that was asked.
 pub(crate) async fn choose_host(
     deps: &Deps,
     profile: &Profile,
     requested: Option<&str>,
-    ask_all: bool,
+    purpose: Purpose,
 ) -> Result<Placement, Error> {
     let extension = deps.extension(&profile.extension)?;
-    let asked = |host: HostName| {
-        let extension = Arc::clone(&extension);
-        async move { extension.ask_host(profile, &host).await }
-    };
     let (candidates, named) = candidate_hosts(deps, profile, requested)?;
     let live = deps.sandboxes.list().await?;
     let weigh = profile.placement.strategy == Strategy::LeastLoaded
         && named == Named::Profile
         && candidates.len() > 1;
+    let examination = Examination { deps, extension, profile, purpose, named, live };
     let mut findings: Vec<Finding> = Vec::new();
-    if ask_all || weigh {
-        let tried = matches!(named, Named::Request | Named::Environment);
-        findings = join_all(
-            candidates.iter().map(|host| examine_host(deps, host, tried, &live, weigh, &asked)),
-        )
-        .await;
+    if weigh || purpose == Purpose::Plan {
+        findings = join_all(candidates.iter().map(|host| examination.examine(host))).await;
     } else {
         for host in &candidates {
-            let tried = matches!(named, Named::Request | Named::Environment);
-            let finding = examine_host(deps, host, tried, &live, false, &asked).await;
+            let finding = examination.examine(host).await;
             let found = finding.verdict.ok;
             findings.push(finding);
             if found {
@@ -88,7 +103,8 @@ pub(crate) async fn choose_host(
     let on = match choose(&findings, weigh) {
         Some(chosen) => {
             let host = chosen.verdict.host.clone();
-            let remarks = remarks(named, profile, &host);
+            let mut remarks = remarks(named, profile, &host);
+            remarks.extend(above_limits(deps, chosen));
             let route =
                 Route { reason: reason(named, weigh), host, verdicts: verdicts.clone(), remarks };
             Ok((route, chosen.compose.clone()))
@@ -136,65 +152,87 @@ pub(crate) async fn open_host(deps: &Deps, named: &str) -> Result<HostName, Erro
     Ok(host)
 }
 
-async fn examine_host<Asked: Future<Output = Result<Option<ComposeHost>, Error>>>(
-    deps: &Deps,
-    host: &HostName,
-    tried_anyway: bool,
-    live: &[Arc<SandboxRecord>],
-    weigh: bool,
-    asked: &impl Fn(HostName) -> Asked,
-) -> Finding {
-    let spec = deps.transports.spec(host);
-    // As configured, whatever case it was typed in: records and scripts compare names.
-    let host = spec.as_ref().map_or(host, |spec| &spec.name);
-    let no = |reason: String, error: Option<Error>| Finding {
-        verdict: Verdict { host: host.clone(), ok: false, reason },
-        error,
-        load: None,
-        compose: None,
-    };
-    if spec.is_none() && !tried_anyway {
-        return no("not configured".to_owned(), None);
-    }
-    if let Some(spec) = &spec {
-        if let Some(why) = &spec.forbid {
-            return no(
-                format!("forbidden by the configuration: {why}"),
-                Some(forbidden(host, why)),
-            );
+impl Examination<'_> {
+    /// Verdict on one candidate. One that is out of bounds, or full by our records, is not contacted.
+    async fn examine(&self, host: &HostName) -> Finding {
+        let spec = self.deps.transports.spec(host);
+        // As configured, whatever case it was typed in: records and scripts compare names.
+        let host = spec.as_ref().map_or(host, |spec| &spec.name);
+        let verdict = |ok, reason| Verdict { host: host.clone(), ok, reason };
+        let no = |reason: String, error: Option<Error>| Finding {
+            verdict: verdict(false, reason),
+            error,
+            headroom: None,
+            compose: None,
+        };
+        if spec.is_none() && !matches!(self.named, Named::Request | Named::Environment) {
+            return no("not configured".to_owned(), None);
         }
-        if let Some(full) = fullness(spec, live.iter().map(|record| &**record)) {
-            let error = host_full(spec, &full);
-            return no(full, Some(error));
+        if let Some(spec) = &spec {
+            if let Some(why) = &spec.forbid {
+                return no(
+                    format!("forbidden by the configuration: {why}"),
+                    Some(forbidden(host, why)),
+                );
+            }
+            if let Some(full) = fullness(spec, self.live.iter().map(|record| &**record)) {
+                let error = host_full(spec, &full);
+                return no(full, Some(error));
+            }
         }
-    }
-    let looked = async {
-        let transport = deps.transports.open(host).await?;
-        let compose = asked(host.clone()).await?;
-        if !weigh {
-            return Ok::<_, Error>((transport.latency(), None, compose));
-        }
-        let request = ProbeRequest { inventory: false, ..ProbeRequest::new(deps.now()) };
-        let facts = probe::probe(transport.as_ref(), request).await?;
-        Ok((transport.latency(), Some(facts.load1 / f64::from(facts.cpus.max(1))), compose))
-    };
-    match looked.await {
-        Ok((latency, load, compose)) => Finding {
-            verdict: Verdict {
-                host: host.clone(),
-                ok: true,
-                reason: up(latency, load, compose.as_ref()),
+        let asked = async {
+            let transport = self.deps.transports.open(host).await?;
+            let (deps, extension) = (self.deps, self.extension.as_ref());
+            let answer = match self.purpose {
+                // A plan changes nothing, here neither.
+                Purpose::Plan => ask_host(deps, extension, self.profile, host).await?,
+                Purpose::Create | Purpose::Restore => {
+                    ask_host_noting(deps, extension, self.profile, host).await?
+                }
+            };
+            Ok::<_, Error>((transport.latency(), answer))
+        };
+        let (latency, answer) = match asked.await {
+            Ok(asked) => asked,
+            Err(error) => {
+                let words: Vec<String> =
+                    std::iter::once(error.message.clone()).chain(error.causes.clone()).collect();
+                return no(words.join(": "), Some(error));
+            }
+        };
+        let unknown = HostSpec::named(host.as_str());
+        let spec = spec.as_ref().unwrap_or(&unknown);
+        let refused = answer.headroom.as_ref().and_then(|room| self.refusal(room, spec));
+        Finding {
+            verdict: match (&refused, &answer.headroom) {
+                (Some(above), Some(room)) => {
+                    verdict(false, format!("{above} ({})", room.figures()))
+                }
+                _ => verdict(true, up(latency, answer.headroom.as_ref(), answer.compose.as_ref())),
             },
-            error: None,
-            load,
-            compose,
-        },
-        Err(error) => {
-            let words: Vec<String> =
-                std::iter::once(error.message.clone()).chain(error.causes.clone()).collect();
-            no(words.join(": "), Some(error))
+            error: refused.map(|above| host_loaded(spec, &above)),
+            headroom: answer.headroom,
+            compose: answer.compose,
         }
     }
+
+    /// Limits that keep the sandbox off a host.
+    fn refusal(&self, headroom: &Headroom, spec: &HostSpec) -> Option<String> {
+        let counts = match self.purpose {
+            Purpose::Create | Purpose::Plan => true,
+            Purpose::Restore => headroom.lacks_network(),
+        };
+        let above = headroom.above(&spec.limits);
+        (counts && !above.is_empty()).then(|| above.join("; "))
+    }
+}
+
+/// Remark on a host that is taken although it is above its limits.
+fn above_limits(deps: &Deps, chosen: &Finding) -> Option<String> {
+    let host = &chosen.verdict.host;
+    let limits = deps.transports.spec(host).unwrap_or_else(|| HostSpec::named("")).limits;
+    let above = chosen.headroom.as_ref()?.above(&limits);
+    (!above.is_empty()).then(|| format!("{host} is above its limits: {}", above.join("; ")))
 }
 
 fn forbidden(host: &HostName, why: &str) -> Error {
@@ -214,13 +252,17 @@ fn parse_host_name(host: &str) -> Result<HostName, Error> {
     Ok(HostName::new(host))
 }
 
-fn up(latency: Option<Duration>, load: Option<f64>, compose: Option<&ComposeHost>) -> String {
+fn up(
+    latency: Option<Duration>,
+    headroom: Option<&Headroom>,
+    compose: Option<&ComposeHost>,
+) -> String {
     let mut text = "up".to_owned();
     if let Some(latency) = latency {
         text = format!("{text}, {} ms", latency.as_millis());
     }
-    if let Some(load) = load {
-        text = format!("{text}, load {load:.2} per processor");
+    if let Some(headroom) = headroom {
+        text = format!("{text}, {}", headroom.figures());
     }
     if let Some(ComposeHost { runtime, .. }) = compose {
         text = format!("{text}, {runtime}");
@@ -233,11 +275,14 @@ fn up(latency: Option<Duration>, load: Option<f64>, compose: Option<&ComposeHost
 
 fn choose(findings: &[Finding], weigh: bool) -> Option<&Finding> {
     let mut able = findings.iter().filter(|finding| finding.verdict.ok);
-    if weigh {
-        able.min_by(|a, b| a.load.unwrap_or(f64::MAX).total_cmp(&b.load.unwrap_or(f64::MAX)))
-    } else {
-        able.next()
+    if !weigh {
+        return able.next();
     }
+    let weight = |finding: &Finding| {
+        let headroom = finding.headroom.clone().unwrap_or_default();
+        (headroom.weight(), finding.verdict.host.as_str().to_ascii_lowercase())
+    };
+    able.min_by_key(|finding| weight(finding))
 }
 
 fn reason(named: Named, weigh: bool) -> String {
@@ -282,6 +327,12 @@ fn no_host_error(mut findings: Vec<Finding>, named: Named, extension: &Extension
         .detail("verdicts", verdicts);
     let local = extension.as_str() == "ext.compose-ssh"
         && !findings.iter().any(|f| f.verdict.host.is_local());
+    // Only one that answered and is above its limits has figures here.
+    if findings.iter().any(|finding| finding.headroom.is_some()) {
+        return error.hint(
+            "free what is used up on one of these hosts, raise its `limits`, or name another with --host",
+        );
+    }
     match (named, local) {
         (Named::Profile | Named::Instead, true) => {
             error.hint("configure one of these hosts, or try --host local")

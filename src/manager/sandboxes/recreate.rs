@@ -11,6 +11,7 @@ use crate::domain::root::KnownRoots;
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::failpoint;
 use crate::manager::deps::Deps;
+use crate::manager::hosts::report::ask_host_noting;
 use crate::manager::hosts::status::report_host_error;
 use crate::manager::operation::dead::check_can_start;
 use crate::manager::operation::locks::lock_sandbox;
@@ -66,6 +67,11 @@ pub(crate) async fn recreate(deps: &Deps, request: &RecreateRequest) -> Result<S
         allow_large: true,
         compose_host: None,
         roots: KnownRoots::default(),
+        report: None,
+    };
+    let ask = async |draft: &ProvisionRequest| {
+        let answer = ask_host_noting(deps, extension.as_ref(), &draft.profile, &draft.host).await;
+        answer.map(|answer| answer.compose).map_err(hint_untouched)
     };
     if from.is_none() {
         resolve_directories(deps, &draft.profile, &mut draft.inputs)
@@ -73,13 +79,11 @@ pub(crate) async fn recreate(deps: &Deps, request: &RecreateRequest) -> Result<S
             .map_err(hint_untouched)?;
         let mut preview = extension.preview(&draft).await?;
         preview.check().map_err(hint_untouched)?;
-        draft.compose_host =
-            extension.ask_host(&draft.profile, &draft.host).await.map_err(hint_untouched)?;
+        draft.compose_host = ask(&draft).await?;
         extension.preview_on_host(&mut draft, &mut preview).await.map_err(hint_untouched)?;
         preview.check().map_err(hint_untouched)?;
     } else {
-        draft.compose_host =
-            extension.ask_host(&draft.profile, &draft.host).await.map_err(hint_untouched)?;
+        draft.compose_host = ask(&draft).await?;
     }
     let op = start(deps, OperationKind::Recreate, (record, lock)).await?;
     let record = op.subject.clone();

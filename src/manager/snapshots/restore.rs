@@ -15,7 +15,7 @@ use crate::manager::sandboxes::create::{
 };
 use crate::manager::sandboxes::establish::run_establishment;
 use crate::manager::sandboxes::establishment::Establishment;
-use crate::manager::sandboxes::place::choose_host;
+use crate::manager::sandboxes::place::{Purpose, choose_host};
 use crate::manager::snapshots::find::get_snapshot_at_revision;
 use crate::manager::snapshots::pinned_profile::profile_of_snapshot;
 use crate::manager::snapshots::restore_archive::{BaseSnapshot, check_ready, profile_note};
@@ -45,7 +45,7 @@ pub(crate) async fn restore(deps: &Deps, request: &RestoreRequest) -> Result<Sta
     let quote = quote_price(deps, &resolved).await?;
     let host = request.host.as_deref().unwrap_or(snapshot.host.as_str());
     let (route, compose_host) =
-        Box::pin(choose_host(deps, &resolved.profile, Some(host), false)).await?.on?;
+        Box::pin(choose_host(deps, &resolved.profile, Some(host), Purpose::Restore)).await?.on?;
     if !snapshot.hosts().any(|known| known.same(route.host.as_str())) {
         // Before it is brought there for nothing.
         extension.suits(&resolved.profile, &snapshot.archive, &route.host).await?;

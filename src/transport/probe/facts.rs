@@ -12,7 +12,7 @@ use super::lines::Entry;
 pub const GNU_TAR: &str = "gnu-tar";
 
 /// A figure of `/proc/meminfo`, in bytes.
-fn memory(entries: &[Entry<'_>], name: &str) -> Option<u64> {
+pub(super) fn memory(entries: &[Entry<'_>], name: &str) -> Option<u64> {
     entries.iter().filter(|entry| entry.key == "mem").find_map(|entry| {
         let kibibytes =
             entry.value.strip_prefix(name)?.strip_prefix(':')?.split_whitespace().next()?;

@@ -1,7 +1,9 @@
 //! Which compose runtimes a host has, read from what `scripts/runtime.sh` printed.
 
 use crate::domain::facts::{Engine, Flavour, Runtime};
+use crate::domain::host_report::{DetectionScope, RuntimeDetection};
 use crate::domain::text::clean_line;
+use crate::domain::time::Time;
 
 use super::lines::{Entry, entries};
 
@@ -18,6 +20,88 @@ pub struct RuntimeReport {
     pub engines: Vec<Engine>,
     /// A sentence for each runtime or engine that is there and does not count.
     pub findings: Vec<String>,
+    /// The host's fingerprint, where it was asked for and could be made.
+    pub fingerprint: Option<String>,
+    /// What was found, to be kept; none where it rests on what was known, or on nothing that shows a change.
+    pub detection: Option<RuntimeDetection>,
+}
+
+/// Question for compose runtimes, and what is known of the answer.
+#[derive(Debug, Clone)]
+pub struct Detecting<'a> {
+    /// How far to ask.
+    pub scope: DetectionScope,
+    /// The compose command that the operator named, in words; empty: none.
+    pub words: &'a [String],
+    /// What was found before, where it holds by all that is known on this side.
+    pub known: Option<&'a RuntimeDetection>,
+    /// The present moment.
+    pub now: Time,
+}
+
+impl<'a> Detecting<'a> {
+    /// With what was found before, where it still holds.
+    pub fn new(
+        scope: DetectionScope,
+        words: &'a [String],
+        known: Option<&'a RuntimeDetection>,
+        now: Time,
+    ) -> Self {
+        let known = known.filter(|known| known.holds(now, words, &scope));
+        Self { scope, words, known, now }
+    }
+
+    /// Same without what was found before.
+    pub fn anew(&self) -> Self {
+        Self { known: None, ..self.clone() }
+    }
+
+    /// The mode of `sbx_runtime`, and the words behind it.
+    pub fn arguments(&self) -> (&'a str, Vec<String>) {
+        let scope = match self.scope {
+            DetectionScope::First => "first",
+            _ => "all",
+        };
+        let known = self.known.and_then(|known| Some((known, known.runtimes.first()?)));
+        match known {
+            Some((known, preferred)) => {
+                let before = [scope, &known.fingerprint, &preferred.engine];
+                let before = before.into_iter().map(str::to_owned);
+                ("known", before.chain(self.words.iter().cloned()).collect())
+            }
+            None => (scope, self.words.to_vec()),
+        }
+    }
+
+    /// The answer. Nothing of what was known is in it unless the host showed the same fingerprint and its engine is of the same
+    /// kind.
+    pub fn read(&self, lines: &str) -> RuntimeReport {
+        let mut report = parse_runtimes(lines);
+        match self.known {
+            Some(known) if said_known(lines) => refresh(&known.runtimes, &mut report),
+            _ => report.detection = self.detection(&report),
+        }
+        report
+    }
+
+    fn detection(&self, report: &RuntimeReport) -> Option<RuntimeDetection> {
+        let detection = RuntimeDetection {
+            at: self.now,
+            fingerprint: report.fingerprint.clone()?,
+            compose_cmd: self.words.to_vec(),
+            scope: self.scope.clone(),
+            runtimes: report.runtimes.clone(),
+            findings: report.findings.clone(),
+            address_pools: None,
+        };
+        // What could not be used the next time need not be kept.
+        detection.holds(self.now, self.words, &self.scope).then_some(detection)
+    }
+}
+
+/// Whether the script says that the fingerprint is the one that was known.
+fn said_known(lines: &str) -> bool {
+    entries(lines).iter().any(|entry| entry.key == "rt.known" && entry.value == "yes")
 }
 
 /// The preferred runtime in what `sbx_runtime` printed. Other lines are skipped.
@@ -28,7 +112,7 @@ pub fn parse_runtime(lines: &str) -> Option<Runtime> {
 /// Everything in what `sbx_runtime` printed. Other lines are skipped.
 pub fn parse_runtimes(lines: &str) -> RuntimeReport {
     let said = Said { entries: entries(lines) };
-    let mut report = RuntimeReport::default();
+    let mut report = RuntimeReport { fingerprint: said.fingerprint(), ..RuntimeReport::default() };
     said.docker(&mut report);
     said.podman(&mut report);
     let words: Vec<String> = said.values("word").map(str::to_owned).collect();
@@ -43,25 +127,26 @@ pub fn parse_runtimes(lines: &str) -> RuntimeReport {
     report
 }
 
-/// Runtimes that are known from this connection, with what the engines say now. One whose engine no longer answers is
-/// left out.
-pub(super) fn refresh(known: &[Runtime], report: &mut RuntimeReport) {
-    for runtime in known {
-        if let Some(engine) = report.engines.iter().find(|engine| engine.program == runtime.engine)
-        {
-            report.runtimes.push(Runtime {
-                engine_version: engine.version.clone(),
-                engine_id: engine.id.clone(),
-                rootless: engine.rootless,
-                podman_behind: engine.podman_behind,
-                ..runtime.clone()
-            });
-        } else {
-            report.findings.push(format!(
+/// Runtimes that are known, with what the engines say now. One whose engine no longer answers is left out, and all of them where
+/// the preferred one's is of another kind by now.
+fn refresh(known: &[Runtime], report: &mut RuntimeReport) {
+    for (index, runtime) in known.iter().enumerate() {
+        let engine = report.engines.iter().find(|engine| engine.program == runtime.engine);
+        match engine {
+            Some(engine) if engine.podman_behind == runtime.podman_behind => {
+                report.runtimes.push(Runtime {
+                    engine_version: engine.version.clone(),
+                    engine_id: engine.id.clone(),
+                    rootless: engine.rootless,
+                    ..runtime.clone()
+                });
+            }
+            Some(_) | None if index == 0 => return,
+            Some(_) | None => report.findings.push(format!(
                 "{}: {} does not answer",
                 runtime.command.join(" "),
                 runtime.engine
-            ));
+            )),
         }
     }
 }
@@ -78,6 +163,13 @@ impl<'a> Said<'a> {
             .filter(move |entry| entry.key.strip_prefix("rt.") == Some(tag))
             .map(|entry| entry.value)
             .filter(|value| !value.is_empty())
+    }
+
+    /// What only looks like a hash is none.
+    fn fingerprint(&self) -> Option<String> {
+        let text = self.values("fingerprint").next()?;
+        let is_hash = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_hash.then(|| text.to_owned())
     }
 
     /// `None`: it was not asked.

@@ -1,9 +1,14 @@
 # Which compose runtimes and container engines answer. Function definitions only: another script is put behind it and
 # gets the answer in the same round trip. POSIX sh; the host's own tools.
 #
-#   sbx_runtime all|first|engines [WORD...]
+#   sbx_runtime all|first [WORD...]
 #     WORD...   the compose command that the operator named; without it the known ones are tried
-#     all       every runtime;  first: stops at `docker compose` if that works;  engines: no compose tool is asked
+#     all       every runtime;  first: stops at `docker compose` if that works
+#   sbx_runtime known all|first FINGERPRINT ENGINE [WORD...]
+#     the same, but where the fingerprint is this one no compose tool is asked: `first`: only whether ENGINE answers, `all`: which
+#     engines do. Where it does not, everything is.
+#   sbx_runtime fingerprint [WORD...]   nothing but that
+#   sbx_runtime engine ENGINE           only whether it answers, and where it does not, which one does
 #     prints `rt.TAG=TEXT` lines for the parser in probe/runtime.rs and sets
 #     SBX_ENGINES to the engines that answered (`docker`, `podman`, both or none), for the script behind it.
 #   sbx_bounded SECONDS COMMAND...   runs it, for at most so long.
@@ -128,6 +133,8 @@ sbx_stage() {
       sbx_ask_podman
       sbx_tag override sbx_bounded 5 "$@" version &
       ;;
+    docker-engine) sbx_ask_docker ;;
+    podman-engine) sbx_ask_podman ;;
     engines)
       sbx_ask_docker
       sbx_ask_podman
@@ -146,16 +153,60 @@ rt.$1.status=0
   return 1
 }
 
-sbx_runtime() {
-  sbx_mode=$1
+# sbx_fingerprint WORD...: what a detection rests on, as one hash: the machine and its boot, the account, what selects an engine and
+# its storage, the engine's socket, and each file that may be a tool, with what links lead to. Nothing where it cannot be made.
+# The environment goes into the hash only: it may hold a password. Two programs are started, whatever there is.
+sbx_fingerprint() (
+  sbx_count=$#
+  sbx_config=${DOCKER_CONFIG:-${HOME:-}/.docker} sbx_containers=${XDG_CONFIG_HOME:-${HOME:-}/.config}/containers
+  sbx_socket=${DOCKER_HOST:-} sbx_run=${XDG_RUNTIME_DIR:-/run}
+  sbx_text="$#
+$*
+$PATH
+${HOME:-}
+$sbx_socket ${DOCKER_CONTEXT:-} $sbx_config $sbx_run
+${CONTAINER_HOST:-} ${CONTAINER_CONNECTION:-} ${CONTAINERS_CONF:-} ${CONTAINERS_STORAGE_CONF:-} ${STORAGE_DRIVER:-}"
+  for sbx_file in /etc/machine-id /var/lib/dbus/machine-id /proc/sys/kernel/random/boot_id; do
+    [ ! -r "$sbx_file" ] || { read -r sbx_line <"$sbx_file"; sbx_text="$sbx_text
+$sbx_line"; }
+  done
+  IFS=:
+  for sbx_word in "$@" docker docker-compose podman podman-compose; do
+    case $sbx_word in
+      */*) set -- "$@" "$sbx_word" ;;
+      *) for sbx_dir in $PATH; do
+        [ ! -f "${sbx_dir:-.}/$sbx_word" ] || set -- "$@" "${sbx_dir:-.}/$sbx_word"
+      done ;;
+    esac
+  done
+  shift "$sbx_count"
+  for sbx_dir in "$sbx_config" /usr/local/lib/docker /usr/local/libexec/docker /usr/lib/docker /usr/libexec/docker; do
+    set -- "$@" "$sbx_dir/cli-plugins/docker-compose"
+  done
+  for sbx_dir in /usr/share/containers /etc/containers "$sbx_containers"; do
+    set -- "$@" "$sbx_dir/containers.conf" "$sbx_dir/storage.conf"
+  done
+  sbx_files=$(stat -L -c '%n %d:%i:%s %y %z' -- "$@" "$sbx_config/config.json" "$sbx_config"/contexts/meta/*/meta.json \
+    /etc/machine-id /var/run/docker.sock "$sbx_run/docker.sock" "${sbx_socket#unix://}" "${CONTAINERS_CONF:-}" "${CONTAINERS_STORAGE_CONF:-}" \
+    2>/dev/null </dev/null)
+  [ -n "$sbx_files" ] || return
+  sbx_sum=$(printf '%s\n' "$sbx_text" "$sbx_files" | sha256sum 2>/dev/null) && printf '%s' "${sbx_sum%% *}"
+)
+
+# sbx_known SCOPE FINGERPRINT ENGINE: whether what was found before still holds; sbx_said is what the engines say then.
+sbx_known() {
+  if [ -z "$sbx_print" ] || [ "$sbx_print" != "$2" ]; then return 1; fi
+  if [ "$1" = all ]; then sbx_said=$(sbx_stage engines); else sbx_said=$(sbx_stage "$3-engine"); fi
+  sbx_succeeded "$3" && echo rt.known=yes
+}
+
+# sbx_detect SCOPE WORD...: sbx_said is what tools and engines say.
+sbx_detect() {
+  sbx_scope=$1
   shift
-  sbx_bounded 1 true
-  SBX_ENGINES=
-  if [ "$sbx_mode" = engines ]; then
-    sbx_said=$(sbx_stage engines)
-  elif [ $# -gt 0 ]; then
+  if [ $# -gt 0 ]; then
     sbx_said=$(sbx_stage override "$@")
-  elif [ "$sbx_mode" = first ]; then
+  elif [ "$sbx_scope" = first ]; then
     sbx_said=$(sbx_stage docker)
     if ! sbx_succeeded docker || ! sbx_succeeded docker-compose-v2; then
       sbx_said="$sbx_said
@@ -168,6 +219,33 @@ $(sbx_stage podman)"
       wait
     )
   fi
+}
+
+sbx_runtime() {
+  sbx_mode=$1
+  shift
+  sbx_bounded 1 true
+  SBX_ENGINES='' sbx_said='' sbx_print=''
+  case $sbx_mode in
+    known)
+      sbx_mode=$1 sbx_before=$2 sbx_program=$3
+      shift 3
+      # Before anything is asked: what changes from here on shows the next time.
+      sbx_print=$(sbx_fingerprint "$@")
+      sbx_known "$sbx_mode" "$sbx_before" "$sbx_program" || sbx_detect "$sbx_mode" "$@"
+      ;;
+    fingerprint) sbx_print=$(sbx_fingerprint "$@") ;;
+    engine)
+      sbx_said=$(sbx_stage "$1-engine")
+      sbx_succeeded "$1" || sbx_said=$(sbx_stage engines)
+      shift
+      ;;
+    *)
+      sbx_print=$(sbx_fingerprint "$@")
+      sbx_detect "$sbx_mode" "$@"
+      ;;
+  esac
+  [ -z "$sbx_print" ] || printf 'rt.fingerprint=%s\n' "$sbx_print"
   ! sbx_succeeded docker || SBX_ENGINES=docker
   ! sbx_succeeded podman || SBX_ENGINES="${SBX_ENGINES:+$SBX_ENGINES }podman"
   printf '%s\n' "$sbx_said"

@@ -29,6 +29,8 @@ pub enum Mode {
     LabelField,
     /// The patches of a snapshot.
     Patches,
+    /// A search's text field over an overlay.
+    SearchField,
     /// The command palette.
     Palette,
 }
@@ -50,6 +52,7 @@ impl Mode {
             Self::Labels => "Labels",
             Self::LabelField => "Labels: a text field",
             Self::Patches => "Patches of a snapshot",
+            Self::SearchField => "Searching an overlay",
             Self::Palette => "Command palette",
         }
     }
@@ -61,11 +64,12 @@ impl Mode {
             | Self::Form
             | Self::LogField
             | Self::LabelField
+            | Self::SearchField
+            | Self::Picker
             | Self::Palette
             | Self::Confirm => true,
             Self::Main
             | Self::TextBlock
-            | Self::Picker
             | Self::Jobs
             | Self::Logs
             | Self::Shell
@@ -79,6 +83,7 @@ impl Mode {
         Self::Main,
         Self::Filter,
         Self::TextBlock,
+        Self::SearchField,
         Self::Logs,
         Self::LogField,
         Self::Shell,
@@ -138,12 +143,12 @@ macro_rules! table {
 }
 
 table! {
-    Down "down" [Main TextBlock Logs Shell Labels Patches Picker Jobs] "j down" "down";
-    Up "up" [Main TextBlock Logs Shell Labels Patches Picker Jobs] "k up" "up";
-    Top "top" [Main TextBlock Logs Shell Labels Patches Picker Jobs] "g home" "first";
-    Bottom "bottom" [Main TextBlock Logs Shell Labels Patches Picker Jobs] "G end" "last";
-    PageDown "page_down" [Main TextBlock Logs Patches Picker Jobs] "pgdn" "a page down";
-    PageUp "page_up" [Main TextBlock Logs Patches Picker Jobs] "pgup" "a page up";
+    Down "down" [Main TextBlock Logs Shell Labels Patches Jobs] "j down" "down";
+    Up "up" [Main TextBlock Logs Shell Labels Patches Jobs] "k up" "up";
+    Top "top" [Main TextBlock Logs Shell Labels Patches Jobs] "g home" "first";
+    Bottom "bottom" [Main TextBlock Logs Shell Labels Patches Jobs] "G end" "last";
+    PageDown "page_down" [Main TextBlock Logs Patches Jobs] "pgdn" "a page down";
+    PageUp "page_up" [Main TextBlock Logs Patches Jobs] "pgup" "a page up";
     NextPane "next_pane" [Main] "tab" "next pane";
     PreviousPane "previous_pane" [Main] "backtab" "previous pane";
     PaneSandboxes "pane_sandboxes" [Main] "1" "pane: sandboxes";
@@ -159,10 +164,12 @@ table! {
     MarkRange "mark_range" [Main] "V" "mark from the last mark to here";
     MarkAll "mark_all" [Main] "*" "mark all shown";
     Clear "clear" [Main] "esc" "clear marks, then the filter";
-    Filter "filter" [Main] "/" "filter: words, host: state: profile: label:";
+    Filter "filter" [Main] "/" "filter: words, host: state: profile: label: by:, ! or - before one negates it";
     Sort "sort" [Main] "o" "sort by the next column";
     SortDirection "sort_direction" [Main] "O" "turn the sort round";
-    CopyId "copy_id" [Main TextBlock] "y" "copy the id";
+    CopyId "copy_id" [Main TextBlock] "y" "copy the id; of an error or a record, its text";
+    Raw "raw" [TextBlock] "v" "the raw record, as YAML";
+    Host "host" [TextBlock] "h" "the host: what is on it, why it is down";
     CopySsh "copy_ssh" [Main TextBlock] "Y" "copy the ssh command";
     Logs "logs" [Main TextBlock] "l" "logs: follow, search, save; of a failed one its output";
     Shell "shell" [Main TextBlock] "!" "a shell on this terminal, in the workspace or a service";
@@ -183,16 +190,16 @@ table! {
     Zoom "zoom" [Main] "+" "all the room for this pane, or for all of them again";
     Mouse "mouse" [Main TextBlock Logs] "M" "release the mouse for selecting text";
     Redraw "redraw" [Main TextBlock Logs Shell Labels Patches Picker Confirm Jobs] "ctrl-l" "read everything again and redraw";
-    Suspend "suspend" [Main Filter TextBlock Logs LogField Shell Labels LabelField Patches Picker Form Confirm Jobs Palette] "ctrl-z" "suspend";
+    Suspend "suspend" [Main Filter TextBlock Logs LogField Shell Labels LabelField Patches SearchField Picker Form Confirm Jobs Palette] "ctrl-z" "suspend";
     Help "help" [Main TextBlock Logs Labels Patches Jobs] "?" "help";
     Quit "quit" [Main] "q ctrl-c" "quit (asks while jobs run)";
-    Close "close" [TextBlock Logs Shell Labels Patches Picker Jobs] "esc q ctrl-c" "close";
+    Close "close" [TextBlock Logs Shell Labels Patches Jobs] "esc q ctrl-c" "close; a search in it ends first";
     Follow "follow" [Logs] "f" "follow what comes, or stop following";
     NextService "next_service" [Logs] "tab" "the next service's log, or all of them";
     PreviousService "previous_service" [Logs] "backtab" "the previous service's log";
-    Search "search" [Logs] "/" "search (capitals count once one is typed)";
-    NextFound "next_found" [Logs] "n" "the next line that matches";
-    PreviousFound "previous_found" [Logs] "N" "the previous line that matches";
+    Search "search" [TextBlock Logs Patches Jobs] "/" "search (capitals count once one is typed)";
+    NextFound "next_found" [TextBlock Logs Patches Jobs] "n" "the next match";
+    PreviousFound "previous_found" [TextBlock Logs Patches Jobs] "N" "the match before";
     Wrap "wrap" [Logs] "w" "wrap long lines, or cut them";
     ScrollRight "scroll_right" [Logs] "right" "to the right in lines that are cut";
     ScrollLeft "scroll_left" [Logs] "left" "to the left";
@@ -208,15 +215,15 @@ table! {
     RemovePatch "remove_patch" [Patches] "x" "take the patch under the cursor away (asks)";
     RollOut "roll_out" [Patches] "A" "apply: to the sandbox under the cursor, or to all, some first";
     Choose "choose" [Shell Picker Palette] "enter" "choose";
-    NextMatch "next_match" [Palette] "tab down" "next";
-    PreviousMatch "previous_match" [Palette] "backtab up" "previous";
+    NextMatch "next_match" [Palette Picker] "tab down" "next";
+    PreviousMatch "previous_match" [Palette Picker] "backtab up" "previous";
     NextField "next_field" [Form] "tab down" "next field";
     PreviousField "previous_field" [Form] "backtab up" "previous field";
     NextChoice "next_choice" [Form] "right" "next choice, or move in the text";
     PreviousChoice "previous_choice" [Form] "left" "previous choice, or move in the text";
     Preview "preview" [Form] "ctrl-p" "look again at what it would do";
-    Submit "submit" [Form Filter LogField LabelField] "enter" "do it, or take what was typed";
-    Leave "leave" [Form Filter LogField LabelField Confirm Palette] "esc ctrl-c" "leave without doing anything";
+    Submit "submit" [Form Filter LogField LabelField SearchField] "enter" "do it, or take what was typed";
+    Leave "leave" [Form Filter LogField LabelField SearchField Confirm Palette Picker] "esc ctrl-c" "leave without doing anything";
     NextButton "next_button" [Confirm] "tab right down" "next button";
     PreviousButton "previous_button" [Confirm] "backtab left up" "previous button";
     Press "press" [Confirm] "enter" "press the button";

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Role;
 use super::confirm::{SnapshotTarget, Target};
-use super::fields::{Field, FieldKey, Fields};
+use super::fields::{Choice, Field, FieldKey, Fields};
 use super::job::JobId;
 use super::snapshots::{caveat, is_blocked};
 use super::words::many;
@@ -108,11 +108,8 @@ impl ActionForm {
         if targets.iter().filter(|target| target.left_out.is_none()).count() == 1 {
             fields.push(Field::text(FieldKey::Name, "none", "unique among snapshots"));
         }
-        let mut mode = Field::one_of(
-            FieldKey::Mode,
-            &["default", "pause", "live", "stop"],
-            "left and right choose",
-        );
+        let mut mode =
+            Field::one_of(FieldKey::Mode, &["pause", "live", "stop"], "left and right choose");
         "default: the profile's, else pause where the runtime can".clone_into(&mut mode.default);
         fields.push(mode);
         Self::new(ActionFormKind::Snapshot(targets), number, fields)
@@ -121,13 +118,16 @@ impl ActionForm {
     /// The form of a restore.
     pub fn restore(number: u64, target: SnapshotTarget, hosts: &[String]) -> Self {
         let own = target.view.record.host.to_string();
-        let hosts = format!("another one gets a copy first: {}", hosts.join(", "));
+        let mut host = Field::text(FieldKey::Host, &own, "another one gets a copy first");
+        if !hosts.is_empty() {
+            host.choice = Choice::OneOf(hosts.to_vec());
+        }
         let fields = vec![
             Field::text(FieldKey::Name, "none", "unique among sandboxes that are not destroyed"),
-            Field::text(FieldKey::Host, &own, &hosts),
+            host,
             Field::text(
                 FieldKey::Ttl,
-                "the recipe's",
+                "the profile's",
                 "from ready on, such as 90m or 2d; none: no deadline",
             ),
             Field::one_of(
@@ -204,7 +204,7 @@ impl ActionForm {
             id: target.id.to_string(),
             revision: Some(target.revision),
             name: self.fields.value(&FieldKey::Name),
-            mode: self.fields.value(&FieldKey::Mode).filter(|mode| mode != "default"),
+            mode: self.fields.value(&FieldKey::Mode),
         }
     }
 

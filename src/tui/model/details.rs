@@ -3,15 +3,15 @@
 use jiff::tz::TimeZone;
 
 use super::activity::event_line;
-use super::hosts::{Host, Standing};
+use super::host_summary::host_summary;
+use super::hosts::Host;
 use super::snapshots::Snapshots;
 use super::text_block::{Role, TextBlock};
 use super::words::{Present, clock, date, state_glyph, state_role};
-use super::{Load, failure, lineage};
+use super::{Load, failure, host_details, lineage};
 use crate::domain::event::Event;
 use crate::domain::extension::TeardownOutcome;
-use crate::domain::facts::{Certificate, HostFacts};
-use crate::domain::figures::{age, bytes, left};
+use crate::domain::figures::{age_of, left};
 use crate::domain::name::SandboxId;
 use crate::domain::sandbox::{SandboxRecord, Service};
 use crate::domain::verbatim::Kept;
@@ -60,20 +60,28 @@ impl Details {
         }
         reach(&mut block, record);
         services(&mut block, record);
-        lineage::of_sandbox(&mut block, record, snapshots, now);
-        host_section(&mut block, record, host, now);
-        settings(&mut block, record);
-        teardown(&mut block, record);
         self.timeline(&mut block, present.zone);
-        if let Some(certificate) = record.certificate.as_ref().and_then(Kept::read) {
-            certified(&mut block, &certificate);
+        lineage::of_sandbox(&mut block, record, snapshots, now);
+        rewrites(&mut block, record);
+        teardown(&mut block, record);
+        identity(&mut block, record, present);
+        settings(&mut block, record);
+        block.heading(&format!("Host {}", record.host));
+        match host {
+            Some(host) => {
+                host_details::standing(&mut block, host, now);
+                host_details::figures(&mut block, host, now);
+            }
+            None => block.text(Role::Dim, 2, "not in the configuration: nobody asks it"),
         }
-        let at_creation = record.telemetry.as_ref().and_then(Kept::read);
-        let latest = host.and_then(|host| host.view.facts.as_ref());
-        if let Some(facts) =
-            latest.into_iter().chain(at_creation.as_ref()).max_by_key(|facts| facts.at)
-        {
-            inventory(&mut block, facts, now);
+        // Nothing younger is known of it.
+        let unasked =
+            host.is_none_or(|host| host.history.last().is_none() && host.view.facts.is_none());
+        if let Some(then) = record.telemetry.as_ref().and_then(Kept::read).filter(|_| unasked) {
+            host_summary(&mut block, &then, now);
+        }
+        if let Some(certificate) = record.certificate.as_ref().and_then(Kept::read) {
+            host_details::certified(&mut block, &certificate, now);
         }
         block
     }
@@ -123,7 +131,7 @@ fn overview(block: &mut TextBlock, record: &SandboxRecord, present: Present<'_>)
     block.maybe("message", Role::Plain, record.message.as_deref());
     block.maybe("patches", Role::Bad, record.patch_error.as_deref());
     if let Some(running) = &record.operation {
-        let since = age(now.since(running.started_at).as_secs());
+        let since = age_of(running.started_at, now);
         let who = format!(
             "{} for {since}, by {} in process {} on {}",
             running.kind, running.actor, running.pid, running.host
@@ -133,6 +141,26 @@ fn overview(block: &mut TextBlock, record: &SandboxRecord, present: Present<'_>)
             block.pair("", Role::Warn, "its end was asked for");
         }
     }
+    block.pair("since", Role::Plain, &ago(record.since));
+    block.maybe("observed", Role::Plain, record.observed_at.map(ago));
+    let deadline = record.expires_at.map(|end| {
+        let word = if end > now { " left" } else { "" };
+        format!("{word} ({})", date(end, present.zone))
+    });
+    let deadline = deadline.unwrap_or_default();
+    let role =
+        if record.expires_at.is_some_and(|end| end <= now) { Role::Warn } else { Role::Plain };
+    block.pair("deadline", role, &format!("{}{deadline}", left(record.expires_at, now)));
+    for (key, value) in &record.labels {
+        let role = if key == "protect" { Role::Warn } else { Role::Plain };
+        block.pair("label", role, &format!("{key}={value}"));
+    }
+}
+
+/// What it is, and what it was made from.
+fn identity(block: &mut TextBlock, record: &SandboxRecord, present: Present<'_>) {
+    let ago = |time: Time| present.ago(time);
+    block.heading("Record");
     block.pair("id", Role::Plain, record.id.as_str());
     block.maybe("name", Role::Plain, record.name.as_deref());
     block.pair(
@@ -143,20 +171,9 @@ fn overview(block: &mut TextBlock, record: &SandboxRecord, present: Present<'_>)
     block.pair("extension", Role::Plain, record.extension.as_str());
     block.pair("host", Role::Plain, record.host.as_str());
     block.maybe("workdir", Role::Plain, record.workdir.as_deref());
-    block.pair("since", Role::Plain, &ago(record.since));
-    block.maybe("observed", Role::Plain, record.observed_at.map(ago));
     block.pair("created", Role::Plain, &format!("{} by {}", ago(record.created_at), record.actor));
     block.maybe("ready", Role::Plain, record.ready_at.map(ago));
-    let deadline =
-        record.expires_at.map(|end| format!(" ({})", date(end, present.zone))).unwrap_or_default();
-    let role =
-        if record.expires_at.is_some_and(|end| end <= now) { Role::Warn } else { Role::Plain };
-    block.pair("deadline", role, &format!("{}{deadline}", left(record.expires_at, now)));
     block.maybe("at most", Role::Dim, record.max_expires_at.map(|end| date(end, present.zone)));
-    for (key, value) in &record.labels {
-        let role = if key == "protect" { Role::Warn } else { Role::Plain };
-        block.pair("label", role, &format!("{key}={value}"));
-    }
 }
 
 fn reach(block: &mut TextBlock, record: &SandboxRecord) {
@@ -205,38 +222,13 @@ fn service_words(service: &Service) -> String {
     words.join(", ")
 }
 
-fn host_section(block: &mut TextBlock, record: &SandboxRecord, host: Option<&Host>, now: Time) {
-    let Some(host) = host else { return };
-    block.heading(&format!("Host {}", record.host));
-    let since = |time: Option<Time>| {
-        time.map(|time| format!(" for {}", age(now.since(time).as_secs()))).unwrap_or_default()
-    };
-    let latency = host.view.latency_ms.map(|ms| format!(", {ms} ms")).unwrap_or_default();
-    match host.standing(now) {
-        Standing::Up => block.pair("state", Role::Good, &format!("● up{latency}")),
-        Standing::Slow => block.pair("state", Role::Warn, &format!("● slow{latency}")),
-        Standing::Connecting => {
-            block.pair("state", Role::Busy, &format!("◌ connecting{}", since(host.asked)));
-        }
-        Standing::Forbidden => block.pair("state", Role::Dim, "forbidden by the configuration"),
-        Standing::Down => {
-            block.pair("state", Role::Bad, &format!("✗ down{}", since(host.down_since)));
+fn rewrites(block: &mut TextBlock, record: &SandboxRecord) {
+    if !record.rewrites.is_empty() {
+        block.heading("Changed in the compose file");
+        for rewrite in &record.rewrites {
+            block.text(Role::Plain, 2, &format!("{}: {}", rewrite.path, rewrite.what));
         }
     }
-    block.maybe("ssh", Role::Code, host.view.ssh.as_deref().map(|target| format!("ssh {target}")));
-    block.maybe("says", Role::Plain, host.view.message.as_deref());
-    block.maybe("hint", Role::Key, host.view.hint.as_deref());
-    let error = host
-        .services_error
-        .as_ref()
-        .map(|problem| format!("cannot be asked for: {}", problem.message));
-    block.maybe("services", Role::Warn, error);
-    let next = host.next.filter(|next| *next > now && host.standing(now) == Standing::Down);
-    block.maybe(
-        "next try",
-        Role::Dim,
-        next.map(|next| format!("in {}", age(next.since(now).as_secs()))),
-    );
 }
 
 fn settings(block: &mut TextBlock, record: &SandboxRecord) {
@@ -255,12 +247,6 @@ fn settings(block: &mut TextBlock, record: &SandboxRecord) {
                 if verdict.ok { Role::Plain } else { Role::Warn },
                 &verdict.reason,
             );
-        }
-    }
-    if !record.rewrites.is_empty() {
-        block.heading("Changed in the compose file");
-        for rewrite in &record.rewrites {
-            block.text(Role::Plain, 2, &format!("{}: {}", rewrite.path, rewrite.what));
         }
     }
     let money = [("quote", record.quote_usd), ("held", record.hold_usd), ("cost", record.cost_usd)];
@@ -300,93 +286,5 @@ fn teardown(block: &mut TextBlock, record: &SandboxRecord) {
     }
     for (kind, count) in &record.not_preserved {
         block.pair("not preserved", Role::Warn, &format!("{count} {kind}"));
-    }
-}
-
-fn certified(block: &mut TextBlock, certificate: &Certificate) {
-    block.heading("Certificate of the compose runtime");
-    match &certificate.runtime {
-        Some(runtime) => {
-            let engine = runtime.engine_version.as_deref().unwrap_or("of unknown version");
-            let root = if runtime.rootless { "rootless" } else { "as root" };
-            let text = format!(
-                "{} {} on {} {engine}, {root}, {}",
-                runtime.flavour, runtime.version, runtime.engine, runtime.chosen
-            );
-            block.pair("runtime", Role::Plain, &text);
-        }
-        None => block.pair("runtime", Role::Dim, "none on this host"),
-    }
-    block.maybe(
-        "exit codes",
-        Role::Plain,
-        certificate.exit_codes_trusted.map(|yes| {
-            if yes { "tell failure from success" } else { "do not tell failure from success" }
-        }),
-    );
-    block.maybe("ps format", Role::Plain, certificate.ps_format.as_deref());
-    for finding in &certificate.findings {
-        block.text(Role::Plain, 2, finding);
-    }
-}
-
-fn inventory(block: &mut TextBlock, facts: &HostFacts, now: Time) {
-    block.heading(&format!(
-        "Inventory of {}, {} ago",
-        facts.hostname,
-        age(now.since(facts.at).as_secs())
-    ));
-    let os = facts.os.as_deref().unwrap_or("unknown system");
-    block.pair("system", Role::Plain, &format!("{os}, {}", facts.kernel));
-    block.pair("account", Role::Plain, &format!("{} ({})", facts.user, facts.uid));
-    block.pair("load", Role::Plain, &format!("{:.2} on {} processors", facts.load1, facts.cpus));
-    let memory =
-        format!("{} free of {}", bytes(facts.mem_available_bytes), bytes(facts.mem_total_bytes));
-    block.pair("memory", Role::Plain, &memory);
-    if let Some(disk) = &facts.disk {
-        block.pair(
-            "disk",
-            Role::Plain,
-            &format!(
-                "{} free of {} ({})",
-                bytes(disk.available_bytes),
-                bytes(disk.total_bytes),
-                disk.path
-            ),
-        );
-    }
-    if let Some(offset) = facts.clock_offset_s.filter(|offset| offset.abs() > 2.0) {
-        block.pair("clock", Role::Warn, &format!("{offset:+.1} s from ours"));
-    }
-    for runtime in &facts.runtimes {
-        block.pair(
-            "runtime",
-            Role::Plain,
-            &format!("{} {} ({})", runtime.flavour, runtime.version, runtime.engine),
-        );
-        if let Some(escape) = runtime.builds_escape() {
-            block.pair("builds", Role::Warn, &escape);
-        }
-    }
-    if !facts.tools.is_empty() {
-        block.pair(
-            "tools",
-            Role::Plain,
-            &facts.tools.keys().cloned().collect::<Vec<_>>().join(", "),
-        );
-    }
-    if let Some(found) = &facts.inventory {
-        block.pair("sandboxes", Role::Plain, &found.sandboxes.len().to_string());
-        for item in &found.sandboxes {
-            let owner = item.owner.as_deref().unwrap_or("no owner");
-            let text = format!(
-                "{owner}: {} containers, {} networks, {} volumes, {}",
-                item.containers.len(),
-                item.networks.len(),
-                item.volumes.len(),
-                item.directory.as_deref().unwrap_or("no directory"),
-            );
-            block.pair(&item.sandbox_id, Role::Dim, &text);
-        }
     }
 }

@@ -246,12 +246,13 @@ impl Field {
         let Choice::OneOf(choices) = &self.choice else { return };
         let shown =
             if self.input.value().is_empty() { self.default.as_str() } else { self.input.value() };
-        let at = choices.iter().position(|choice| choice == shown).unwrap_or_default();
-        let count = choices.len().max(1);
-        let next = (at + count).saturating_add_signed(by) % count;
-        if let Some(choice) = choices.get(next) {
-            self.input = Input::new(choice.clone());
-        }
+        // A default that is no choice, such as that placement decides, stands before them.
+        let before = usize::from(!choices.contains(&self.default));
+        let at = choices.iter().position(|choice| choice == shown).map(|at| at + before);
+        let count = (choices.len() + before).max(1);
+        let next = (at.unwrap_or_default() + count).saturating_add_signed(by) % count;
+        let choice = next.checked_sub(before).and_then(|at| choices.get(at));
+        self.input = choice.map(|choice| Input::new(choice.clone())).unwrap_or_default();
     }
 
     /// A text field that may stay empty.

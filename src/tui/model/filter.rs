@@ -1,4 +1,5 @@
-//! The filter: fuzzy words over id, name, profile and host, and `host:` `state:` `profile:` `label:` exactly.
+//! Filter: fuzzy words over id, name, profile and host, and fields exactly: `host:` `state:` `profile:` `label:` `by:`. A word
+//! that `!` or `-` stands before must not match. A field that is not known is told, and filters nothing.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +7,36 @@ use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 use super::rows::Entry;
+use super::{Model, Pane};
+use crate::domain::State;
+use crate::domain::event::Actor;
+use crate::domain::snapshot::SnapshotState;
+use crate::domain::text::nearest;
 
-/// A parsed filter. Every word must match.
+/// A parsed filter. Every word must match, or must not where it is negated.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     text: String,
-    words: Vec<(String, Pattern)>,
-    exact: Vec<(Field, String)>,
+    words: Vec<Test<Word>>,
+    fields: Vec<Test<(Field, String)>>,
+    problem: Option<String>,
 }
 
-/// What of a row is looked at, clean and lowercase but for the labels.
+/// A word, and its pattern where it is not plain ASCII.
+#[derive(Debug, Clone)]
+struct Word {
+    text: String,
+    pattern: Pattern,
+}
+
+/// What a row must match, or must not.
+#[derive(Debug, Clone)]
+struct Test<T> {
+    negated: bool,
+    of: T,
+}
+
+/// What of a row is looked at, clean and lowercase but for labels and actor.
 #[derive(Debug, Clone, Copy)]
 pub struct Facets<'a> {
     /// Id, name, profile, host.
@@ -26,6 +47,8 @@ pub struct Facets<'a> {
     pub degraded: bool,
     /// Its labels.
     pub labels: &'a BTreeMap<String, String>,
+    /// Who made it, where that is known of the row.
+    pub actor: Option<&'a Actor>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,42 +57,61 @@ enum Field {
     State,
     Profile,
     Label,
+    By,
 }
+
+impl Field {
+    const ALL: [(&'static str, Self); 5] = [
+        ("host", Self::Host),
+        ("state", Self::State),
+        ("profile", Self::Profile),
+        ("label", Self::Label),
+        ("by", Self::By),
+    ];
+}
+
+/// A word that is no state, and that `state:` takes all the same.
+const DEGRADED: &str = "degraded";
 
 impl Filter {
     /// Reads a filter as typed.
     pub fn parse(text: &str) -> Self {
         let mut filter = Self { text: text.to_owned(), ..Self::default() };
         for word in text.split_whitespace() {
-            let lower = word.to_lowercase();
-            let exact = [
-                ("host:", Field::Host),
-                ("state:", Field::State),
-                ("profile:", Field::Profile),
-                ("label:", Field::Label),
-            ]
-            .into_iter()
-            .find_map(|(prefix, field)| {
-                lower.strip_prefix(prefix).map(|value| (field, value.to_owned()))
-            });
-            match exact {
-                Some((Field::Profile, value)) => {
-                    let value = value.strip_prefix("profile.").unwrap_or(&value).to_owned();
-                    filter.exact.push((Field::Profile, value));
-                }
-                Some(exact) => filter.exact.push(exact),
-                None => {
-                    let pattern = Pattern::new(
-                        &lower,
-                        CaseMatching::Ignore,
-                        Normalization::Smart,
-                        AtomKind::Fuzzy,
-                    );
-                    filter.words.push((lower, pattern));
-                }
-            }
+            let bare = word.strip_prefix(['!', '-']);
+            filter.add(&bare.unwrap_or(word).to_lowercase(), bare.is_some());
         }
         filter
+    }
+
+    /// Takes a word, in small letters.
+    fn add(&mut self, word: &str, negated: bool) {
+        if word.is_empty() {
+            return;
+        }
+        let Some((name, value)) = word.split_once(':') else {
+            let pattern =
+                Pattern::new(word, CaseMatching::Ignore, Normalization::Smart, AtomKind::Fuzzy);
+            let of = Word { text: word.to_owned(), pattern };
+            return self.words.push(Test { negated, of });
+        };
+        let known = Field::ALL.iter().find(|(field, _)| *field == name);
+        let Some((_, field)) = known else {
+            self.problem = Some(unknown_field(name));
+            return;
+        };
+        let value = match field {
+            Field::Profile => value.strip_prefix("profile.").unwrap_or(value),
+            Field::State => {
+                self.problem = self.problem.take().or_else(|| unknown_state(value));
+                value
+            }
+            Field::Host | Field::Label | Field::By => value,
+        };
+        // One that is being typed keeps everything, negated or not.
+        if !value.is_empty() {
+            self.fields.push(Test { negated, of: (*field, value.to_owned()) });
+        }
     }
 
     /// As typed.
@@ -77,14 +119,29 @@ impl Filter {
         &self.text
     }
 
+    /// What of it is not understood, and what may be meant.
+    pub fn problem(&self) -> Option<&str> {
+        self.problem.as_deref()
+    }
+
     /// Whether everything passes.
     pub fn is_empty(&self) -> bool {
-        self.words.is_empty() && self.exact.is_empty()
+        self.words.is_empty() && self.fields.is_empty()
+    }
+
+    /// Whether it asks for destroyed ones, which the list does not hold.
+    pub fn wants_destroyed(&self) -> bool {
+        self.fields.iter().any(|test| {
+            let (field, value) = &test.of;
+            !test.negated && *field == Field::State && *value == State::Destroyed.as_str()
+        })
     }
 
     /// Whether everything that passes this one passed `earlier` too, so that only those need a look.
     pub fn narrows(&self, earlier: &Self) -> bool {
-        self.text.starts_with(&earlier.text) && !self.text.contains(':')
+        self.text.starts_with(&earlier.text)
+            && !self.text.contains(':')
+            && !self.words.iter().any(|test| test.negated)
     }
 
     /// A matcher to be used for many rows.
@@ -94,42 +151,84 @@ impl Filter {
 
     /// Whether a row passes. A word passes when any one field holds it: across fields almost everything would.
     pub fn passes(&self, entry: &Entry, matcher: &mut Matcher) -> bool {
-        let labels = &entry.record.labels;
         let facets = Facets {
             words: &entry.words,
             state: &entry.state,
             degraded: entry.degraded > 0,
-            labels,
+            labels: &entry.record.labels,
+            actor: Some(&entry.record.actor),
         };
         self.passes_facets(&facets, matcher)
     }
 
     /// As [`Self::passes`], for whatever has such facets.
     pub fn passes_facets(&self, facets: &Facets<'_>, matcher: &mut Matcher) -> bool {
-        let exactly = self.exact.iter().all(|(field, value)| match field {
-            Field::Host => facets.words[3].contains(value.as_str()),
-            Field::Profile => facets.words[2].contains(value.as_str()),
-            Field::State => {
-                facets.state.contains(value.as_str())
-                    || (facets.degraded
-                        && !value.is_empty()
-                        && "degraded".starts_with(value.as_str()))
-            }
-            Field::Label => has_label(facets.labels, value),
-        });
         let mut chars = Vec::new();
-        exactly
-            && self.words.iter().all(|(word, pattern)| {
-                facets.words.iter().any(|field| {
-                    // Scores are not asked for: in ASCII a fuzzy match is a subsequence, ten times faster.
-                    if word.is_ascii() && field.is_ascii() {
-                        is_subsequence(word, field)
+        self.fields.iter().all(|test| facets.has(test.of.0, &test.of.1) != test.negated)
+            && self.words.iter().all(|test| {
+                let word = &test.of;
+                let holds = facets.words.iter().any(|field| {
+                    if test.negated {
+                        // The word as it is: were its letters enough, far too much would go.
+                        field.contains(&word.text)
+                    } else if word.text.is_ascii() && field.is_ascii() {
+                        // Scores are not asked for: in ASCII a fuzzy match is a subsequence, ten times faster.
+                        is_subsequence(&word.text, field)
                     } else {
-                        pattern.score(Utf32Str::new(field, &mut chars), matcher).is_some()
+                        word.pattern.score(Utf32Str::new(field, &mut chars), matcher).is_some()
                     }
-                })
+                });
+                holds != test.negated
             })
     }
+}
+
+impl Facets<'_> {
+    fn has(&self, field: Field, value: &str) -> bool {
+        match field {
+            Field::Host => self.words[3].contains(value),
+            Field::Profile => self.words[2].contains(value),
+            Field::State => {
+                self.state.contains(value) || (self.degraded && DEGRADED.starts_with(value))
+            }
+            Field::Label => has_label(self.labels, value),
+            Field::By => {
+                self.actor.is_some_and(|actor| actor.to_string().to_lowercase().contains(value))
+            }
+        }
+    }
+}
+
+impl Model {
+    /// The filter of the focused pane, or of the list where that has none.
+    pub fn filter(&self) -> &Filter {
+        match self.focus {
+            Pane::Snapshots => self.snapshots.filter(),
+            Pane::Sandboxes | Pane::Hosts | Pane::Activity => self.sandboxes.filter(),
+        }
+    }
+}
+
+fn unknown_field(name: &str) -> String {
+    match nearest(name, Field::ALL.iter().map(|(field, _)| *field)) {
+        Some(near) => format!("there is no field {name}: did you mean {near}:?"),
+        None => {
+            let all: Vec<String> =
+                Field::ALL.iter().map(|(field, _)| format!("{field}:")).collect();
+            format!("there is no field {name}: there are {}", all.join(" "))
+        }
+    }
+}
+
+/// Why no row can have such a state, if none can.
+fn unknown_state(value: &str) -> Option<String> {
+    let of_snapshots = || SnapshotState::ALL.iter().map(SnapshotState::as_str);
+    let known = || State::ALL.iter().map(State::as_str).chain(of_snapshots()).chain([DEGRADED]);
+    if known().any(|state| state.contains(value)) {
+        return None;
+    }
+    let near = nearest(value, known()).map(|near| format!(": did you mean {near}?"));
+    Some(format!("there is no state {value}{}", near.unwrap_or_default()))
 }
 
 fn is_subsequence(word: &str, field: &str) -> bool {
@@ -142,4 +241,80 @@ fn has_label(labels: &BTreeMap<String, String>, value: &str) -> bool {
         Some((wanted, part)) => key.to_lowercase() == wanted && own.to_lowercase().contains(part),
         None => key.to_lowercase().contains(value),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::event::ActorType;
+
+    /// Which of the words of a filter pass a sandbox `web-1` of `ci`, on `bardock`, by `agt:nightly`, labelled `team=core`.
+    fn passes(text: &str) -> bool {
+        let words = ["a1b2c3d4", "web-1", "ci", "bardock"].map(str::to_owned);
+        let labels = BTreeMap::from([("team".to_owned(), "Core".to_owned())]);
+        let actor = Actor { kind: ActorType::Agt, name: "nightly".to_owned() };
+        let facets = Facets {
+            words: &words,
+            state: "ready",
+            degraded: true,
+            labels: &labels,
+            actor: Some(&actor),
+        };
+        Filter::parse(text).passes_facets(&facets, &mut Filter::matcher())
+    }
+
+    #[test]
+    fn words_and_fields_pass_or_are_negated() {
+        for (text, expected) in [
+            ("", true),
+            ("wb", true),
+            ("zz", false),
+            ("!zz", true),
+            ("-web", false),
+            ("-wb", true),
+            ("host:bard -host:vm", true),
+            ("!host:bard", false),
+            ("-host:", true),
+            ("state:degr", true),
+            ("-state:failed", true),
+            ("by:nightly", true),
+            ("by:agt:nightly", true),
+            ("-by:nightly", false),
+            ("by:kim", false),
+            ("label:team=core", true),
+            ("-label:team", false),
+            ("web-1", true),
+            ("hots:bardock", true),
+        ] {
+            assert_eq!(passes(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_told_with_the_nearest_name() {
+        let problem = |text| Filter::parse(text).problem().map(str::to_owned);
+        assert_eq!(
+            problem("web hots:b").as_deref(),
+            Some("there is no field hots: did you mean host:?")
+        );
+        assert_eq!(
+            problem("!x:1").as_deref(),
+            Some("there is no field x: there are host: state: profile: label: by:")
+        );
+        assert_eq!(
+            problem("state:faild").as_deref(),
+            Some("there is no state faild: did you mean failed?")
+        );
+        assert_eq!(problem("state:fai host:nowhere by:"), None);
+        assert!(Filter::parse("state:destroyed").wants_destroyed());
+        assert!(!Filter::parse("-state:destroyed state:dest").wants_destroyed());
+    }
+
+    #[test]
+    fn a_negated_word_may_bring_rows_back_as_it_is_typed() {
+        let filter = |text: &str| Filter::parse(text);
+        assert!(filter("web").narrows(&filter("we")));
+        assert!(!filter("a -wx").narrows(&filter("a -w")));
+        assert!(!filter("host:b").narrows(&filter("host")));
+    }
 }

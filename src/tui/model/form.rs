@@ -1,9 +1,15 @@
 //! The create form: a profile, then its inputs and what every create has.
 
+use std::collections::BTreeMap;
+
+use tui_input::Input;
+
 use super::Load;
 use super::fields::{Choice, Field, FieldKey, Fields, labels};
 use crate::client::{CreateRequest, Decision, Error, ProfileView};
+use crate::domain::name::HostName;
 use crate::domain::profile::{InputKind, InputSpec};
+use crate::domain::sandbox::Verdict;
 
 /// Which half of the form is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +44,10 @@ pub struct CreateForm {
     pub profiles: Vec<ProfileView>,
     /// The profile under the cursor.
     pub index: usize,
+    /// What the profiles are searched by.
+    pub search: Input,
+    /// What placement said of each host so far.
+    pub verdicts: BTreeMap<HostName, Verdict>,
     /// The fields.
     pub fields: Fields,
     /// What a create would do.
@@ -60,6 +70,8 @@ impl CreateForm {
             load: Load::Loading,
             profiles: Vec::new(),
             index: 0,
+            search: Input::default(),
+            verdicts: BTreeMap::new(),
             fields: Fields::default(),
             plan: Plan::Unasked,
             generation: 0,
@@ -74,6 +86,72 @@ impl CreateForm {
         self.profiles.get(self.index)
     }
 
+    /// Takes the profiles.
+    pub fn take(&mut self, profiles: Vec<ProfileView>) {
+        self.profiles = profiles;
+        self.load = Load::Ready;
+        self.point_at_first();
+    }
+
+    /// The profiles that match what was typed, by their place: those that can be used first, and by how well their names match.
+    pub fn shown(&self) -> Vec<usize> {
+        let typed = self.search.value().trim().to_lowercase();
+        let mut found: Vec<(bool, u8, usize)> = self
+            .profiles
+            .iter()
+            .enumerate()
+            .filter_map(|(at, view)| Some((!is_usable(view), how_well(view, &typed)?, at)))
+            .collect();
+        found.sort_unstable();
+        found.into_iter().map(|(_, _, at)| at).collect()
+    }
+
+    /// Moves the cursor among those that are shown, round the end.
+    pub fn step(&mut self, by: isize) {
+        let shown = self.shown();
+        let count = shown.len().max(1);
+        let at = shown.iter().position(|at| *at == self.index).unwrap_or_default();
+        let next = (at + count).saturating_add_signed(by) % count;
+        self.index = shown.get(next).copied().unwrap_or(self.index);
+    }
+
+    /// Puts the cursor on the first one that is shown.
+    pub fn point_at_first(&mut self) {
+        self.index = self.shown().first().copied().unwrap_or_default();
+    }
+
+    /// Takes what placement says of the hosts, and says it beside the field.
+    pub fn judge_hosts(&mut self, verdicts: &[Verdict]) {
+        for verdict in verdicts {
+            self.verdicts.insert(verdict.host.clone(), verdict.clone());
+        }
+        self.tell_verdict();
+    }
+
+    /// Says beside the host's field what placement thinks of the one that is chosen, or of each.
+    pub fn tell_verdict(&mut self) {
+        let Some(field) = self.fields.list.iter_mut().find(|field| field.key == FieldKey::Host)
+        else {
+            return;
+        };
+        let Choice::OneOf(hosts) = &field.choice else { return };
+        let sign = |verdict: &Verdict| if verdict.ok { '✓' } else { '✗' };
+        let of = |name: &str| self.verdicts.values().find(|verdict| verdict.host.same(name));
+        let chosen = field.input.value();
+        field.help = if chosen.is_empty() {
+            let each = |name: &String| match of(name) {
+                Some(verdict) => format!("{} {name}", sign(verdict)),
+                None => name.clone(),
+            };
+            hosts.iter().map(each).collect::<Vec<_>>().join("  ")
+        } else {
+            match of(chosen) {
+                Some(verdict) => format!("{} {}", sign(verdict), verdict.reason),
+                None => "placement has not looked at it yet".to_owned(),
+            }
+        };
+    }
+
     /// Opens the fields of the profile under the cursor; what was typed in fields of the same name stays.
     pub fn open_fields(&mut self, hosts: &[String]) {
         let Some(view) = self.profiles.get(self.index) else { return };
@@ -83,7 +161,7 @@ impl CreateForm {
         }
         let ttl = view.profile.as_ref().and_then(|profile| profile.ttl);
         let ttl = ttl.map_or_else(|| "none".to_owned(), |ttl| ttl.to_string());
-        fields.push(Field::text(FieldKey::Host, "placement decides", &host_help(hosts)));
+        fields.push(host_field(hosts));
         fields.push(Field::text(
             FieldKey::Ttl,
             &ttl,
@@ -110,7 +188,9 @@ impl CreateForm {
         (self.step, self.drawn) = (Step::Fill, false);
         self.plan = Plan::Unasked;
         self.error = None;
+        self.verdicts.clear();
         self.fields.check_all(false);
+        self.tell_verdict();
     }
 
     /// Puts an error beside the field that `details.field` names; else it stands below the form.
@@ -183,10 +263,31 @@ fn input_field(name: &str, spec: &InputSpec) -> Field {
     field
 }
 
-fn host_help(hosts: &[String]) -> String {
-    if hosts.is_empty() {
-        "one host, whatever the profile says".to_owned()
+/// The host: a choice where hosts are known.
+fn host_field(hosts: &[String]) -> Field {
+    let mut field =
+        Field::text(FieldKey::Host, "placement decides", "one host, whatever the profile says");
+    if !hosts.is_empty() {
+        field.choice = Choice::OneOf(hosts.to_vec());
+    }
+    field
+}
+
+/// Whether a sandbox can be made from it here.
+pub fn is_usable(view: &ProfileView) -> bool {
+    view.available && view.error.is_none()
+}
+
+/// How well a profile matches what was typed, the best first: its name holds it, or its letters, or its summary does.
+fn how_well(view: &ProfileView, typed: &str) -> Option<u8> {
+    let name = view.id.strip_prefix("profile.").unwrap_or(&view.id).to_lowercase();
+    let mut letters = name.chars();
+    if name.contains(typed) {
+        Some(0)
+    } else if typed.chars().all(|wanted| letters.any(|letter| letter == wanted)) {
+        Some(1)
     } else {
-        hosts.join(", ")
+        let summary = view.summary.as_deref().unwrap_or_default().to_lowercase();
+        summary.contains(typed).then_some(2)
     }
 }

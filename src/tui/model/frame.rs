@@ -16,6 +16,7 @@ impl Overlay {
             Self::Details(_)
             | Self::Snapshot(_)
             | Self::Text(_)
+            | Self::Host(_)
             | Self::Output(..)
             | Self::Help(_)
             | Self::Error(..)
@@ -35,6 +36,7 @@ impl Overlay {
             Self::Details(_)
             | Self::Snapshot(_)
             | Self::Text(_)
+            | Self::Host(_)
             | Self::Output(..)
             | Self::Help(_)
             | Self::Error(..)
@@ -64,6 +66,7 @@ impl Model {
     pub fn close_acting(&mut self) {
         self.overlays.retain(|overlay| !overlay.acts());
         self.filter_field = None;
+        self.searches.close_fields();
         self.held = None;
         for overlay in &mut self.overlays {
             if let Overlay::Logs(logs) = overlay {

@@ -1,21 +1,20 @@
 //! A log as it is followed: what is kept of it, which part is on the screen, what is searched for.
 
-mod search_pattern;
 mod tail;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
 use tui_input::Input;
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::search_pattern::SearchPattern;
 use crate::domain::Time;
 use crate::domain::error::Error;
 use crate::domain::name::SandboxId;
 use crate::domain::text::columns;
 
-pub use search_pattern::SearchPattern;
 pub use tail::{KEPT_BYTES, KEPT_LINES, LogTail, LogText};
 
 /// A service's name takes this many columns at most.
@@ -79,8 +78,10 @@ pub struct Logs {
     pub top: Option<Place>,
     /// The end when it stopped following, to count what came since.
     pub seen: u64,
-    /// What is searched for.
+    /// What is searched for: set by [`Logs::search_for`].
     pub pattern: SearchPattern,
+    /// The numbers of the lines that match it.
+    matching: VecDeque<u64>,
     /// The line that was found last.
     pub found: Option<u64>,
     /// The text field, while one is open.
@@ -125,6 +126,7 @@ impl Logs {
             top: None,
             seen: 0,
             pattern: SearchPattern::default(),
+            matching: VecDeque::new(),
             found: None,
             field: None,
             names,
@@ -136,6 +138,7 @@ impl Logs {
         (self.generation, self.asked) = (generation, now);
         self.state = LogState::Opening;
         self.tail = LogTail::default();
+        self.matching.clear();
         self.top = None;
         self.found = None;
     }
@@ -161,13 +164,44 @@ impl Logs {
             .max()
             .unwrap_or_default();
         self.names = self.names.max(widest.min(NAME));
+        let before = self.tail.end();
         self.tail.extend(missed, lines);
+        self.match_from(before);
         // What is looked at may have been dropped.
         let first = self.tail.first();
         if let Some(top) = self.top.filter(|top| top.line < first) {
             self.top = Some(Place { line: first.max(top.line), row: 0 });
         }
         self.found = self.found.filter(|line| *line >= first);
+    }
+
+    /// Searches for something else.
+    pub fn search_for(&mut self, pattern: SearchPattern) {
+        (self.pattern, self.found) = (pattern, None);
+        self.matching.clear();
+        self.match_from(self.tail.first());
+    }
+
+    /// Takes the lines from this number on that match in, and those out that were dropped.
+    fn match_from(&mut self, from: u64) {
+        let first = self.tail.first();
+        while self.matching.front().is_some_and(|line| *line < first) {
+            self.matching.pop_front();
+        }
+        if self.pattern.is_empty() {
+            return;
+        }
+        for number in from.max(first)..self.tail.end() {
+            if self.tail.line(number).is_some_and(|line| self.pattern.is_in(&line.text)) {
+                self.matching.push_back(number);
+            }
+        }
+    }
+
+    /// The place of the line that was found last among those that match, and how many these are.
+    pub fn count(&self) -> (Option<usize>, usize) {
+        let at = self.found.and_then(|found| self.matching.binary_search(&found).ok());
+        (at, self.matching.len())
     }
 
     /// Columns for the service's name and the mark behind it.
@@ -500,17 +534,21 @@ mod tests {
     fn found_downwards_upwards_and_round_the_end() {
         let mut logs = logs(&["GET /a", "error: x", "GET /b", "Error: y", "GET /c"]);
         let size = (40, 2);
-        logs.pattern = SearchPattern::new("error");
+        logs.search_for(SearchPattern::new("error"));
+        assert_eq!(logs.count(), (None, 2));
         assert_eq!(logs.find(logs.tail.end(), false, size), Some(false));
-        assert_eq!(logs.found, Some(3));
+        assert_eq!((logs.found, logs.count()), (Some(3), (Some(1), 2)));
         assert_eq!(logs.find(2, false, size), Some(false));
         assert_eq!(logs.found, Some(1));
         assert_eq!(logs.find(0, false, size), Some(true));
         assert_eq!(logs.found, Some(3));
-        logs.pattern = SearchPattern::new("Error");
+        logs.extend(0, (0..KEPT_LINES - 3).map(|_| line("x")).chain([line("an error")]).collect());
+        assert_eq!(logs.count(), (Some(0), 2), "what is dropped counts no more");
+        assert_eq!(logs.found, Some(3));
+        logs.search_for(SearchPattern::new("Error"));
         assert_eq!(logs.find(0, true, size), Some(false));
         assert_eq!(logs.found, Some(3));
-        logs.pattern = SearchPattern::new("nowhere");
+        logs.search_for(SearchPattern::new("nowhere"));
         assert_eq!(logs.find(0, true, size), None);
     }
 }

@@ -1,11 +1,15 @@
 //! Palette ranking. An exact name comes first, then the beginning of a name, of a word of a name, then letters of a name;
 //! descriptions count for nothing. What takes something away is offered by its name or its beginning alone.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Entry, Model, SortKey};
-use crate::domain::name::{SandboxId, SnapshotId};
+use crate::domain::State;
+use crate::domain::lineage::SnapshotView;
+use crate::domain::name::{HostName, SandboxId, SnapshotId};
 use crate::domain::snapshot::SnapshotState;
+use crate::domain::text::nearest;
 use crate::tui::keymap::{Action, Mode, TABLE};
 
 /// Sandboxes of a name that are offered at most.
@@ -16,7 +20,9 @@ const JUMPS: usize = 8;
 pub enum Offer {
     /// An action, which has a key too.
     Action(Action),
-    /// Filters the sandboxes so, as in `host:bardock`.
+    /// Opens this host.
+    Host(HostName),
+    /// Filters the sandboxes so, as in `state:failed`.
     Filter(String),
     /// Sorts the sandboxes so.
     Sort(SortKey),
@@ -43,6 +49,7 @@ impl Offer {
                 Some(alias) => format!("{} ({alias})", spoken(*action)),
                 None => spoken(*action),
             },
+            Self::Host(name) => format!("host {name}"),
             Self::Filter(filter) => filter.replacen(':', " ", 1),
             Self::Sort(key) => format!("sort {}", key.as_str()),
             Self::Restore(_, title) => format!("restore {title}"),
@@ -54,6 +61,7 @@ impl Offer {
     pub fn help(&self) -> String {
         match self {
             Self::Action(action) => action.help().to_owned(),
+            Self::Host(_) => "what is on it, why it is down".to_owned(),
             Self::Filter(filter) => format!("show only {filter}"),
             Self::Sort(_) => "sort by this column".to_owned(),
             Self::Restore(id, _) => format!("a new sandbox from {id}"),
@@ -65,11 +73,22 @@ impl Offer {
     pub fn action(&self) -> Action {
         match self {
             Self::Action(action) => *action,
+            Self::Host(_) => Action::Host,
             Self::Filter(_) => Action::Filter,
             Self::Sort(_) => Action::Sort,
             Self::Restore(..) => Action::Restore,
             Self::Jump(..) => Action::PaneSandboxes,
         }
+    }
+}
+
+/// What an argument of a verb is called.
+fn argument_noun(verb: &str) -> &str {
+    match verb {
+        "sort" => "column",
+        "restore" => "snapshot",
+        "by" => "actor",
+        noun => noun,
     }
 }
 
@@ -92,45 +111,89 @@ impl Model {
         found.into_iter().map(|(_, offer)| offer).collect()
     }
 
+    /// Why nothing is offered for a verb with an argument: what is not known, and the nearest name.
+    pub fn palette_problem(&self, typed: &str) -> Option<String> {
+        let typed = typed.trim().to_lowercase();
+        let (verb, argument) = typed.split_once(' ')?;
+        let argument = argument.trim_start();
+        let known = self.known(verb)?;
+        if known.iter().any(|(name, _)| rank(name, argument).is_some()) {
+            return None;
+        }
+        let near = nearest(argument, known.iter().map(|(name, _)| name.as_str()));
+        let near = near.map(|near| format!(": did you mean {near}?")).unwrap_or_default();
+        Some(format!("there is no {} {argument}{near}", argument_noun(verb)))
+    }
+
     /// Offers of a verb with an argument. The verb alone shows every argument, behind the action of that name.
     fn arguments(&self, verb: &str, argument: &str) -> Vec<(Match, Offer)> {
-        let ranked =
-            |name: &str| if argument.is_empty() { Some(Match::Word) } else { rank(name, argument) };
-        let filter = |field: &str, value: &str| {
-            Some((ranked(value)?, Offer::Filter(format!("{field}:{value}"))))
+        let ranked = |(name, offer): (String, Offer)| {
+            let rank = if argument.is_empty() { Some(Match::Word) } else { rank(&name, argument) };
+            Some((rank?, offer))
         };
-        match verb {
-            "host" => self
-                .hosts
-                .list
-                .iter()
-                .filter_map(|host| filter(verb, host.view.name.as_str()))
-                .collect(),
+        let mut found: Vec<(Match, Offer)> =
+            self.known(verb).into_iter().flatten().filter_map(ranked).collect();
+        // One that has two names, such as a snapshot's name and id, is offered once, by the better one.
+        found.sort_by_key(|(rank, _)| *rank);
+        let mut seen: Vec<Offer> = Vec::new();
+        found.retain(|(_, offer)| {
+            let new = !seen.contains(offer);
+            seen.push(offer.clone());
+            new
+        });
+        found
+    }
+
+    /// What a verb can be said of, each by its name; none where it takes no argument.
+    fn known(&self, verb: &str) -> Option<Vec<(String, Offer)>> {
+        let filter = |value: &str| (value.to_owned(), Offer::Filter(format!("{verb}:{value}")));
+        let known = match verb {
+            "host" => {
+                let names = self.hosts.list.iter().map(|host| &host.view.name);
+                names.map(|name| (name.to_string(), Offer::Host(name.clone()))).collect()
+            }
             "state" => {
-                let mut states: Vec<&str> =
-                    self.sandboxes.all().map(|entry| entry.state.as_str()).collect();
-                states.sort_unstable();
-                states.dedup();
-                states.into_iter().filter_map(|state| filter(verb, state)).collect()
+                let states = State::ALL.iter().map(State::as_str).chain(["degraded"]);
+                states.map(filter).collect()
             }
-            "sort" => {
-                let key = |key: &SortKey| Some((ranked(key.as_str())?, Offer::Sort(*key)));
-                SortKey::ALL.iter().filter_map(key).collect()
+            "profile" => {
+                self.distinct(|entry| vec![entry.words[2].clone()]).map(|p| filter(&p)).collect()
             }
-            "restore" => {
-                let ready = self
-                    .snapshots
-                    .all()
-                    .iter()
-                    .filter(|view| view.record.state == SnapshotState::Ready);
-                let offer = |(id, title): (&SnapshotId, &str)| {
-                    let rank = ranked(title).into_iter().chain(ranked(id.as_str())).min()?;
-                    Some((rank, Offer::Restore(id.clone(), title.to_owned())))
+            "label" => {
+                let pairs = |entry: &Entry| {
+                    let labels = entry.record.labels.iter();
+                    labels.map(|(key, value)| format!("{key}={value}")).collect()
                 };
-                ready.map(|view| (&view.record.id, view.record.title())).filter_map(offer).collect()
+                self.distinct(pairs).map(|pair| filter(&pair)).collect()
             }
-            _ => Vec::new(),
-        }
+            "by" => self
+                .distinct(|entry| vec![entry.record.actor.to_string()])
+                .map(|actor| filter(&actor))
+                .collect(),
+            "sort" => SortKey::ALL
+                .iter()
+                .map(|key| (key.as_str().to_owned(), Offer::Sort(*key)))
+                .chain([("ttl".to_owned(), Offer::Sort(SortKey::Left))])
+                .collect(),
+            "restore" => {
+                let ready = self.snapshots.all().iter();
+                let ready = ready.filter(|view| view.record.state == SnapshotState::Ready);
+                let names = |view: &Arc<SnapshotView>| {
+                    let (id, title) = (&view.record.id, view.record.title());
+                    let offer = Offer::Restore(id.clone(), title.to_owned());
+                    [(title.to_owned(), offer.clone()), (id.to_string(), offer)]
+                };
+                ready.flat_map(names).collect()
+            }
+            _ => return None,
+        };
+        Some(known)
+    }
+
+    /// Words of the sandboxes, each once, in order.
+    fn distinct(&self, words: impl Fn(&Entry) -> Vec<String>) -> impl Iterator<Item = String> {
+        let all: BTreeSet<String> = self.sandboxes.all().flat_map(|entry| words(entry)).collect();
+        all.into_iter()
     }
 
     /// Sandboxes whose name or id begins so.

@@ -91,6 +91,22 @@ impl Patches {
         None
     }
 
+    /// What each row says.
+    pub fn words(&self) -> Vec<String> {
+        let words = |row: PatchRow<'_>| match row.standing {
+            None => {
+                let patch = &row.status.patch;
+                let about = patch.description.as_deref().unwrap_or_default();
+                format!("{} {about} {} {}", patch.sequence, patch.id, patch.run_in)
+            }
+            Some(standing) => {
+                let name = standing.name.as_deref().unwrap_or_default();
+                format!("{} {name} {} {}", standing.id, standing.host, standing.state)
+            }
+        };
+        (0..self.len()).filter_map(|at| self.row(at)).map(words).collect()
+    }
+
     /// The row under the cursor.
     pub fn selected(&self) -> Option<PatchRow<'_>> {
         self.row(self.window.index)

@@ -1,11 +1,12 @@
 //! What the overlays that are read say, as a text block: the view paints it, the update scrolls it.
 
 use super::text_block::{Role, TextBlock};
-use super::{Job, JobState, Model, Overlay, Present};
+use super::{Job, JobState, Model, Overlay, Present, state_glyph, state_role};
 use crate::domain::State;
 use crate::domain::error::Error;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::telling::{folded, telling_lines};
+use crate::domain::text::plural;
 use crate::tui::keymap::{Mode, TABLE};
 
 /// A script, or what it wrote.
@@ -48,6 +49,44 @@ impl Model {
         self.overlays.last().and_then(|overlay| self.paper_of(overlay))
     }
 
+    /// The raw record of what the overlay on top is about, to be read: as YAML.
+    pub fn raw(&self) -> Option<Result<TextOverlay, String>> {
+        let (title, value) = match self.overlays.last()? {
+            Overlay::Details(details) => {
+                let record = &details.record;
+                let title = format!("{}: record, revision {}", record.title(), record.revision);
+                (title, serde_json::to_value(record))
+            }
+            Overlay::Snapshot(details) => {
+                let record = &details.view.record;
+                let title = format!("{}: record, revision {}", record.title(), record.revision);
+                (title, serde_json::to_value(&*details.view))
+            }
+            Overlay::Host(details) => {
+                let host = self.hosts.get(details.name.as_str())?;
+                (format!("{}: as it was seen last", details.name), serde_json::to_value(&host.view))
+            }
+            Overlay::Output(..)
+            | Overlay::Text(_)
+            | Overlay::Help(_)
+            | Overlay::Error(..)
+            | Overlay::Create(_)
+            | Overlay::Confirm(_)
+            | Overlay::Jobs(_)
+            | Overlay::Palette(..)
+            | Overlay::Logs(_)
+            | Overlay::Shell(_)
+            | Overlay::Labels(_)
+            | Overlay::ActionForm(_)
+            | Overlay::Patches(_) => return None,
+        };
+        // By way of a value: parts of a record that are kept as JSON text are YAML too then.
+        let text = value
+            .map_err(|error| error.to_string())
+            .and_then(|value| serde_saphyr::to_string(&value).map_err(|error| error.to_string()));
+        Some(text.map(|text| TextOverlay { title, text, offset: 0 }))
+    }
+
     /// The text of an overlay that is read.
     pub fn paper_of(&self, overlay: &Overlay) -> Option<TextBlock> {
         let width = usize::from(self.screen().overlay_text().width);
@@ -72,6 +111,10 @@ impl Model {
                 );
                 Some(block)
             }
+            Overlay::Host(details) => {
+                let host = self.hosts.get(details.name.as_str());
+                Some(details.block(width, self.present(), host, &self.sandboxes))
+            }
             Overlay::Output(id, _) => self.jobs.get(*id).map(|job| output(job, width)),
             Overlay::Help(_) => Some(self.help(width)),
             Overlay::Error(problem, _) => Some(error(problem, width)),
@@ -91,6 +134,12 @@ impl Model {
         Present { now: self.now, zone: &self.zone }
     }
 
+    /// The line of the help at which a mode's keys begin.
+    pub fn help_place(&self, mode: Mode) -> usize {
+        let block = self.help(usize::from(self.screen().overlay_text().width));
+        block.lines.iter().position(|line| line.text() == mode.title()).unwrap_or_default()
+    }
+
     fn help(&self, width: usize) -> TextBlock {
         let mut block = TextBlock::new(width);
         for mode in Mode::ALL {
@@ -99,17 +148,15 @@ impl Model {
                 block.pair(&keys, Role::Plain, help);
             }
         }
+        glyphs(&mut block);
         block.heading("This console");
         block.pair("acts as", Role::Plain, &self.actor);
         if self.read_only {
             block.pair("read-only", Role::Warn, "keys that change something are refused");
         }
         let later = TABLE.iter().filter(|row| row.action.is_later()).count();
-        block.text(
-            Role::Dim,
-            2,
-            &format!("{later} more actions have their keys kept free and come with later versions"),
-        );
+        let later = plural(later as u64, "more action has its key", "more actions have their keys");
+        block.text(Role::Dim, 2, &format!("{later} kept free for later versions"));
         block.text(
             Role::Dim,
             2,
@@ -119,13 +166,94 @@ impl Model {
     }
 }
 
+impl Overlay {
+    /// The first line on the screen of one that is read; `last` is the place of its end.
+    pub fn offset(&self, last: usize) -> usize {
+        match self {
+            Self::Details(details) => details.offset,
+            Self::Snapshot(details) => details.offset,
+            Self::Text(page) => page.offset,
+            Self::Host(host) => host.offset,
+            Self::Help(offset) | Self::Error(_, offset) => *offset,
+            Self::Output(_, offset) => offset.unwrap_or(last),
+            Self::Create(_)
+            | Self::Confirm(_)
+            | Self::Jobs(_)
+            | Self::Palette(..)
+            | Self::Logs(_)
+            | Self::Shell(_)
+            | Self::Labels(_)
+            | Self::ActionForm(_)
+            | Self::Patches(_) => 0,
+        }
+    }
+
+    /// Scrolls one that is read, and has it stay there.
+    pub fn hold_at(&mut self, to: usize) {
+        match self {
+            Self::Output(_, offset) => *offset = Some(to),
+            other => other.scroll_to(to, to),
+        }
+    }
+
+    /// Scrolls one that is read. At its end a job's output follows what is written.
+    pub fn scroll_to(&mut self, to: usize, last: usize) {
+        match self {
+            Self::Details(details) => details.offset = to,
+            Self::Snapshot(details) => details.offset = to,
+            Self::Text(page) => page.offset = to,
+            Self::Host(host) => host.offset = to,
+            Self::Help(offset) | Self::Error(_, offset) => *offset = to,
+            Self::Output(_, offset) => *offset = (to < last).then_some(to),
+            Self::Create(_)
+            | Self::Confirm(_)
+            | Self::Jobs(_)
+            | Self::Palette(..)
+            | Self::Logs(_)
+            | Self::Shell(_)
+            | Self::Labels(_)
+            | Self::ActionForm(_)
+            | Self::Patches(_) => {}
+        }
+    }
+}
+
+/// Signs beside those of the states.
+const SIGNS: &[(&str, &str)] = &[
+    ("▌", "the row under the cursor"),
+    ("✓", "a marked row; something that went well; a patch that was applied"),
+    ("✗", "something that failed; a host that does not answer"),
+    ("⚠", "look at this"),
+    ("◐", "being done"),
+    ("◌", "not known yet: a host that is being asked"),
+    ("◆", "a snapshot"),
+    ("?", "behind a state: its host is silent, this is how it was last"),
+    ("…", "a patch that waits for the next wake; at an end: cut, there is more"),
+    ("—", "none"),
+    ("▓▓░░", "how far it has come"),
+    ("!", "in a log: written to the error stream"),
+    ("›", "in a log: the line goes on to the right"),
+];
+
+/// Every sign of the screen, and what it stands for.
+fn glyphs(block: &mut TextBlock) {
+    block.heading("Signs");
+    for state in State::ALL {
+        block.pair(&state_glyph(state).to_string(), state_role(state), state.as_str());
+    }
+    for (sign, meaning) in SIGNS {
+        block.pair(sign, Role::Plain, meaning);
+    }
+}
+
 fn output(job: &Job, width: usize) -> TextBlock {
     let mut block = TextBlock::new(width);
     if job.dropped > 0 {
         block.text(Role::Dim, 0, &format!("{} earlier lines were dropped", job.dropped));
     }
     if job.output.is_empty() {
-        block.text(Role::Dim, 0, "it has written nothing yet");
+        let text = if job.is_running() { "it has written nothing yet" } else { "it wrote nothing" };
+        block.text(Role::Dim, 0, text);
     }
     for line in &job.output {
         let stage = line.starts_with('[');

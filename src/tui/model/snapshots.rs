@@ -283,16 +283,17 @@ fn passes(
     let lower = |text: &str| clean_line(text, 80).to_lowercase();
     let name = |name: &Option<String>| lower(name.as_deref().unwrap_or_default());
     let (record, no_labels) = (&view.record, BTreeMap::new());
-    let (words, state, labels) = if let Some(sandbox) = sandbox {
+    let (words, state, labels, actor) = if let Some(sandbox) = sandbox {
         let words = [lower(sandbox.id.as_str()), name(&sandbox.name), String::new(), String::new()];
-        (words, lower(sandbox.state.as_str()), &no_labels)
+        (words, lower(sandbox.state.as_str()), &no_labels, None)
     } else {
         let (profile, host) =
             (lower(short_profile(&record.profile.id)), lower(record.host.as_str()));
         let words = [lower(record.id.as_str()), name(&record.name), profile, host];
-        (words, lower(record.state.as_str()), &record.labels)
+        (words, lower(record.state.as_str()), &record.labels, Some(&record.actor))
     };
-    filter.passes_facets(&Facets { words: &words, state: &state, degraded: false, labels }, matcher)
+    let facets = Facets { words: &words, state: &state, degraded: false, labels, actor };
+    filter.passes_facets(&facets, matcher)
 }
 
 /// A snapshot's glyph.

@@ -1,7 +1,10 @@
 //! Text to be read: lines of spans that say how they are meant, not which colour they have.
 
+use std::ops::Range;
+
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::search_pattern::SearchPattern;
 use crate::domain::text::{clean_line, columns};
 
 /// A line of another program's text is cut at this many columns.
@@ -71,6 +74,26 @@ pub struct TextBlock {
     /// The lines.
     pub lines: Vec<TextLine>,
     width: usize,
+    /// Rows that go on with the text of the row above.
+    joints: Vec<Joint>,
+}
+
+/// Break of a text that takes several rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Joint {
+    /// The row that goes on.
+    row: usize,
+    /// Where the text begins in it, in bytes.
+    indent: usize,
+    /// Whether a space was left out at the break.
+    space: bool,
+}
+
+/// Match of a search: a part of one row, or of several where a text was broken within it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Match {
+    /// Rows, and the bytes of each.
+    pub parts: Vec<(usize, Range<usize>)>,
 }
 
 impl TextLine {
@@ -88,7 +111,7 @@ impl TextLine {
 impl TextBlock {
     /// An empty text block of this width.
     pub fn new(width: usize) -> Self {
-        Self { lines: Vec::new(), width: width.max(8) }
+        Self { lines: Vec::new(), width: width.max(8), joints: Vec::new() }
     }
 
     /// Adds an empty line.
@@ -107,7 +130,10 @@ impl TextBlock {
     /// Adds text from anywhere, cleaned, wrapped at the width under an indent.
     pub fn text(&mut self, role: Role, indent: usize, text: &str) {
         for raw in text.lines() {
-            for part in wrap(&clean_line(raw, LINE), self.width.saturating_sub(indent)) {
+            let raw = clean_line(raw, LINE);
+            let parts = wrap(&raw, self.width.saturating_sub(indent));
+            self.join(&raw, &parts, indent);
+            for part in parts {
                 self.lines.push(TextLine::of([(Role::Plain, " ".repeat(indent)), (role, part)]));
             }
         }
@@ -117,12 +143,54 @@ impl TextBlock {
     pub fn pair(&mut self, key: &str, role: Role, value: &str) {
         const KEY: usize = 14;
         let mut first = true;
-        for part in wrap(&clean_line(value, PAIR), self.width.saturating_sub(KEY + 2)) {
+        let value = clean_line(value, PAIR);
+        let parts = wrap(&value, self.width.saturating_sub(KEY + 2));
+        self.join(&value, &parts, KEY + 2);
+        for part in parts {
             let key = if first { clean_line(key, KEY - 1) } else { String::new() };
             let pad = " ".repeat(KEY - columns(&key).min(KEY));
             self.lines.push(TextLine::of([(Role::Dim, format!("  {key}{pad}")), (role, part)]));
             first = false;
         }
+    }
+
+    /// Notes that rows which come next belong together.
+    fn join(&mut self, text: &str, parts: &[String], indent: usize) {
+        let (row, mut rest) = (self.lines.len(), text);
+        for (at, part) in parts.iter().enumerate() {
+            let skipped = rest.find(part.as_str()).unwrap_or_default();
+            rest = rest.get(skipped + part.len()..).unwrap_or_default();
+            if at > 0 {
+                self.joints.push(Joint { row: row + at, indent, space: skipped > 0 });
+            }
+        }
+    }
+
+    /// Places that a pattern matches, from above; one within a broken text too.
+    pub fn matches(&self, pattern: &SearchPattern) -> Vec<Match> {
+        let mut found = Vec::new();
+        let mut joints = self.joints.iter().peekable();
+        let mut row = 0;
+        while row < self.lines.len() {
+            // A text, and where its rows are in it.
+            let mut text = self.lines[row].text();
+            let mut rows = vec![Piece { begin: 0, end: text.len(), row, indent: 0 }];
+            row += 1;
+            while let Some(joint) = joints.next_if(|joint| joint.row == row) {
+                text.push_str(if joint.space { " " } else { "" });
+                let begin = text.len();
+                let line = self.lines[row].text();
+                text.push_str(line.get(joint.indent..).unwrap_or_default());
+                rows.push(Piece { begin, end: text.len(), row, indent: joint.indent });
+                row += 1;
+            }
+            let mut from = 0;
+            while let Some(place) = pattern.next_in(&text, from) {
+                from = place.end;
+                found.push(Match { parts: parts(&place, &rows) });
+            }
+        }
+        found
     }
 
     /// Adds a pair if there is a value.
@@ -148,6 +216,25 @@ impl TextBlock {
     pub fn last_offset(&self, height: usize) -> usize {
         self.lines.len().saturating_sub(height)
     }
+}
+
+/// Piece of a text in a row: where it begins and ends in the text, and where it begins in the row.
+struct Piece {
+    begin: usize,
+    end: usize,
+    row: usize,
+    indent: usize,
+}
+
+/// A place in a text as parts of its rows.
+fn parts(place: &Range<usize>, rows: &[Piece]) -> Vec<(usize, Range<usize>)> {
+    rows.iter()
+        .filter_map(|piece| {
+            let (from, to) = (place.start.max(piece.begin), place.end.min(piece.end));
+            let within = |at: usize| at - piece.begin + piece.indent;
+            (from < to).then(|| (piece.row, within(from)..within(to)))
+        })
+        .collect()
 }
 
 /// Breaks a clean text at spaces where it can, else anywhere; never empty. A path or a command stays in one piece as long
@@ -199,5 +286,33 @@ mod tests {
         assert_eq!(wrap("", 8), [""]);
         assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
         assert!(wrap("日本語日本語", 5).iter().all(|line| columns(line) <= 5));
+    }
+
+    #[test]
+    fn a_match_is_found_across_the_rows_of_a_text_and_not_across_texts() {
+        let mut block = TextBlock::new(24);
+        block.text(Role::Plain, 2, "dial tcp: connection refused by peer");
+        block.pair("url", Role::Code, "http://example.org/refused");
+        let shown: Vec<String> = block.lines.iter().map(TextLine::text).collect();
+        assert_eq!(
+            shown,
+            [
+                "  dial tcp: connection",
+                "  refused by peer",
+                "  url           http://e",
+                "                xample.o",
+                "                rg/refus",
+                "                ed"
+            ]
+        );
+        let found = |pattern: &str| -> Vec<Vec<String>> {
+            let piece = |(row, part): &(usize, Range<usize>)| shown[*row][part.clone()].to_owned();
+            let matches = block.matches(&SearchPattern::new(pattern));
+            matches.iter().map(|found| found.parts.iter().map(piece).collect()).collect()
+        };
+        assert_eq!(found("tion refused"), [["tion", "refused"]]);
+        assert_eq!(found("refused"), [vec!["refused"], vec!["refus", "ed"]]);
+        assert_eq!(found("example.org"), [["e", "xample.o", "rg"]]);
+        assert!(found("Refused").is_empty() && found("peer url").is_empty());
     }
 }

@@ -113,12 +113,16 @@ fn take(fields: &mut Fields, typed: &str, completion: Completion) -> bool {
 pub(super) fn text(fields: &mut Fields, key: &KeyEvent) -> bool {
     let Some(field) = fields.focused() else { return false };
     let changed = match &field.choice {
-        // A choice is typed by its first letter, or turned with the space bar.
+        // A choice is typed by its first letter, again for the next of that letter, or turned with the space bar.
         Choice::OneOf(choices) => {
             let KeyCode::Char(c) = key.code else { return false };
-            match choices.iter().find(|choice| choice.starts_with(c)).cloned() {
-                Some(choice) => field.input = Input::new(choice),
-                None => field.turn(1),
+            let at = choices.iter().position(|choice| choice == field.input.value());
+            let (before, behind) = choices.split_at(at.map_or(0, |at| at + 1));
+            let mut begun = behind.iter().chain(before).filter(|choice| choice.starts_with(c));
+            match (c, begun.next().cloned()) {
+                (' ', _) => field.turn(1),
+                (_, Some(choice)) => field.input = Input::new(choice),
+                (_, None) => return false,
             }
             true
         }

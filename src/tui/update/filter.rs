@@ -6,19 +6,14 @@ use tui_input::backend::crossterm::to_input_request;
 
 use super::{Effect, fields};
 use crate::tui::keymap::Action;
-use crate::tui::model::{Filter, Model, Pane};
+use crate::tui::model::{Filter, Model, Pane, Role};
 
 /// Opens the text field.
 pub(super) fn open(model: &mut Model) {
     if matches!(model.focus, Pane::Activity | Pane::Hosts) {
         model.focus_on(Pane::Sandboxes);
     }
-    let filter = if model.focus == Pane::Snapshots {
-        model.snapshots.filter()
-    } else {
-        model.sandboxes.filter()
-    };
-    model.filter_field = Some(Input::new(filter.text().to_owned()));
+    model.filter_field = Some(Input::new(model.filter().text().to_owned()));
 }
 
 fn set(model: &mut Model, filter: Filter) {
@@ -32,7 +27,12 @@ fn set(model: &mut Model, filter: Filter) {
 /// A key of the table.
 pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
     match action {
-        Action::Submit => model.filter_field = None,
+        Action::Submit => {
+            model.filter_field = None;
+            if let Some(problem) = model.filter().problem().map(str::to_owned) {
+                model.say(Role::Warn, problem);
+            }
+        }
         Action::Leave => {
             model.filter_field = None;
             set(model, Filter::default());
@@ -76,12 +76,7 @@ pub(super) fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
 
 fn apply(model: &mut Model) {
     let Some(field) = &model.filter_field else { return };
-    let now = if model.focus == Pane::Snapshots {
-        model.snapshots.filter()
-    } else {
-        model.sandboxes.filter()
-    };
-    if field.value() != now.text() {
+    if field.value() != model.filter().text() {
         let filter = Filter::parse(field.value());
         set(model, filter);
     }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crossterm::event::KeyEvent;
+use crossterm::event::{Event, KeyEvent};
+use tui_input::backend::crossterm::to_input_request;
 
 use super::{Effect, Timer, fields, keys, open_form};
 use crate::client::{Decision, Error, ProfileView, Request};
@@ -23,15 +24,7 @@ pub(super) fn open(model: &mut Model) -> Vec<Effect> {
 pub(super) fn profiles(model: &mut Model, answer: Result<Vec<ProfileView>, Error>) -> Vec<Effect> {
     if let Some(form) = open_form(model) {
         match answer {
-            Ok(profiles) => {
-                form.profiles = profiles;
-                form.load = Load::Ready;
-                form.index = form
-                    .profiles
-                    .iter()
-                    .position(|view| view.available && view.error.is_none())
-                    .unwrap_or(0);
-            }
+            Ok(profiles) => form.take(profiles),
             Err(problem) => form.load = Load::Failed(problem),
         }
     }
@@ -43,12 +36,14 @@ pub(super) fn pick(model: &mut Model, action: Action) -> Vec<Effect> {
     let hosts: Vec<String> =
         model.hosts.list.iter().map(|host| host.view.name.to_string()).collect();
     let Some(form) = open_form(model) else { return Vec::new() };
-    let last = form.profiles.len().saturating_sub(1);
     match action {
-        Action::Down => form.index = (form.index + 1).min(last),
-        Action::Up => form.index = form.index.saturating_sub(1),
-        Action::Top | Action::PageUp => form.index = 0,
-        Action::Bottom | Action::PageDown => form.index = last,
+        Action::Leave => {
+            model.overlays.pop();
+        }
+        Action::NextMatch => form.step(1),
+        Action::PreviousMatch => form.step(-1),
+        Action::Redraw => return keys::redraw(model),
+        Action::Choose if form.shown().is_empty() => {}
         Action::Choose => {
             let refused = form.profile().and_then(unavailable);
             match refused {
@@ -61,6 +56,26 @@ pub(super) fn pick(model: &mut Model, action: Action) -> Vec<Effect> {
             }
         }
         _ => {}
+    }
+    Vec::new()
+}
+
+/// A key that is typed while a profile is chosen: it searches.
+pub(super) fn pick_text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
+    if let Some(form) = open_form(model)
+        && let Some(request) = to_input_request(&Event::Key(*key))
+        && form.search.handle(request).is_some_and(|change| change.value)
+    {
+        form.point_at_first();
+    }
+    Vec::new()
+}
+
+/// Pasted text searches the profiles.
+pub(super) fn pick_paste(model: &mut Model, text: &str) -> Vec<Effect> {
+    if let Some(form) = open_form(model) {
+        fields::insert(&mut form.search, text);
+        form.point_at_first();
     }
     Vec::new()
 }
@@ -116,6 +131,7 @@ pub(super) fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
 
 pub(super) fn changed(form: &mut CreateForm) -> Vec<Effect> {
     form.error = None;
+    form.tell_verdict();
     ask(form, PAUSE)
 }
 
@@ -152,7 +168,10 @@ pub(super) fn planned(
         return Vec::new();
     };
     form.plan = match answer {
-        Ok(decision) => Plan::Known(decision),
+        Ok(decision) => {
+            form.judge_hosts(&decision.verdicts);
+            Plan::Known(decision)
+        }
         Err(problem) => {
             // A refusal that names a field belongs beside it; the focus stays where one types.
             let focus = form.fields.focus;

@@ -6,12 +6,11 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tui_input::Input;
 
 use super::{
-    Effect, action_form, activity, confirm, data, external_operations, fields, filter, form,
-    labels, logs, overlay, panes, patches, shell, snapshots, trouble, work,
+    Effect, action_form, activity, confirm, copy, data, external_operations, fields, filter, form,
+    labels, logs, overlay, panes, patches, search, shell, snapshots, trouble, work,
 };
 use crate::domain::name::SandboxId;
 use crate::domain::sandbox::SandboxRecord;
-use crate::domain::text::clean_line;
 use crate::tui::keymap::{Action, Key, Mode};
 use crate::tui::model::{
     Confirm, Details, Entry, JobId, Leaving, Model, Overlay, Pane, Purpose, Role, Sort,
@@ -61,7 +60,10 @@ fn alone(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         }
         (Mode::Form, Some(action)) => form::act(model, action, &key),
         (Mode::Form, None) => form::text(model, &key),
-        (Mode::Picker, Some(Action::Close)) => close(model),
+        (Mode::Picker, Some(action)) => form::pick(model, action),
+        (Mode::Picker, None) => form::pick_text(model, &key),
+        (Mode::SearchField, Some(action)) => search::field_act(model, action),
+        (Mode::SearchField, None) => search::field_text(model, &key),
         (Mode::Filter, Some(action)) => filter::act(model, action),
         (Mode::Filter, None) => filter::text(model, &key),
         (Mode::Confirm, Some(action)) => confirm::act(model, action),
@@ -87,7 +89,7 @@ fn blind(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
     }
 }
 
-fn redraw(model: &mut Model) -> Vec<Effect> {
+pub(super) fn redraw(model: &mut Model) -> Vec<Effect> {
     let mut effects = data::read_again(model);
     effects.push(Effect::Redraw);
     effects
@@ -105,10 +107,11 @@ pub(super) fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
         Mode::Palette => overlay::palette_paste(model, text),
         Mode::LogField => logs::field_paste(model, text),
         Mode::LabelField => labels::field_paste(model, text),
+        Mode::SearchField => search::field_paste(model, text),
+        Mode::Picker => form::pick_paste(model, text),
         // What has to be typed before something destructive is typed, not pasted.
         Mode::Main
         | Mode::TextBlock
-        | Mode::Picker
         | Mode::Confirm
         | Mode::Jobs
         | Mode::Logs
@@ -128,13 +131,11 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         model.say(Role::Warn, format!("{}: {reason}", action.name().replace('_', " ")));
         return Vec::new();
     }
-    if model.mode() == Mode::Picker {
-        return form::pick(model, action);
-    }
     match action {
         Action::Quit => work::leave(model),
         Action::Help => {
-            model.overlays.push(Overlay::Help(0));
+            let from = model.help_place(model.mode());
+            model.overlays.push(Overlay::Help(from));
             Vec::new()
         }
         Action::Jobs => {
@@ -173,9 +174,20 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
             model.say(Role::Dim, text);
             vec![Effect::Mouse(model.mouse)]
         }
-        Action::CopyId | Action::CopySsh => copy(model, action),
+        Action::CopyId | Action::CopySsh => copy::copy(model, action),
         Action::Close => close(model),
         Action::Open => open(model),
+        Action::Host => overlay::open_its_host(model),
+        Action::Raw => {
+            overlay::open_raw(model);
+            Vec::new()
+        }
+        Action::Search | Action::NextFound | Action::PreviousFound
+            if model.mode() != Mode::Logs =>
+        {
+            search::act(model, action);
+            Vec::new()
+        }
         _ if model.overlays.is_empty() => pane(model, action),
         _ => match model.mode() {
             Mode::Logs => logs::act(model, action),
@@ -191,6 +203,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
             | Mode::Jobs
             | Mode::LogField
             | Mode::LabelField
+            | Mode::SearchField
             | Mode::Palette => {
                 overlay::scroll(model, action);
                 Vec::new()
@@ -199,8 +212,11 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
     }
 }
 
+/// Ends the search in the overlay on top, else closes that.
 fn close(model: &mut Model) -> Vec<Effect> {
-    model.overlays.pop();
+    if !search::end(model) && !logs::end_search(model) {
+        model.overlays.pop();
+    }
     Vec::new()
 }
 
@@ -263,6 +279,7 @@ fn open(model: &mut Model) -> Vec<Effect> {
             | Overlay::Labels(_)
             | Overlay::Snapshot(_)
             | Overlay::ActionForm(_)
+            | Overlay::Host(_)
             | Overlay::Text(_),
         )
         | None => {}
@@ -273,7 +290,10 @@ fn open(model: &mut Model) -> Vec<Effect> {
             None => Vec::new(),
         },
         Pane::Snapshots => snapshots::open_row(model),
-        Pane::Hosts => Vec::new(),
+        Pane::Hosts => match model.hosts.selected().map(|host| host.view.name.clone()) {
+            Some(name) => overlay::open_host(model, name),
+            None => Vec::new(),
+        },
         Pane::Activity => activity::open_row(model),
     }
 }
@@ -334,37 +354,4 @@ fn freeze(model: &mut Model) -> Vec<Effect> {
     effects.extend(snapshots::read(model));
     effects.push(Effect::Events(None, Some(model.now.minus_seconds(3600))));
     effects
-}
-
-/// Puts an id or a command into the clipboard.
-fn copy(model: &mut Model, action: Action) -> Vec<Effect> {
-    if let Some(Overlay::Error(problem, _)) = model.overlays.last() {
-        let text = std::iter::once(&problem.message)
-            .chain(&problem.causes)
-            .cloned()
-            .collect::<Vec<_>>()
-            .join("\n");
-        model.say(Role::Good, "copied the error");
-        return vec![Effect::Copy(text)];
-    }
-    let record = match model.overlays.last() {
-        Some(Overlay::Details(details)) => Some(details.record.as_ref()),
-        _ => model.pointed_sandbox().map(|entry| &*entry.record),
-    };
-    let text = match (record, action) {
-        (Some(record), Action::CopyId) => Some(record.id.to_string()),
-        (Some(record), _) => record.reachability.as_ref().map(|reach| reach.ssh.clone()),
-        (None, Action::CopyId) => model.pointed_snapshot().map(|view| view.record.id.to_string()),
-        (None, _) => return Vec::new(),
-    };
-    let Some(text) = text else {
-        if record.is_some() {
-            model.say(Role::Warn, "it is not reachable: there is no ssh command");
-        }
-        return Vec::new();
-    };
-    // What a host wrote must not bring an escape sequence or a line break into a shell by way of a paste.
-    let text = clean_line(&text, 4096);
-    model.say(Role::Good, format!("copied: {text}"));
-    vec![Effect::Copy(text)]
 }

@@ -93,6 +93,13 @@ pub(super) fn end_when_closed(model: &mut Model) -> Option<Effect> {
     Some(Effect::Unfollow)
 }
 
+/// Ends the search in the log on top; whether there was one.
+pub(super) fn end_search(model: &mut Model) -> bool {
+    let Some(logs) = top(model).filter(|logs| !logs.pattern.is_empty()) else { return false };
+    logs.search_for(SearchPattern::default());
+    true
+}
+
 /// Columns and rows of a log on the screen.
 pub(super) fn size(model: &Model) -> (usize, usize) {
     let area = model.screen().log_text();
@@ -200,8 +207,7 @@ pub(super) fn field_act(model: &mut Model, action: Action) -> Vec<Effect> {
     let Some(field) = logs.field.take() else { return Vec::new() };
     match (action, field) {
         (Action::Leave, LogField::Search(_, before)) => {
-            logs.pattern = SearchPattern::default();
-            logs.found = None;
+            logs.search_for(SearchPattern::default());
             // Where the eye was before it searched.
             logs.go(before);
         }
@@ -267,8 +273,7 @@ fn typed(model: &mut Model) -> Vec<Effect> {
         Some(LogField::Search(input, before)) => {
             let (pattern, before) = (SearchPattern::new(input.value()), *before);
             if pattern != logs.pattern {
-                logs.pattern = pattern;
-                logs.found = None;
+                logs.search_for(pattern);
                 logs.go(before);
                 match before {
                     Some(top) => logs.find(top.line, true, size),

@@ -3,75 +3,128 @@
 use crossterm::event::KeyEvent;
 use tui_input::backend::crossterm::to_input_request;
 
-use super::{Effect, fields, keys};
+use super::{Effect, data, fields, keys};
+use crate::domain::name::HostName;
 use crate::tui::keymap::Action;
-use crate::tui::model::{Filter, Model, NodeId, Offer, Overlay, Pane, Sort};
+use crate::tui::model::{Filter, HostDetails, Model, NodeId, Offer, Overlay, Pane, Role, Sort};
+
+/// Rows that an overlay shows at once.
+fn height(model: &Model) -> usize {
+    usize::from(model.screen().overlay_text().height)
+}
+
+/// The last place that the overlay on top can be scrolled to, or its last row where it is a list.
+fn last(model: &Model) -> usize {
+    match model.overlays.last() {
+        Some(Overlay::Jobs(_)) => model.jobs.list().len().saturating_sub(1),
+        Some(Overlay::Patches(patches)) => patches.len().saturating_sub(1),
+        _ => model.block().map(|block| block.last_offset(height(model))).unwrap_or_default(),
+    }
+}
+
+/// Where the overlay on top is: its first row on the screen, or the row under the cursor where it is a list.
+pub(super) fn position(model: &Model) -> usize {
+    match model.overlays.last() {
+        Some(Overlay::Jobs(at)) => *at,
+        Some(Overlay::Patches(patches)) => patches.index(),
+        // One that follows its end: where that is has to be counted.
+        Some(Overlay::Output(_, None)) => last(model),
+        Some(overlay) => overlay.offset(0),
+        None => 0,
+    }
+}
+
+/// Goes to a place of the overlay on top.
+pub(super) fn go(model: &mut Model, to: usize) {
+    let last = last(model);
+    go_within(model, to, last);
+}
+
+fn go_within(model: &mut Model, to: usize, last: usize) {
+    match model.overlays.last_mut() {
+        Some(Overlay::Jobs(at)) => *at = to.min(last),
+        Some(Overlay::Patches(patches)) => patches.go(to),
+        Some(overlay) => overlay.scroll_to(to.min(last), last),
+        None => {}
+    }
+}
+
+/// Brings a row of the overlay on top on the screen, with something above it; one that follows its end stays there.
+pub(super) fn show(model: &mut Model, row: usize) {
+    if matches!(model.overlays.last(), Some(Overlay::Jobs(_) | Overlay::Patches(_))) {
+        return go(model, row);
+    }
+    let (height, at) = (height(model), position(model));
+    let is_shown = (at..at + height).contains(&row);
+    let to = if is_shown { at } else { row.saturating_sub(height / 3).min(last(model)) };
+    if let Some(overlay) = model.overlays.last_mut() {
+        overlay.hold_at(to);
+    }
+}
 
 /// Scrolls the overlay on top.
 pub(super) fn scroll(model: &mut Model, action: Action) {
-    let page = usize::from(model.screen().overlay_text().height).max(2) - 1;
-    let jobs = model.jobs.list().len();
-    let last = model.block().map(|block| block.last_offset(page + 1)).unwrap_or_default();
-    let moved = |at: usize, end: usize| -> usize {
-        match action {
-            Action::Down => at.saturating_add(1),
-            Action::Up => at.saturating_sub(1),
-            Action::Top => 0,
-            Action::Bottom => end,
-            Action::PageDown => at.saturating_add(page),
-            Action::PageUp => at.saturating_sub(page),
-            _ => at,
-        }
-        .min(end)
+    let page = height(model).max(2) - 1;
+    let (at, end) = (position(model), last(model));
+    let to = match action {
+        Action::Down => at.saturating_add(1),
+        Action::Up => at.saturating_sub(1),
+        Action::Top => 0,
+        Action::Bottom => end,
+        Action::PageDown => at.saturating_add(page),
+        Action::PageUp => at.saturating_sub(page),
+        _ => return,
     };
-    match model.overlays.last_mut() {
-        Some(Overlay::Details(details)) => details.offset = moved(details.offset, last),
-        Some(Overlay::Snapshot(details)) => details.offset = moved(details.offset, last),
-        Some(Overlay::Text(page)) => page.offset = moved(page.offset, last),
-        Some(Overlay::Help(offset) | Overlay::Error(_, offset)) => *offset = moved(*offset, last),
-        Some(Overlay::Output(_, offset)) => {
-            // At its end it follows what is written.
-            let to = moved(offset.unwrap_or(last), last);
-            *offset = (to < last).then_some(to);
-        }
-        Some(Overlay::Jobs(at)) => *at = moved(*at, jobs.saturating_sub(1)),
-        Some(
-            Overlay::Create(_)
-            | Overlay::Confirm(_)
-            | Overlay::Palette(..)
-            | Overlay::Logs(_)
-            | Overlay::Shell(_)
-            | Overlay::Labels(_)
-            | Overlay::ActionForm(_)
-            | Overlay::Patches(_),
-        )
-        | None => {}
-    }
+    go_within(model, to, end);
 }
 
 /// Keeps offsets within what there is: a smaller terminal or a shorter record must not leave an empty screen.
 pub(super) fn settle(model: &mut Model) {
-    let height = usize::from(model.screen().overlay_text().height);
-    let last = model.block().map(|block| block.last_offset(height)).unwrap_or_default();
-    let jobs = model.jobs.list().len().saturating_sub(1);
-    match model.overlays.last_mut() {
-        Some(Overlay::Details(details)) => details.offset = details.offset.min(last),
-        Some(Overlay::Snapshot(details)) => details.offset = details.offset.min(last),
-        Some(Overlay::Text(page)) => page.offset = page.offset.min(last),
-        Some(Overlay::Patches(patches)) => patches.set_height(height.saturating_sub(1)),
-        Some(Overlay::Help(offset) | Overlay::Error(_, offset)) => *offset = (*offset).min(last),
-        Some(Overlay::Jobs(at)) => *at = (*at).min(jobs),
-        Some(
-            Overlay::Create(_)
-            | Overlay::Confirm(_)
-            | Overlay::Output(..)
-            | Overlay::Palette(..)
-            | Overlay::Logs(_)
-            | Overlay::Shell(_)
-            | Overlay::Labels(_)
-            | Overlay::ActionForm(_),
-        )
-        | None => {}
+    model.searches.keep_open(&model.overlays);
+    let height = height(model);
+    if let Some(Overlay::Patches(patches)) = model.overlays.last_mut() {
+        return patches.set_height(height.saturating_sub(1));
+    }
+    let last = last(model);
+    let follows = matches!(model.overlays.last(), Some(Overlay::Output(_, None)));
+    if !follows && position(model) > last {
+        go_within(model, last, last);
+    }
+}
+
+/// Opens a host.
+pub(super) fn open_host(model: &mut Model, name: HostName) -> Vec<Effect> {
+    let due = match model.hosts.get(name.as_str()) {
+        // What it says is asked for anew, as one looks.
+        Some(_) => data::host_due(model, name.clone()),
+        None => Vec::new(),
+    };
+    model.overlays.push(Overlay::Host(HostDetails::new(name)));
+    due
+}
+
+/// Opens the host that the overlay on top is about.
+pub(super) fn open_its_host(model: &mut Model) -> Vec<Effect> {
+    let name = match model.overlays.last() {
+        Some(Overlay::Details(details)) => Some(details.record.host.clone()),
+        Some(Overlay::Snapshot(details)) => Some(details.view.record.host.clone()),
+        _ => None,
+    };
+    match name {
+        Some(name) => open_host(model, name),
+        None => {
+            model.say(Role::Dim, "this is about no one host");
+            Vec::new()
+        }
+    }
+}
+
+/// Opens the raw record of what the overlay on top is about.
+pub(super) fn open_raw(model: &mut Model) {
+    match model.raw() {
+        Some(Ok(page)) => model.overlays.push(Overlay::Text(page)),
+        Some(Err(why)) => model.say(Role::Bad, format!("it cannot be written as YAML: {why}")),
+        None => model.say(Role::Dim, "there is no record behind this"),
     }
 }
 
@@ -103,6 +156,7 @@ fn take(model: &mut Model, offer: Offer) -> Vec<Effect> {
         Offer::Action(Action::Suspend) => return vec![Effect::Suspend],
         Offer::Action(action) => return keys::act(model, action),
         Offer::Sort(key) => return keys::set_sort(model, Sort { key, descending: false }),
+        Offer::Host(name) => return open_host(model, name),
         Offer::Filter(filter) => {
             model.focus_on(Pane::Sandboxes);
             model.sandboxes.set_filter(Filter::parse(&filter));

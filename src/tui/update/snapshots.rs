@@ -91,6 +91,7 @@ fn refresh_overlays(model: &mut Model) {
             | Overlay::Shell(_)
             | Overlay::Labels(_)
             | Overlay::Patches(_)
+            | Overlay::Host(_)
             | Overlay::Text(_) => continue,
         };
         if let Some(view) = model.snapshots.get(&shown.record.id) {

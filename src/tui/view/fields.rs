@@ -9,6 +9,10 @@ use crate::tui::model::{Area, Choice, Field, Fields, Role, wrap};
 
 /// Cells for the labels.
 const LABEL: u16 = 18;
+/// And where there is little room.
+const SHORT_LABEL: u16 = 11;
+/// Below this width there is.
+const ROOMY: u16 = 56;
 
 /// Draws fields and a line below them, with at least `below` rows left; answers where the text cursor is, and what is left.
 /// A field takes a row and one for its help or error; where that does not fit, only the focused one has both.
@@ -85,8 +89,9 @@ fn one(
         (None, false) => Role::Plain,
     };
     paint.put(area.x, y, 1, if focused { "▌" } else { " " }, Role::Accent);
-    paint.put(area.x + 2, y, LABEL - 2, &label, role);
-    let (x, room) = (area.x + LABEL + 1, area.width.saturating_sub(LABEL + 1));
+    let labels = if area.width < ROOMY { SHORT_LABEL } else { LABEL };
+    paint.put(area.x + 2, y, labels - 2, &label, role);
+    let (x, room) = (area.x + labels + 1, area.width.saturating_sub(labels + 1));
     let value = field.input.value();
     let scroll = field.input.visual_scroll(usize::from(room.saturating_sub(1)));
     let choices = matches!(field.choice, Choice::OneOf(_));

@@ -15,13 +15,12 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, area: Area) -> Option<P
         let text: String = skip_columns(field.value(), scroll);
         paint.put(x, area.y, room, &text, Role::Plain);
         let used = u16::try_from(columns(field.value())).unwrap_or(u16::MAX);
-        if used + 48 < room {
-            paint.put_right(
-                area,
-                area.y,
-                "host: state: profile: label:  enter keeps, esc clears ",
-                Role::Dim,
-            );
+        let about = "host: state: profile: label: by:  ! negates  enter keeps, esc clears ";
+        if let Some(problem) = model.filter().problem() {
+            let told = Area { x: x + used + 2, width: room.saturating_sub(used + 2), ..area };
+            paint.put_right(told, area.y, &format!("⚠ {problem} "), Role::Warn);
+        } else if usize::from(used) + columns(about) < usize::from(room) {
+            paint.put_right(area, area.y, about, Role::Dim);
         }
         let at = u16::try_from(field.visual_cursor().saturating_sub(scroll)).unwrap_or(0);
         return Some(Position::new(x + at, area.y));

@@ -3,32 +3,30 @@
 use ratatui::layout::Position;
 
 use super::fields;
+use super::footer::skip_columns;
 use super::paint::Paint;
 use crate::client::{Decision, ProfileView};
 use crate::tui::keymap::{Action, Mode};
-use crate::tui::model::{Area, CreateForm, Load, Model, Plan, Role, Step, bytes, many};
+use crate::tui::model::{Area, CreateForm, Load, Model, Plan, Role, Step, bytes, is_usable, many};
 
 /// Draws the form; answers where the text cursor is.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, form: &CreateForm) -> Option<Position> {
     match form.step {
-        Step::Pick => {
-            pick(model, paint, form);
-            None
-        }
+        Step::Pick => pick(model, paint, form),
         Step::Fill => fill(model, paint, form),
     }
 }
 
-fn pick(model: &Model, paint: &mut Paint<'_>, form: &CreateForm) {
+fn pick(model: &Model, paint: &mut Paint<'_>, form: &CreateForm) -> Option<Position> {
     let screen = model.screen();
     let (outer, area) = (screen.overlay(), screen.overlay_text());
     let key = |action| model.keymap.first(Mode::Picker, action).unwrap_or_default();
-    let hints = [(key(Action::Choose), "choose"), (key(Action::Close), "leave")];
+    let hints = [(key(Action::Choose), "choose"), (key(Action::Leave), "leave")];
     paint.overlay(outer, "New sandbox: which profile?", &hints);
     match &form.load {
         Load::Loading => {
             paint.put(area.x + 1, area.y + 1, area.width, "reading the profiles…", Role::Dim);
-            return;
+            return None;
         }
         Load::Failed(problem) => {
             paint.put(
@@ -38,24 +36,45 @@ fn pick(model: &Model, paint: &mut Paint<'_>, form: &CreateForm) {
                 &format!("✗ {}", problem.message),
                 Role::Bad,
             );
-            return;
+            let hint = problem.hint.as_deref().unwrap_or_default();
+            paint.put(area.x + 1, area.y + 2, area.width.saturating_sub(2), hint, Role::Key);
+            return None;
         }
         Load::Ready if form.profiles.is_empty() => {
             paint.put(area.x + 1, area.y + 1, area.width, "there are no profiles", Role::Dim);
-            return;
+            return None;
         }
         Load::Ready => {}
     }
-    let rows = usize::from(area.height.saturating_sub(1) / 2).max(1);
-    let offset = form.index.saturating_sub(rows - 1);
-    for (row, view) in form.profiles.iter().skip(offset).take(rows).enumerate() {
-        let y = area.y + 1 + u16::try_from(row * 2).unwrap_or(0);
-        profile_row(paint, area, y, view, offset + row == form.index);
+    let x = paint.spans(area.x, area.y, area.width, &[(Role::Accent, " /")]);
+    let room = (area.x + area.width).saturating_sub(x);
+    let scroll = form.search.visual_scroll(usize::from(room.saturating_sub(1)));
+    let typed = skip_columns(form.search.value(), scroll);
+    if typed.is_empty() {
+        paint.put(x + 1, area.y, room.saturating_sub(1), "type to search", Role::Dim);
+    } else {
+        paint.put(x, area.y, room, &typed, Role::Title);
     }
+    let at = u16::try_from(form.search.visual_cursor().saturating_sub(scroll)).unwrap_or(0);
+    let cursor = Position::new(x + at.min(room.saturating_sub(1)), area.y);
+    let shown = form.shown();
+    if shown.is_empty() {
+        paint.put(area.x + 2, area.y + 1, area.width, "no profile matches", Role::Dim);
+        return Some(cursor);
+    }
+    let rows = usize::from(area.height.saturating_sub(1) / 2).max(1);
+    let at = shown.iter().position(|at| *at == form.index).unwrap_or_default();
+    let offset = at.saturating_sub(rows - 1);
+    let views = shown.iter().filter_map(|at| form.profiles.get(*at));
+    for (row, view) in views.enumerate().skip(offset).take(rows) {
+        let y = area.y + 1 + u16::try_from((row - offset) * 2).unwrap_or(0);
+        profile_row(paint, area, y, view, row == at);
+    }
+    Some(cursor)
 }
 
 fn profile_row(paint: &mut Paint<'_>, area: Area, y: u16, view: &ProfileView, selected: bool) {
-    let usable = view.available && view.error.is_none();
+    let usable = is_usable(view);
     let name = view.id.strip_prefix("profile.").unwrap_or(&view.id);
     let version = view.version.as_deref().unwrap_or("");
     let own = if view.source == "builtin" { "" } else { "  yours" };

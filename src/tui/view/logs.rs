@@ -4,6 +4,7 @@ use ratatui::layout::Position;
 
 use super::footer::skip_columns;
 use super::paint::Paint;
+use super::search::place_among;
 use crate::domain::text::columns;
 use crate::tui::keymap::{Action, Mode};
 use crate::tui::model::{Area, LogField, LogRow, LogState, Logs, Model, Role, age, many};
@@ -144,7 +145,9 @@ fn standing(model: &Model, paint: &mut Paint<'_>, area: Area, logs: &Logs) {
         right = format!("{} {words}, {right}", logs.tail.dropped());
     }
     if !logs.pattern.is_empty() {
-        right = format!("/{}  {right}", logs.pattern.text());
+        let (at, of) = logs.count();
+        let count = place_among(at, of);
+        right = format!("/{}  {count}  {right}", logs.pattern.text());
     }
     let taken = u16::try_from(columns(&right)).unwrap_or(u16::MAX).min(area.width);
     let room = area.width.saturating_sub(taken + 2);

@@ -30,6 +30,7 @@ mod palette;
 mod pane;
 mod patches;
 mod sandboxes;
+mod search;
 mod shell;
 mod snapshots;
 mod text_block;
@@ -96,7 +97,7 @@ fn screen(model: &Model, paint: &mut Paint<'_>) -> Option<Position> {
     for overlay in &model.overlays {
         cursor = overlay_of(model, paint, overlay);
     }
-    cursor
+    search::draw(model, paint).or(cursor)
 }
 
 fn overlay_of(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) -> Option<Position> {
@@ -104,6 +105,7 @@ fn overlay_of(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) -> Option
         Overlay::Details(_)
         | Overlay::Snapshot(_)
         | Overlay::Text(_)
+        | Overlay::Host(_)
         | Overlay::Output(..)
         | Overlay::Help(_)
         | Overlay::Error(..) => {

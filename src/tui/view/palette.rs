@@ -39,9 +39,11 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, input: &Input, at: usiz
         );
         let keys = match offer {
             Offer::Action(action) => model.keymap.spelled(Mode::Main, *action),
-            Offer::Filter(_) | Offer::Sort(_) | Offer::Restore(..) | Offer::Jump(..) => {
-                String::new()
-            }
+            Offer::Host(_)
+            | Offer::Filter(_)
+            | Offer::Sort(_)
+            | Offer::Restore(..)
+            | Offer::Jump(..) => String::new(),
         };
         paint.put_right(Area { width: area.width.saturating_sub(1), ..area }, y, &keys, Role::Key);
         if offset + row == at {
@@ -54,7 +56,12 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, input: &Input, at: usiz
         }
     }
     if found.is_empty() {
-        paint.put(area.x + 2, area.y + 1, room, "no command matches", Role::Dim);
+        let problem = model.palette_problem(input.value());
+        let (role, text) = match &problem {
+            Some(problem) => (Role::Warn, problem.as_str()),
+            None => (Role::Dim, "no command and no sandbox is called so"),
+        };
+        paint.put(area.x + 2, area.y + 1, room, text, role);
     }
     let cursor = u16::try_from(input.visual_cursor().saturating_sub(scroll)).unwrap_or(0);
     Position::new(x + cursor, area.y)

@@ -17,6 +17,9 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
         Overlay::Details(details) => {
             hints.extend([
                 (key(Action::Logs), "logs"),
+                (key(Action::Search), "search"),
+                (key(Action::Raw), "raw"),
+                (key(Action::Host), "host"),
                 (key(Action::CopyId), "copy id"),
                 (key(Action::CopySsh), "copy ssh"),
             ]);
@@ -37,6 +40,8 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
             hints.extend([
                 (key(Action::Restore), "restore"),
                 (key(Action::Patches), "patches"),
+                (key(Action::Search), "search"),
+                (key(Action::Raw), "raw"),
                 (key(Action::CopyId), "copy id"),
             ]);
             if !model.read_only {
@@ -46,7 +51,14 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
             let name = record.name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
             (format!("{}{name} on {}", record.id, record.host), details.offset)
         }
-        Overlay::Text(page) => (page.title.clone(), page.offset),
+        Overlay::Text(page) => {
+            hints.push((key(Action::CopyId), "copy"));
+            (page.title.clone(), page.offset)
+        }
+        Overlay::Host(host) => {
+            hints.push((key(Action::Raw), "as YAML"));
+            (format!("Host {}", host.name), host.offset)
+        }
         Overlay::Output(id, offset) => {
             let job = model.jobs.get(*id);
             if job.is_some_and(Job::is_running) {
@@ -74,6 +86,9 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
     };
     if last > 0 {
         hints.push((format!("{} {}", key(Action::Down), key(Action::Up)), "scroll"));
+        if !matches!(overlay, Overlay::Details(_) | Overlay::Snapshot(_)) {
+            hints.push((key(Action::Search), "search"));
+        }
     }
     paint.overlay(outer, &title, &hints);
     for (row, line) in block.lines.iter().skip(offset).take(height).enumerate() {

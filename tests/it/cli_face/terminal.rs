@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::support::base_path;
 use crate::support::pty::Console;
+use crate::support::{base_path, busy_machine};
 
 /// A home with one sandbox in it, on this machine.
 struct Place {
@@ -20,6 +20,7 @@ impl Place {
         let folder = tempfile::tempdir().unwrap();
         let (home, bin) = (folder.path().join("home"), folder.path().join("bin"));
         std::fs::create_dir(&home).unwrap();
+        busy_machine::take_all(&home);
         base_path::make(&bin);
         let mut place = Self { folder, home, bin, id: String::new() };
         let made = place.sandboxer(&[

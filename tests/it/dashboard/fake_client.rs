@@ -21,6 +21,7 @@ use sandboxer::client::{
     RolloutRequest, ShellRequest, SleepRequest, SnapshotDiff, SnapshotDiffRequest,
     SnapshotImportRequest, SnapshotQuery, Started, Update,
 };
+use sandboxer::domain::canary::CanaryTelemetry;
 use sandboxer::domain::error::{Code, Kind};
 use sandboxer::domain::event::{Actor, ActorType, Event, Progress};
 use sandboxer::domain::extension::{Preview, Refusal, Resource, TeardownLine, TeardownOutcome};
@@ -1261,7 +1262,9 @@ pub fn world(now: Time) -> Scenario {
             made("c0ffee00", Some("demo"), "sandbox-canary", "local", 14_200),
             now.minus_seconds(14_200),
         );
-        record.telemetry = Some(Kept::new(&facts("desk-1", now.minus_seconds(14_200))).unwrap());
+        record.telemetry = Some(
+            Kept::new(&CanaryTelemetry::from(&facts("desk-1", now.minus_seconds(14_200)))).unwrap(),
+        );
         record.services.clear();
         record
     };

@@ -1,10 +1,12 @@
 //! The dashboard: what keys and messages do to the model, its screens, and the real binary on a terminal.
 
+mod choosing;
 mod drive;
 mod fake_client;
 mod keys;
 mod lineage;
 mod logs;
+mod overlays;
 mod patches;
 mod pty;
 mod screens;

@@ -270,7 +270,7 @@ fn no_screen_panics_at_any_size() {
         if keys == "n" {
             update(&mut model, Msg::Profiles(Ok(profiles())));
             draw(&mut model, (40, 10));
-            press(&mut model, "j enter tab tab");
+            press(&mut model, "tab enter tab tab");
         }
         for width in [0, 1, 39, 40, 41, 59, 60, 61, 80, 100, 160, 200, 250] {
             for height in [0, 1, 9, 10, 11, 14, 15, 16, 19, 20, 30, 80] {
@@ -329,7 +329,7 @@ fn details_have_the_latest_figures_of_the_host_and_one_time_zone() {
     }
     press(&mut model, "enter");
     let shown = text(&draw(&mut model, (120, 200)));
-    assert!(shown.contains("Inventory of desk-1, 5s ago") && shown.contains("7.77"), "{shown}");
+    assert!(shown.contains("Figures, 5s ago") && shown.contains("7.77"), "{shown}");
     assert!(shown.contains("CET"), "the header names the zone: {shown}");
     assert!(!shown.contains("Z)"), "no UTC beside it: {shown}");
 }
@@ -375,7 +375,7 @@ fn form_model() -> Model {
 fn the_create_form() {
     let mut model = form_model();
     at_every_size("form_profiles", &mut model);
-    press(&mut model, "j enter");
+    press(&mut model, "tab enter");
     type_text(&mut model, "/srv/app");
     press(&mut model, "tab tab tab tab");
     type_text(&mut model, "4");

@@ -44,8 +44,8 @@ fn sample(ago: u64, load: f64) -> HostSample {
         }),
         uptime_s: Some(90_000),
         clock_offset_s: Some(0.2),
-        sandboxes: BTreeMap::new(),
         findings: Vec::new(),
+        sandboxes: BTreeMap::new(),
     }
 }
 

@@ -443,7 +443,7 @@ fn a_field_is_checked_as_it_is_typed_and_missing_ones_at_the_end() {
     let mut model = model_of(Vec::new());
     press(&mut model, "n");
     update(&mut model, Msg::Profiles(Ok(profiles())));
-    press(&mut model, "j enter");
+    press(&mut model, "tab enter");
     assert_eq!(press(&mut model, "enter"), [], "repo is required");
     assert_eq!(form(&mut model).fields.list[0].error.as_deref(), Some("is required"));
     type_text(&mut model, "/srv/app");

@@ -380,7 +380,7 @@ fn that_services_cannot_be_asked_for_is_no_popup_and_stands_in_the_details() {
     assert!(model.toast.is_none() && model.overlays.is_empty());
     go_to(&mut model, "e2e-core");
     press(&mut model, "enter");
-    assert!(screen(&mut model, (120, 36)).contains("cannot be asked for: docker ps took longer"));
+    assert!(screen(&mut model, (120, 90)).contains("cannot be asked for: docker ps took longer"));
 }
 
 #[test]

@@ -38,6 +38,16 @@ pub(crate) fn manager_with(
     script: &Arc<Scripted>,
     default_host: &str,
 ) -> SandboxManager {
+    manager_on(data, script, default_host, Vec::new())
+}
+
+/// A manager with these hosts in its configuration.
+pub(crate) fn manager_on(
+    data: &Path,
+    script: &Arc<Scripted>,
+    default_host: &str,
+    hosts: Vec<HostSpec>,
+) -> SandboxManager {
     let stores = JsonStores::open(data).unwrap();
     let id: ExtensionId = "ext.compose-ssh".into();
     let mut extensions: BTreeMap<ExtensionId, Arc<dyn SandboxExtension>> = BTreeMap::new();
@@ -59,10 +69,11 @@ pub(crate) fn manager_with(
             Catalogue::load(Some(&profiles), None, &available)
         }))),
         extensions,
-        transports: Arc::new(Ways(
-            Pool::new(Vec::new(), data.join("ctl"), None),
-            Arc::clone(script),
-        )),
+        transports: Arc::new(Ways {
+            pool: Pool::new(hosts.clone(), data.join("ctl"), None),
+            hosts,
+            script: Arc::clone(script),
+        }),
         ledger: Arc::new(NoLedger),
         clock: {
             let script = Arc::clone(script);
@@ -159,31 +170,41 @@ impl PatchStore for Patches {
 }
 
 /// The ways to hosts; `second`, `third` and `gone` are other names of this machine, on which the script has other archives. Nothing
-/// configures `gone`.
-struct Ways(Pool, Arc<Scripted>);
+/// configures `gone`. What is configured is this machine as well.
+struct Ways {
+    pool: Pool,
+    hosts: Vec<HostSpec>,
+    script: Arc<Scripted>,
+}
 
 #[async_trait]
 impl Transports for Ways {
     async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
-        let here = matches!(host.as_str(), "second" | "third" | "gone");
-        self.0.open(if here { &LOCAL } else { host }).await
+        let here = matches!(host.as_str(), "second" | "third" | "gone")
+            || self.hosts.iter().any(|spec| spec.name.same(host.as_str()));
+        self.pool.open(if here { &LOCAL } else { host }).await
     }
 
     fn spec(&self, host: &HostName) -> Option<HostSpec> {
         let here = matches!(host.as_str(), "local" | "second" | "third");
-        if host.as_str() == "third" && self.1.third_is_forbidden.load(Ordering::SeqCst) {
+        if host.as_str() == "third" && self.script.third_is_forbidden.load(Ordering::SeqCst) {
             let forbid = Some("production".to_owned());
             return Some(HostSpec { forbid, ..HostSpec::named("third") });
         }
-        if here { Some(HostSpec::named(host.as_str())) } else { self.0.spec(host) }
+        let configured = self.hosts.iter().find(|spec| spec.name.same(host.as_str()));
+        match configured {
+            Some(spec) => Some(spec.clone()),
+            None if here => Some(HostSpec::named(host.as_str())),
+            None => self.pool.spec(host),
+        }
     }
 
     fn hosts(&self) -> Vec<HostSpec> {
-        self.0.hosts()
+        self.pool.hosts()
     }
 
     async fn close(&self) {
-        self.0.close().await;
+        self.pool.close().await;
     }
 }
 

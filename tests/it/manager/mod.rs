@@ -19,6 +19,7 @@ mod recipes;
 mod recover;
 mod refusals;
 mod repeated;
+mod reports;
 mod rollouts;
 mod roots;
 mod scripted;

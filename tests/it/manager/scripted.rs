@@ -14,12 +14,13 @@ use sandboxer::domain::archive::ARRIVED_OTHERWISE;
 use sandboxer::domain::archive::SnapshotArchives;
 use sandboxer::domain::error::Kind;
 use sandboxer::domain::extension::{
-    Capabilities, Capability, CaptureRequest, Captured, ExecRun, Inspection, Learnt, PatchOutcome,
-    PatchRun, Preview, ProvisionRequest, Provisioned, Readiness, Refusal, Reporter, Resource,
-    RestoreSource, Restored, SandboxExtension, Target, TeardownLine, TeardownOutcome,
+    Capabilities, Capability, CaptureRequest, Captured, ExecRun, HostAnswer, Inspection, Learnt,
+    PatchOutcome, PatchRun, Preview, ProvisionRequest, Provisioned, Readiness, Refusal, Reporter,
+    Resource, RestoreSource, Restored, SandboxExtension, Target, TeardownLine, TeardownOutcome,
     TeardownReport, Unsettled,
 };
 use sandboxer::domain::facts::HostIdentity;
+use sandboxer::domain::host_report::{HostReport, RuntimeDetection};
 use sandboxer::domain::name::SnapshotId;
 use sandboxer::domain::output::{OutputSink, Source};
 use sandboxer::domain::profile::Profile;
@@ -112,6 +113,15 @@ pub(crate) struct Scripted {
     pub(crate) told: Mutex<Vec<KnownRoots>>,
     /// Where sandboxes are instead of `/srv`.
     pub(crate) workdirs: Mutex<Option<PathBuf>>,
+    /// What hosts answer before anything is made, by name.
+    pub(crate) hosts: Mutex<BTreeMap<String, Result<HostAnswer, Error>>>,
+    /// Hosts that were asked so, in order.
+    pub(crate) examined: Mutex<Vec<String>>,
+    /// What it was told of detections when it asked hosts.
+    pub(crate) known: Mutex<Vec<Option<RuntimeDetection>>>,
+    /// What a host says of itself when something is made there, and what makers were told that it said last.
+    pub(crate) report: Mutex<Option<HostReport>>,
+    pub(crate) reports: Mutex<Vec<Option<HostReport>>>,
     /// What its host keeps of snapshots.
     pub(crate) shelf: Shelf,
     pub(crate) asked: Mutex<Vec<String>>,
@@ -230,6 +240,18 @@ impl SandboxExtension for Shared {
         Ok(preview)
     }
 
+    async fn ask_host(
+        &self,
+        _: &Profile,
+        host: &HostName,
+        known: Option<&RuntimeDetection>,
+    ) -> Result<HostAnswer, Error> {
+        self.script.examined.lock().unwrap().push(host.to_string());
+        self.script.known.lock().unwrap().push(known.cloned());
+        let answer = self.script.hosts.lock().unwrap().get(host.as_str()).cloned();
+        answer.unwrap_or_else(|| Ok(HostAnswer::default()))
+    }
+
     async fn provision(
         &self,
         request: &ProvisionRequest,
@@ -248,14 +270,14 @@ impl SandboxExtension for Shared {
             rewrites: rewrites.clone(),
         });
         Scripted::act(Scripted::next(&self.script.provision)).await?;
-        let (facts, certificate) = (None, None);
+        self.script.reports.lock().unwrap().push(request.report.as_deref().cloned());
+        let report = self.script.report.lock().unwrap().clone().map(Box::new);
         Ok(Provisioned {
             handle: serde_json::json!({}),
             workdir,
             identity,
             rewrites,
-            facts,
-            certificate,
+            report,
             counter_ahead: None,
             start_output: None,
         })

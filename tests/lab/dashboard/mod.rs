@@ -37,7 +37,7 @@ fn pick(console: &mut Console, profile: &str) {
         if row.split_whitespace().any(|word| word == profile) {
             break;
         }
-        console.keys("j");
+        console.keys(DOWN);
         console.wait_until("the next profile", |text| chosen(text).is_some_and(|next| next != row));
     }
     console.keys("\r");

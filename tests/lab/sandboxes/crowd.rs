@@ -118,7 +118,8 @@ fn a_host_takes_no_more_than_its_maximum_however_many_ask_at_once() {
     let bench = Bench::new();
     let config = bench.path("config.yaml");
     let text = fs::read_to_string(&config).unwrap();
-    fs::write(&config, format!("{text}  local:\n    max_sandboxes: 3\n")).unwrap();
+    let text = text.replace("  local:\n", "  local:\n    max_sandboxes: 3\n");
+    fs::write(&config, text).unwrap();
     bench.base_path();
     let ran: Vec<_> = std::thread::scope(|scope| {
         let creates: Vec<_> =

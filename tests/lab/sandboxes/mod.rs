@@ -23,6 +23,7 @@ mod deep;
 mod flavours;
 mod judged;
 mod kills;
+mod known;
 mod lifecycle;
 mod looks;
 mod neighbours;

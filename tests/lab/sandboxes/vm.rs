@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::lab::{Bench, lab, on_host, port_of, rooms, text};
 use crate::points::each_point;
 use crate::sandboxes::commands::plain;
+use crate::support::busy_machine::LIMITS;
 
 const VM: &str = "vm-haskell";
 
@@ -83,7 +84,7 @@ fn add_host(bench: &Bench, name: &str, ssh: &str, config: &Path) {
     let text = fs::read_to_string(&file).unwrap();
     fs::write(
         &file,
-        format!("{text}  {name}:\n    ssh: {ssh}\n    ssh_config: {}\n", config.display()),
+        format!("{text}  {name}:\n    ssh: {ssh}\n    ssh_config: {}\n{LIMITS}", config.display()),
     )
     .unwrap();
 }

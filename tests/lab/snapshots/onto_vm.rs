@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::lab::{Bench, DOCKER, lab, text};
 use crate::snapshots::place::{Place, odd_sandbox, there};
+use crate::support::busy_machine::LIMITS;
 
 /// A bench with the VM among its hosts, and where that has this bench's sandboxes.
 struct Vm {
@@ -32,7 +33,7 @@ impl Vm {
         let root = PathBuf::from("/build").join(bench.path("").file_name().unwrap());
         let config = fs::read_to_string(bench.path("config.yaml")).unwrap();
         let of_vm = format!(
-            "  vm-haskell:\n    ssh: vm-haskell\n    ssh_config: {}\n    workspace_root: {}\n",
+            "  vm-haskell:\n    ssh: vm-haskell\n    ssh_config: {}\n    workspace_root: {}\n{LIMITS}",
             lab().join("ssh_config").display(),
             root.display()
         );

@@ -1,7 +1,7 @@
 # Makes a sandbox's directory with its manifest, and says what the host is. Parameters: the root, `made` where it may be
 # made or `given` where it must be there, the id, the owner, the counter, the installation's machine, the manifest, the
-# bytes that will come, the KiB that must stay free, what is expected of the host (sbx_prove_host), `first`, `all` or `no`
-# for the runtime, then the words of a compose command; or `engines` and the program of the engine that will be used.
+# bytes that will come, the KiB that must stay free, what is expected of the host (sbx_prove_host), `first`, `fingerprint` or
+# `no` for the runtime, then the words of a compose command; or `engine` and the program of the one that will be used.
 umask 077
 sbx_root=$1 sbx_kind=$2 sbx_id=$3 sbx_owner=$4 sbx_counter=$5 sbx_from=$6 sbx_manifest=$7 sbx_bytes=$8 sbx_keep=$9
 shift 9
@@ -26,14 +26,9 @@ if [ -n "$sbx_free" ]; then
   [ "$sbx_need" -le "$sbx_free" ] || sbx_fail space "$sbx_free KiB are free in $sbx_root, $sbx_need KiB are needed"
 fi
 
-if [ "$sbx_how" = engines ]; then
-  sbx_runtime engines
-  # The one that will be used, as a recreate asks before it removes. Where it is gone another one will be.
-  case " $SBX_ENGINES " in *" $1 "*) SBX_ENGINES=$1 ;; esac
-elif [ "$sbx_how" != no ]; then
-  sbx_runtime "$sbx_how" "$@"
-fi
+# Where the engine that will be used is gone another one will be.
 if [ "$sbx_how" != no ]; then
+  sbx_runtime "$sbx_how" "$@"
   for sbx_engine in $SBX_ENGINES; do
     # compose would take what bears the project's label for its own, and names are given once.
     sbx_in_the_way "$sbx_engine" "$sbx_id" "$sbx_owner"

@@ -1,5 +1,7 @@
 use super::*;
 
+mod script;
+
 const DOCKER: &str = "rt.docker.status=0\nrt.docker=WARN something\nrt.docker=sbx|65QY:NZGL|20.10.24+dfsg1|[\"name=seccomp,profile=default\"]|/var/lib/docker\nrt.docker=inode|77\n\
 rt.docker-server=sbx|20.10.24+dfsg1|Engine|containerd|runc\nrt.docker-server.status=0\n";
 const DOCKER_DEAD: &str = "rt.docker.status=1\nrt.docker=sbx|||null|\nrt.docker=Cannot connect to the Docker daemon at unix:///var/run/docker.sock.\n";
@@ -156,15 +158,56 @@ fn versions_in_many_words() {
     }
 }
 
+const MARK: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+fn found_on_docker() -> RuntimeDetection {
+    let now = Time::from_unix(1000);
+    let anew = Detecting::new(DetectionScope::First, &[], None, now);
+    assert_eq!(anew.arguments(), ("first", Vec::new()));
+    let said = [DOCKER, COMPOSE, "rt.fingerprint=", MARK, "\n"].concat();
+    anew.read(&said).detection.unwrap()
+}
+
 #[test]
 fn what_is_known_follows_the_engine() {
-    let known = parse_runtimes(&[DOCKER, COMPOSE].concat()).runtimes;
-    let mut again = parse_runtimes(&DOCKER.replace("65QY", "NEWID"));
-    refresh(&known, &mut again);
-    assert_eq!(again.runtimes[0].engine_id.as_deref(), Some("NEWID:NZGL"));
-    assert_eq!(again.runtimes[0].version, "2.26.1-4");
-    let mut gone = parse_runtimes(DOCKER_DEAD);
-    refresh(&known, &mut gone);
-    assert_eq!(gone.runtimes, []);
-    assert_eq!(gone.findings.len(), 2);
+    let known = found_on_docker();
+    let now = Time::from_unix(1010);
+    let again = Detecting::new(DetectionScope::First, &[], Some(&known), now);
+    let words = ["first", MARK, "docker"].map(str::to_owned).to_vec();
+    assert_eq!(again.arguments(), ("known", words));
+    let said = format!("rt.known=yes\nrt.fingerprint={MARK}\n{DOCKER}").replace("65QY", "NEWID");
+    let report = again.read(&said);
+    assert_eq!(report.runtimes[0].engine_id.as_deref(), Some("NEWID:NZGL"));
+    assert_eq!((report.runtimes[0].version.as_str(), &report.detection), ("2.26.1-4", &None));
+    // Podman behind the same words, and an engine that ended: nothing of what was known is left.
+    for said in [DOCKER_IS_PODMAN, DOCKER_DEAD] {
+        let report = again.read(&format!("rt.known=yes\n{said}"));
+        assert_eq!((report.runtimes, report.detection), (vec![], None), "{said}");
+    }
+}
+
+#[test]
+fn what_is_known_is_nothing_where_the_fingerprint_or_the_question_is_another_one() {
+    let known = found_on_docker();
+    let now = Time::from_unix(1010);
+    let again = Detecting::new(DetectionScope::First, &[], Some(&known), now);
+    let other = MARK.replace('0', "f");
+    let said = format!("{DOCKER}{COMPOSE}rt.fingerprint={other}\n").replace("2.26.1-4", "5.0.0");
+    let report = again.read(&said);
+    let detection = report.detection.unwrap();
+    assert_eq!((detection.runtimes[0].version.as_str(), detection.fingerprint), ("5.0.0", other));
+    let named = ["/opt/compose".to_owned()];
+    for (scope, words, now) in [
+        (DetectionScope::All, &[][..], now),
+        (DetectionScope::First, &named, now),
+        (DetectionScope::First, &[], Time::from_unix(900)),
+    ] {
+        let asked = Detecting::new(scope, words, Some(&known), now);
+        assert_ne!(asked.arguments().0, "known", "{words:?}");
+    }
+    // A host without one, or with something else in its place, is asked in full each time.
+    for line in ["", "rt.fingerprint=\n", "rt.fingerprint=sha256sum: not found\n"] {
+        let anew = again.anew();
+        assert_eq!(anew.read(&[DOCKER, COMPOSE, line].concat()).detection, None, "{line}");
+    }
 }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::support::base_path;
 use crate::support::pty::{Console, Owned};
+use crate::support::{base_path, busy_machine};
 
 /// A home, and a machine without engines.
 struct Place {
@@ -24,6 +24,7 @@ impl Place {
         let folder = tempfile::tempdir().unwrap();
         let (home, bin) = (folder.path().join("home"), folder.path().join("bin"));
         std::fs::create_dir(&home).unwrap();
+        busy_machine::take_all(&home);
         base_path::make(&bin);
         Self { _folder: folder, home, bin }
     }

@@ -1,8 +1,8 @@
-//! What is searched for in a log.
+//! Search pattern: what is searched for in a log or in an overlay.
 
 use std::ops::Range;
 
-/// What is searched for: without a capital letter, capitals do not count.
+/// Text that is searched for: without a capital letter, capitals do not count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchPattern {
     text: String,

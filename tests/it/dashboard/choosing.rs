@@ -1,0 +1,136 @@
+//! Choosing by typing: the profile and the host of a create, the filter, the palette.
+
+use sandboxer::tui::Msg;
+use sandboxer::tui::keymap::Mode;
+use sandboxer::tui::model::{CreateForm, Model, Overlay, Role};
+use sandboxer::tui::update::update;
+
+use super::drive::{press, screen, type_text, world_model};
+use super::fake_client::profiles;
+
+// ---- forms ---------------------------------------------------------------------------------------------------------
+
+fn form(model: &Model) -> &CreateForm {
+    match model.overlays.last() {
+        Some(Overlay::Create(form)) => form,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_profile_is_found_by_typing_and_one_that_cannot_be_used_is_last_and_not_chosen() {
+    let mut model = world_model();
+    press(&mut model, "n");
+    update(&mut model, Msg::Profiles(Ok(profiles())));
+    let names = |model: &Model| -> Vec<String> {
+        let form = form(model);
+        let name = |at: usize| form.profiles[at].id.trim_start_matches("profile.").to_owned();
+        form.shown().into_iter().map(name).collect()
+    };
+    assert_eq!(names(&model)[3..], ["saas-stub", "mine"]);
+    type_text(&mut model, "chk");
+    assert_eq!(names(&model), ["compose-checkpoint"]);
+    assert_eq!(form(&model).profile().unwrap().id, "profile.compose-checkpoint");
+    for _ in 0..3 {
+        press(&mut model, "backspace");
+    }
+    // By its summary where no name has it; what `q` and `j` type is text.
+    type_text(&mut model, "metered");
+    assert_eq!(names(&model), ["saas-stub"]);
+    press(&mut model, "enter");
+    assert_eq!(model.mode(), Mode::Picker, "it cannot be chosen");
+    assert_eq!(model.toast.as_ref().map(|toast| toast.role), Some(Role::Warn));
+    type_text(&mut model, "qj");
+    assert!(screen(&mut model, (80, 24)).contains("no profile matches"));
+    press(&mut model, "enter");
+    assert_eq!(model.mode(), Mode::Picker);
+    press(&mut model, "esc");
+    assert!(model.overlays.is_empty());
+}
+
+#[test]
+fn the_host_is_a_choice_with_what_placement_says_of_each() {
+    let mut model = world_model();
+    press(&mut model, "n");
+    update(&mut model, Msg::Profiles(Ok(profiles())));
+    type_text(&mut model, "canary");
+    press(&mut model, "enter");
+    let verdict = |host: &str, ok: bool, reason: &str| serde_json::json!({"host": host, "ok": ok, "reason": reason});
+    let decision = serde_json::json!({
+        "profile": "profile.sandbox-canary", "version": "1.0.0", "extension": "ext.compose-ssh", "inputs": {},
+        "route": {"host": "coulombcore", "reason": "first", "verdicts": []},
+        "verdicts": [verdict("coulombcore", true, "12 of 30 are there"), verdict("vm-haskell", false, "it is down")],
+        "quote_usd": null, "ttl_s": 600, "ok": true,
+        "preview": {"bytes": 0, "files": 0, "rewrites": [], "refusals": [], "services": []}
+    });
+    let generation = form(&model).generation;
+    update(
+        &mut model,
+        Msg::Planned(generation, Ok(Box::new(serde_json::from_value(decision).unwrap()))),
+    );
+    let shown = screen(&mut model, (80, 24));
+    assert!(shown.contains("‹ placement decides ›"), "{shown}");
+    assert!(shown.contains("✓ coulombcore  sandboxer01  local  ✗ vm-haskell"), "{shown}");
+    press(&mut model, "v");
+    let shown = screen(&mut model, (80, 24));
+    assert!(shown.contains("‹ vm-haskell ›") && shown.contains("✗ it is down"), "{shown}");
+    assert_eq!(form(&model).request().host.as_deref(), Some("vm-haskell"));
+    press(&mut model, "right");
+    assert_eq!(form(&model).request().host, None, "round: placement decides again");
+    press(&mut model, "right");
+    assert_eq!(form(&model).request().host.as_deref(), Some("coulombcore"));
+}
+
+// ---- filter and palette --------------------------------------------------------------------------------------------
+
+#[test]
+fn the_filter_line_tells_a_field_that_is_not_known() {
+    let mut model = world_model();
+    let all = model.sandboxes.shown().len();
+    press(&mut model, "/");
+    type_text(&mut model, "hots:coul");
+    let shown = screen(&mut model, (80, 24));
+    assert!(shown.contains("there is no field hots: did you mean host:?"), "{shown}");
+    assert_eq!(model.sandboxes.shown().len(), all, "what is not understood filters nothing");
+    press(&mut model, "esc /");
+    type_text(&mut model, "-host:coul by:kim");
+    let left = model.sandboxes.shown().len();
+    assert!(left > 0 && left < all);
+    assert!(
+        model.sandboxes.shown().iter().all(|entry| entry.record.host.as_str() != "coulombcore")
+    );
+}
+
+#[test]
+fn the_palette_lists_arguments_and_tells_one_that_is_not_known() {
+    let mut model = world_model();
+    let names = |model: &Model, typed: &str| -> Vec<String> {
+        model.palette(typed).iter().map(sandboxer::tui::model::Offer::name).collect()
+    };
+    assert_eq!(
+        names(&model, "host "),
+        ["host coulombcore", "host sandboxer01", "host local", "host vm-haskell"]
+    );
+    assert_eq!(names(&model, "label te")[0], "label team=core");
+    assert_eq!(names(&model, "profile check"), ["profile compose-checkpoint"]);
+    assert!(names(&model, "state").contains(&"state degraded".to_owned()));
+    for (typed, told) in [
+        ("host kulombcore", "there is no host kulombcore: did you mean coulombcore?"),
+        ("state fialed", "there is no state fialed: did you mean failed?"),
+        ("sort nmae", "there is no column nmae: did you mean name?"),
+        ("restore nothing", "there is no snapshot nothing"),
+    ] {
+        assert_eq!(model.palette_problem(typed).as_deref(), Some(told), "{typed}");
+    }
+    assert_eq!(model.palette_problem("host coul"), None);
+    press(&mut model, ":");
+    type_text(&mut model, "host kulombcore");
+    let shown = screen(&mut model, (80, 24));
+    assert!(shown.contains("did you mean coulombcore?"), "{shown}");
+    press(&mut model, "enter");
+    assert!(model.overlays.is_empty());
+    press(&mut model, ":");
+    type_text(&mut model, "label team=core");
+    press(&mut model, "enter");
+    assert_eq!(model.sandboxes.filter().text(), "label:team=core");
+}
