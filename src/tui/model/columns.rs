@@ -117,7 +117,7 @@ impl Column {
             Self::Profile => 12,
             Self::Host => 11,
             Self::State => 10,
-            Self::Age => 5,
+            Self::Age => 4,
             Self::Left => 7,
             Self::Cpu => 4,
             Self::Memory => 5,

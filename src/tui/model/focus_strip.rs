@@ -2,7 +2,7 @@
 //! 200 columns on its lines stand above the details beside the list.
 
 use super::{
-    Entry, Host, Model, Pane, Role, Standing, Trouble, age, date, many, standing_glyph,
+    Entry, Host, Model, Pane, Role, Standing, Trouble, age_of, date, many, standing_glyph,
     state_glyph, state_role, what,
 };
 use crate::domain::text::clean_line;
@@ -123,7 +123,7 @@ const WELL: &[(Action, &str)] = &[
 fn title(model: &Model, entry: &Entry, silent: bool) -> Line {
     let record = &entry.record;
     let name = record.name.as_deref().map(|name| format!(" {}", clean_line(name, 40)));
-    let since = age(model.now.since(record.since).as_secs());
+    let since = age_of(record.since, model.now);
     let state = match record.state {
         State::Failed => (Role::Bad, format!("failed {since} ago")),
         _ if silent => {
@@ -174,7 +174,7 @@ fn running(model: &Model, entry: &Entry) -> Vec<Line> {
     let said = job.and_then(|job| job.last_line()).unwrap_or_default().to_owned();
     let words = match &record.operation {
         Some(running) => {
-            let since = age(model.now.since(running.started_at).as_secs());
+            let since = age_of(running.started_at, model.now);
             let asked = if running.cancel_requested { ", is being cancelled" } else { "" };
             format!(
                 "{} for {since} by {} on {}{asked}{stage}",
@@ -208,9 +208,9 @@ fn expiring(model: &Model, entry: &Entry) -> Vec<Line> {
     let Some(end) = entry.record.expires_at else { return Vec::new() };
     let at = date(end, &model.zone);
     let words = if end > model.now {
-        format!("expires in {} ({at})", age(end.since(model.now).as_secs()))
+        format!("expires in {} ({at})", age_of(model.now, end))
     } else {
-        format!("expired {} ago ({at})", age(model.now.since(end).as_secs()))
+        format!("expired {} ago ({at})", age_of(end, model.now))
     };
     let mut lines = vec![vec![(Role::Warn, words)]];
     lines.extend(well(model, entry, String::new()));
@@ -267,14 +267,14 @@ const HOST: &[(Action, &str)] = &[
 fn host_lines(model: &Model, host: &Host) -> [Line; 2] {
     let view = &host.view;
     let words = |text: &Option<String>| text.clone().unwrap_or_default();
-    let since = |since| age(model.now.since(since).as_secs());
+    let since = |since| age_of(since, model.now);
     match host.standing(model.now) {
         Standing::Down => {
             let down = host.down_since.map(|at| format!(" {}", since(at))).unwrap_or_default();
             let next = host
                 .next
                 .filter(|next| *next > model.now)
-                .map(|next| format!("next try in {}   ", age(next.since(model.now).as_secs())));
+                .map(|next| format!("next try in {}   ", age_of(model.now, next)));
             let first = vec![(Role::Bad, format!("down{down}: {}", words(&view.message)))];
             let next = next.unwrap_or_default();
             [first, vec![(Role::Plain, next), (Role::Key, words(&view.hint))]]

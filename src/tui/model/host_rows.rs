@@ -1,7 +1,7 @@
 //! Rows of the hosts: load of the last hour and what is used of memory and disk, or why a host does not answer.
 
 use super::hosts::{Host, Standing};
-use super::{Model, Role, age};
+use super::{Model, Role, age_of};
 use crate::domain::host::Limits;
 use crate::domain::telemetry::{HISTORY_S, HostSample};
 use crate::domain::text::columns;
@@ -60,7 +60,7 @@ fn first_row(model: &Model, host: &Host, standing: Standing, cells: usize) -> Sp
     let held = (if full { Role::Warn } else { Role::Plain }, held);
     match standing {
         Standing::Down => {
-            let since = host.down_since.map(|since| age(model.now.since(since).as_secs()));
+            let since = host.down_since.map(|since| age_of(since, model.now));
             let since = since.map(|since| format!(" {since}")).unwrap_or_default();
             let why = host.reason().map(|why| format!(": {why}")).unwrap_or_default();
             vec![(Role::Bad, format!("down{since}{why}"))]
@@ -93,7 +93,7 @@ fn second_row(model: &Model, host: &Host, standing: Standing) -> Spans {
         Standing::Down => {
             let mut spans = Vec::new();
             if let Some(next) = host.next.filter(|next| *next > model.now) {
-                let wait = age(next.since(model.now).as_secs());
+                let wait = age_of(model.now, next);
                 spans.push((Role::Plain, format!("next try in {wait}  ")));
             } else if host.asked.is_some() {
                 spans.push((Role::Busy, "trying  ".to_owned()));

@@ -1,6 +1,6 @@
 //! The last column of the list: what is being done, else what is wrong with a sandbox, in as few words as there is room for.
 
-use super::{Entry, Job, JobState, Model, Role, age, bytes, many, standings};
+use super::{Entry, Job, JobState, Model, Role, age, age_of, many, rate, standings};
 use crate::domain::State;
 use crate::domain::patch::PatchState;
 use crate::domain::telling::last_telling_line;
@@ -26,7 +26,7 @@ impl Model {
         match record.state {
             State::Failed => (Role::Bad, failure(entry, width)),
             State::Lost | State::Destroying => {
-                let ago = age(self.now.since(record.since).as_secs());
+                let ago = age_of(record.since, self.now);
                 let message = record.message.as_deref().unwrap_or("nothing of it is left");
                 (Role::Warn, format!("{ago} ago: {message}"))
             }
@@ -71,8 +71,8 @@ pub(super) fn stage(job: &Job) -> Option<String> {
         let bar = format!("{}{}", "▓".repeat(full.min(BAR)), "░".repeat(BAR - full.min(BAR)));
         words = format!("{words} {bar} {:.0}%", part * 100.0);
     }
-    if let Some(rate) = job.rate.filter(|rate| *rate >= 1.0) {
-        words = format!("{words} {}/s", bytes(rate as u64));
+    if let Some(fast) = job.rate.filter(|rate| *rate >= 1.0) {
+        words = format!("{words} {}", rate(fast));
     }
     Some(words)
 }
@@ -86,7 +86,7 @@ fn at_work(model: &Model, entry: &Entry, job: Option<&Job>) -> Option<String> {
         return Some(format!("{word}{} {since} by {}", job.kind, external.actor.name));
     }
     let running = entry.record.operation.as_ref()?;
-    let since = age(model.now.since(running.started_at).as_secs());
+    let since = age_of(running.started_at, model.now);
     let word = cancelling(running.cancel_requested);
     Some(format!("{word}{} {since} by {}", running.kind, running.actor.name))
 }
@@ -94,7 +94,7 @@ fn at_work(model: &Model, entry: &Entry, job: Option<&Job>) -> Option<String> {
 /// `not seen for 2m`.
 pub(super) fn not_seen(model: &Model, entry: &Entry) -> String {
     match entry.record.observed_at {
-        Some(at) => format!("not seen for {}", age(model.now.since(at).as_secs())),
+        Some(at) => format!("not seen for {}", age_of(at, model.now)),
         None => "never seen".to_owned(),
     }
 }

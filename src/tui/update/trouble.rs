@@ -4,17 +4,15 @@ use std::collections::HashMap;
 
 use super::Effect;
 use crate::domain::name::SandboxId;
+use crate::domain::sweep::WARNING_S;
 use crate::domain::telemetry::SandboxUse;
 use crate::tui::model::{Conditions, Model, Pane, Role, Standing, many};
-
-/// How long before its deadline a sandbox is called expiring, in seconds.
-const EXPIRING_S: u64 = 600;
 
 /// Tells the list of the time and of the hosts. A frozen display stays as it is.
 pub(super) fn settle(model: &mut Model) {
     if model.frozen.is_none() {
         let hosts = model.hosts.silent(model.now, model.started);
-        let soon = Some(model.now.plus_seconds(EXPIRING_S));
+        let soon = Some(model.now.plus_seconds(WARNING_S));
         model.sandboxes.set_conditions(Conditions { soon, hosts });
     }
 }

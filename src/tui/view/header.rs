@@ -3,7 +3,7 @@
 use super::paint::Paint;
 use crate::domain::text::{clean_line, columns};
 use crate::tui::model::{
-    Area, Host, Leaving, Load, Model, Role, Standing, Sweep, age, clock, many, standing_glyph,
+    Area, Host, Leaving, Load, Model, Role, Standing, Sweep, age_of, clock, many, standing_glyph,
 };
 
 /// Importance of what the header says, the most important first.
@@ -140,7 +140,7 @@ fn name(host: &Host) -> String {
 }
 
 fn since(model: &Model, host: &Host) -> String {
-    let since = host.down_since.map(|since| age(model.now.since(since).as_secs()));
+    let since = host.down_since.map(|since| age_of(since, model.now));
     format!(" down{}", since.map(|since| format!(" {since}")).unwrap_or_default())
 }
 

@@ -5,8 +5,8 @@ use super::pane;
 use crate::domain::State;
 use crate::tui::keymap::{Action, Mode};
 use crate::tui::model::{
-    Area, Column, Entry, Load, Model, Pane, Placed, Role, Screen, Sort, SortKey, age, bytes, many,
-    short_profile, state_glyph, state_role,
+    Area, Column, Entry, Load, Model, Pane, Placed, Role, Screen, Sort, SortKey, age_of, bytes,
+    left, many, short_profile, state_glyph, state_role,
 };
 
 /// Draws the pane.
@@ -212,8 +212,8 @@ fn cell(model: &Model, row: &Row<'_>, column: Column, width: usize) -> (Role, St
         Column::Profile => (Role::Dim, short_profile(&record.profile.id).to_owned()),
         Column::Host => (plain, record.host.to_string()),
         Column::State => state(row),
-        Column::Age => (Role::Dim, age(model.now.since(record.created_at).as_secs())),
-        Column::Left => left(model, row),
+        Column::Age => (Role::Dim, age_of(record.created_at, model.now)),
+        Column::Left => time_left(model, row),
         Column::Cpu | Column::Memory => used(model, row, column),
         Column::What => model.what(row.entry, row.silent, width),
     }
@@ -231,7 +231,7 @@ fn state(row: &Row<'_>) -> (Role, String) {
 }
 
 /// Time left: `1h57`, `over 5m`; nothing where there is no deadline, or none that counts yet.
-fn left(model: &Model, row: &Row<'_>) -> (Role, String) {
+fn time_left(model: &Model, row: &Row<'_>) -> (Role, String) {
     let none = (Role::Dim, "—".to_owned());
     let record = &row.entry.record;
     if !matches!(record.state, State::Ready | State::Sleeping | State::Lost) && !record.kept_failed
@@ -245,12 +245,7 @@ fn left(model: &Model, row: &Row<'_>) -> (Role, String) {
         (false, true) => Role::Warn,
         (false, false) => Role::Plain,
     };
-    let text = if end > model.now {
-        age(end.since(model.now).as_secs())
-    } else {
-        format!("over {}", age(model.now.since(end).as_secs()))
-    };
-    (role, text)
+    (role, left(Some(end), model.now))
 }
 
 /// What its containers use of the processor or of memory, as its host said last.
