@@ -5,6 +5,7 @@ mod activity;
 mod availability;
 mod confirm;
 mod details;
+mod event_words;
 mod failure;
 mod fetch;
 mod fields;
@@ -13,6 +14,7 @@ mod form;
 mod frame;
 mod hosts;
 mod job;
+mod job_words;
 mod jobs;
 mod labels;
 mod layout;
@@ -25,6 +27,7 @@ mod rows;
 mod sandboxes;
 mod saved_state;
 mod shell;
+mod since;
 mod snapshots;
 mod sweep;
 mod text_block;
@@ -39,15 +42,16 @@ use crossterm::event::KeyEvent;
 use tui_input::Input;
 
 pub use action_form::{ActionForm, ActionFormKind, Comparison, Script};
-pub use activity::{Activity, ActivityLine};
+pub use activity::{Activity, ActivityLine, ActivityRow};
 pub use confirm::{Confirm, PatchTarget, Purpose, SnapshotTarget, Target};
 pub use details::Details;
+pub use event_words::event_sentence;
 pub use fetch::Fetch;
 pub use fields::{Choice, Field, FieldKey, Fields};
 pub use filter::Filter;
 pub use form::{CreateForm, Plan, Step};
 pub use hosts::{Host, HostChange, Hosts, Standing};
-pub use job::{ExternalProcess, Job, JobId, JobState};
+pub use job::{ExternalProcess, Job, JobId, JobResult, JobState, ToldIn};
 pub use jobs::{Jobs, Moved};
 pub use labels::{LabelChange, LabelRow, LabelTarget, Labelling, Labels};
 pub use layout::{Area, Column, Placed, SMALLEST, Screen};
@@ -63,6 +67,7 @@ pub use rows::{Entry, Sort, SortKey};
 pub use sandboxes::{Counts, Sandboxes};
 pub use saved_state::SavedState;
 pub use shell::ShellChoice;
+pub use since::{LastLook, SinceLastLook};
 pub use snapshots::{
     Node, NodeId, Snapshots, caveat, is_blocked, is_undo, snapshot_glyph, standings,
 };
@@ -80,9 +85,10 @@ use crate::domain::name::SandboxId;
 use crate::tui::keymap::{Keymap, Mode};
 
 /// How far something that was asked for has come.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub enum Load {
     /// The answer is not there yet.
+    #[default]
     Loading,
     /// It is there.
     Ready,
@@ -242,6 +248,8 @@ pub struct Model {
     pub activity: Activity,
     /// What was started here.
     pub jobs: Jobs,
+    /// Where the run before ended; none on the first one.
+    pub looked_before: Option<LastLook>,
     /// What lies over the panes, the last on top.
     pub overlays: Vec<Overlay>,
     /// The filter's text field while it is open.
@@ -268,6 +276,10 @@ pub struct Model {
     pub read_at: Option<Time>,
     /// The read of everything.
     pub reading: Fetch,
+    /// Whether the filter asks for sandboxes that are over, and they were asked for.
+    pub wants_destroyed: bool,
+    /// The read of sandboxes that are over.
+    pub reading_destroyed: Fetch,
     /// The read of the operations.
     pub reading_operations: Fetch,
     /// The read of the snapshots, which begins with a pause.
@@ -305,6 +317,7 @@ impl Model {
             sweep: Sweep::default(),
             activity: Activity::default(),
             jobs: Jobs::default(),
+            looked_before: None,
             overlays: Vec::new(),
             filter_field: None,
             toast: None,
@@ -318,6 +331,8 @@ impl Model {
             refresh: Duration::from_secs(2),
             read_at: None,
             reading: Fetch::Idle,
+            wants_destroyed: false,
+            reading_destroyed: Fetch::Idle,
             reading_operations: Fetch::Idle,
             reading_snapshots: Fetch::Idle,
             process: (0, String::new()),
@@ -372,10 +387,5 @@ impl Model {
     pub fn say(&mut self, role: Role, text: impl Into<String>) {
         let seconds = if role == Role::Bad { 10 } else { 5 };
         self.toast = Some(Toast { text: text.into(), role, until: self.now.plus_seconds(seconds) });
-    }
-
-    /// What is to be remembered for the next run.
-    pub fn saved_state(&self) -> SavedState {
-        SavedState { pane: Some(self.focus), sort: Some(self.sandboxes.sort()) }
     }
 }

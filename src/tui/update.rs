@@ -4,6 +4,7 @@ mod action_form;
 mod activity;
 mod confirm;
 mod data;
+mod destroyed;
 mod external_operations;
 mod fields;
 mod filter;
@@ -18,7 +19,7 @@ mod shell;
 mod snapshots;
 mod work;
 
-pub(super) use work::may_leave;
+pub(super) use work::{go_unseen, may_leave};
 
 pub use crate::tui::message::{Effect, Msg, Timer};
 use crate::tui::model::{Model, Overlay};
@@ -41,6 +42,7 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Tick(now) => data::tick(model, now),
         Msg::Resumed => vec![Effect::Redraw],
         Msg::Listed(answer) => data::listed(model, answer),
+        Msg::ListedDestroyed(answer) => destroyed::listed(model, answer),
         Msg::Got(id, answer) => data::got(model, &id, answer),
         Msg::FetchDue => data::fetch(model),
         Msg::Hosts(answer) => data::hosts(model, answer),
@@ -53,6 +55,10 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::ListenDue => vec![Effect::Subscribe],
         Msg::Heard(heard) => data::heard(model, *heard),
         Msg::Events(of, answer) => data::events(model, of.as_ref(), answer),
+        Msg::SinceLastLook(look, answer) => {
+            activity::since_last_look(model, answer, look);
+            Vec::new()
+        }
         Msg::Profiles(answer) => form::profiles(model, answer),
         Msg::PlanDue(generation) => form::plan_due(model, generation),
         Msg::Planned(generation, answer) => form::planned(model, generation, answer),
@@ -83,7 +89,7 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::ShellEnded(title, end) => shell::ended(model, &title, end),
     };
     effects.extend(logs::end_when_closed(model));
-    settle(model);
+    effects.extend(settle(model));
     if work::may_leave(model) {
         effects.push(Effect::Quit);
     }
@@ -92,7 +98,8 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
 
 /// What a console does when it starts.
 pub fn start(model: &Model) -> Vec<Effect> {
-    vec![
+    let look = model.looked_before;
+    let mut effects = vec![
         // Listening comes first, so that nothing falls between the list and the stream.
         Effect::Subscribe,
         Effect::List,
@@ -100,19 +107,23 @@ pub fn start(model: &Model) -> Vec<Effect> {
         Effect::Extensions,
         Effect::Hosts,
         Effect::Events(None, Some(model.now.minus_seconds(86_400))),
-    ]
+    ];
+    effects.extend(look.map(|look| Effect::SinceLastLook(look, look.since(model.now))));
+    effects
 }
 
 /// Keeps what depends on the screen's size within it.
-fn settle(model: &mut Model) {
+fn settle(model: &mut Model) -> Vec<Effect> {
     if model.is_blind() {
         model.close_acting();
     }
     let screen = model.screen();
     model.sandboxes.set_height(usize::from(screen.list.height));
     model.snapshots.set_height(usize::from(screen.snapshots.height));
-    activity::settle(model, usize::from(screen.activity.height));
     overlay::settle(model);
+    let mut effects = activity::settle(model, usize::from(screen.activity.height));
+    effects.extend(destroyed::settle(model));
+    effects
 }
 
 /// Whether an overlay of the create form is open, and which.

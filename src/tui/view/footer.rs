@@ -64,9 +64,12 @@ const BASED: &[(Action, &str)] = &[
 
 /// The footer's keys in the activity.
 const ACTIVITY: &[(Action, &str)] = &[
-    (Action::Open, "output or error"),
+    (Action::Open, "why, or what it made"),
+    (Action::Logs, "output"),
     (Action::CancelJob, "cancel"),
     (Action::Jobs, "jobs"),
+    (Action::Recreate, "rebuild"),
+    (Action::Destroy, "destroy"),
     (Action::NextPane, "sandboxes"),
     (Action::Help, "help"),
     (Action::Quit, "quit"),

@@ -18,6 +18,7 @@ mod fields;
 mod footer;
 mod form;
 mod header;
+mod job_row;
 mod jobs;
 mod labels;
 mod logs;
