@@ -16,6 +16,23 @@ pub fn reached(name: &str) {
         .map_or_else(kill_self, |gate| wait_at(&gate)));
 }
 
+/// Seconds that a test sets in place of a limit that it cannot wait for: `unseen.limit=return(1)`.
+#[cfg(not(feature = "failpoints"))]
+#[inline]
+pub fn limit(_name: &str, otherwise: std::time::Duration) -> std::time::Duration {
+    otherwise
+}
+
+/// Seconds that a test sets in place of a limit that it cannot wait for: `unseen.limit=return(1)`.
+#[cfg(feature = "failpoints")]
+pub fn limit(name: &str, otherwise: std::time::Duration) -> std::time::Duration {
+    let set = || -> Option<u64> {
+        fail::fail_point!(name, |seconds: Option<String>| seconds?.parse().ok());
+        None
+    };
+    set().map_or(otherwise, std::time::Duration::from_secs)
+}
+
 #[cfg(feature = "failpoints")]
 fn wait_at(gate: &str) {
     // A test that cannot see it waits for it in vain, and says so.

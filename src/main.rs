@@ -113,7 +113,20 @@ async fn dashboard(
         }
         Err(fault) => Err(fault),
     };
-    app.client.close().await;
+    let limit = match &ended {
+        Ok(tui::Ended::By(signal)) => signal.rollback_limit(),
+        Ok(tui::Ended::Left) | Err(_) => None,
+    };
+    let closed = match limit {
+        Some(limit) => tokio::time::timeout(limit, app.client.close()).await.is_ok(),
+        None => {
+            app.client.close().await;
+            true
+        }
+    };
+    if !closed {
+        tracing::warn!("what could not be rolled back is left to `sandboxer recover`");
+    }
     match ended {
         Ok(tui::Ended::Left) => 0,
         Ok(tui::Ended::By(signal)) => {

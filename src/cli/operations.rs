@@ -87,6 +87,7 @@ fn print(context: &mut Context<'_>, operation: &Operation) -> Result<(), CliErro
     let mut fields = vec![("id", operation.id.to_string()), ("kind", operation.kind.to_string())];
     let mut add =
         |key: &'static str, value: Option<String>| fields.extend(value.map(|value| (key, value)));
+    add("name", operation.name.clone());
     add("sandbox", operation.subject.sandbox().map(ToString::to_string));
     add("snapshot", operation.subject.snapshot().map(ToString::to_string));
     add("state", Some(state(operation)));

@@ -174,6 +174,47 @@ impl EventKind {
     pub fn is_of_patch(&self) -> bool {
         self.as_str().starts_with("patch.")
     }
+
+    /// Whether an operation causes it, whose begin, end and outcome say as much.
+    pub fn is_of_operation(&self) -> bool {
+        match self {
+            Self::SandboxRequested
+            | Self::SandboxProvisioning
+            | Self::SandboxReady
+            | Self::SandboxFailed
+            | Self::SandboxSleeping
+            | Self::SandboxWoken
+            | Self::SandboxRecreated
+            | Self::SandboxRestored
+            | Self::SandboxDestroying
+            | Self::SandboxDestroyed
+            | Self::SandboxForgotten
+            | Self::SnapshotReady
+            | Self::SnapshotFailed
+            | Self::SnapshotCopied
+            | Self::SnapshotDeleted
+            | Self::PatchApplied
+            | Self::PatchFailed
+            | Self::CreditsHeld
+            | Self::CreditsCharged
+            | Self::CreditsReleased => true,
+            Self::SandboxAdopted
+            | Self::SandboxLost
+            | Self::SandboxExpiring
+            | Self::SandboxExtended
+            | Self::SandboxLabelled
+            | Self::PatchAdded
+            | Self::PatchRemoved
+            | Self::CreditsGranted
+            | Self::CreditsShortfall
+            | Self::ReapPlanned
+            | Self::ReapApplied
+            | Self::HostDown
+            | Self::HostUp
+            | Self::HostChanged
+            | Self::Other(_) => false,
+        }
+    }
 }
 
 /// Particulars: the one place that reads them by their names.
@@ -211,6 +252,23 @@ impl Event {
     /// The revision of the record that it is about.
     pub fn revision(&self) -> Option<u64> {
         self.number("revision")
+    }
+
+    /// The name of the sandbox that it tells of, where it says so.
+    pub fn sandbox_name(&self) -> Option<&str> {
+        self.text("name")
+    }
+
+    /// Labels that were set, as `key=value`, and those that were removed, as `key-`.
+    pub fn label_changes(&self) -> Vec<String> {
+        let set = self.data.get("set").and_then(serde_json::Value::as_object);
+        let set = set.into_iter().flatten().map(|(key, value)| match value.as_str() {
+            Some(value) => format!("{key}={value}"),
+            None => key.clone(),
+        });
+        let removed = self.data.get("removed").and_then(serde_json::Value::as_array);
+        let removed = removed.into_iter().flatten().filter_map(serde_json::Value::as_str);
+        set.chain(removed.map(|key| format!("{key}-"))).collect()
     }
 
     fn number(&self, name: &str) -> Option<u64> {

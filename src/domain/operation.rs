@@ -158,6 +158,9 @@ pub struct Operation {
     /// What it works on.
     #[serde(flatten)]
     pub subject: Subject,
+    /// The name of what it works on, as it was when the operation began; null where that has none.
+    #[serde(default)]
+    pub name: Option<String>,
     /// How far it has come.
     pub state: OperationState,
     /// The step it is at.
@@ -195,7 +198,7 @@ mod tests {
     #[test]
     fn a_subject_is_the_ids_of_its_operation() {
         let common = serde_json::json!({
-            "id": "op-0000000a", "kind": "restore", "sandbox_id": null, "snapshot_id": null, "state": "running",
+            "id": "op-0000000a", "kind": "restore", "sandbox_id": null, "snapshot_id": null, "name": null, "state": "running",
             "stage": null, "done": null, "of": null, "bytes": null, "started_at": "2026-01-01T00:00:00.000Z",
             "finished_at": null, "pid": 1, "host": "here", "actor": {"type": "adm", "name": "kim"},
             "cancel_requested": false, "cancel_outcome": null, "error": null

@@ -23,16 +23,18 @@ use tokio_util::task::TaskTracker;
 use std::os::unix::fs::DirBuilderExt as _;
 
 use crate::client::{Client, Error, EventQuery, ListQuery, LogsRequest, SnapshotQuery};
-use crate::domain::Time;
 use crate::domain::error::Code;
 use crate::domain::event::Event;
 use crate::domain::name::SandboxId;
+use crate::domain::{State, Time};
 use crate::tui::effects::scripts::add_patch;
 use crate::tui::message::{Effect, Msg, Timer};
 use crate::tui::model::{Entry, JobId, LogText, SavedState};
 
 /// How many targets of a bulk are begun at once.
 const AT_ONCE: usize = 8;
+/// How many destroyed sandboxes are shown.
+const DESTROYED: usize = 1000;
 /// How many kept events are handed over.
 const EVENTS: usize = 300;
 
@@ -96,6 +98,12 @@ impl Effects {
                 // The filter's texts are made here, off the UI's thread.
                 Ok(records.into_iter().map(|record| Arc::new(Entry::new(record))).collect())
             }),
+            Effect::ListDestroyed(since) => {
+                self.answer(
+                    Msg::ListedDestroyed,
+                    async move { destroyed(client.as_ref(), since).await },
+                )
+            }
             Effect::Get(id) => {
                 let of = id.clone();
                 self.answer(move |answer| Msg::Got(of, answer), async move {
@@ -109,6 +117,16 @@ impl Effects {
                 let about = of.clone();
                 self.answer(move |answer| Msg::Events(about, answer), async move {
                     events(client.as_ref(), of, since).await
+                });
+            }
+            Effect::SinceLastLook(look, since) => {
+                self.answer(move |answer| Msg::SinceLastLook(look, answer), async move {
+                    let after_seq = (since == look.at).then_some(look.seq);
+                    // By the number, not the time: what a crash left is appended late. Of a look that is long past, only
+                    // what is told is read.
+                    let since = after_seq.is_none().then_some(since);
+                    let query = EventQuery { after_seq, since, ..EventQuery::default() };
+                    client.events(query).await
                 });
             }
             Effect::Profiles => self.answer(Msg::Profiles, async move { client.profiles().await }),
@@ -317,6 +335,16 @@ pub fn write_state(path: &std::path::Path, saved_state: &SavedState) -> std::io:
     let file = tempfile::NamedTempFile::new_in(folder)?;
     std::fs::write(file.path(), saved_state.to_json())?;
     file.persist(path).map(|_| ()).map_err(|error| error.error)
+}
+
+/// Sandboxes that were destroyed since, the newest first.
+async fn destroyed(client: &dyn Client, since: Time) -> Result<Vec<Arc<Entry>>, Error> {
+    let query = ListQuery { states: vec![State::Destroyed], all: true, ..ListQuery::default() };
+    let mut records = client.list(query).await?;
+    records.retain(|record| record.state == State::Destroyed && record.since >= since);
+    records.sort_by_key(|record| std::cmp::Reverse(record.since));
+    records.truncate(DESTROYED);
+    Ok(records.into_iter().map(|record| Arc::new(Entry::new(record))).collect())
 }
 
 async fn events(

@@ -22,7 +22,7 @@ use crate::domain::patch::Patch;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::telemetry::HostSample;
 use crate::tui::foreground_process::ShellEnd;
-use crate::tui::model::{Entry, JobId, LogText, SavedState};
+use crate::tui::model::{Entry, JobId, LastLook, LogText, SavedState};
 
 /// Something the console hears.
 #[derive(Debug)]
@@ -43,6 +43,8 @@ pub enum Msg {
     Resumed,
     /// All sandboxes.
     Listed(Result<Vec<Arc<Entry>>, Error>),
+    /// Sandboxes that were destroyed within the last day.
+    ListedDestroyed(Result<Vec<Arc<Entry>>, Error>),
     /// One sandbox.
     Got(SandboxId, Result<Box<Entry>, Error>),
     /// It is time to read again what events named.
@@ -67,6 +69,8 @@ pub enum Msg {
     Heard(Box<Update>),
     /// Kept events: of one sandbox, or of the last day.
     Events(Option<SandboxId>, Result<Vec<Event>, Error>),
+    /// Events since the operator looked last.
+    SinceLastLook(LastLook, Result<Vec<Event>, Error>),
     /// All profiles.
     Profiles(Result<Vec<ProfileView>, Error>),
     /// It is time to plan, if nothing was typed since.
@@ -171,6 +175,8 @@ pub enum Effect {
     After(Duration, Box<Timer>),
     /// Reads all sandboxes.
     List,
+    /// Reads the sandboxes that were destroyed since.
+    ListDestroyed(Time),
     /// Reads one sandbox.
     Get(SandboxId),
     /// Reads the hosts as last seen.
@@ -183,6 +189,8 @@ pub enum Effect {
     Subscribe,
     /// Reads kept events: of one sandbox, or those since a time.
     Events(Option<SandboxId>, Option<Time>),
+    /// Reads what happened since the operator looked last.
+    SinceLastLook(LastLook, Time),
     /// Reads the profiles.
     Profiles,
     /// Finds out what a create would do.

@@ -172,6 +172,7 @@ fn model_of(client: &dyn Client, options: &Options) -> Result<Model, Error> {
     let text = options.state_file.as_ref().and_then(|path| std::fs::read_to_string(path).ok());
     let saved_state = SavedState::parse(text.as_deref().unwrap_or_default());
     model.focus_on(saved_state.pane.unwrap_or(model.focus));
+    model.looked_before = saved_state.last_look;
     if let Some(sort) = saved_state.sort {
         model.sandboxes.set_sort(sort);
     }

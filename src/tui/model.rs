@@ -8,6 +8,7 @@ mod columns;
 mod confirm;
 mod counts;
 mod details;
+mod event_words;
 mod failure;
 mod fetch;
 mod fields;
@@ -21,6 +22,7 @@ mod host_rows;
 mod host_summary;
 mod hosts;
 mod job;
+mod job_words;
 mod jobs;
 mod labels;
 mod layout;
@@ -37,6 +39,7 @@ mod saved_state;
 mod search;
 mod search_pattern;
 mod shell;
+mod since;
 mod snapshots;
 mod sweep;
 mod text_block;
@@ -52,12 +55,13 @@ use crossterm::event::KeyEvent;
 use tui_input::Input;
 
 pub use action_form::{ActionForm, ActionFormKind, Comparison, Script};
-pub use activity::{Activity, ActivityLine};
+pub use activity::{Activity, ActivityLine, ActivityRow};
 pub use area::Area;
 pub use columns::{Column, Placed};
 pub use confirm::{Confirm, PatchTarget, Purpose, SnapshotTarget, Target};
 pub use counts::Counts;
 pub use details::Details;
+pub use event_words::event_sentence;
 pub use fetch::Fetch;
 pub use fields::{Choice, Field, FieldKey, Fields};
 pub use filter::Filter;
@@ -67,7 +71,7 @@ pub use hints::Hint;
 pub use host_details::HostDetails;
 pub use host_rows::HostRows;
 pub use hosts::{Host, HostChange, Hosts, ROWS_EACH, Sampling, Standing, standing_glyph};
-pub use job::{ExternalProcess, Job, JobId, JobState};
+pub use job::{ExternalProcess, Job, JobId, JobResult, JobState, ToldIn};
 pub use jobs::{Jobs, Moved};
 pub use labels::{LabelChange, LabelRow, LabelTarget, Labelling, Labels};
 pub use layout::{Arrangement, SMALLEST, Screen};
@@ -84,6 +88,7 @@ pub use saved_state::SavedState;
 pub use search::{Search, Searches};
 pub use search_pattern::SearchPattern;
 pub use shell::ShellChoice;
+pub use since::{LastLook, SinceLastLook};
 pub use snapshots::{
     Node, NodeId, Snapshots, caveat, is_blocked, is_undo, snapshot_glyph, standings,
 };
@@ -101,9 +106,10 @@ use crate::domain::name::SandboxId;
 use crate::tui::keymap::{Keymap, Mode};
 
 /// How far something that was asked for has come.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub enum Load {
     /// The answer is not there yet.
+    #[default]
     Loading,
     /// It is there.
     Ready,
@@ -209,6 +215,8 @@ pub struct Model {
     pub activity: Activity,
     /// What was started here.
     pub jobs: Jobs,
+    /// Where the run before ended; none on the first one.
+    pub looked_before: Option<LastLook>,
     /// What lies over the panes, the last on top.
     pub overlays: Vec<Overlay>,
     /// What is searched for in the overlays.
@@ -237,6 +245,10 @@ pub struct Model {
     pub read_at: Option<Time>,
     /// The read of everything.
     pub reading: Fetch,
+    /// Whether the filter asks for sandboxes that are over, and they were asked for.
+    pub wants_destroyed: bool,
+    /// The read of sandboxes that are over.
+    pub reading_destroyed: Fetch,
     /// The read of the operations.
     pub reading_operations: Fetch,
     /// The read of the snapshots, which begins with a pause.
@@ -276,6 +288,7 @@ impl Model {
             sweeps: Sweeps::default(),
             activity: Activity::default(),
             jobs: Jobs::default(),
+            looked_before: None,
             overlays: Vec::new(),
             searches: Searches::default(),
             filter_field: None,
@@ -290,6 +303,8 @@ impl Model {
             refresh: Duration::from_secs(2),
             read_at: None,
             reading: Fetch::Idle,
+            wants_destroyed: false,
+            reading_destroyed: Fetch::Idle,
             reading_operations: Fetch::Idle,
             reading_snapshots: Fetch::Idle,
             process: (0, String::new()),
@@ -353,10 +368,5 @@ impl Model {
     pub fn say(&mut self, role: Role, text: impl Into<String>) {
         let seconds = if role == Role::Bad { 10 } else { 5 };
         self.toast = Some(Toast { text: text.into(), role, until: self.now.plus_seconds(seconds) });
-    }
-
-    /// What is to be remembered for the next run.
-    pub fn saved_state(&self) -> SavedState {
-        SavedState { pane: Some(self.focus), sort: Some(self.sandboxes.sort()) }
     }
 }

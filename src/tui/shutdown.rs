@@ -7,12 +7,15 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Duration, sleep};
 
 use super::model::many;
-use super::update::update;
+use super::update::{self, update};
 use super::{Console, Effect, EventSource, Msg, terminal, unusable};
 use crate::domain::error::Error;
+use crate::failpoint;
 
 /// How long what runs may take when nobody sees it any more.
 const UNSEEN: Duration = Duration::from_mins(30);
+/// How long it may then take to roll that back.
+const ROLLBACK: Duration = Duration::from_mins(5);
 
 /// How a console came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +47,15 @@ impl EndSignal {
             Self::Terminate => "SIGTERM",
             Self::Interrupt => "SIGINT",
             Self::Quit => "SIGQUIT",
+        }
+    }
+
+    /// How long the process may take to roll back what still runs. After a hang-up somebody has waited for it already: what
+    /// does not end is left to `recover`.
+    pub fn rollback_limit(self) -> Option<Duration> {
+        match self {
+            Self::HangUp => Some(failpoint::limit("unseen.limit", ROLLBACK)),
+            Self::Terminate | Self::Interrupt | Self::Quit => None,
         }
     }
 
@@ -132,6 +144,9 @@ impl Console {
         source: &mut EventSource,
     ) -> Result<(), LoopEnd> {
         self.effects.begin_nothing();
+        for effect in update::go_unseen(&mut self.model) {
+            self.effects.run(effect);
+        }
         let count = self.model.jobs.running_here().count();
         tracing::info!(count, "the terminal is gone: what runs is finished without it");
         if count > 0 {
@@ -142,7 +157,7 @@ impl Console {
                 "sandboxer: {jobs} finished without the screen; ctrl-c rolls back what runs"
             );
         }
-        let patience = sleep(UNSEEN);
+        let patience = sleep(failpoint::limit("unseen.limit", UNSEEN));
         tokio::pin!(patience);
         while self.model.jobs.running_here().next().is_some() {
             tokio::select! {

@@ -5,6 +5,7 @@ mod activity;
 mod confirm;
 mod copy;
 mod data;
+mod destroyed;
 mod external_operations;
 mod fields;
 mod filter;
@@ -24,7 +25,7 @@ mod sweep;
 mod trouble;
 mod work;
 
-pub(super) use work::may_leave;
+pub(super) use work::{go_unseen, may_leave};
 
 pub use crate::tui::message::{Effect, Msg, Timer};
 use crate::tui::model::{Model, Overlay};
@@ -52,6 +53,7 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         }
         Msg::Resumed => vec![Effect::Redraw],
         Msg::Listed(answer) => data::listed(model, answer),
+        Msg::ListedDestroyed(answer) => destroyed::listed(model, answer),
         Msg::Got(id, answer) => data::got(model, &id, answer),
         Msg::FetchDue => data::fetch(model),
         Msg::Hosts(answer) => hosts::listed(model, answer),
@@ -64,6 +66,10 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::ListenDue => vec![Effect::Subscribe],
         Msg::Heard(heard) => data::heard(model, *heard),
         Msg::Events(of, answer) => data::events(model, of.as_ref(), answer),
+        Msg::SinceLastLook(look, answer) => {
+            activity::since_last_look(model, answer, look);
+            Vec::new()
+        }
         Msg::Profiles(answer) => form::profiles(model, answer),
         Msg::PlanDue(generation) => form::plan_due(model, generation),
         Msg::Planned(generation, answer) => form::planned(model, generation, answer),
@@ -96,7 +102,7 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::ShellEnded(title, end) => shell::ended(model, &title, end),
     };
     effects.extend(logs::end_when_closed(model));
-    settle(model);
+    effects.extend(settle(model));
     if work::may_leave(model) {
         effects.push(Effect::Quit);
     }
@@ -105,6 +111,7 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
 
 /// What a console does when it starts.
 pub fn start(model: &Model) -> Vec<Effect> {
+    let look = model.looked_before;
     let mut effects = vec![
         // Listening comes first, so that nothing falls between the list and the stream.
         Effect::Subscribe,
@@ -113,12 +120,13 @@ pub fn start(model: &Model) -> Vec<Effect> {
         Effect::Hosts,
         Effect::Events(None, Some(model.now.minus_seconds(86_400))),
     ];
+    effects.extend(look.map(|look| Effect::SinceLastLook(look, look.since(model.now))));
     effects.extend(sweep::first(model));
     effects
 }
 
 /// Keeps what depends on the screen's size within it.
-fn settle(model: &mut Model) {
+fn settle(model: &mut Model) -> Vec<Effect> {
     if model.is_blind() {
         model.close_acting();
     }
@@ -127,8 +135,10 @@ fn settle(model: &mut Model) {
     model.sandboxes.set_height(usize::from(screen.list.height));
     model.snapshots.set_height(usize::from(screen.snapshots.height));
     model.hosts.set_height(usize::from(screen.hosts.height));
-    activity::settle(model, usize::from(screen.activity.height));
     overlay::settle(model);
+    let mut effects = activity::settle(model, usize::from(screen.activity.height));
+    effects.extend(destroyed::settle(model));
+    effects
 }
 
 /// Whether an overlay of the create form is open, and which.

@@ -30,7 +30,7 @@ use crate::manager::upkeep::ownership::ensure_own;
 pub(crate) async fn deep_check(deps: &Deps, name: &str) -> Result<OperationId, Error> {
     let host = host_spec(deps, name)?.name;
     ensure_own(deps).await?;
-    let operation = new_operation(deps, OperationKind::Check, Subject::Host);
+    let operation = new_operation(deps, OperationKind::Check, Subject::Host, Some(host.as_str()));
     let fallback = (deps.clone(), operation.id.clone());
     let op = Box::pin(Op::queue(deps, operation, host, None)).await?;
     let work = async move |op: Arc<Op<HostName>>| {

@@ -24,7 +24,7 @@ use crate::domain::error::{Code, Error};
 use crate::domain::event::Ended;
 use crate::domain::host_sight::HostSight;
 use crate::domain::name::{HostName, OperationId};
-use crate::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState, Subject};
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState};
 use crate::domain::sandbox::{Running, SandboxRecord};
 use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::time::took_ms;
@@ -35,7 +35,7 @@ use crate::manager::operation::dead::{check_can_start, end_predecessor};
 use crate::manager::operation::locks::lock_snapshot;
 use crate::manager::operation::outcome::outcome_of;
 use crate::manager::operation::progress::ProgressReporter;
-use crate::manager::operation::record::{new_operation, running};
+use crate::manager::operation::record::{operation_on, operation_on_snapshot, running};
 use crate::manager::operation::subject::OperationRecord;
 use crate::store::{Held, ending};
 
@@ -345,7 +345,7 @@ pub(crate) async fn start(
     (record, lock): (SandboxRecord, Box<dyn Held>),
 ) -> Result<Op<SandboxRecord>, Error> {
     check_can_start(&kind, &record)?;
-    let operation = new_operation(deps, kind, Subject::Sandbox(record.id.clone()));
+    let operation = operation_on(deps, kind, &record);
     let guard = Guard::Revision(Some(record.revision));
     Box::pin(Op::start(deps, operation, (record, lock), guard, |_| Ok(()))).await
 }
@@ -358,7 +358,7 @@ pub(crate) async fn start_on_snapshot(
     change: impl FnOnce(&mut SnapshotRecord) -> Result<(), Error> + Send,
 ) -> Result<Op<SnapshotRecord>, Error> {
     let lock = lock_snapshot(deps, &record.id).await?;
-    let operation = new_operation(deps, kind, Subject::Snapshot(record.id.clone()));
+    let operation = operation_on_snapshot(deps, kind, &record);
     Box::pin(Op::start(deps, operation, (record, lock), Guard::Any, change)).await
 }
 

@@ -2,15 +2,22 @@
 
 use crate::domain::name::OperationId;
 use crate::domain::operation::{Operation, OperationKind, OperationState, Subject};
-use crate::domain::sandbox::Running;
+use crate::domain::sandbox::{Running, SandboxRecord};
+use crate::domain::snapshot::SnapshotRecord;
 use crate::manager::deps::Deps;
 
-/// A new operation of this process.
-pub(crate) fn new_operation(deps: &Deps, kind: OperationKind, subject: Subject) -> Operation {
+/// A new operation of this process on what bears this name.
+pub(crate) fn new_operation(
+    deps: &Deps,
+    kind: OperationKind,
+    subject: Subject,
+    name: Option<&str>,
+) -> Operation {
     Operation {
         id: OperationId::from_random((deps.random_u32)()),
         kind,
         subject,
+        name: name.map(str::to_owned),
         state: OperationState::Running,
         stage: None,
         done: None,
@@ -25,6 +32,20 @@ pub(crate) fn new_operation(deps: &Deps, kind: OperationKind, subject: Subject) 
         cancel_outcome: None,
         error: None,
     }
+}
+
+/// A new operation of this process on a sandbox.
+pub(crate) fn operation_on(deps: &Deps, kind: OperationKind, record: &SandboxRecord) -> Operation {
+    new_operation(deps, kind, Subject::Sandbox(record.id.clone()), record.name.as_deref())
+}
+
+/// A new operation of this process on a snapshot.
+pub(crate) fn operation_on_snapshot(
+    deps: &Deps,
+    kind: OperationKind,
+    record: &SnapshotRecord,
+) -> Operation {
+    new_operation(deps, kind, Subject::Snapshot(record.id.clone()), record.name.as_deref())
 }
 
 /// The operation as a record that it works on shows it.

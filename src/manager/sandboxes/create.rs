@@ -303,7 +303,7 @@ pub(crate) async fn write_ahead(
             Some(base) => Subject::SandboxAndSnapshot(id.clone(), base.id.clone()),
             None => Subject::Sandbox(id.clone()),
         };
-        let operation = new_operation(deps, kind.clone(), subject);
+        let operation = new_operation(deps, kind.clone(), subject, request.name.as_deref());
         let mut record = new_record(deps, &id, request, resolved, &route, owner.clone());
         record.quote_usd = quote.as_ref().map(|quote| quote.usd);
         record.request_hash.clone_from(&request_hash);

@@ -1,12 +1,12 @@
 //! Destroy (semantics 1 and 3).
 
 use crate::domain::error::{Code, Error};
-use crate::domain::operation::{OperationKind, Subject};
+use crate::domain::operation::OperationKind;
 use crate::domain::request::{DestroyRequest, Started};
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::manager::deps::Deps;
 use crate::manager::operation::Op;
-use crate::manager::operation::record::new_operation;
+use crate::manager::operation::record::operation_on;
 use crate::manager::sandboxes::find::{find_sandbox, get_at_revision};
 use crate::manager::sandboxes::remove::{destroy_locked, take_over_lock};
 use crate::manager::upkeep::forget::forget_sandbox;
@@ -23,8 +23,7 @@ pub(crate) async fn destroy(deps: &Deps, request: &DestroyRequest) -> Result<Sta
     if !forget {
         ensure_own(deps).await?;
     }
-    let operation =
-        new_operation(deps, OperationKind::Destroy, Subject::Sandbox(record.id.clone()));
+    let operation = operation_on(deps, OperationKind::Destroy, &record);
     let op = Box::pin(Op::queue(deps, operation, record.clone(), None)).await?;
     let operation = op.run(None, move |op| async move {
         if forget { forget_sandbox(&op).await } else { destroy_waiting(&op, forced).await }

@@ -53,7 +53,7 @@ pub(crate) async fn take_snapshot(
         ensure_without_containers(&record, mode)?;
     }
     let draft = draft_snapshot(deps, &record, request.name.clone(), SnapshotKind::User);
-    let mut op = write_ahead(deps, draft).await?;
+    let mut op = write_ahead(deps, draft, record.name.as_deref()).await?;
     op.add_lock(lock);
     let guard = Guard::Revision(Some(record.revision));
     if let Err(error) = op.attach_to(&record, guard, |_| Ok(())).await {
@@ -118,12 +118,16 @@ fn draft_snapshot(
     }
 }
 
-/// Writes the record before anything is done on the host, under its own lock.
-async fn write_ahead(deps: &Deps, mut draft: SnapshotRecord) -> Result<Op<SnapshotRecord>, Error> {
+/// Writes the record before anything is done on the host, under its own lock; `of` is the sandbox's name.
+async fn write_ahead(
+    deps: &Deps,
+    mut draft: SnapshotRecord,
+    of: Option<&str>,
+) -> Result<Op<SnapshotRecord>, Error> {
     for _ in 0..ID_TRIES {
         if let Some(lock) = deps.locks.try_lock_snapshot(&draft.id).await? {
             let subject = Subject::SandboxAndSnapshot(draft.sandbox_id.clone(), draft.id.clone());
-            let operation = new_operation(deps, OperationKind::Snapshot, subject);
+            let operation = new_operation(deps, OperationKind::Snapshot, subject, of);
             let insert = async |draft| deps.snapshots.insert(draft).await;
             match Box::pin(Op::start_new(deps, operation, (draft.clone(), lock), insert)).await {
                 Ok(op) => {

@@ -6,7 +6,7 @@ use crate::domain::event::{EventKind, Update};
 use crate::domain::extension::TeardownReport;
 use crate::domain::lineage::SnapshotView;
 use crate::domain::name::SnapshotId;
-use crate::domain::operation::{CancelOutcome, OperationKind, Subject};
+use crate::domain::operation::{CancelOutcome, OperationKind};
 use crate::domain::request::{PruneItem, SnapshotDeleteRequest, SnapshotStarted};
 use crate::domain::retention::OldRule;
 use crate::domain::sandbox::{SandboxRecord, State};
@@ -18,7 +18,7 @@ use crate::manager::journal::{self, Guard, append, update_among};
 use crate::manager::operation::Op;
 use crate::manager::operation::locks::{busy_error, lock_snapshot};
 use crate::manager::operation::progress::ProgressReporter;
-use crate::manager::operation::record::new_operation;
+use crate::manager::operation::record::operation_on_snapshot;
 use crate::manager::patches::find::based_on;
 use crate::manager::patches::pending::refresh_patch_states;
 use crate::manager::patches::remove::remove_patches_of;
@@ -79,8 +79,7 @@ async fn start_deletion(
         )
         .hint("cancel its operation; or, if nobody works on it any more, `sandboxer recover`"));
     }
-    let operation =
-        new_operation(deps, OperationKind::Delete, Subject::Snapshot(record.id.clone()));
+    let operation = operation_on_snapshot(deps, OperationKind::Delete, &record);
     let op = Box::pin(Op::queue(deps, operation, record, Some(lock))).await?;
     failpoint::reached("delete.judged");
     let deleting = match begin_deleting(&op, request).await {

@@ -6,7 +6,7 @@ use crate::domain::archive::{ArchivePlace, Arrived, ByteStream, SnapshotArchives
 use crate::domain::error::{Code, Error, Kind, Unique};
 use crate::domain::event::{EventKind, Update};
 use crate::domain::name::{HostName, SnapshotId, check_name};
-use crate::domain::operation::{CancelOutcome, OperationKind, Subject};
+use crate::domain::operation::{CancelOutcome, OperationKind};
 use crate::domain::profile::Profile;
 use crate::domain::request::{SnapshotImportRequest, SnapshotStarted};
 use crate::domain::snapshot::{ArchiveManifest, SnapshotKind, SnapshotRecord, SnapshotState};
@@ -15,7 +15,7 @@ use crate::manager::hosts::roots::{learn_roots_during, roots_for_new};
 use crate::manager::journal::{self, Guard, JournalRecord as _, append};
 use crate::manager::operation::Op;
 use crate::manager::operation::progress::ProgressReporter;
-use crate::manager::operation::record::new_operation;
+use crate::manager::operation::record::operation_on_snapshot;
 use crate::manager::sandboxes::place::open_host;
 use crate::manager::snapshots::archive_facts::archives_of;
 use crate::manager::snapshots::archives::{CLEANUP_LIMIT, manifest_of};
@@ -138,8 +138,7 @@ async fn draft_import(
 async fn write_ahead(deps: &Deps, mut draft: SnapshotRecord) -> Result<Op<SnapshotRecord>, Error> {
     for _ in 0..ID_TRIES {
         if let Some(lock) = deps.locks.try_lock_snapshot(&draft.id).await? {
-            let operation =
-                new_operation(deps, OperationKind::Import, Subject::Snapshot(draft.id.clone()));
+            let operation = operation_on_snapshot(deps, OperationKind::Import, &draft);
             let insert = async |draft| deps.snapshots.insert(draft).await;
             match Box::pin(Op::start_new(deps, operation, (draft.clone(), lock), insert)).await {
                 Ok(op) => {

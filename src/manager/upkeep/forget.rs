@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use crate::domain::error::Error;
 use crate::domain::event::EventKind;
 use crate::domain::name::{HostName, SandboxId};
-use crate::domain::operation::{OperationKind, Subject};
+use crate::domain::operation::OperationKind;
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::domain::sweep::reason_to_finish;
 use crate::failpoint;
@@ -15,7 +15,7 @@ use crate::manager::deps::Deps;
 use crate::manager::journal::Guard;
 use crate::manager::operation::Op;
 use crate::manager::operation::dead::end_predecessor;
-use crate::manager::operation::record::new_operation;
+use crate::manager::operation::record::operation_on;
 use crate::manager::operation::subject::OperationRecord as _;
 use crate::manager::sandboxes::find::find_sandbox;
 use crate::manager::sandboxes::remove::{destroy_locked, take_over_lock};
@@ -80,7 +80,7 @@ async fn collect_tombstone(deps: &Deps, id: &SandboxId) -> Result<(), Error> {
     let Some(record) = deps.sandboxes.get(id).await?.filter(waits_for_host) else {
         return Ok(());
     };
-    let operation = new_operation(deps, OperationKind::Destroy, Subject::Sandbox(id.clone()));
+    let operation = operation_on(deps, OperationKind::Destroy, &record);
     let op = Box::pin(Op::queue(deps, operation, record, Some(lock))).await?;
     let operation = op.run(None, |op| async move {
         destroy_locked(&op, &op.subject, reason_to_finish(&op.subject)).await

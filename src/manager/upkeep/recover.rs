@@ -5,8 +5,8 @@ use futures_util::stream::{self, StreamExt};
 
 use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
-use crate::domain::name::SandboxId;
-use crate::domain::operation::{OperationKind, OperationState, Subject};
+use crate::domain::name::{OperationId, SandboxId};
+use crate::domain::operation::{OperationKind, OperationState};
 use crate::domain::request::Recovered;
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::manager::deps::Deps;
@@ -15,7 +15,7 @@ use crate::manager::hosts::status::report_host_error;
 use crate::manager::journal::Guard;
 use crate::manager::operation::Op;
 use crate::manager::operation::dead::{by, end_dead_operation, has_ended, is_alive, runs_here};
-use crate::manager::operation::record::new_operation;
+use crate::manager::operation::record::operation_on;
 use crate::manager::operation::subject::OperationRecord as _;
 use crate::manager::sandboxes::find::find_sandbox;
 use crate::manager::sandboxes::inspect::inspect_sandbox;
@@ -91,7 +91,7 @@ async fn recover_one(deps: &Deps, id: SandboxId) -> Result<Option<Recovered>, Er
     {
         return Ok(Some(running_elsewhere(&record, working)));
     }
-    let operation = new_operation(deps, OperationKind::Recover, Subject::Sandbox(id.clone()));
+    let operation = operation_on(deps, OperationKind::Recover, &record);
     let op = Box::pin(Op::queue(deps, operation, record, Some(lock))).await?;
     let operation = op.run(None, move |op| async move { run_recovery(&op, action).await });
     let error = deps

@@ -4,7 +4,7 @@ use crate::domain::archive::{ArchiveLook, Arrived};
 use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
 use crate::domain::name::SnapshotId;
-use crate::domain::operation::{OperationKind, Subject};
+use crate::domain::operation::OperationKind;
 use crate::domain::request::Recovered;
 use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
 use crate::manager::deps::Deps;
@@ -12,7 +12,7 @@ use crate::manager::journal::{self, Guard};
 use crate::manager::operation::Op;
 use crate::manager::operation::dead::{by, end_dead_operation, runs_here};
 use crate::manager::operation::progress::ProgressReporter;
-use crate::manager::operation::record::new_operation;
+use crate::manager::operation::record::operation_on_snapshot;
 use crate::manager::snapshots::archive_facts::archives_of;
 use crate::manager::snapshots::delete::{delete_locked, remove_archives};
 use crate::manager::snapshots::inspect::is_vanished;
@@ -66,7 +66,7 @@ async fn recover_snapshot(deps: &Deps, id: &SnapshotId) -> Result<Option<Recover
         }));
     }
     let (copying, was_ready) = (record.copying_to.clone(), record.state == SnapshotState::Ready);
-    let operation = new_operation(deps, OperationKind::Recover, Subject::Snapshot(id.clone()));
+    let operation = operation_on_snapshot(deps, OperationKind::Recover, &record);
     let op = Box::pin(Op::queue(deps, operation, record, Some(lock))).await?;
     let operation = op.run(None, move |op| async move {
         if let Some(dead) = &op.subject.operation {

@@ -78,10 +78,13 @@ impl Effects {
 
     /// A rollout is many operations and none of its own: it is stopped by waiting no longer.
     pub(super) fn roll_out(&self, job: JobId, request: RolloutRequest) {
-        let client = self.client();
+        let (client, begun) = (self.client(), Arc::clone(&self.begun));
         let token = CancellationToken::new();
         self.rollouts.lock().unwrap_or_else(PoisonError::into_inner).insert(job, token.clone());
         self.task(move |problem| Msg::RolledOut(job, Err(problem)), async move {
+            if begun.is_closed() {
+                return Msg::Skipped(job, NOT_BEGUN.to_owned());
+            }
             tokio::select! {
                 answer = client.roll_out(request) => Msg::RolledOut(job, answer),
                 () = token.cancelled() => {

@@ -1,22 +1,27 @@
-//! What happened, as lines: the newest first.
+//! Activity: a row for each operation, and one for each event that belongs to none.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, HashSet, VecDeque};
 
-use super::Role;
+use super::event_words::{event_glyph, event_sentence};
+use super::since::SinceLastLook;
+use super::{Job, JobId, JobState, Jobs, Load, Role, ToldIn};
 use crate::domain::Time;
 use crate::domain::error::Error;
-use crate::domain::event::{Event, EventKind};
-use crate::domain::name::SandboxId;
-use crate::domain::text::clean_line;
-
-use super::job::JobId;
+use crate::domain::event::Event;
+use crate::domain::name::{SandboxId, SnapshotId};
 
 /// How many lines are kept.
 const KEPT: usize = 500;
+/// How many numbers of events are remembered, so that none is told twice.
+const KNOWN: usize = 4 * KEPT;
+/// How long an event waits for the operation that it belongs to, in seconds: the operations are read a moment later.
+const WAIT: u64 = 2;
 
-/// One line.
+/// What happened outside of any operation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ActivityLine {
+    /// Its number among the lines of this run.
+    pub number: u64,
     /// When.
     pub time: Time,
     /// How it is meant.
@@ -25,27 +30,52 @@ pub struct ActivityLine {
     pub glyph: char,
     /// What happened.
     pub text: String,
-    /// Which event says so: never shown twice.
-    pub seq: Option<u64>,
-    /// To which sandbox.
-    pub sandbox: Option<SandboxId>,
-    /// In which job.
-    pub job: Option<JobId>,
+    /// The event that says so.
+    pub event: Option<Box<Event>>,
     /// The error in full.
     pub problem: Option<Error>,
+}
+
+impl ActivityLine {
+    /// The sandbox that it is about.
+    pub fn sandbox(&self) -> Option<&SandboxId> {
+        self.event.as_ref().and_then(|event| event.sandbox_id.as_ref())
+    }
+}
+
+/// What a row of the pane is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ActivityRow {
+    /// What happened while nobody looked.
+    SinceLastLook,
+    /// An operation.
+    Job(JobId),
+    /// A line, by its number.
+    Line(u64),
 }
 
 /// The pane.
 #[derive(Debug, Clone, Default)]
 pub struct Activity {
+    /// The newest first.
     lines: VecDeque<ActivityLine>,
+    last_line: u64,
     last_seq: u64,
-    /// The row under the cursor, running jobs counted first.
+    known: BTreeSet<u64>,
+    /// Events of operations that are not known yet, each with when it was heard.
+    waiting: Vec<(Time, Event)>,
+    rows: Vec<ActivityRow>,
+    looked_at: BTreeSet<JobId>,
+    /// What happened while nobody looked, until that is read.
+    pub since: Option<SinceLastLook>,
+    /// The row under the cursor.
     pub index: usize,
     /// The first row on the screen.
     pub offset: usize,
     /// Whether the events of the last day were read.
     pub loaded: bool,
+    /// Whether the operations were read, to which events belong.
+    pub operations: Load,
 }
 
 impl Activity {
@@ -54,9 +84,19 @@ impl Activity {
         self.lines.iter()
     }
 
-    /// One line.
-    pub fn line(&self, at: usize) -> Option<&ActivityLine> {
-        self.lines.get(at)
+    /// The line of a number.
+    pub fn line(&self, number: u64) -> Option<&ActivityLine> {
+        self.lines.iter().find(|line| line.number == number)
+    }
+
+    /// The rows as they are shown.
+    pub fn rows(&self) -> &[ActivityRow] {
+        &self.rows
+    }
+
+    /// The row under the cursor.
+    pub fn selected(&self) -> Option<ActivityRow> {
+        self.rows.get(self.index).copied()
     }
 
     /// The number of the last event that was seen.
@@ -65,106 +105,170 @@ impl Activity {
     }
 
     /// Adds a line at its time's place.
-    pub fn add(&mut self, line: ActivityLine) {
+    pub fn add(&mut self, time: Time, (glyph, role): (char, Role), text: String) {
+        self.insert(ActivityLine {
+            number: 0,
+            time,
+            role,
+            glyph,
+            text,
+            event: None,
+            problem: None,
+        });
+    }
+
+    /// Adds a line with its error in full.
+    pub fn add_problem(&mut self, time: Time, text: String, problem: Error) {
+        self.insert(ActivityLine {
+            number: 0,
+            time,
+            role: Role::Bad,
+            glyph: '✗',
+            text,
+            event: None,
+            problem: Some(problem),
+        });
+    }
+
+    fn insert(&mut self, mut line: ActivityLine) {
+        self.last_line += 1;
+        line.number = self.last_line;
         let at = self.lines.partition_point(|other| other.time > line.time);
         self.lines.insert(at, line);
         self.lines.truncate(KEPT);
     }
 
-    /// Adds an event; `false` if it was known.
-    pub fn add_event(&mut self, event: &Event) -> bool {
-        if event.seq <= self.last_seq && self.lines.iter().any(|line| line.seq == Some(event.seq)) {
-            return false;
-        }
+    /// Takes note of an event; `false` if it was known.
+    pub fn note(&mut self, event: &Event) -> bool {
         self.last_seq = self.last_seq.max(event.seq);
-        self.add(event_line(event, true));
-        true
+        let new = self.known.insert(event.seq);
+        if self.known.len() > KNOWN {
+            self.known.pop_first();
+        }
+        new
     }
-}
 
-/// An event in a sentence, with or without what it is about.
-pub(super) fn event_line(event: &Event, with_id: bool) -> ActivityLine {
-    let (glyph, role) = event_glyph(&event.kind);
-    let verb = event.kind.as_str();
-    let verb = verb.strip_prefix("sandbox.").unwrap_or(verb).replace('.', " ");
-    let mut text = verb;
-    if with_id || event.kind.is_of_patch() {
-        text = subject(event).into_iter().fold(text, |text, word| format!("{text} {word}"));
-    }
-    for key in ["name", "host", "profile", "reason", "message"] {
-        if let Some(value) = event.text(key) {
-            text = format!("{text}  {}", value.strip_prefix("profile.").unwrap_or(value));
+    /// Lets an event wait for the operation that it belongs to.
+    pub fn wait(&mut self, event: Event, now: Time) {
+        self.waiting.push((now, event));
+        // Whoever floods the log waits no longer.
+        if self.waiting.len() > KNOWN {
+            self.waiting.remove(0);
         }
     }
-    ActivityLine {
-        time: event.time,
-        role,
-        glyph,
-        text: clean_line(&format!("{text}  {}", event.actor), 400),
-        seq: Some(event.seq),
-        sandbox: event.sandbox_id.clone(),
-        job: None,
-        problem: None,
-    }
-}
 
-/// What an event is about: a snapshot and its sandbox, a patch and where it is or ran, or a sandbox.
-fn subject(event: &Event) -> Option<String> {
-    let snapshot = event.snapshot_name().or(event.snapshot_id()).map(str::to_owned);
-    let sandbox = event.sandbox_id.as_ref().map(ToString::to_string);
-    match (&event.kind, event.patch_sequence()) {
-        (EventKind::PatchAdded | EventKind::PatchRemoved, Some(number)) => Some(
-            snapshot
-                .map_or_else(|| number.to_string(), |snapshot| format!("{number} on {snapshot}")),
-        ),
-        (EventKind::PatchApplied | EventKind::PatchFailed, Some(number)) => Some(
-            sandbox.map_or_else(|| number.to_string(), |sandbox| format!("{number} on {sandbox}")),
-        ),
-        (kind, _) if kind.is_of_snapshot() => match (snapshot, sandbox) {
-            (Some(snapshot), Some(sandbox)) => Some(format!("{snapshot} of {sandbox}")),
-            (snapshot, sandbox) => snapshot.or(sandbox),
-        },
-        _ => sandbox,
-    }
-}
-
-/// An event's glyph and how it is meant.
-pub(super) fn event_glyph(kind: &EventKind) -> (char, Role) {
-    match kind {
-        EventKind::SandboxReady
-        | EventKind::SandboxWoken
-        | EventKind::SandboxRecreated
-        | EventKind::SandboxRestored
-        | EventKind::HostUp
-        | EventKind::SnapshotReady
-        | EventKind::PatchApplied => ('✓', Role::Good),
-        EventKind::SandboxFailed
-        | EventKind::HostDown
-        | EventKind::SnapshotFailed
-        | EventKind::PatchFailed
-        | EventKind::HostChanged => ('✗', Role::Bad),
-        EventKind::SandboxLost | EventKind::SandboxExpiring | EventKind::CreditsShortfall => {
-            ('⚠', Role::Warn)
+    /// Events that waited: those of an operation that is known by now are dropped, and those that belong to none, as far as
+    /// can be known, come back.
+    pub fn take_ownerless(&mut self, jobs: &Jobs, now: Time) -> Vec<Event> {
+        if self.waiting.is_empty() {
+            return Vec::new();
         }
-        EventKind::SandboxRequested
-        | EventKind::SandboxProvisioning
-        | EventKind::SandboxDestroying => ('◐', Role::Busy),
-        EventKind::SandboxSleeping
-        | EventKind::SandboxAdopted
-        | EventKind::SandboxExtended
-        | EventKind::SandboxLabelled
-        | EventKind::SandboxDestroyed
-        | EventKind::SandboxForgotten
-        | EventKind::SnapshotCopied
-        | EventKind::SnapshotDeleted
-        | EventKind::PatchAdded
-        | EventKind::PatchRemoved
-        | EventKind::CreditsHeld
-        | EventKind::CreditsCharged
-        | EventKind::CreditsReleased
-        | EventKind::CreditsGranted
-        | EventKind::ReapPlanned
-        | EventKind::ReapApplied
-        | EventKind::Other(_) => ('·', Role::Dim),
+        let loaded = self.operations != Load::Loading;
+        let mut ownerless = Vec::new();
+        for (heard, event) in std::mem::take(&mut self.waiting) {
+            if jobs.of_event(&event).is_some() {
+                continue;
+            }
+            // One that is older than this console has no operation that is still to begin.
+            let is_old =
+                now.since(heard).as_secs() >= WAIT || now.since(event.time).as_secs() >= 2 * WAIT;
+            if loaded && is_old {
+                ownerless.push(event);
+            } else {
+                self.waiting.push((heard, event));
+            }
+        }
+        ownerless
+    }
+
+    /// Adds an event as a line of its own, about something of this name, for this operator.
+    pub fn add_event(&mut self, event: Event, name: Option<&str>, me: &str) {
+        let (glyph, role) = event_glyph(&event.kind);
+        let text = event_sentence(&event, name, me);
+        self.insert(ActivityLine {
+            number: 0,
+            time: event.time,
+            role,
+            glyph,
+            text,
+            event: Some(Box::new(event)),
+            problem: None,
+        });
+    }
+
+    /// Takes away the lines of events that belong to an operation after all.
+    pub fn fold(&mut self, jobs: &Jobs) {
+        self.lines.retain(|line| {
+            let event = line.event.as_ref().filter(|event| event.kind.is_of_operation());
+            event.is_none_or(|event| jobs.of_event(event).is_none())
+        });
+    }
+
+    /// Says that somebody has looked at a job: where it failed, it does not have to stay in sight.
+    pub fn look_at(&mut self, job: JobId) {
+        self.looked_at.insert(job);
+    }
+
+    /// Puts the rows in order: what runs, failures that nobody looked at, then what ended, the newest first. The cursor
+    /// follows its row; on the first one it stays there while the pane is not `focused`.
+    pub fn arrange(&mut self, jobs: &Jobs, focused: bool) {
+        let before = self.selected();
+        let mut rows: Vec<ActivityRow> = Vec::with_capacity(jobs.list().len() + self.lines.len());
+        rows.extend(self.since.as_ref().map(|_| ActivityRow::SinceLastLook));
+        rows.extend(jobs.running().map(|job| ActivityRow::Job(job.id)));
+        let (mut staying, mut ended) = self.ended(jobs);
+        staying.sort_by_key(|job| std::cmp::Reverse(job.end()));
+        ended.sort_by_key(|job| std::cmp::Reverse(job.end()));
+        rows.extend(staying.iter().map(|job| ActivityRow::Job(job.id)));
+        let mut ended = ended.into_iter().peekable();
+        for line in &self.lines {
+            while let Some(job) = ended.next_if(|job| job.end() >= line.time) {
+                rows.push(ActivityRow::Job(job.id));
+            }
+            rows.push(ActivityRow::Line(line.number));
+        }
+        rows.extend(ended.map(|job| ActivityRow::Job(job.id)));
+        let stays_on_top = self.index == 0 && !focused;
+        let found = before
+            .filter(|_| !stays_on_top)
+            .and_then(|before| rows.iter().position(|row| *row == before));
+        self.index = found.unwrap_or(self.index).min(rows.len().saturating_sub(1));
+        self.rows = rows;
+    }
+
+    /// Ended jobs: failures that stay in sight, and the others.
+    fn ended<'a>(&self, jobs: &'a Jobs) -> (Vec<&'a Job>, Vec<&'a Job>) {
+        let mut mended: HashSet<&SandboxId> = HashSet::new();
+        let mut mended_snapshots: HashSet<&SnapshotId> = HashSet::new();
+        let (mut staying, mut ended) = (Vec::new(), Vec::new());
+        // The newest first: what went well after a failure has mended it.
+        for job in jobs.list().filter(|job| job.told_in == ToldIn::Activity && !job.is_running()) {
+            match &job.state {
+                JobState::Succeeded | JobState::DoneAnyway => {
+                    mended.extend(&job.sandbox);
+                    mended_snapshots.extend(&job.snapshot);
+                    ended.push(job);
+                }
+                JobState::Failed(_) | JobState::Stopped(_)
+                    if !self.looked_at.contains(&job.id)
+                        && !job.sandbox.as_ref().is_some_and(|id| mended.contains(id))
+                        && !(job.sandbox.is_none()
+                            && job
+                                .snapshot
+                                .as_ref()
+                                .is_some_and(|id| mended_snapshots.contains(id))) =>
+                {
+                    staying.push(job);
+                }
+                JobState::Failed(_)
+                | JobState::Stopped(_)
+                | JobState::Undone(_)
+                | JobState::Skipped(_)
+                | JobState::Starting
+                | JobState::Running
+                | JobState::Cancelling => ended.push(job),
+            }
+        }
+        (staying, ended)
     }
 }

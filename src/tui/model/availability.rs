@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Entry, Model, Overlay, Pane};
+use super::{ActivityRow, Entry, Model, Overlay, Pane};
 use crate::domain::extension::Capability;
 use crate::domain::lineage::SnapshotView;
 use crate::domain::name::{ExtensionId, SandboxId};
@@ -33,18 +33,17 @@ impl Model {
                     self.snapshots.selected().and_then(|row| row.sandbox()).map(|s| s.id.clone())
                 }
                 Pane::Hosts => None,
-                Pane::Activity => {
-                    let running = self.jobs.running().count();
-                    let line = self
-                        .activity
-                        .index
-                        .checked_sub(running)
-                        .and_then(|at| self.activity.line(at));
-                    let job = self.jobs.running().nth(self.activity.index);
-                    job.and_then(|job| job.sandbox.clone())
-                        .or_else(|| line.and_then(|line| line.sandbox.clone()))
-                }
+                Pane::Activity => self.activity_sandbox(),
             },
+        }
+    }
+
+    /// The sandbox of the row of activity under the cursor, in the list or not.
+    pub fn activity_sandbox(&self) -> Option<SandboxId> {
+        match self.activity.selected()? {
+            ActivityRow::SinceLastLook => None,
+            ActivityRow::Job(id) => self.jobs.get(id)?.sandbox.clone(),
+            ActivityRow::Line(number) => self.activity.line(number)?.sandbox().cloned(),
         }
     }
 

@@ -91,6 +91,11 @@ impl Target {
         }
     }
 
+    /// Its name, or its id where it has none.
+    pub fn called(&self) -> String {
+        self.name.clone().unwrap_or_else(|| self.id.to_string())
+    }
+
     /// `a1b2c3d4 e2e-core`, or the id alone.
     pub fn title(&self) -> String {
         named(self.id.as_str(), self.name.as_deref())

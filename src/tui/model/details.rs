@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 
-use super::activity::event_line;
+use super::event_words::{event_glyph, event_words};
 use super::host_summary::host_summary;
 use super::hosts::Host;
 use super::snapshots::Snapshots;
@@ -103,7 +103,7 @@ impl Details {
             Load::Ready => {}
         }
         for event in &self.events {
-            let line = event_line(event, false);
+            let (glyph, role) = event_glyph(&event.kind);
             let day = event
                 .time
                 .timestamp()
@@ -112,8 +112,8 @@ impl Details {
                 .to_string();
             block.spans([
                 (Role::Dim, format!("  {day} {} ", clock(event.time, zone))),
-                (line.role, format!("{} ", line.glyph)),
-                (Role::Plain, line.text),
+                (role, format!("{glyph} ")),
+                (Role::Plain, event_words(event)),
             ]);
         }
     }

@@ -91,9 +91,12 @@ const HOSTS: &[(Action, &str)] = &[
 
 /// Keys of the activity.
 const ACTIVITY: &[(Action, &str)] = &[
-    (Action::Open, "output or error"),
+    (Action::Open, "why, or what it made"),
+    (Action::Logs, "output"),
     (Action::CancelJob, "cancel"),
     (Action::Jobs, "jobs"),
+    (Action::Recreate, "rebuild"),
+    (Action::Destroy, "destroy"),
     (Action::NextPane, "sandboxes"),
     (Action::Palette, "palette"),
     (Action::Help, "help"),

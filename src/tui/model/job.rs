@@ -81,6 +81,28 @@ impl JobState {
     }
 }
 
+/// What came of a job that is done.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum JobResult {
+    /// That it is done.
+    #[default]
+    Done,
+    /// This.
+    Told(String),
+    /// That it is done, and this is not well all the same.
+    Warned(String),
+}
+
+/// Where the end of a job is told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ToldIn {
+    /// In a row of Activity.
+    #[default]
+    Activity,
+    /// In the form that asked for it, which is still open: nothing was begun.
+    Form,
+}
+
 /// Another process that works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExternalProcess {
@@ -113,6 +135,10 @@ pub struct Job {
     pub external: Option<ExternalProcess>,
     /// How far it has come.
     pub state: JobState,
+    /// What came of it, once it is done.
+    pub result: JobResult,
+    /// Where its end is told.
+    pub told_in: ToldIn,
     /// Its step's name, number, and how many there are.
     pub stage: Option<(String, u32, u32)>,
     /// How much of the step is done, and out of how much.
@@ -156,6 +182,16 @@ impl Job {
     /// Whether it has to be cancelled by ending the wait for it: a rollout is many operations, and none of its own.
     pub fn is_rollout(&self) -> bool {
         self.kind == OperationKind::Patch && self.sandbox.is_none()
+    }
+
+    /// When it ended; of one that runs, when it began.
+    pub fn end(&self) -> Time {
+        self.ended.unwrap_or(self.started)
+    }
+
+    /// How long it ran, or has run so far.
+    pub fn ran(&self, now: Time) -> Duration {
+        self.took.unwrap_or_else(|| self.ended.unwrap_or(now).since(self.started))
     }
 
     /// How long it ran, in seconds.
@@ -202,6 +238,7 @@ impl Job {
             OperationState::Running | OperationState::Other(_) => JobState::Running,
         };
         self.ended = operation.finished_at;
+        self.took = operation.finished_at.map(|end| end.since(operation.started_at));
     }
 
     fn measure(&mut self, bytes: u64, now: Time) {

@@ -1,10 +1,10 @@
 //! Operations: what each is at, what it wrote, how it ended. Those of this console, and those of other processes.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
-use super::job::{ExternalProcess, Job, JobId, JobState};
+use super::job::{ExternalProcess, Job, JobId, JobResult, JobState, ToldIn};
 use crate::domain::error::Error;
-use crate::domain::event::Progress;
+use crate::domain::event::{Event, Progress};
 use crate::domain::name::{OperationId, SandboxId, SnapshotId};
 use crate::domain::operation::{Operation, Subject};
 use crate::domain::sandbox::Running;
@@ -12,6 +12,9 @@ use crate::domain::{OperationKind, OperationState, Time};
 
 /// How many finished jobs are kept.
 const KEPT_JOBS: usize = 200;
+
+/// How far the time of an event may be from that of its operation, in seconds: a console counts in whole ones.
+const CLOCKS: u64 = 2;
 
 /// What became of another process's operation since it was looked at last.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,6 +79,8 @@ impl Jobs {
             asked_here: here,
             external: None,
             state: JobState::Starting,
+            result: JobResult::default(),
+            told_in: ToldIn::default(),
             stage: None,
             part: None,
             rate: None,
@@ -139,6 +144,23 @@ impl Jobs {
             .find(|job| job.snapshot.as_ref() == Some(id))
     }
 
+    /// The operation that an event belongs to: what was done at that time to what the event is about.
+    pub fn of_event(&self, event: &Event) -> Option<&Job> {
+        if !event.kind.is_of_operation() {
+            return None;
+        }
+        let snapshot = event.snapshot_id().filter(|_| event.kind.is_of_snapshot());
+        self.list.iter().find(|job| {
+            let same = match snapshot {
+                Some(id) => job.snapshot.as_ref().is_some_and(|own| own.as_str() == id),
+                None => job.sandbox.is_some() && job.sandbox == event.sandbox_id,
+            };
+            let before = event.time < job.started.minus_seconds(CLOCKS);
+            let after = job.ended.is_some_and(|end| event.time > end.plus_seconds(CLOCKS));
+            same && !before && !after
+        })
+    }
+
     /// The job of another process's operation on a sandbox, which its record names.
     pub fn of_running(&mut self, id: &SandboxId, title: &str, running: &Running) -> JobId {
         if let Some(job) = self.of_operation(&running.id) {
@@ -149,6 +171,7 @@ impl Jobs {
                 id: running.id.clone(),
                 kind: running.kind.clone(),
                 subject: Subject::Sandbox(id.clone()),
+                name: None,
                 state: OperationState::Running,
                 stage: None,
                 done: None,
@@ -167,41 +190,45 @@ impl Jobs {
         )
     }
 
-    /// Takes what other processes do and did: new ones are added, known ones moved on, and those that are not told any
-    /// more have ended. Those that ran when they were heard of last and began or ended since, as they were then.
+    /// Takes what other processes do and did: new ones are added, known ones moved on. Those that ran when they were heard of
+    /// last, or were not known, and began or ended since `since`, as they were then. One that ran and that nobody tells of any
+    /// more is let go: how it ended is not known.
     pub fn take_external(
         &mut self,
         operations: Vec<Operation>,
+        since: Time,
         title: impl Fn(&Operation) -> String,
     ) -> Vec<Moved> {
-        let before: Vec<(JobId, JobState)> = self
-            .running()
-            .filter(|job| job.external.is_some())
-            .map(|job| (job.id, job.state.clone()))
-            .collect();
-        for job in self.list.iter_mut().filter(|job| job.external.is_some() && job.is_running()) {
-            if !operations.iter().any(|operation| job.operation.as_ref() == Some(&operation.id)) {
-                job.state = JobState::Succeeded;
-                job.ended = Some(job.started);
-            }
-        }
+        let told: HashSet<OperationId> =
+            operations.iter().map(|operation| operation.id.clone()).collect();
+        self.list.retain(|job| {
+            let is_told = job.operation.as_ref().is_some_and(|id| told.contains(id));
+            job.external.is_none() || !job.is_running() || is_told
+        });
+        let mut moved = Vec::new();
         for operation in operations {
+            let ended_now = operation.finished_at.is_some_and(|end| end >= since);
             match self.of_operation(&operation.id) {
-                Some(job) if job.external.is_some() => job.follow(&operation),
+                Some(job) if job.external.is_some() => {
+                    let before = job.is_running().then(|| job.state.clone());
+                    job.follow(&operation);
+                    if let Some(before) = before.filter(|_| !job.is_running()) {
+                        moved.push(Moved::Ended(job.id, before));
+                    }
+                }
                 Some(_) => {}
                 None => {
                     let title = title(&operation);
-                    self.add_external(&operation, title);
+                    let id = self.add_external(&operation, title);
+                    let runs = self.get(id).is_some_and(Job::is_running);
+                    if runs {
+                        moved.push(Moved::Began(id));
+                    } else if ended_now {
+                        moved.push(Moved::Ended(id, JobState::Running));
+                    }
                 }
             }
         }
-        let ended =
-            before.iter().filter(|(id, _)| self.get(*id).is_some_and(|job| !job.is_running()));
-        let mut moved: Vec<Moved> =
-            ended.map(|(id, state)| Moved::Ended(*id, state.clone())).collect();
-        let is_new =
-            |job: &&Job| job.external.is_some() && before.iter().all(|(id, _)| *id != job.id);
-        moved.extend(self.running().filter(is_new).map(|job| Moved::Began(job.id)));
         moved
     }
 
@@ -266,8 +293,8 @@ impl Jobs {
     }
 
     /// Takes a report of progress: of a known operation, of one whose start was not answered yet, or of this
-    /// process's own work, which becomes a job too.
-    pub fn advance(&mut self, progress: Progress, now: Time) -> JobId {
+    /// process's own work, which becomes a job too, of this title.
+    pub fn advance(&mut self, progress: Progress, title: Option<String>, now: Time) -> JobId {
         let known = self.list.iter_mut().position(|job| {
             job.operation.as_ref() == Some(&progress.operation)
                 || (job.state == JobState::Starting
@@ -281,12 +308,8 @@ impl Jobs {
         });
         let at = known.unwrap_or_else(|| {
             let snapshot = progress.snapshot_id.as_ref().map(ToString::to_string);
-            let title = progress
-                .sandbox_id
-                .as_ref()
-                .map(ToString::to_string)
-                .or(snapshot)
-                .unwrap_or_default();
+            let sandbox = progress.sandbox_id.as_ref().map(ToString::to_string);
+            let title = title.or(sandbox).or(snapshot).unwrap_or_default();
             self.add(progress.kind.clone(), progress.sandbox_id.clone(), title, now, false);
             0
         });

@@ -28,6 +28,8 @@ pub struct Sandboxes {
     next_deadline: Option<Time>,
     /// Cells of the longest name.
     longest_name: u16,
+    /// Those that are over, where the filter asks for them: shown in place of the others, never counted, marked or acted on.
+    destroyed: Vec<Arc<Entry>>,
     filter: Filter,
     /// The sandbox the operator pointed at, shown or not.
     wanted: Option<SandboxId>,
@@ -48,6 +50,7 @@ impl Default for Sandboxes {
             order: Order::default(),
             next_deadline: None,
             longest_name: 0,
+            destroyed: Vec::new(),
             filter: Filter::default(),
             wanted: None,
             window: Window::default(),
@@ -112,7 +115,8 @@ impl Sandboxes {
     fn take_out(&mut self, id: &SandboxId) {
         let Some(old) = self.records.remove(id) else { return };
         self.counts.take(&old, &self.order.conditions, |count| *count = count.saturating_sub(1));
-        for list in [&mut self.sorted, &mut self.shown] {
+        let shown = (!self.shows_destroyed()).then_some(&mut self.shown);
+        for list in std::iter::once(&mut self.sorted).chain(shown) {
             if let Ok(at) = list.binary_search_by(|other| self.order.compare(other, &old)) {
                 list.remove(at);
             }
@@ -193,14 +197,28 @@ impl Sandboxes {
         self.settle();
     }
 
+    /// Whether those are shown that are over.
+    pub fn shows_destroyed(&self) -> bool {
+        self.filter.asks_for_destroyed()
+    }
+
+    /// Takes those that are over, which the filter asks for.
+    pub fn set_destroyed(&mut self, destroyed: Vec<Arc<Entry>>) {
+        self.destroyed = destroyed;
+        if self.shows_destroyed() {
+            self.refilter();
+            self.settle();
+        }
+    }
+
     fn refilter(&mut self) {
         if self.filter.is_empty() {
             self.shown.clone_from(&self.sorted);
             return;
         }
         let mut matcher = Filter::matcher();
-        self.shown = self
-            .sorted
+        let from = if self.shows_destroyed() { &self.destroyed } else { &self.sorted };
+        self.shown = from
             .iter()
             .filter(|entry| self.filter.passes(entry, &mut matcher))
             .map(Arc::clone)
@@ -349,6 +367,9 @@ impl Sandboxes {
 
     /// Marks or unmarks the row under the cursor and goes down.
     pub fn toggle_mark(&mut self) {
+        if self.shows_destroyed() {
+            return;
+        }
         let Some(id) = self.selected().map(|entry| entry.record.id.clone()) else { return };
         if !self.marks.remove(&id) {
             self.marks.insert(id.clone());
@@ -359,6 +380,9 @@ impl Sandboxes {
 
     /// Marks from the last marked row to the cursor.
     pub fn mark_range(&mut self) {
+        if self.shows_destroyed() {
+            return;
+        }
         let from = self
             .last_mark
             .as_ref()
@@ -373,6 +397,9 @@ impl Sandboxes {
 
     /// Marks all that are shown; if all are, unmarks them.
     pub fn mark_all(&mut self) {
+        if self.shows_destroyed() {
+            return;
+        }
         let all = !self.shown.is_empty()
             && self.shown.iter().all(|entry| self.marks.contains(&entry.record.id));
         if all {
@@ -393,7 +420,8 @@ impl Sandboxes {
     /// What a verb acts on: the marked ones in the list's order, or the one under the cursor.
     pub fn targets(&self) -> Vec<Arc<Entry>> {
         if self.marks.is_empty() {
-            return self.selected().cloned().into_iter().collect();
+            let selected = self.selected().filter(|_| !self.shows_destroyed());
+            return selected.cloned().into_iter().collect();
         }
         self.sorted.iter().filter(|entry| self.marks.contains(&entry.record.id)).cloned().collect()
     }

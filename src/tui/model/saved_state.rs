@@ -1,9 +1,11 @@
-//! What a console remembers for its next run: pane and sort, never a filter or marks. Whoever starts one sees everything.
+//! What a console remembers for its next run: pane, sort and how far its operator has seen events, never a filter or marks.
+//! Whoever starts one sees everything.
 //! Optional; a broken file is as good as none, and what an earlier version wrote beside these is passed over.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Pane, Sort, SortKey};
+use super::{LastLook, Model, Pane, Sort, SortKey};
+use crate::domain::Time;
 
 /// What is remembered.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -12,6 +14,8 @@ pub struct SavedState {
     pub pane: Option<Pane>,
     /// The sort.
     pub sort: Option<Sort>,
+    /// The last event that was seen, and when.
+    pub last_look: Option<LastLook>,
 }
 
 /// As it stands in the file.
@@ -21,6 +25,10 @@ struct Stored {
     pane: String,
     sort: String,
     descending: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seen_seq: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seen_at: Option<Time>,
 }
 
 impl SavedState {
@@ -35,7 +43,11 @@ impl SavedState {
             _ => None,
         };
         let key = SortKey::from_word(&stored.sort);
-        Self { pane, sort: key.map(|key| Sort { key, descending: stored.descending }) }
+        Self {
+            pane,
+            sort: key.map(|key| Sort { key, descending: stored.descending }),
+            last_look: stored.seen_seq.zip(stored.seen_at).map(|(seq, at)| LastLook { seq, at }),
+        }
     }
 
     /// As a file's text.
@@ -51,8 +63,28 @@ impl SavedState {
             pane: pane.to_owned(),
             sort: self.sort.map(|sort| sort.key.as_str().to_owned()).unwrap_or_default(),
             descending: self.sort.is_some_and(|sort| sort.descending),
+            seen_seq: self.last_look.map(|look| look.seq),
+            seen_at: self.last_look.map(|look| look.at),
         };
         serde_json::to_string(&stored).unwrap_or_default()
+    }
+}
+
+impl Model {
+    /// What is to be remembered for the next run.
+    pub fn saved_state(&self) -> SavedState {
+        SavedState {
+            pane: Some(self.focus),
+            sort: Some(self.sandboxes.sort()),
+            last_look: self.last_look(),
+        }
+    }
+
+    /// The last event that was on this screen; where none was, that of the run before.
+    fn last_look(&self) -> Option<LastLook> {
+        let seen = (self.activity.last_seq() > 0)
+            .then(|| LastLook { seq: self.activity.last_seq(), at: self.now });
+        seen.or(self.looked_before.map(|before| LastLook { at: self.now, ..before }))
     }
 }
 
@@ -65,13 +97,19 @@ mod tests {
         let kept = SavedState {
             pane: Some(Pane::Activity),
             sort: Some(Sort { key: SortKey::Host, descending: true }),
+            last_look: None,
         };
         assert_eq!(SavedState::parse(&kept.to_json()), kept);
+        let looked = SavedState {
+            last_look: Some(LastLook { seq: 7, at: Time::from_unix(1_795_788_202) }),
+            ..kept.clone()
+        };
+        assert_eq!(SavedState::parse(&looked.to_json()), looked);
         let earlier = r#"{"pane":"activity","sort":"host","descending":true,"filter":"shop","snapshots_filter":"env"}"#;
         assert_eq!(SavedState::parse(earlier), kept);
         let left = SavedState::parse(r#"{"sort":"left"}"#).sort.unwrap();
         assert_eq!(left.key, SortKey::Left, "an earlier version's word");
-        for broken in ["", "[]", "{\"pane\": 3}", "\u{0}"] {
+        for broken in ["", "[]", "{\"pane\": 3}", "{\"seen_seq\": -1}", "\u{0}"] {
             assert_eq!(SavedState::parse(broken), SavedState::default());
         }
     }

@@ -240,7 +240,7 @@ fn submit_snapshots(
         let job = model.jobs.start(
             OperationKind::Snapshot,
             Some(target.id.clone()),
-            target.title(),
+            target.called(),
             model.now,
         );
         effects.push(Effect::Start(job, Request::Snapshot(action_form.snapshot_request(target))));

@@ -64,14 +64,10 @@ pub(super) fn ask_wake(model: &mut Model) -> Vec<Effect> {
 fn question(model: &mut Model, purpose: Purpose) -> Option<Confirm> {
     let entries: Vec<Arc<Entry>> = match model.overlays.last() {
         None if model.focus == Pane::Sandboxes => model.sandboxes.targets(),
-        None if model.focus == Pane::Activity => {
-            model.say(Role::Dim, "this acts on the sandboxes' pane: tab goes there");
-            return None;
-        }
         _ => model.pointed_sandbox().cloned().into_iter().collect(),
     };
     if entries.is_empty() {
-        model.say(Role::Dim, "there is no sandbox to act on");
+        keys::say_no_subject(model);
         return None;
     }
     let sleeps = matches!(purpose, Purpose::Sleep | Purpose::Wake);
@@ -229,7 +225,7 @@ fn run(model: &mut Model, confirm: &Confirm) -> Vec<Effect> {
     let mut effects = Vec::new();
     for target in confirm.taken() {
         let Some((kind, request)) = request(confirm.purpose, target) else { continue };
-        let job = model.jobs.start(kind, Some(target.id.clone()), target.title(), model.now);
+        let job = model.jobs.start(kind, Some(target.id.clone()), target.called(), model.now);
         effects.push(Effect::Start(job, request));
     }
     if model.focus == Pane::Sandboxes {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Effect, Timer, external_operations, snapshots, work};
+use super::{Effect, Timer, activity, destroyed, external_operations, snapshots, work};
 use crate::client::{Error, Record, Update};
 use crate::domain::Time;
 use crate::domain::error::Code;
@@ -12,7 +12,7 @@ use crate::domain::facts::HostView;
 use crate::domain::name::{HostName, SandboxId};
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::text::clean_line;
-use crate::tui::model::{ActivityLine, Details, Entry, HostChange, Load, Model, Overlay, Role};
+use crate::tui::model::{Details, Entry, HostChange, Load, Model, Overlay, Role};
 
 /// How long events are gathered before what they named is read.
 const GATHER: Duration = Duration::from_millis(50);
@@ -172,26 +172,19 @@ pub(super) fn host_changed(model: &mut Model, view: HostView) -> Vec<Effect> {
             let mut problem = Error::new(Code::HostUnreachable, format!("{name} does not answer"));
             problem.causes = vec![message];
             problem.hint = hint;
-            model.activity.add(line(model.now, Role::Bad, '✗', text.clone(), Some(problem)));
+            model.activity.add_problem(model.now, text.clone(), problem);
             model.say(Role::Bad, text.clone());
             if had_answered { vec![Effect::Notify(text)] } else { Vec::new() }
         }
         Some(HostChange::CameUp) => {
-            model.activity.add(line(
-                model.now,
-                Role::Good,
-                '✓',
-                format!("host {name} answers again"),
-                None,
-            ));
+            let text = format!("host {name} answers again");
+            model.activity.add(model.now, ('✓', Role::Good), text);
             Vec::new()
         }
         None => Vec::new(),
     }
 }
 
-fn line(time: Time, role: Role, glyph: char, text: String, problem: Option<Error>) -> ActivityLine {
-    ActivityLine { time, role, glyph, text, seq: None, sandbox: None, job: None, problem }
 }
 
 /// Events are listened to, or cannot be.
@@ -221,7 +214,8 @@ pub(super) fn heard(model: &mut Model, heard: Update) -> Vec<Effect> {
     match heard {
         Update::Event(event) => happened(model, &event),
         Update::Progress(progress) => {
-            model.jobs.advance(progress, model.now);
+            let title = progress.sandbox_id.as_ref().and_then(|id| model.name_of(id));
+            model.jobs.advance(progress, title, model.now);
             Vec::new()
         }
         Update::Ended(ended) => heard_end(model, *ended),
@@ -242,7 +236,6 @@ pub(super) fn heard(model: &mut Model, heard: Update) -> Vec<Effect> {
 /// An operation of this process ended. Of a job that was asked for here, the effect that started it tells.
 fn heard_end(model: &mut Model, ended: Ended) -> Vec<Effect> {
     let Ended { operation, outcome } = ended;
-    let of_others = model.jobs.of_operation(&operation.id).filter(|job| !job.asked_here);
     let host = match &outcome {
         Ok(Record::Sandbox(record)) => Some(record.host.clone()),
         Ok(Record::Snapshot(record)) => Some(record.host.clone()),
@@ -257,8 +250,14 @@ fn heard_end(model: &mut Model, ended: Ended) -> Vec<Effect> {
     if let Some(host) = host.and_then(|name| model.hosts.get_mut(name.as_str())) {
         host.changed = true;
     }
-    let mut effects = match of_others.map(|job| job.id) {
-        Some(job) => work::ended(model, job, outcome, None),
+    let took = operation.finished_at.map(|end| end.since(operation.started_at));
+    let mut of_others = None;
+    if let Some(job) = model.jobs.of_operation(&operation.id) {
+        job.took = took;
+        of_others = (!job.asked_here).then_some(job.id);
+    }
+    let mut effects = match of_others {
+        Some(job) => work::ended(model, job, outcome, took),
         None => Vec::new(),
     };
     if operation.subject.snapshot().is_some() {
@@ -279,7 +278,7 @@ fn happened(model: &mut Model, event: &Event) -> Vec<Effect> {
     if model.frozen.is_some() {
         hold(model);
     } else if !told_by_host(model, event) {
-        model.activity.add_event(event);
+        activity::take(model, event);
     }
     for overlay in &mut model.overlays {
         if let Overlay::Details(details) = overlay
@@ -289,11 +288,13 @@ fn happened(model: &mut Model, event: &Event) -> Vec<Effect> {
             details.events.push(event.clone());
         }
     }
-    if matches!(event.kind, EventKind::SandboxFailed | EventKind::SandboxExpiring) {
-        let id = event.sandbox_id.as_ref().map(ToString::to_string).unwrap_or_default();
-        let word =
-            if event.kind == EventKind::SandboxFailed { "failed" } else { "is about to expire" };
-        effects.push(Effect::Notify(format!("sandbox {id} {word}")));
+    if event.kind == EventKind::SandboxDestroyed {
+        effects.extend(destroyed::read_again(model));
+    }
+    // Of a failure its operation tells; where there is none, the event that belongs to nothing.
+    if event.kind == EventKind::SandboxExpiring {
+        let name = activity::name(model, event);
+        effects.push(Effect::Notify(format!("sandbox {name} is about to expire")));
     }
     effects
 }
@@ -314,14 +315,14 @@ pub(super) fn events(
         model.activity.loaded = true;
         match answer {
             Ok(events) => {
-                for event in &events {
-                    model.activity.add_event(event);
+                for event in events {
+                    activity::take(model, &event);
                 }
             }
             Err(problem) => {
                 let text =
                     format!("the events of the last day cannot be read: {}", problem.message);
-                model.activity.add(line(model.now, Role::Bad, '✗', text, Some(problem)));
+                model.activity.add_problem(model.now, text, problem);
             }
         }
         return Vec::new();

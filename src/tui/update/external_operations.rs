@@ -1,14 +1,14 @@
 //! What other processes do, and what became of services while nobody looked.
 
-use super::{Effect, work};
+use super::{Effect, activity};
 use crate::domain::error::Error;
 use crate::domain::name::HostName;
 use crate::domain::operation::Operation;
 use crate::domain::{OperationState, State};
-use crate::tui::model::{Fetch, Model, Moved};
+use crate::tui::model::{Fetch, JobState, Load, Model, Moved};
 
 /// How many ended operations of other processes are listed.
-const ENDED: usize = 50;
+const ENDED: usize = 150;
 
 /// Reads the operations, unless they are being read: then once more after it.
 pub(super) fn read(model: &mut Model) -> Vec<Effect> {
@@ -24,6 +24,12 @@ pub(super) fn operations(model: &mut Model, answer: Result<Vec<Operation>, Error
     let again = model.reading_operations.end();
     // One that cannot be read is read again soon; records tell of those that matter meanwhile.
     let mut effects = Vec::new();
+    model.activity.operations = match &answer {
+        Ok(_) => Load::Ready,
+        // Those that were read before are known all the same.
+        Err(_) if model.activity.operations == Load::Ready => Load::Ready,
+        Err(problem) => Load::Failed(problem.clone()),
+    };
     if let Ok(mut operations) = answer {
         operations.retain(|operation| !is_ours(model, operation.pid, &operation.host));
         let ended = operations
@@ -37,17 +43,17 @@ pub(super) fn operations(model: &mut Model, answer: Result<Vec<Operation>, Error
             !old
         });
         let (sandboxes, snapshots) = (&model.sandboxes, &model.snapshots);
-        let moved = model.jobs.take_external(operations, |operation| {
-            let id = operation.subject.sandbox();
-            if let Some(entry) = id.and_then(|id| sandboxes.get(id)) {
-                return work::title(&entry.record);
-            }
-            let snapshot = operation.subject.snapshot().map(|id| match snapshots.get(id) {
-                Some(view) => work::snapshot_title(&view.record),
-                None => id.to_string(),
-            });
-            id.map(ToString::to_string).or(snapshot).unwrap_or_else(|| "a host".to_owned())
+        let moved = model.jobs.take_external(operations, model.started, |operation| {
+            let sandbox = operation.subject.sandbox();
+            let snapshot = operation.subject.snapshot().filter(|_| sandbox.is_none());
+            let listed = sandbox.and_then(|id| sandboxes.get(id)).map(|entry| &entry.record);
+            let kept = snapshot.and_then(|id| snapshots.get(id)).map(|view| &view.record);
+            let name = listed.map(|record| record.title()).or(kept.map(|record| record.title()));
+            let id = || sandbox.map(ToString::to_string).or(snapshot.map(ToString::to_string));
+            let name = operation.name.clone().or(name.map(str::to_owned)).or_else(id);
+            name.unwrap_or_else(|| "a host".to_owned())
         });
+        model.activity.fold(&model.jobs);
         for step in moved {
             effects.extend(of_moved(model, step));
         }
@@ -60,15 +66,21 @@ pub(super) fn operations(model: &mut Model, answer: Result<Vec<Operation>, Error
 
 /// Another process's operation began or ended: its record says more, and what began with it may have no event.
 fn of_moved(model: &mut Model, moved: Moved) -> Vec<Effect> {
+    let mut effects = Vec::new();
     let id = match moved {
         Moved::Began(id) => id,
         Moved::Ended(id, before) => {
-            work::ended_externally(model, id, &before);
+            // Whoever asked for its end is told how it ended.
+            if before == JobState::Cancelling {
+                activity::tell(model, id);
+            }
+            effects.extend(activity::notify(model, id));
             id
         }
     };
     let sandbox = model.jobs.get(id).and_then(|job| job.sandbox.clone());
-    sandbox.filter(|id| model.sandboxes.get(id).is_some()).map(Effect::Get).into_iter().collect()
+    effects.extend(sandbox.filter(|id| model.sandboxes.get(id).is_some()).map(Effect::Get));
+    effects
 }
 
 /// Asks a host for its services: if it answers, has something to ask for, and is not being asked.

@@ -197,10 +197,8 @@ fn submit(model: &mut Model) -> Vec<Effect> {
     form.error = None;
     let request = form.request();
     let profile = request.profile.as_deref().unwrap_or_default();
-    let mut title = profile.strip_prefix("profile.").unwrap_or(profile).to_owned();
-    if let Some(name) = &request.name {
-        title = format!("{title} {name}");
-    }
+    let profile = profile.strip_prefix("profile.").unwrap_or(profile);
+    let title = request.name.clone().unwrap_or_else(|| profile.to_owned());
     let job = model.jobs.start(OperationKind::Create, None, title, now);
     vec![Effect::Start(job, Request::Create(Box::new(request)))]
 }

@@ -13,7 +13,7 @@ use crate::domain::name::SandboxId;
 use crate::domain::sandbox::SandboxRecord;
 use crate::tui::keymap::{Action, Key, Mode};
 use crate::tui::model::{
-    Confirm, Details, Entry, JobId, Leaving, Model, Overlay, Pane, Purpose, Role, Sort,
+    Details, Entry, Leaving, Model, Overlay, Pane, Purpose, Role, Sort,
 };
 
 /// A key was pressed. One with Alt that is not bound is Esc and then the key: terminals and slow links join them.
@@ -158,7 +158,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Restore => action_form::open_restore(model),
         Action::Extend => action_form::open_extend(model),
         Action::Patches => patches::open(model),
-        Action::CancelJob => ask_cancel(model),
+        Action::CancelJob => work::ask_cancel(model),
         Action::Logs => logs::open(model),
         Action::Shell => shell::open(model),
         Action::Labels => labels::open(model),
@@ -286,7 +286,7 @@ fn open(model: &mut Model) -> Vec<Effect> {
     }
     match model.focus {
         Pane::Sandboxes => match model.sandboxes.selected().map(|entry| entry.record.id.clone()) {
-            Some(id) => open_details(model, &id),
+            Some(id) => activity::open_sandbox(model, id),
             None => Vec::new(),
         },
         Pane::Snapshots => snapshots::open_row(model),
@@ -301,6 +301,8 @@ fn open(model: &mut Model) -> Vec<Effect> {
 /// Opens a sandbox's details, if it is listed.
 pub(super) fn open_details(model: &mut Model, id: &SandboxId) -> Vec<Effect> {
     let Some(entry) = model.sandboxes.get(id) else { return Vec::new() };
+    let entry = Arc::clone(entry);
+    activity::look_at_sandbox(model, id);
     let record = SandboxRecord::clone(&entry.record);
     model.overlays.push(Overlay::Details(Details::new(record)));
     vec![Effect::Get(id.clone()), Effect::Events(Some(id.clone()), None)]
@@ -310,38 +312,31 @@ pub(super) fn open_details(model: &mut Model, id: &SandboxId) -> Vec<Effect> {
 pub(super) fn subject(model: &mut Model) -> Option<Arc<Entry>> {
     let entry = model.pointed_sandbox().cloned();
     if entry.is_none() {
-        model.say(Role::Dim, "there is no sandbox to act on");
+        say_no_subject(model);
     }
     entry
 }
 
-/// Opens the question whether to cancel what is done under the cursor, by this process or by another.
-fn ask_cancel(model: &mut Model) -> Vec<Effect> {
-    let id = match model.overlays.last() {
-        Some(Overlay::Jobs(at)) => model.jobs.list().nth(*at).map(|job| job.id),
-        Some(Overlay::Output(id, _)) => Some(*id),
-        Some(Overlay::Details(details)) => job_on(model, &details.id.clone()),
-        None if model.focus == Pane::Activity => activity::job(model),
-        _ => match model.pointed_sandbox().map(|entry| entry.record.id.clone()) {
-            Some(id) => job_on(model, &id),
-            None => snapshots::job_on(model),
-        },
+/// Says that there is no sandbox to act on, or that it is one that is over.
+pub(super) fn say_no_subject(model: &mut Model) {
+    let shown = model.sandboxes.selected().map(|entry| &entry.record);
+    let over = if !model.overlays.is_empty() {
+        None
+    } else if model.focus == Pane::Activity {
+        model.activity_sandbox()
+    } else {
+        let is_list = model.focus == Pane::Sandboxes && model.sandboxes.shows_destroyed();
+        shown.filter(|_| is_list).map(|record| record.id.clone())
     };
-    match id.and_then(|id| model.jobs.get(id)).filter(|job| job.is_running()).map(|job| job.id) {
-        Some(id) => model.overlays.push(Overlay::Confirm(Confirm::cancel_job(id))),
-        None => model.say(Role::Dim, "nothing is being done there"),
-    }
-    Vec::new()
-}
-
-/// What is being done to a sandbox.
-fn job_on(model: &mut Model, id: &SandboxId) -> Option<JobId> {
-    if let Some(job) = model.jobs.of_sandbox(id) {
-        return Some(job.id);
-    }
-    let entry = model.sandboxes.get(id).cloned()?;
-    let running = entry.record.operation.as_ref()?;
-    Some(model.jobs.of_running(id, &work::title(&entry.record), running))
+    let title = |id: &SandboxId| {
+        let shown = shown.filter(|record| record.id == *id).map(|record| record.title().to_owned());
+        shown.or_else(|| model.name_of(id)).unwrap_or_else(|| id.to_string())
+    };
+    let text = match over {
+        Some(id) => format!("{} is destroyed: enter shows its record", title(&id)),
+        None => "there is no sandbox to act on".to_owned(),
+    };
+    model.say(Role::Dim, text);
 }
 
 fn freeze(model: &mut Model) -> Vec<Effect> {

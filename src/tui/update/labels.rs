@@ -18,7 +18,7 @@ pub(super) fn open(model: &mut Model) -> Vec<Effect> {
         _ => keys::subject(model).into_iter().collect(),
     };
     if entries.is_empty() {
-        model.say(Role::Dim, "there is no sandbox to act on");
+        keys::say_no_subject(model);
         return Vec::new();
     }
     let labels = Labels::of(entries.iter().map(AsRef::as_ref));

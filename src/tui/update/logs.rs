@@ -7,13 +7,13 @@ use crossterm::event::{KeyCode, KeyEvent};
 use tui_input::Input;
 use tui_input::backend::crossterm::to_input_request;
 
-use super::{Effect, fields, hosts, keys};
+use super::{Effect, activity, fields, hosts, keys};
 use crate::client::{Error, LogsRequest};
 use crate::domain::text::expand_home;
 use crate::tui::keymap::Action;
 use crate::tui::message::LogBatch;
 use crate::tui::model::{
-    Entry, LogField, LogState, Logs, Model, Overlay, Role, SearchPattern, TextOverlay, many,
+    Entry, LogField, LogState, Logs, Model, Overlay, Pane, Role, SearchPattern, TextOverlay, many,
 };
 
 /// How many lines of each service are shown at first.
@@ -26,8 +26,10 @@ pub(super) fn open(model: &mut Model) -> Vec<Effect> {
     // A job's own output, where it has no sandbox, or one of which the record says nothing more.
     let job = match model.overlays.last() {
         Some(Overlay::Error(problem, _)) => model.jobs.of_problem(problem).map(|job| job.id),
+        None if model.focus == Pane::Activity => activity::output(model),
         _ => None,
     };
+    activity::look(model);
     let output = |entry: &Arc<Entry>| TextOverlay::of_failed(&entry.record);
     if let Some(page) = model.pointed_sandbox().and_then(output) {
         model.overlays.push(Overlay::Text(page));

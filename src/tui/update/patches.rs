@@ -11,8 +11,8 @@ use crate::domain::operation::CancelOutcome;
 use crate::domain::patch::{Patch, PatchState};
 use crate::tui::keymap::Action;
 use crate::tui::model::{
-    Confirm, JobId, Load, Model, Overlay, PatchTarget, Patches, Purpose, Role, Script, TextOverlay,
-    many,
+    Confirm, JobId, JobResult, Load, Model, Overlay, PatchTarget, Patches, Purpose, Role, Script,
+    TextOverlay, many,
 };
 
 /// Opens the patches of the snapshot that is pointed at, or of the one that a sandbox is based on.
@@ -247,13 +247,11 @@ pub(super) fn rolled_out(
     }
     let over = items.len() - well;
     let on = many(well, "sandbox has them", "sandboxes have them");
-    let outcome = match over {
-        0 => work::Outcome::Told(on),
-        over => {
-            work::Outcome::Warned(format!("{on}; {over} passed over: the job's output says why"))
-        }
+    let result = match over {
+        0 => JobResult::Told(on),
+        over => JobResult::Warned(format!("{on}; {over} passed over: the job's output says why")),
     };
-    effects.extend(work::ended_as(model, job, outcome));
+    effects.extend(work::ended_as(model, job, result));
     effects
 }
 

@@ -200,7 +200,8 @@ pub(super) fn delete(model: &mut Model, confirm: &Confirm) -> Vec<Effect> {
     for target in confirm.taken_snapshots() {
         let record = &target.view.record;
         let (id, now) = (record.id.clone(), model.now);
-        let job = model.jobs.start_on(OperationKind::Delete, id.clone(), target.title(), now);
+        let title = target.view.record.title().to_owned();
+        let job = model.jobs.start_on(OperationKind::Delete, id.clone(), title, now);
         let force = !target.dependants.is_empty();
         // One that is taken has been named by its id.
         let (revision, force_protected) = (Some(record.revision), record.is_protected());

@@ -2,28 +2,18 @@
 
 use std::time::Duration;
 
-use super::{Effect, action_form, data, external_operations, open_form, snapshots};
+use super::{Effect, action_form, activity, data, external_operations, open_form, snapshots};
 use crate::client::{Error, Record, Started};
+use crate::domain::OperationKind;
 use crate::domain::error::{Code, Kind};
-use crate::domain::name::{OperationId, PatchId};
+use crate::domain::name::{OperationId, PatchId, SandboxId};
 use crate::domain::patch::PatchState;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::snapshot::SnapshotRecord;
-use crate::domain::{OperationKind, Time};
 use crate::tui::model::{
-    ActivityLine, Entry, Job, JobId, JobState, Leaving, Model, NodeId, Overlay, Role, age, bytes,
-    many, took,
+    Confirm, Entry, Job, JobId, JobResult, JobState, Leaving, Model, NodeId, Overlay, Pane, Role,
+    ToldIn, bytes, many,
 };
-
-/// What is said of a job that is done.
-pub(super) enum Outcome {
-    /// That it is done.
-    Done,
-    /// What came of it.
-    Told(String),
-    /// That it is done, and what is not well all the same.
-    Warned(String),
-}
 
 /// A job's request was accepted, or refused.
 pub(super) fn started(
@@ -57,7 +47,7 @@ fn started_on_sandbox(model: &mut Model, id: JobId, record: SandboxRecord) {
         made = job.sandbox.is_none();
         job.sandbox = Some(record.id.clone());
         if made {
-            job.title = title(&record);
+            job.title = record.title().to_owned();
         }
     }
     let sandbox = record.id.clone();
@@ -121,6 +111,7 @@ fn refused_in_form(model: &mut Model, job: JobId, problem: Error) -> Vec<Effect>
     if let Some(job) = model.jobs.get_mut(job) {
         job.write(problem.message.clone());
         job.state = JobState::Failed(problem);
+        job.told_in = ToldIn::Form;
         job.ended = Some(now);
     }
     Vec::new()
@@ -171,7 +162,7 @@ pub(super) fn ended(
         }
     };
     if let Some(job) = model.jobs.get_mut(job) {
-        job.took = took;
+        job.took = took.or(job.took);
     }
     match record {
         Record::Sandbox(record) => ended_on_sandbox(model, job, *record),
@@ -197,25 +188,9 @@ fn ended_on_snapshot(model: &mut Model, job: JobId, record: &SnapshotRecord) -> 
     let made = model.jobs.get(job).is_some_and(|job| job.kind == OperationKind::Snapshot);
     let size = record.archive.bytes.map(|size| format!(" {}", bytes(size))).unwrap_or_default();
     let told =
-        if made { Outcome::Told(format!("{}{size}", record.title())) } else { Outcome::Done };
+        if made { JobResult::Told(format!("{}{size}", record.title())) } else { JobResult::Done };
     effects.extend(ended_as(model, job, told));
     effects
-}
-
-/// What a snapshot is called in a job's title.
-pub(super) fn snapshot_title(record: &SnapshotRecord) -> String {
-    match &record.name {
-        Some(name) => format!("{} {name}", record.id),
-        None => record.id.to_string(),
-    }
-}
-
-/// What a sandbox is called in a job's title.
-pub(super) fn title(record: &SandboxRecord) -> String {
-    match &record.name {
-        Some(name) => format!("{} {name}", record.id),
-        None => record.id.to_string(),
-    }
 }
 
 fn close_form(model: &mut Model, job: JobId) {
@@ -227,12 +202,12 @@ fn close_form(model: &mut Model, job: JobId) {
 /// A job was not begun any more, and that is said.
 pub(super) fn skipped(model: &mut Model, job: JobId, reason: String) -> Vec<Effect> {
     action_form::begun(model, job);
-    finish(model, job, JobState::Skipped(reason), Outcome::Done);
+    finish(model, job, JobState::Skipped(reason), JobResult::Done);
     Vec::new()
 }
 
 /// What became of a sandbox's patches in a job that applies them: a patch that failed is no failure of the job.
-fn patched(model: &Model, job: JobId, record: &SandboxRecord) -> Outcome {
+fn patched(model: &Model, job: JobId, record: &SandboxRecord) -> JobResult {
     let applies = |kind: &OperationKind| {
         matches!(
             kind,
@@ -243,10 +218,10 @@ fn patched(model: &Model, job: JobId, record: &SandboxRecord) -> Outcome {
         )
     };
     if !model.jobs.get(job).is_some_and(|job| applies(&job.kind)) {
-        return Outcome::Done;
+        return JobResult::Done;
     }
     if let Some(error) = &record.patch_error {
-        return Outcome::Warned(error.clone());
+        return JobResult::Warned(error.clone());
     }
     let known = |id: &PatchId| {
         let before = model.sandboxes.get(&record.id).map(|entry| &entry.record.applied_patches);
@@ -256,19 +231,19 @@ fn patched(model: &Model, job: JobId, record: &SandboxRecord) -> Outcome {
     };
     let has = record.applied_patches.iter().filter(|run| run.state == PatchState::Applied);
     match has.filter(|run| !known(&run.id)).count() {
-        0 => Outcome::Done,
-        count => Outcome::Told(format!("{} applied", many(count, "patch", "patches"))),
+        0 => JobResult::Done,
+        count => JobResult::Told(format!("{} applied", many(count, "patch", "patches"))),
     }
 }
 
 /// A job is done.
 pub(super) fn ended_well(model: &mut Model, job: JobId) -> Vec<Effect> {
-    ended_as(model, job, Outcome::Done)
+    ended_as(model, job, JobResult::Done)
 }
 
 /// A job is done, with this result.
-pub(super) fn ended_as(model: &mut Model, job: JobId, outcome: Outcome) -> Vec<Effect> {
-    finish(model, job, JobState::Succeeded, outcome);
+pub(super) fn ended_as(model: &mut Model, job: JobId, result: JobResult) -> Vec<Effect> {
+    finish(model, job, JobState::Succeeded, result);
     Vec::new()
 }
 
@@ -279,106 +254,64 @@ pub(super) fn ended_badly(model: &mut Model, job: JobId, problem: Error) -> Vec<
         effects.push(Effect::Get(id));
     }
     if problem.code == Code::Cancelled {
-        finish(model, job, JobState::of_problem(problem), Outcome::Done);
+        finish(model, job, JobState::of_problem(problem), JobResult::Done);
         return effects;
     }
     let refused = problem.code == Code::Conflict || is_stale(&problem);
     if refused && model.jobs.get(job).is_some_and(|job| job.operation.is_none()) {
-        finish(model, job, JobState::Skipped(problem.message), Outcome::Done);
+        finish(model, job, JobState::Skipped(problem.message), JobResult::Done);
         return effects;
     }
-    effects.push(Effect::Notify(format!("{} failed: {}", what(model, job), problem.message)));
-    finish(model, job, JobState::Failed(problem), Outcome::Done);
+    finish(model, job, JobState::Failed(problem), JobResult::Done);
+    effects.extend(activity::notify(model, job));
     effects
 }
 
-fn what(model: &Model, job: JobId) -> String {
-    model.jobs.get(job).map(|job| format!("{} {}", job.kind, job.title)).unwrap_or_default()
-}
-
-/// Writes a job's end down: on the job, as a line of activity, as a toast.
-fn finish(model: &mut Model, id: JobId, state: JobState, outcome: Outcome) {
+/// Writes a job's end down: on the job, which is a row of Activity, and as a toast.
+fn finish(model: &mut Model, id: JobId, state: JobState, result: JobResult) {
     let now = model.now;
     let Some(job) = model.jobs.get_mut(id).filter(|job| job.is_running()) else { return };
     job.state = match state {
         JobState::Succeeded if job.state == JobState::Cancelling => JobState::DoneAnyway,
         state => state,
     };
+    job.result = result;
     job.ended = Some(now);
-    let Some(line) = ended_line(job, outcome, now) else { return };
-    if let Some(problem) = &line.problem {
+    if let Some(problem) = job.state.problem().cloned() {
         for text in std::iter::once(&problem.message).chain(&problem.causes).chain(&problem.hint) {
             job.write(text.clone());
         }
     }
-    model.say(line.role, line.text.clone());
-    model.activity.add(line);
+    activity::tell(model, id);
 }
 
-/// Tells of the end of another process's operation that was seen to run: as a toast too, if it was cancelled from here.
-pub(super) fn ended_externally(model: &mut Model, id: JobId, before: &JobState) {
-    let now = model.now;
-    let Some(job) = model.jobs.get(id) else { return };
-    let Some(mut line) = ended_line(job, Outcome::Done, now) else { return };
-    if let Some(external) = &job.external {
-        line.text = format!("{}  by {}", line.text, external.actor);
-    }
-    if *before == JobState::Cancelling {
-        model.say(line.role, line.text.clone());
-    }
-    model.activity.add(line);
-}
-
-/// The line of a job that has ended; none of one that runs.
-fn ended_line(job: &Job, outcome: Outcome, now: Time) -> Option<ActivityLine> {
-    let what = format!("{} {}", job.kind, job.title);
-    let took = job.took.map_or_else(|| age(job.seconds(now)), took);
-    let (role, glyph, text, problem) = match &job.state {
-        JobState::Starting | JobState::Running | JobState::Cancelling => return None,
-        JobState::Succeeded => match outcome {
-            Outcome::Done => (Role::Good, '✓', format!("{what}  done in {took}"), None),
-            Outcome::Told(told) => (Role::Good, '✓', format!("{what}  {told} in {took}"), None),
-            Outcome::Warned(warned) => {
-                (Role::Warn, '⚠', format!("{what}  done in {took}, but {warned}"), None)
-            }
+/// Opens the question whether to cancel what is done under the cursor, by this process or by another.
+pub(super) fn ask_cancel(model: &mut Model) -> Vec<Effect> {
+    let id = match model.overlays.last() {
+        Some(Overlay::Jobs(at)) => model.jobs.list().nth(*at).map(|job| job.id),
+        Some(Overlay::Output(id, _)) => Some(*id),
+        Some(Overlay::Details(details)) => job_on(model, &details.id.clone()),
+        None if model.focus == Pane::Activity => activity::job(model),
+        _ => match model.pointed_sandbox().map(|entry| entry.record.id.clone()) {
+            Some(id) => job_on(model, &id),
+            None => snapshots::job_on(model),
         },
-        JobState::DoneAnyway => (
-            Role::Warn,
-            '✓',
-            format!("{what}  done anyway in {took}: the cancel came too late"),
-            None,
-        ),
-        JobState::Undone(problem) => (
-            Role::Warn,
-            '○',
-            format!("{what}  undone after {took}: {}", problem.message),
-            Some(problem),
-        ),
-        JobState::Stopped(problem) => {
-            let look = problem.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-            let text = format!(
-                "{what}  stopped after {took}, may be half done: {}{look}",
-                problem.message
-            );
-            (Role::Warn, '⚠', text, Some(problem))
-        }
-        JobState::Skipped(reason) => (Role::Warn, '⚠', format!("{what}  skipped: {reason}"), None),
-        JobState::Failed(problem) => {
-            let why = job.error_line().map(|line| format!(": {line}")).unwrap_or_default();
-            (Role::Bad, '✗', format!("{what}  failed: {}{why}", problem.message), Some(problem))
-        }
     };
-    let (sandbox, problem) = (job.sandbox.clone(), problem.cloned());
-    Some(ActivityLine {
-        time: now,
-        role,
-        glyph,
-        text,
-        seq: None,
-        sandbox,
-        job: Some(job.id),
-        problem,
-    })
+    match id.and_then(|id| model.jobs.get(id)).filter(|job| job.is_running()).map(|job| job.id) {
+        Some(id) => model.overlays.push(Overlay::Confirm(Confirm::cancel_job(id))),
+        None => model.say(Role::Dim, "nothing is being done there"),
+    }
+    Vec::new()
+}
+
+/// What is being done to a sandbox.
+fn job_on(model: &mut Model, id: &SandboxId) -> Option<JobId> {
+    if let Some(job) = model.jobs.of_sandbox(id) {
+        return Some(job.id);
+    }
+    let entry = model.sandboxes.get(id).cloned()?;
+    let running = entry.record.operation.as_ref()?;
+    Some(model.jobs.of_running(id, &entry.record.title(), running))
 }
 
 /// Asks for a job's end.
@@ -415,7 +348,7 @@ pub(super) fn leave(model: &mut Model) -> Vec<Effect> {
         return vec![Effect::Quit];
     }
     model.leaving = None;
-    model.overlays.push(Overlay::Confirm(crate::tui::model::Confirm::quit()));
+    model.overlays.push(Overlay::Confirm(Confirm::quit()));
     Vec::new()
 }
 
@@ -427,6 +360,17 @@ pub(super) fn leave_after(model: &mut Model, leaving: Leaving) -> Vec<Effect> {
     }
     let running: Vec<JobId> = model.jobs.running_here().map(|job: &Job| job.id).collect();
     running.into_iter().flat_map(|id| cancel(model, id)).collect()
+}
+
+/// Nobody sees the screen any more: what was only watched is not followed, and a rollout begins no further sandbox.
+pub(in crate::tui) fn go_unseen(model: &mut Model) -> Vec<Effect> {
+    model.overlays.clear();
+    model.followed = None;
+    let rollouts: Vec<JobId> =
+        model.jobs.running_here().filter(|job| job.is_rollout()).map(|job| job.id).collect();
+    let mut effects = vec![Effect::Unfollow];
+    effects.extend(rollouts.into_iter().flat_map(|id| cancel(model, id)));
+    effects
 }
 
 /// Whether the operator wanted to leave and nothing runs any more.

@@ -79,11 +79,7 @@ fn title(model: &Model, confirm: &Confirm) -> String {
         }
         Purpose::RemovePatch => "Take this patch away?".to_owned(),
         Purpose::CancelJob(id) => {
-            let what = model
-                .jobs
-                .get(id)
-                .map(|job| format!("{} {}", job.kind, job.title))
-                .unwrap_or_default();
+            let what = model.jobs.get(id).map(Job::what).unwrap_or_default();
             format!("Cancel {what}?")
         }
         Purpose::Quit => "Jobs are running".to_owned(),

@@ -22,6 +22,7 @@ mod footer;
 mod form;
 mod header;
 mod hosts;
+mod job_row;
 mod jobs;
 mod labels;
 mod logs;

@@ -167,7 +167,6 @@ const LONG_FILES: &[(&str, &str)] = &[
     ),
     ("src/tui/model/action_form.rs", "four forms of one kind; second half: a file each"),
     ("src/tui/model/logs.rs", "one overlay: its lines, its window, its search"),
-    ("src/tui/update/work.rs", "one life: a job begun, under way, ended, and leaving meanwhile"),
     (
         "tests/it/dashboard/update.rs",
         "one function, one suite: every message and what it does to the model",

@@ -51,6 +51,7 @@ pub(crate) fn model_of(world: Scenario) -> Model {
         update(&mut model, Msg::HostChecked(view.name.clone(), Ok(Box::new(view))));
     }
     update(&mut model, Msg::Events(None, Ok(Vec::new())));
+    update(&mut model, Msg::Operations(Ok(Vec::new())));
     update(&mut model, Msg::Extensions(Ok(world.extensions)));
     update(&mut model, Msg::Snapshots(snapshots));
     model.reading_snapshots = Fetch::Idle;

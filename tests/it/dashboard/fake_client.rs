@@ -1073,6 +1073,7 @@ pub fn ended(id: &OperationId, state: OperationState, now: Time) -> Operation {
         id: id.clone(),
         kind: OperationKind::Destroy,
         subject: Subject::Host,
+        name: None,
         state,
         stage: None,
         done: None,

@@ -1,5 +1,6 @@
 //! The dashboard: what keys and messages do to the model, its screens, and the real binary on a terminal.
 
+mod activity;
 mod choosing;
 mod drive;
 mod fake_client;

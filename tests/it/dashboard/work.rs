@@ -18,7 +18,7 @@ use sandboxer::domain::patch::PatchState;
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::{EventKind, Time};
 use sandboxer::tui::keymap::Mode;
-use sandboxer::tui::model::{JobState, Model, Overlay};
+use sandboxer::tui::model::{ActivityRow, JobState, Model, Overlay};
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg, ShellEnd};
 
@@ -207,7 +207,7 @@ fn what_other_processes_do_is_listed_with_who_and_where() {
     let shown = screen(&mut model, (160, 36));
     assert!(shown.contains("1 running"), "{shown}");
     assert!(
-        shown.contains("recreate 77fe01aa  40s  in process 4711 on desk-2, for atm:nightly"),
+        shown.contains("◐ recreate 77fe01aa") && shown.contains("by atm:nightly in process 47"),
         "{shown}"
     );
     press(&mut model, "J");
@@ -315,21 +315,20 @@ fn what_touches_no_record_is_seen_to_begin_and_to_end_and_can_be_cancelled() {
         };
         assert_eq!(update(&mut model, Msg::Operations(Ok(vec![ended.clone()]))), gets);
         assert_eq!(model.jobs.running().count(), 0);
-        let line = model.activity.line(0).unwrap();
-        assert!(
-            line.text
-                .contains("may be half done: the script was cut off; look at it  by atm:nightly"),
-            "{line:?}"
-        );
+        let job = model.jobs.list().next().unwrap();
+        let words = model.job_words(job);
+        assert!(words.ends_with("may be half done: the script was cut off; look at it"), "{words}");
+        let told = model.job_sentence(job).unwrap();
         assert_eq!(
-            model.toast.as_ref().is_some_and(|toast| toast.text == line.text),
+            model.toast.as_ref().is_some_and(|toast| toast.text == told),
             sandbox.is_some(),
             "who asked is told"
         );
+        assert_eq!(model.activity.rows()[0], ActivityRow::Job(job.id));
         // Told once.
-        let lines = model.activity.lines().len();
+        let rows = model.activity.rows().len();
         update(&mut model, Msg::Operations(Ok(vec![ended])));
-        assert_eq!(model.activity.lines().len(), lines);
+        assert_eq!(model.activity.rows().len(), rows);
     }
 }
 

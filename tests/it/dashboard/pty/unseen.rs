@@ -7,24 +7,24 @@ use super::{Place, assert_restored, signal};
 use crate::support::pty::{Console, Owned};
 
 /// A gate that holds a canary in the midst of its making, until its file is there.
-struct Gate(PathBuf);
+pub(super) struct Gate(PathBuf);
 
 impl Gate {
-    fn new(place: &Place) -> Self {
+    pub(super) fn new(place: &Place) -> Self {
         Self(place.home().join("gate"))
     }
 
-    fn failpoints(&self) -> PathBuf {
+    pub(super) fn failpoints(&self) -> PathBuf {
         PathBuf::from(format!("create.provisioned=return({})", self.0.display()))
     }
 
     /// Waits until something is held here.
-    fn wait(&self) {
+    pub(super) fn wait(&self) {
         let reached = self.0.with_extension("reached");
         wait_until("something at the gate", || reached.exists());
     }
 
-    fn open(&self) {
+    pub(super) fn open(&self) {
         std::fs::write(&self.0, "").unwrap();
     }
 }
@@ -118,4 +118,69 @@ fn a_termination_rolls_back_what_runs_also_after_a_hang_up() {
             "{signals:?}"
         );
     }
+}
+
+/// Ticks of CPU that a process has used.
+fn used(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields = stat.rsplit_once(") ").unwrap().1.split(' ').skip(11).take(2);
+    fields.map(|ticks| ticks.parse::<u64>().unwrap()).sum()
+}
+
+#[test]
+fn what_never_ends_is_rolled_back_after_the_limit_and_the_process_ends() {
+    let place = Place::new();
+    let gate = Gate::new(&place);
+    let points = PathBuf::from(format!("{};unseen.limit=return(1)", gate.failpoints().display()));
+    let [home, path, shell] = place.env();
+    let mut console = Console::start(&[], &[home, path, shell, ("FAILPOINTS", &points)], 120, 36);
+    console.wait_for("Sandboxes");
+    console.keys("n");
+    console.wait_for("An empty workspace");
+    console.keys("\r");
+    console.wait_for("on local");
+    console.keys("\r");
+    gate.wait();
+    signal(&console, "-HUP");
+    // The gate stays shut: neither the work nor its rollback ever ends.
+    assert_eq!(console.ended_within(Duration::from_mins(1)), 129);
+    let left = place.sandboxer(&["recover"]);
+    assert!(left.status.success(), "{}", String::from_utf8_lossy(&left.stderr));
+    assert_ne!(place.only()["state"], "provisioning", "recover brings it into order");
+}
+
+#[test]
+fn a_console_without_a_terminal_does_next_to_nothing_while_it_waits() {
+    let (_place, gate, mut console) = while_creating();
+    let pid = console.child.process_id().unwrap();
+    signal(&console, "-HUP");
+    assert_restored(&console);
+    let before = used(pid);
+    std::thread::sleep(Duration::from_secs(2));
+    let ticks = used(pid) - before;
+    // Of 200 that a loop which spins would use; how busy the machine is adds nothing to it.
+    assert!(ticks < 40, "{ticks} ticks in two seconds");
+    gate.open();
+    assert_eq!(console.ended_within(Duration::from_mins(1)), 129);
+}
+
+#[test]
+fn a_shell_that_is_open_at_a_hang_up_ends_and_what_runs_is_finished() {
+    let (place, gate, mut console) = while_creating();
+    // A second one, whose shell is open.
+    let made = place.sandboxer(&["create", "--name", "other"]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    console.wait_for("other");
+    console.keys(":other\r!");
+    console.wait_until("a prompt", |text| !text.contains("Sandboxes"));
+    console.keys("echo the-shell-is-$((40+2)); sleep 1000\r");
+    console.wait_for("the-shell-is-42");
+    signal(&console, "-HUP");
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(console.child.try_wait().unwrap().is_none(), "what runs is finished");
+    gate.open();
+    assert_eq!(console.ended_within(Duration::from_mins(1)), 129);
+    let listed = place.sandboxer(&["list", "--state", "ready", "--json"]).stdout;
+    let listed: serde_json::Value = serde_json::from_slice(&listed).unwrap();
+    assert_eq!(listed.as_array().unwrap().len(), 2);
 }
