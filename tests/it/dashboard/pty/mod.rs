@@ -2,6 +2,8 @@
 //! leaves the terminal.
 
 #[cfg(feature = "failpoints")]
+mod operations;
+#[cfg(feature = "failpoints")]
 mod unseen;
 
 use std::os::unix::fs::PermissionsExt;
