@@ -5,11 +5,12 @@ use futures_util::stream::{self, StreamExt as _};
 use super::hosts::{self, AT_ONCE};
 use super::interrupt::until_interrupted;
 use super::output::{CliError, Context, Outcome, Tone};
-use super::table::{Line, age, short, size};
+use super::table::Line;
 use super::{record, table};
 use crate::client::Error;
 use crate::domain::Time;
 use crate::domain::facts::{HostFacts, HostView, InventoryArchive, InventoryItem, NetworkUse};
+use crate::domain::figures::{age, age_of, bytes};
 use crate::domain::host::Limits;
 use crate::domain::name::SandboxId;
 use crate::domain::telemetry::{HostSample, SandboxUse};
@@ -82,7 +83,7 @@ fn show(context: &mut Context<'_>, view: &HostView) -> Result<(), CliError> {
 
 /// The host itself, a line for each thing that is known.
 fn fields(view: &HostView, now: Time) -> Vec<(&'static str, String)> {
-    let seen = view.checked_at.map(|at| format!(", seen {} ago", age(at, now)));
+    let seen = view.checked_at.map(|at| format!(", seen {} ago", age_of(at, now)));
     let way = view.latency_ms.map(|ms| format!(", {ms}ms"));
     let state = format!("{}{}{}", view.state, way.unwrap_or_default(), seen.unwrap_or_default());
     let mut fields = vec![("host", view.name.to_string()), ("state", state)];
@@ -119,7 +120,7 @@ fn fields(view: &HostView, now: Time) -> Vec<(&'static str, String)> {
     if let Some(inventory) = view.facts.as_ref().and_then(|facts| facts.inventory.as_ref()) {
         let sizes = inventory.sizes_at.map_or_else(
             || "; sizes are still being measured".to_owned(),
-            |at| format!("; sizes as of {} ago", age(at, now)),
+            |at| format!("; sizes as of {} ago", age_of(at, now)),
         );
         let found = plural(inventory.sandboxes.len() as u64, "sandbox", "sandboxes");
         let archives = plural(inventory.archives.len() as u64, "archive", "archives");
@@ -157,11 +158,11 @@ fn gauges(sample: &HostSample, limits: &Limits) -> Vec<(&'static str, String)> {
     };
     let used = |pct: f64, limit: f64, free: u64, total: u64| {
         let mark = mark(pct, limit).replace(')', "%)");
-        format!("{pct:.0}% used{mark}, {} of {} free", size(free), size(total))
+        format!("{pct:.0}% used{mark}, {} of {} free", bytes(free), bytes(total))
     };
     let mut gauges = Vec::new();
     if let Some(uptime) = sample.uptime_s {
-        gauges.push(("up for", short(uptime)));
+        gauges.push(("up for", age(uptime)));
     }
     let per_core = sample.load_per_core();
     let cores = plural(sample.cpus.into(), "core", "cores");
@@ -204,9 +205,9 @@ fn sandbox_row(item: &InventoryItem, used: Option<&SandboxUse>, now: Time) -> Li
     let over = item.expires_at.is_some_and(|at| at <= now);
     let deadline = item.expires_at.map(|at| {
         if over {
-            format!("over {}", age(at, now))
+            format!("over {}", age_of(at, now))
         } else {
-            format!("in {}", short(at.since(now).as_secs()))
+            format!("in {}", age(at.since(now).as_secs()))
         }
     });
     let has = [
@@ -221,10 +222,10 @@ fn sandbox_row(item: &InventoryItem, used: Option<&SandboxUse>, now: Time) -> Li
         item.sandbox_id.clone(),
         dash(item.owner.clone()),
         dash(item.profile.clone()),
-        dash(item.created_at.map(|at| age(at, now))),
+        dash(item.created_at.map(|at| age_of(at, now))),
         dash(deadline),
-        dash(item.bytes.map(size)),
-        dash(used.map(|used| size(used.memory_bytes))),
+        dash(item.bytes.map(bytes)),
+        dash(used.map(|used| bytes(used.memory_bytes))),
         has.join(", "),
     ];
     Line { tone: if over { Tone::Bad } else { Tone::Plain }, cells }
@@ -236,8 +237,8 @@ fn archive_row(archive: &InventoryArchive, now: Time) -> Line {
         archive.snapshot_id.clone(),
         dash(archive.owner.clone()),
         dash(archive.sandbox_id.clone()),
-        dash(archive.created_at.map(|at| age(at, now))),
-        dash(archive.bytes.map(size)),
+        dash(archive.created_at.map(|at| age_of(at, now))),
+        dash(archive.bytes.map(bytes)),
     ];
     Line { tone: Tone::Plain, cells }
 }

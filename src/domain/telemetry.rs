@@ -18,6 +18,8 @@ pub struct DiskUse {
     pub path: String,
     /// Its size in bytes.
     pub total_bytes: u64,
+    /// What is written, in bytes; what is kept for root is neither used nor available.
+    pub used_bytes: u64,
     /// What the account can still write, in bytes.
     pub available_bytes: u64,
     /// Its inodes; null where the file system has no fixed number.
@@ -86,9 +88,10 @@ impl HostSample {
         used_pct(self.swap_total_bytes, self.swap_free_bytes)
     }
 
-    /// Disk in use, in percent.
+    /// Disk in use, in percent of what the account can have, as `df` says it.
     pub fn disk_used_pct(&self) -> Option<f64> {
-        self.disk.as_ref().and_then(|disk| used_pct(disk.total_bytes, disk.available_bytes))
+        let disk = self.disk.as_ref()?;
+        used_pct(disk.used_bytes.saturating_add(disk.available_bytes), disk.available_bytes)
     }
 
     /// Inodes in use, in percent.

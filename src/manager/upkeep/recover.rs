@@ -5,7 +5,7 @@ use futures_util::stream::{self, StreamExt};
 
 use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
-use crate::domain::name::{OperationId, SandboxId};
+use crate::domain::name::SandboxId;
 use crate::domain::operation::{OperationKind, OperationState};
 use crate::domain::request::Recovered;
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::domain::error::{Code, Error, Kind};
-use crate::domain::operation::{OperationKind, Subject};
+use crate::domain::operation::OperationKind;
 use crate::domain::profile::Seconds;
 use crate::domain::sandbox::{Reason, SandboxRecord};
 use crate::domain::sweep::{
@@ -13,7 +13,7 @@ use crate::manager::deps::Deps;
 use crate::manager::operation::Op;
 use crate::manager::operation::dead::{has_ended, runs_here};
 use crate::manager::operation::locks::sandbox_busy_error;
-use crate::manager::operation::record::new_operation;
+use crate::manager::operation::record::operation_on;
 use crate::manager::sandboxes::remove::destroy_unchanged;
 use crate::manager::upkeep::sweep_memory::Paused;
 use crate::store::Held;
@@ -95,8 +95,7 @@ async fn remove_locked(deps: &Deps, due: &Due) -> Result<Option<SweepItem>, Erro
             (reason_to_finish(record), SweepOutcome::Finished, "its removal is finished")
         }
     };
-    let operation =
-        new_operation(deps, OperationKind::Destroy, Subject::Sandbox(record.id.clone()));
+    let operation = operation_on(deps, OperationKind::Destroy, record);
     let subject = SandboxRecord::clone(record);
     let op = Box::pin(Op::queue(deps, operation, subject, Some(lock))).await?;
     let operation =

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::facts::memory;
 use super::lines::{Entry, entries};
+use super::sample::memory;
 use crate::domain::compose_host::Subnet;
 use crate::domain::error::Error;
 use crate::domain::headroom::{

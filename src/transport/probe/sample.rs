@@ -189,11 +189,11 @@ fn count_cpus(list: &str) -> u32 {
     ranges.fold(0, u32::saturating_add)
 }
 
-/// A file system from `stat -f`'s numbers: block size, blocks, available ones, inodes, free ones, path.
+/// A file system from `stat -f`'s numbers: block size, blocks, free ones, available ones, inodes, free ones, path.
 pub(super) fn disk(entry: &Entry<'_>) -> Option<DiskUse> {
-    let mut words = entry.value.splitn(6, ' ');
+    let mut words = entry.value.splitn(7, ' ');
     let mut figure = || words.next()?.parse::<u64>().ok();
-    let (size, total, available) = (figure()?, figure()?, figure()?);
+    let (size, total, free, available) = (figure()?, figure()?, figure()?, figure()?);
     let (inodes, inodes_free) = (figure(), figure());
     let path = words.next()?.to_owned();
     // One that makes inodes as it needs them has none to count.
@@ -201,6 +201,7 @@ pub(super) fn disk(entry: &Entry<'_>) -> Option<DiskUse> {
     (total > 0).then(|| DiskUse {
         path,
         total_bytes: size.saturating_mul(total),
+        used_bytes: size.saturating_mul(total.saturating_sub(free)),
         available_bytes: size.saturating_mul(available),
         inodes,
         inodes_free: inodes.and(inodes_free),

@@ -18,7 +18,7 @@ fn output(stdout: &str) -> Output {
 const SAID: &str = "Welcome to the host\nmachine_id=3d12\nhostname=vm\nkernel=Linux 6.1\nid=uid=1000(al ice) gid=1000(al ice) groups=1\n\
 cpus=8\nload=0.38 0.73 0.63 1/121 1183\nmem=MemTotal:       2000 kB\nmem=MemFree: 10 kB\nmem=MemAvailable:   1000 kB\n\
 os=\"Debian GNU/Linux 12 (bookworm)\"\ntool.tar=/usr/bin/tar\ntool.kill=kill\ntool.rsync=/usr/bin/rsync\ntar=tar (GNU tar) 1.34\n\
-root=/home/al ice/sandboxes\ndisk=4096 1000 500 9 8 /home/al ice\nnow=1795780801.500000000\n";
+root=/home/al ice/sandboxes\ndisk=4096 1000 600 500 9 8 /home/al ice\nnow=1795780801.500000000\n";
 
 #[test]
 fn facts_of_a_usual_host() {
@@ -57,11 +57,11 @@ fn facts_of_odd_hosts() {
             "available 20480",
         ),
         (
-            "disk=4096 1000 500 9 8 /home/al ice\n",
+            "disk=4096 1000 600 500 9 8 /home/al ice\n",
             "disk.df=\n a b 100 40 60 40% /mnt 5% x\n\n",
             "disk 102400 61440",
         ),
-        ("disk=4096 1000 500 9 8 /home/al ice\n", "disk.df=\n\n", "disk none"),
+        ("disk=4096 1000 600 500 9 8 /home/al ice\n", "disk.df=\n\n", "disk none"),
         ("tar=tar (GNU tar) 1.34\n", "tar=tar (busybox) 1.35\n", "gnu false"),
         ("now=1795780801.500000000", "now=1795780800.%N", "offset 0"),
         ("now=1795780801.500000000", "now=1795780797.000", "offset -3.5"),

@@ -57,7 +57,7 @@ sbx_disk() {
     set -- "$@" "$sbx_path"
   done
   # -f prints numbers only; df's columns hold names with blanks and whatever a mount is called.
-  sbx_bounded 5 stat -f -c 'disk=%S %b %a %c %d %n' -- "$@" / 2>/dev/null </dev/null
+  sbx_bounded 5 stat -f -c 'disk=%S %b %f %a %c %d %n' -- "$@" / 2>/dev/null </dev/null
   case $? in
     124 | 137 | 143) sbx_dead=yes ;;
     0) ;;

@@ -15,7 +15,7 @@ sbx_ask_disk() {
     case $sbx_path in ?*/*) sbx_path=${sbx_path%/*} ;; *) break ;; esac
     set -- "$@" "$sbx_path"
   done
-  stat -f -c 'disk=%S %b %a %c %d %n' -- "$@" / 2>/dev/null </dev/null &
+  stat -f -c 'disk=%S %b %f %a %c %d %n' -- "$@" / 2>/dev/null </dev/null &
   sbx_asked=$!
 }
 

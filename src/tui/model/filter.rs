@@ -137,11 +137,6 @@ impl Filter {
         })
     }
 
-    /// Whether it asks for sandboxes that are over, which no list shows else.
-    pub fn asks_for_destroyed(&self) -> bool {
-        self.exact.iter().any(|(field, value)| *field == Field::State && value == "destroyed")
-    }
-
     /// Whether everything that passes this one passed `earlier` too, so that only those need a look.
     pub fn narrows(&self, earlier: &Self) -> bool {
         self.text.starts_with(&earlier.text)

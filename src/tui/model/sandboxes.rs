@@ -199,7 +199,7 @@ impl Sandboxes {
 
     /// Whether those are shown that are over.
     pub fn shows_destroyed(&self) -> bool {
-        self.filter.asks_for_destroyed()
+        self.filter.wants_destroyed()
     }
 
     /// Takes those that are over, which the filter asks for.

@@ -185,8 +185,6 @@ pub(super) fn host_changed(model: &mut Model, view: HostView) -> Vec<Effect> {
     }
 }
 
-}
-
 /// Events are listened to, or cannot be.
 pub(super) fn subscribed(model: &mut Model, answer: Result<(), Error>) -> Vec<Effect> {
     match answer {

@@ -12,9 +12,7 @@ use super::{
 use crate::domain::name::SandboxId;
 use crate::domain::sandbox::SandboxRecord;
 use crate::tui::keymap::{Action, Key, Mode};
-use crate::tui::model::{
-    Details, Entry, Leaving, Model, Overlay, Pane, Purpose, Role, Sort,
-};
+use crate::tui::model::{Details, Entry, Leaving, Model, Overlay, Pane, Purpose, Role, Sort};
 
 /// A key was pressed. One with Alt that is not bound is Esc and then the key: terminals and slow links join them.
 pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {

@@ -18,7 +18,6 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
 
 /// Draws the rows, or why there are none.
 fn rows(model: &Model, paint: &mut Paint<'_>, area: Area) {
-    let focused = model.focus == Pane::Activity && model.overlays.is_empty();
     let rows = model.activity.rows();
     if rows.is_empty() {
         let text = if model.activity.loaded {

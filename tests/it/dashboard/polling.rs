@@ -1,7 +1,6 @@
 //! How hosts are asked: each by itself, how often, and what follows from an answer that does not come.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use super::fake_client::host;
 use sandboxer::client::Error;

@@ -38,6 +38,7 @@ fn sample(ago: u64, load: f64) -> HostSample {
         disk: Some(DiskUse {
             path: "/home/ops/sandboxes".to_owned(),
             total_bytes: 500 << 30,
+            used_bytes: 205 << 30,
             available_bytes: 295 << 30,
             inodes: Some(1_000_000),
             inodes_free: Some(900_000),

@@ -10,7 +10,7 @@ const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
 const B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
 const C: &str = "cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc";
 
-const SAID: &str = "Welcome!\ndisk=4096 1000 250 400 100 /home/al ice\ndisk=512 7 7 7 7 /\nload=0.38 0.73 0.63 1/121 1183\ncpus=0-3,6\n\
+const SAID: &str = "Welcome!\ndisk=4096 1000 300 250 400 100 /home/al ice\ndisk=512 7 7 7 7 7 /\nload=0.38 0.73 0.63 1/121 1183\ncpus=0-3,6\n\
 mem=MemTotal:       2000 kB\nmem=MemFree:         10 kB\nmem=MemAvailable:   500 kB\nmem=SwapTotal:  100 kB\nmem=SwapFree:  40 kB\n\
 uptime=1000.50\nnow=1795780801.500000000\nlooked=1000.60\nuse=0 5000000000 3000 1000\nuse=1 700 50 \nuse=2   \nended=1000.60\n";
 
@@ -59,6 +59,7 @@ fn figures_of_a_usual_host() {
     let disk = DiskUse {
         path: "/home/al ice".to_owned(),
         total_bytes: 4_096_000,
+        used_bytes: 2_867_200,
         available_bytes: 1_024_000,
         inodes: Some(400),
         inodes_free: Some(100),
@@ -125,15 +126,15 @@ fn figures_of_odd_hosts() {
             "mem=Buffers: 5 kB\nmem=Cached: 5 kB\n",
             "available 20480",
         ),
-        ("disk=4096 1000 250 400 100 ", "disk=4096 1000 250 0 0 ", "inodes None"),
-        ("disk=4096 1000 250 400 100 ", "disk=4096 1000 250 ? ? ", "inodes None"),
+        ("disk=4096 1000 300 250 400 100 ", "disk=4096 1000 300 250 0 0 ", "inodes None"),
+        ("disk=4096 1000 300 250 400 100 ", "disk=4096 1000 300 250 ? ? ", "inodes None"),
         (
-            "disk=4096 1000 250 400 100 /home/al ice\ndisk=512 7 7 7 7 /\n",
+            "disk=4096 1000 300 250 400 100 /home/al ice\ndisk=512 7 7 7 7 7 /\n",
             "disk.late=yes\n",
             "[\"the workspace root's file system did not answer in 2 s\"]",
         ),
         (
-            "disk=4096 1000 250 400 100 /home/al ice\ndisk=512 7 7 7 7 /\n",
+            "disk=4096 1000 300 250 400 100 /home/al ice\ndisk=512 7 7 7 7 7 /\n",
             "",
             "[\"the size of the workspace root's file system cannot be read\"]",
         ),
