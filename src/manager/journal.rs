@@ -310,32 +310,6 @@ pub(crate) async fn update_many(
     Ok(outcomes)
 }
 
-/// Appends what is pending on snapshots, and takes it off them in one write.
-pub(crate) async fn flush_snapshots(deps: &Deps) -> Result<(), Error> {
-    let records = deps.snapshots.list().await?;
-    let pending: Vec<PendingEvent> =
-        records.iter().flat_map(|record| record.pending.iter().cloned()).collect();
-    if pending.is_empty() {
-        return Ok(());
-    }
-    append(deps, &pending).await?;
-    let flushed: Vec<EventId> = pending.into_iter().map(|event| event.id).collect();
-    let changes = records.into_iter().filter(|record| !record.pending.is_empty()).map(|record| {
-        let change = with_events(deps, &flushed, deps.actor(), Vec::new(), |_| Ok(()));
-        (record.id, None, Box::new(change) as Change<'_, SnapshotRecord>)
-    });
-    for outcome in deps.snapshots.update_many(changes.collect()).await? {
-        match outcome {
-            Ok(_) => {}
-            // Somebody took it out meanwhile, and had to append the same first.
-            Err(error) if error.code == Code::NotFound => {}
-            Err(error) => return Err(error),
-        }
-    }
-    SnapshotRecord::announce(deps);
-    Ok(())
-}
-
 /// A change of a record with the events that it causes; `flushed` are in the log.
 fn with_events<'a, R, F>(
     deps: &Deps,

@@ -31,9 +31,11 @@ pub(crate) async fn subscribe(deps: &Deps) -> Result<BoxStream<'static, Update>,
     let receiver = deps.jobs.listen();
     // Numbered before the follower starts, so that nothing falls between a listing and this stream.
     let last = deps.events.last_seq().await?;
+    let seen = snapshots_and_patches_version(deps).await;
+    let operations = deps.operations.version().await.ok();
     deps.following.call_once(|| {
         let follower = deps.clone();
-        deps.jobs.background(async move { follow_log(&follower, last).await });
+        deps.jobs.background(async move { follow_log(&follower, last, seen, operations).await });
     });
     let updates = stream::unfold(receiver, |mut receiver| async move {
         match receiver.recv().await {
@@ -45,9 +47,12 @@ pub(crate) async fn subscribe(deps: &Deps) -> Result<BoxStream<'static, Update>,
     Ok(updates.boxed())
 }
 
-async fn follow_log(deps: &Deps, mut last: u64) {
-    let mut seen = snapshots_and_patches_version(deps).await;
-    let mut operations = deps.operations.version().await.ok();
+async fn follow_log(
+    deps: &Deps,
+    mut last: u64,
+    mut seen: (Option<u64>, Option<u64>),
+    mut operations: Option<u64>,
+) {
     loop {
         tokio::select! {
             () = deps.log_grew.notified() => {}

@@ -225,6 +225,10 @@ pub trait SnapshotStore: Send + Sync {
     async fn remove(&self, id: &SnapshotId, expected: Option<u64>)
     -> Result<SnapshotRecord, Error>;
 
+    /// Takes these events, which are in the log by now, out of what is pending on any record: one write for all of them. No
+    /// record's revision changes by it, because nothing that anybody decides on does.
+    async fn told(&self, events: &BTreeSet<EventId>) -> Result<(), Error>;
+
     /// A number that changes whenever any record changed, by whichever process; cheap.
     async fn version(&self) -> Result<u64, Error>;
 }

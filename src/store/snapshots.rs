@@ -1,11 +1,12 @@
 //! `snapshots.json`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use crate::domain::error::{Code, Error, Unique};
-use crate::domain::name::SnapshotId;
+use crate::domain::name::{EventId, SnapshotId};
 use crate::domain::{SandboxRecord, SnapshotRecord};
 use crate::store::document::{Content, Document};
 use crate::store::entry::{Entry, Record};
@@ -235,6 +236,17 @@ impl SnapshotStore for SnapshotFile {
         let gone = SnapshotRecord::clone(old);
         self.document.commit(writing, entries).await?;
         Ok(gone)
+    }
+
+    async fn told(&self, events: &BTreeSet<EventId>) -> Result<(), Error> {
+        let without = |_: &Entry<_>, record: &SnapshotRecord| {
+            record.pending.iter().any(|event| events.contains(&event.id)).then(|| {
+                let mut record = SnapshotRecord::clone(record);
+                record.pending.retain(|event| !events.contains(&event.id));
+                record
+            })
+        };
+        self.document.rewrite(without).await.map(|_| ())
     }
 
     async fn version(&self) -> Result<u64, Error> {

@@ -29,6 +29,7 @@ mod layout;
 mod lineage;
 mod logs;
 mod look;
+mod marks;
 mod palette;
 mod pane;
 mod patches;

@@ -7,7 +7,6 @@ use crate::domain::error::Error;
 use crate::domain::event::PendingEvent;
 use crate::domain::sandbox::SandboxRecord;
 use crate::manager::deps::Deps;
-use crate::manager::journal;
 use crate::manager::snapshots::gc::collect_failed;
 
 /// Wait before a starting dashboard or server looks after what others left: its first screen has the processor until then.
@@ -30,7 +29,14 @@ pub(crate) async fn settle(deps: &Deps) -> Result<(), Error> {
 /// Appends what dead processes left pending on records, and clears it.
 pub(crate) async fn flush_all_pending(deps: &Deps) -> Result<(), Error> {
     flush_sandboxes(deps, deps.sandboxes.list().await?.iter()).await?;
-    journal::flush_snapshots(deps).await?;
+    let snapshots = deps.snapshots.list().await?;
+    let pending: Vec<PendingEvent> =
+        snapshots.into_iter().flat_map(|snapshot| snapshot.pending).collect();
+    if !pending.is_empty() {
+        let flushed = pending.iter().map(|event| event.id.clone()).collect();
+        deps.events.append(pending).await?;
+        deps.snapshots.told(&flushed).await?;
+    }
     let patches = deps.patches.list().await?;
     let pending: Vec<PendingEvent> = patches.into_iter().flat_map(|patch| patch.pending).collect();
     if !pending.is_empty() {

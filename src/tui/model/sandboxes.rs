@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::Load;
 use super::counts::Counts;
 use super::filter::Filter;
+use super::marks::Marks;
 use super::rows::{Conditions, Entry, Order, Sort};
 use super::window::Window;
 use crate::domain::Time;
@@ -35,8 +36,7 @@ pub struct Sandboxes {
     wanted: Option<SandboxId>,
     /// Where the cursor is, or was when `wanted` was shown last; what is on the screen.
     window: Window,
-    marks: BTreeSet<SandboxId>,
-    last_mark: Option<SandboxId>,
+    marks: Marks<SandboxId>,
     counts: Counts,
 }
 
@@ -54,8 +54,7 @@ impl Default for Sandboxes {
             filter: Filter::default(),
             wanted: None,
             window: Window::default(),
-            marks: BTreeSet::new(),
-            last_mark: None,
+            marks: Marks::default(),
             counts: Counts::default(),
         }
     }
@@ -352,7 +351,7 @@ impl Sandboxes {
 
     /// The marked ids.
     pub fn marks(&self) -> &BTreeSet<SandboxId> {
-        &self.marks
+        self.marks.ids()
     }
 
     /// How many marked ones the filter hides.
@@ -360,9 +359,8 @@ impl Sandboxes {
         if self.marks.is_empty() || self.filter.is_empty() {
             return 0;
         }
-        let visible =
-            self.shown.iter().filter(|entry| self.marks.contains(&entry.record.id)).count();
-        self.marks.len() - visible
+        let visible = self.shown.iter().filter(|entry| self.marks.holds(&entry.record.id)).count();
+        self.marks.ids().len() - visible
     }
 
     /// Marks or unmarks the row under the cursor and goes down.
@@ -371,10 +369,7 @@ impl Sandboxes {
             return;
         }
         let Some(id) = self.selected().map(|entry| entry.record.id.clone()) else { return };
-        if !self.marks.remove(&id) {
-            self.marks.insert(id.clone());
-        }
-        self.last_mark = Some(id);
+        self.marks.toggle(id);
         self.step(1);
     }
 
@@ -384,15 +379,14 @@ impl Sandboxes {
             return;
         }
         let from = self
-            .last_mark
-            .as_ref()
+            .marks
+            .last()
             .and_then(|id| self.shown.iter().position(|entry| entry.record.id == *id))
             .unwrap_or(self.window.index);
         let (low, high) = (from.min(self.window.index), from.max(self.window.index));
-        self.marks.extend(
-            self.shown.iter().take(high + 1).skip(low).map(|entry| entry.record.id.clone()),
-        );
-        self.last_mark = self.selected().map(|entry| entry.record.id.clone());
+        let end = self.selected().map(|entry| entry.record.id.clone());
+        let between = self.shown.iter().take(high + 1).skip(low);
+        self.marks.extend(between.map(|entry| entry.record.id.clone()), end);
     }
 
     /// Marks all that are shown; if all are, unmarks them.
@@ -400,21 +394,12 @@ impl Sandboxes {
         if self.shows_destroyed() {
             return;
         }
-        let all = !self.shown.is_empty()
-            && self.shown.iter().all(|entry| self.marks.contains(&entry.record.id));
-        if all {
-            for entry in &self.shown {
-                self.marks.remove(&entry.record.id);
-            }
-        } else {
-            self.marks.extend(self.shown.iter().map(|entry| entry.record.id.clone()));
-        }
+        self.marks.toggle_all(&self.shown.iter().map(|entry| entry.record.id.clone()).collect());
     }
 
     /// Unmarks everything.
     pub fn clear_marks(&mut self) {
         self.marks.clear();
-        self.last_mark = None;
     }
 
     /// What a verb acts on: the marked ones in the list's order, or the one under the cursor.
@@ -423,6 +408,6 @@ impl Sandboxes {
             let selected = self.selected().filter(|_| !self.shows_destroyed());
             return selected.cloned().into_iter().collect();
         }
-        self.sorted.iter().filter(|entry| self.marks.contains(&entry.record.id)).cloned().collect()
+        self.sorted.iter().filter(|entry| self.marks.holds(&entry.record.id)).cloned().collect()
     }
 }

@@ -10,6 +10,7 @@ use nucleo_matcher::Matcher;
 
 use super::Load;
 use super::filter::{Facets, Filter};
+use super::marks::Marks;
 use super::window::Window;
 use super::words::short_profile;
 use crate::domain::lineage::{BasedOn, SnapshotView};
@@ -35,8 +36,7 @@ pub struct Snapshots {
     filter: Filter,
     wanted: Option<NodeId>,
     window: Window,
-    marks: BTreeSet<SnapshotId>,
-    last_mark: Option<SnapshotId>,
+    marks: Marks<SnapshotId>,
 }
 
 impl Default for Snapshots {
@@ -50,8 +50,7 @@ impl Default for Snapshots {
             filter: Filter::default(),
             wanted: None,
             window: Window::default(),
-            marks: BTreeSet::new(),
-            last_mark: None,
+            marks: Marks::default(),
         }
     }
 }
@@ -219,49 +218,39 @@ impl Snapshots {
 
     /// The marked snapshots.
     pub fn marks(&self) -> &BTreeSet<SnapshotId> {
-        &self.marks
+        self.marks.ids()
     }
 
     /// Marks or unmarks the snapshot under the cursor and goes down; `false` on a sandbox's row.
     pub fn toggle_mark(&mut self) -> bool {
         let Some(id) = self.pointed().map(|view| view.record.id.clone()) else { return false };
-        if !self.marks.remove(&id) {
-            self.marks.insert(id.clone());
-        }
-        self.last_mark = Some(id);
+        self.marks.toggle(id);
         self.step(1);
         true
     }
 
     /// Marks the snapshots from the last marked row to the cursor.
     pub fn mark_range(&mut self) {
-        let from = self.last_mark.clone().map(NodeId::Snapshot);
+        let from = self.marks.last().cloned().map(NodeId::Snapshot);
         let from = from
             .and_then(|id| self.rows.iter().position(|row| row.id == id))
             .unwrap_or(self.window.index);
         let (low, high) = (from.min(self.window.index), from.max(self.window.index));
         let between = self.rows.iter().take(high + 1).skip(low).filter(|row| row.at.is_none());
-        self.marks.extend(between.map(|row| row.view.record.id.clone()));
-        self.last_mark =
-            self.pointed().map(|view| view.record.id.clone()).or(self.last_mark.take());
+        let end = self.pointed().map(|view| view.record.id.clone());
+        self.marks.extend(between.map(|row| row.view.record.id.clone()), end);
     }
 
     /// Marks all snapshots that are shown; if all are, unmarks them.
     pub fn mark_all(&mut self) {
         let shown =
             self.rows.iter().filter(|row| row.at.is_none()).map(|row| row.view.record.id.clone());
-        let shown: BTreeSet<SnapshotId> = shown.collect();
-        if shown.is_subset(&self.marks) {
-            self.marks.retain(|id| !shown.contains(id));
-        } else {
-            self.marks.extend(shown);
-        }
+        self.marks.toggle_all(&shown.collect());
     }
 
     /// Unmarks everything.
     pub fn clear_marks(&mut self) {
         self.marks.clear();
-        self.last_mark = None;
     }
 
     /// What a verb on snapshots acts on: the marked ones, or the one under the cursor.
@@ -269,7 +258,7 @@ impl Snapshots {
         if self.marks.is_empty() {
             return self.pointed().cloned().into_iter().collect();
         }
-        self.views.iter().filter(|view| self.marks.contains(&view.record.id)).cloned().collect()
+        self.views.iter().filter(|view| self.marks.holds(&view.record.id)).cloned().collect()
     }
 }
 

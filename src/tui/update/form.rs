@@ -9,7 +9,7 @@ use super::{Effect, Timer, fields, keys, open_form};
 use crate::client::{Decision, Error, ProfileView, Request};
 use crate::domain::OperationKind;
 use crate::tui::keymap::Action;
-use crate::tui::model::{CreateForm, Load, Model, Overlay, Plan, Role, Step};
+use crate::tui::model::{CreateForm, Host, Load, Model, Overlay, Plan, Role, Step};
 
 /// How long after the last key a plan is asked for.
 const PAUSE: Duration = Duration::from_millis(400);
@@ -33,8 +33,11 @@ pub(super) fn profiles(model: &mut Model, answer: Result<Vec<ProfileView>, Error
 
 /// A key while a profile is chosen.
 pub(super) fn pick(model: &mut Model, action: Action) -> Vec<Effect> {
-    let hosts: Vec<String> =
-        model.hosts.list.iter().map(|host| host.view.name.to_string()).collect();
+    // Those that answer are the first choices.
+    let (mut hosts, others): (Vec<&Host>, Vec<&Host>) =
+        model.hosts.list.iter().partition(|host| host.is_fine());
+    hosts.extend(others);
+    let hosts: Vec<String> = hosts.iter().map(|host| host.view.name.to_string()).collect();
     let Some(form) = open_form(model) else { return Vec::new() };
     match action {
         Action::Leave => {

@@ -47,7 +47,7 @@ fn full(name: &str) -> HostView {
     view["sample"] = json!({
         "at": now(), "latency_ms": 12, "cpus": 2, "load1": 9.0, "mem_total_bytes": 2_147_483_648_u64,
         "mem_available_bytes": 107_374_182, "swap_total_bytes": 0, "swap_free_bytes": 0,
-        "disk": {"path": "/home", "total_bytes": 1_099_511_627_776_u64, "available_bytes": 54_975_581_388_u64,
+        "disk": {"path": "/home", "total_bytes": 1_099_511_627_776_u64, "used_bytes": 1_044_536_046_388_u64, "available_bytes": 54_975_581_388_u64,
                  "inodes": 1000, "inodes_free": 50},
         "uptime_s": 273_600, "clock_offset_s": -600.25,
         "sandboxes": {"a1b2c3d4": {"cpu_pct": null, "memory_bytes": 734_003_200, "containers": 2}},

@@ -109,7 +109,7 @@ fn the_palette_lists_arguments_and_tells_one_that_is_not_known() {
     };
     assert_eq!(
         names(&model, "host "),
-        ["host coulombcore", "host sandboxer01", "host local", "host vm-haskell"]
+        ["pane hosts", "host vm-haskell", "host coulombcore", "host sandboxer01", "host local"]
     );
     assert_eq!(names(&model, "label te")[0], "label team=core");
     assert_eq!(names(&model, "profile check"), ["profile compose-checkpoint"]);

@@ -43,7 +43,7 @@ fn sample(age_s: u64) -> HostSample {
         "at": now().minus_seconds(age_s), "latency_ms": 12, "cpus": 8, "load1": 3.2,
         "mem_total_bytes": 34_359_738_368_u64, "mem_available_bytes": 10_995_116_277_u64,
         "swap_total_bytes": 0, "swap_free_bytes": 0,
-        "disk": {"path": "/home/ops", "total_bytes": 107_374_182_400_u64, "available_bytes": 64_424_509_440_u64,
+        "disk": {"path": "/home/ops", "total_bytes": 107_374_182_400_u64, "used_bytes": 42_949_672_960_u64, "available_bytes": 64_424_509_440_u64,
                  "inodes": 1000, "inodes_free": 900},
         "uptime_s": 864_000, "clock_offset_s": -0.4
     }))

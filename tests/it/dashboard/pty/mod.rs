@@ -110,7 +110,7 @@ fn a_canary_is_made_looked_at_and_destroyed_with_no_configuration() {
     console.keys("d");
     console.wait_for("[ Cancel ]");
     console.keys("\t\r");
-    console.wait_until("destroyed", |text| text.contains("destroyed") && text.contains(&id));
+    console.wait_until("destroyed", |text| text.contains(&format!("✓ destroy {id}")));
     assert!(!place.home().join("sandboxes").join(format!("sbx-{id}")).exists());
     // The event comes before the job's own end, and with a running job `q` asks.
     console.wait_until("no running job", |text| !text.contains("1 running"));

@@ -1,0 +1,77 @@
+//! Marks: the rows of a pane that a verb acts on together, by their ids.
+
+use std::collections::BTreeSet;
+
+/// Marked rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Marks<Id> {
+    ids: BTreeSet<Id>,
+    /// The row that was marked or unmarked last, from which a range goes.
+    last: Option<Id>,
+}
+
+impl<Id> Default for Marks<Id> {
+    fn default() -> Self {
+        Self { ids: BTreeSet::new(), last: None }
+    }
+}
+
+impl<Id: Ord + Clone> Marks<Id> {
+    /// The marked ids.
+    pub(super) fn ids(&self) -> &BTreeSet<Id> {
+        &self.ids
+    }
+
+    /// The row that was marked or unmarked last.
+    pub(super) fn last(&self) -> Option<&Id> {
+        self.last.as_ref()
+    }
+
+    /// Whether nothing is marked.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// Whether a row is marked.
+    pub(super) fn holds(&self, id: &Id) -> bool {
+        self.ids.contains(id)
+    }
+
+    /// Marks a row, or unmarks it.
+    pub(super) fn toggle(&mut self, id: Id) {
+        if !self.ids.remove(&id) {
+            self.ids.insert(id.clone());
+        }
+        self.last = Some(id);
+    }
+
+    /// Marks a range that ends at a row; without one the last mark stays the last.
+    pub(super) fn extend(&mut self, between: impl Iterator<Item = Id>, end: Option<Id>) {
+        self.ids.extend(between);
+        self.last = end.or(self.last.take());
+    }
+
+    /// Marks all of these; if all are marked, unmarks them.
+    pub(super) fn toggle_all(&mut self, shown: &BTreeSet<Id>) {
+        if shown.is_subset(&self.ids) {
+            self.ids.retain(|id| !shown.contains(id));
+        } else {
+            self.ids.extend(shown.iter().cloned());
+        }
+    }
+
+    /// Unmarks a row that is gone.
+    pub(super) fn remove(&mut self, id: &Id) {
+        self.ids.remove(id);
+    }
+
+    /// Unmarks what does not pass.
+    pub(super) fn retain(&mut self, keep: impl FnMut(&Id) -> bool) {
+        self.ids.retain(keep);
+    }
+
+    /// Unmarks everything.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
