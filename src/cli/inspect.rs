@@ -44,7 +44,7 @@ pub(super) async fn host(context: &mut Context<'_>, names: &[String]) -> Outcome
     }
     if context.options.json {
         // By name, whoever answered first.
-        all.sort_by(|a, b| a.0.to_ascii_lowercase().cmp(&b.0.to_ascii_lowercase()));
+        all.sort_by_key(|(name, _)| name.to_ascii_lowercase());
     }
     hosts::conclude(context, all, |context, views| {
         if context.options.json { context.document(views) } else { Ok(()) }

@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn a_jump_is_a_disagreement_of_more_than_five_seconds() {
         let before = reading("a", 0, 1000);
-        let hour = Duration::from_secs(3600);
+        let hour = Duration::from_hours(1);
         for (wall, elapsed, jump) in [
             (5, 1005, None),
             // A sweep that came late: both clocks went on.

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -34,7 +34,7 @@ impl<T: Serialize + DeserializeOwned> Kept<T> {
 
     /// Whether it is an object with this field.
     pub fn has(&self, field: &str) -> bool {
-        let fields: Option<BTreeMap<&str, IgnoredAny>> = serde_json::from_str(self.text.get()).ok();
+        let fields: Option<BTreeMap<&str, &RawValue>> = serde_json::from_str(self.text.get()).ok();
         fields.is_some_and(|fields| fields.contains_key(field))
     }
 }

@@ -29,7 +29,7 @@ use crate::domain::name::SandboxId;
 use crate::domain::{State, Time};
 use crate::tui::effects::scripts::add_patch;
 use crate::tui::message::{Effect, Msg, Timer};
-use crate::tui::model::{Entry, JobId, LogText, SavedState};
+use crate::tui::model::{Entry, JobId, LastLook, LogText, SavedState};
 
 /// How many targets of a bulk are begun at once.
 const AT_ONCE: usize = 8;
@@ -99,10 +99,8 @@ impl Effects {
                 Ok(records.into_iter().map(|record| Arc::new(Entry::new(record))).collect())
             }),
             Effect::ListDestroyed(since) => {
-                self.answer(
-                    Msg::ListedDestroyed,
-                    async move { destroyed(client.as_ref(), since).await },
-                )
+                let read = async move { destroyed(client.as_ref(), since).await };
+                self.answer(Msg::ListedDestroyed, read);
             }
             Effect::Get(id) => {
                 let of = id.clone();
@@ -119,16 +117,7 @@ impl Effects {
                     events(client.as_ref(), of, since).await
                 });
             }
-            Effect::SinceLastLook(look, since) => {
-                self.answer(move |answer| Msg::SinceLastLook(look, answer), async move {
-                    let after_seq = (since == look.at).then_some(look.seq);
-                    // By the number, not the time: what a crash left is appended late. Of a look that is long past, only
-                    // what is told is read.
-                    let since = after_seq.is_none().then_some(since);
-                    let query = EventQuery { after_seq, since, ..EventQuery::default() };
-                    client.events(query).await
-                });
-            }
+            Effect::SinceLastLook(look, since) => self.since_last_look(look, since),
             Effect::Profiles => self.answer(Msg::Profiles, async move { client.profiles().await }),
             Effect::Plan(generation, request) => {
                 self.answer(move |answer| Msg::Planned(generation, answer), async move {
@@ -203,6 +192,18 @@ impl Effects {
         self.task(|_| Msg::Disconnected, async move {
             tokio::time::sleep(wait).await;
             Msg::from(timer)
+        });
+    }
+
+    /// Reads the events since a look. By the number, not the time: what a crash left is appended late. Of a look that is long
+    /// past, only what is told is read.
+    fn since_last_look(&self, look: LastLook, since: Time) {
+        let client = Arc::clone(&self.client);
+        self.answer(move |answer| Msg::SinceLastLook(look, answer), async move {
+            let after_seq = (since == look.at).then_some(look.seq);
+            let since = after_seq.is_none().then_some(since);
+            let query = EventQuery { after_seq, since, ..EventQuery::default() };
+            client.events(query).await
         });
     }
 

@@ -312,9 +312,26 @@ impl Bench {
         self.run(["get", id]).ok()
     }
 
-    /// The records as they are on the disk.
+    /// The records as they are on the disk, with the empty lists and maps that are left out there.
     pub(crate) fn stored(&self) -> Vec<Value> {
-        self.recorded("sandboxes")
+        let mut records = self.recorded("sandboxes");
+        for fields in records.iter_mut().filter_map(Value::as_object_mut) {
+            for list in [
+                "services",
+                "applied_patches",
+                "attempts",
+                "rewrites",
+                "teardown",
+                "leftovers",
+                "pending",
+            ] {
+                fields.entry(list).or_insert_with(|| Value::Array(Vec::new()));
+            }
+            for map in ["labels", "inputs", "not_preserved"] {
+                fields.entry(map).or_insert_with(|| Value::Object(serde_json::Map::new()));
+            }
+        }
+        records
     }
 
     /// The records of one store, as they are on the disk.

@@ -96,87 +96,87 @@ fn defaults_are_the_contracts() {
     assert_eq!(self::profile("max_ttl: 1h\n").ttl, Some(Seconds::hours(1)));
 }
 
+/// What follows the head of a profile, and what is said of it.
+const MEANINGLESS: &[(&str, &str)] = &[
+    ("ttl: 2d\nmax_ttl: 1d\n", "x.yaml:4:6: 'ttl' (2d) is above 'max_ttl' (1d)"),
+    ("ttl: none\nmax_ttl: 1d\n", "x.yaml:4:6: 'ttl' cannot be none where 'max_ttl' (1d) is set"),
+    ("ttl: 0s\n", "x.yaml:4:6: 'ttl' must be above 0; write none for a sandbox without end"),
+    ("ttl: 0\n", "x.yaml:4:6: 'ttl' must be above 0; write none for a sandbox without end"),
+    ("ttl: 1h\nmax_ttl: 0\n", "x.yaml:5:10: 'max_ttl' must be above 0"),
+    ("settle: 11m\n", "x.yaml:4:9: 'settle' is at most 10m"),
+    ("stop_grace: 11m\n", "x.yaml:4:13: 'stop_grace' is at most 10m"),
+    ("ready_timeout: 0s\n", "x.yaml:4:16: 'ready_timeout' is 1s to 24h"),
+    ("ready_timeout: 25h\n", "x.yaml:4:16: 'ready_timeout' is 1s to 24h"),
+    ("patches: {timeout: 20m}\n", "x.yaml:4:10: 'pass_timeout' (10m) is below 'timeout' (20m)"),
+    ("placement: {hosts: [a, b, A]}\n", "x.yaml:4:27: host 'A' is named twice"),
+    (
+        "placement: {hosts: ['-oProxyCommand=x']}\n",
+        "x.yaml:4:21: '-oProxyCommand=x' is not a host's name: letters, digits, '.', '_' and '-', beginning with a letter or digit",
+    ),
+    (
+        "placement: {strategy: first}\n",
+        "x.yaml:4:23: 'first' is not one of first-available, least-loaded",
+    ),
+    (
+        "compose: {ports: publik}\n",
+        "x.yaml:4:18: 'publik' is not one of ephemeral, public, keep, did you mean 'public'?",
+    ),
+    (
+        "compose: {allow: [privilegd]}\n",
+        "x.yaml:4:19: 'privilegd' is not one of privileged, host-network, bind-mounts, external, devices, builds, did you mean 'privileged'?",
+    ),
+    (
+        "inputs: {a-b: {}}\n",
+        "x.yaml:4:15: the input name 'a-b' is not a-z, 0-9 and '_', beginning with a letter",
+    ),
+    (
+        "inputs: {sandbox_id: {}}\n",
+        "x.yaml:4:22: the input 'sandbox_id' exists in every profile and cannot be declared",
+    ),
+    (
+        "inputs: {a: {kind: dirctory}}\n",
+        "x.yaml:4:20: 'dirctory' is not one of string, directory, integer, boolean, choice, did you mean 'directory'?",
+    ),
+    ("inputs: {a: {kind: choice}}\n", "x.yaml:4:13: input 'a' of kind choice needs 'choices'"),
+    (
+        "inputs: {a: {choices: [x]}}\n",
+        "x.yaml:4:23: input 'a' has 'choices' but is not of kind choice",
+    ),
+    (
+        "inputs: {a: {kind: choice, choices: [eu, us], default: ue}}\n",
+        "x.yaml:4:56: the default of input 'a' must be one of eu, us, not 'ue', did you mean 'eu'?",
+    ),
+    (
+        "inputs: {a: {kind: integer, default: x1}}\n",
+        "x.yaml:4:38: the default of input 'a' must be a whole number, not 'x1'",
+    ),
+    (
+        "inputs: {a: {required: true, default: x}}\n",
+        "x.yaml:4:39: input 'a' is required, so its default never applies",
+    ),
+    (
+        "inputs: {a: {default: 1.10}}\n",
+        "x.yaml:4:23: 'inputs.a.default' must be a text, not a number; put it in quotes",
+    ),
+    ("inputs: [a]\n", "x.yaml:4:9: 'inputs' must be a mapping, not a list"),
+    ("config: {root: /a/../..}\n", "x.yaml:4:16: '/a/../..' must not hold '..'"),
+    ("config: [1]\n", "x.yaml:4:9: 'config' must be a mapping"),
+    ("snapshot: {keep: 0}\n", "x.yaml:4:18: 'keep' is at least 1, or null to keep all"),
+    ("sync: {exclude: ['']}\n", "x.yaml:4:18: a pattern is one line and not empty"),
+    (
+        "routing: {candidates: [{extension: ext.a, when: [ful]}], conditions: {full: 1}}\n",
+        "x.yaml:4:50: unknown condition 'ful', did you mean 'full'?",
+    ),
+    (
+        "routing: {candidates: [{when: []}]}\n",
+        "x.yaml:4:24: missing key 'extension' in 'routing.candidates[0]'",
+    ),
+];
+
 #[test]
 fn meaning_is_checked_with_its_place() {
-    for (rest, wanted) in [
-        ("ttl: 2d\nmax_ttl: 1d\n", "x.yaml:4:6: 'ttl' (2d) is above 'max_ttl' (1d)"),
-        (
-            "ttl: none\nmax_ttl: 1d\n",
-            "x.yaml:4:6: 'ttl' cannot be none where 'max_ttl' (1d) is set",
-        ),
-        ("ttl: 0s\n", "x.yaml:4:6: 'ttl' must be above 0; write none for a sandbox without end"),
-        ("ttl: 0\n", "x.yaml:4:6: 'ttl' must be above 0; write none for a sandbox without end"),
-        ("ttl: 1h\nmax_ttl: 0\n", "x.yaml:5:10: 'max_ttl' must be above 0"),
-        ("settle: 11m\n", "x.yaml:4:9: 'settle' is at most 10m"),
-        ("stop_grace: 11m\n", "x.yaml:4:13: 'stop_grace' is at most 10m"),
-        ("ready_timeout: 0s\n", "x.yaml:4:16: 'ready_timeout' is 1s to 24h"),
-        ("ready_timeout: 25h\n", "x.yaml:4:16: 'ready_timeout' is 1s to 24h"),
-        ("patches: {timeout: 20m}\n", "x.yaml:4:10: 'pass_timeout' (10m) is below 'timeout' (20m)"),
-        ("placement: {hosts: [a, b, A]}\n", "x.yaml:4:27: host 'A' is named twice"),
-        (
-            "placement: {hosts: ['-oProxyCommand=x']}\n",
-            "x.yaml:4:21: '-oProxyCommand=x' is not a host's name: letters, digits, '.', '_' and '-', beginning with a letter or digit",
-        ),
-        (
-            "placement: {strategy: first}\n",
-            "x.yaml:4:23: 'first' is not one of first-available, least-loaded",
-        ),
-        (
-            "compose: {ports: publik}\n",
-            "x.yaml:4:18: 'publik' is not one of ephemeral, public, keep, did you mean 'public'?",
-        ),
-        (
-            "compose: {allow: [privilegd]}\n",
-            "x.yaml:4:19: 'privilegd' is not one of privileged, host-network, bind-mounts, external, devices, builds, did you mean 'privileged'?",
-        ),
-        (
-            "inputs: {a-b: {}}\n",
-            "x.yaml:4:15: the input name 'a-b' is not a-z, 0-9 and '_', beginning with a letter",
-        ),
-        (
-            "inputs: {sandbox_id: {}}\n",
-            "x.yaml:4:22: the input 'sandbox_id' exists in every profile and cannot be declared",
-        ),
-        (
-            "inputs: {a: {kind: dirctory}}\n",
-            "x.yaml:4:20: 'dirctory' is not one of string, directory, integer, boolean, choice, did you mean 'directory'?",
-        ),
-        ("inputs: {a: {kind: choice}}\n", "x.yaml:4:13: input 'a' of kind choice needs 'choices'"),
-        (
-            "inputs: {a: {choices: [x]}}\n",
-            "x.yaml:4:23: input 'a' has 'choices' but is not of kind choice",
-        ),
-        (
-            "inputs: {a: {kind: choice, choices: [eu, us], default: ue}}\n",
-            "x.yaml:4:56: the default of input 'a' must be one of eu, us, not 'ue', did you mean 'eu'?",
-        ),
-        (
-            "inputs: {a: {kind: integer, default: x1}}\n",
-            "x.yaml:4:38: the default of input 'a' must be a whole number, not 'x1'",
-        ),
-        (
-            "inputs: {a: {required: true, default: x}}\n",
-            "x.yaml:4:39: input 'a' is required, so its default never applies",
-        ),
-        (
-            "inputs: {a: {default: 1.10}}\n",
-            "x.yaml:4:23: 'inputs.a.default' must be a text, not a number; put it in quotes",
-        ),
-        ("inputs: [a]\n", "x.yaml:4:9: 'inputs' must be a mapping, not a list"),
-        ("config: {root: /a/../..}\n", "x.yaml:4:16: '/a/../..' must not hold '..'"),
-        ("config: [1]\n", "x.yaml:4:9: 'config' must be a mapping"),
-        ("snapshot: {keep: 0}\n", "x.yaml:4:18: 'keep' is at least 1, or null to keep all"),
-        ("sync: {exclude: ['']}\n", "x.yaml:4:18: a pattern is one line and not empty"),
-        (
-            "routing: {candidates: [{extension: ext.a, when: [ful]}], conditions: {full: 1}}\n",
-            "x.yaml:4:50: unknown condition 'ful', did you mean 'full'?",
-        ),
-        (
-            "routing: {candidates: [{when: []}]}\n",
-            "x.yaml:4:24: missing key 'extension' in 'routing.candidates[0]'",
-        ),
-    ] {
-        assert_eq!(refusal(rest), wanted, "{rest}");
+    for (rest, wanted) in MEANINGLESS {
+        assert_eq!(refusal(rest), *wanted, "{rest}");
     }
     let ids = [
         "x",

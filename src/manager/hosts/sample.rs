@@ -34,9 +34,9 @@ pub(crate) async fn sample_host(deps: &Deps, name: &str) -> Result<HostSample, E
         }
     });
     if let Some(until) = pause {
-        let wait = until.since(now).as_secs();
+        let seconds = until.since(now).as_secs();
         sample.findings.push(format!(
-            "the workspace root's file system did not answer; it is asked again in {wait} s"
+            "the workspace root's file system did not answer; it is asked again in {seconds} s"
         ));
     }
     let key = spec.name.as_str().to_ascii_lowercase();

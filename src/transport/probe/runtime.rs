@@ -52,6 +52,7 @@ impl<'a> Detecting<'a> {
     }
 
     /// Same without what was found before.
+    #[must_use]
     pub fn anew(&self) -> Self {
         Self { known: None, ..self.clone() }
     }

@@ -109,7 +109,7 @@ fn read(
     let text = output.text();
     let entries = entries(&text);
     let value = |key: &str| entries.iter().find(|entry| entry.key == key).map(|entry| entry.value);
-    let seconds = |key: &str| value(key).and_then(|text| number::<f64>(text));
+    let seconds = |key: &str| value(key).and_then(number::<f64>);
     // The last line: what has none did not come to its end.
     let Some(ended) = seconds("ended").filter(|_| output.ok() && !output.truncated) else {
         return Err(no_sample(output));
@@ -182,9 +182,9 @@ pub(super) fn memory(entries: &[Entry<'_>], name: &str) -> Option<u64> {
 /// How many are in the kernel's list of ranges, such as `0-3,6`.
 fn count_cpus(list: &str) -> u32 {
     let ranges = list.trim().split(',').filter_map(|range| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        last.checked_sub(first)?.checked_add(1)
+        let (lowest, highest) = range.split_once('-').unwrap_or((range, range));
+        let (lowest, highest): (u32, u32) = (lowest.parse().ok()?, highest.parse().ok()?);
+        highest.checked_sub(lowest)?.checked_add(1)
     });
     ranges.fold(0, u32::saturating_add)
 }

@@ -251,12 +251,7 @@ impl Activity {
                 }
                 JobState::Failed(_) | JobState::Stopped(_)
                     if !self.looked_at.contains(&job.id)
-                        && !job.sandbox.as_ref().is_some_and(|id| mended.contains(id))
-                        && !(job.sandbox.is_none()
-                            && job
-                                .snapshot
-                                .as_ref()
-                                .is_some_and(|id| mended_snapshots.contains(id))) =>
+                        && !is_mended(job, &mended, &mended_snapshots) =>
                 {
                     staying.push(job);
                 }
@@ -270,5 +265,14 @@ impl Activity {
             }
         }
         (staying, ended)
+    }
+}
+
+/// Whether something went well on the same sandbox later, or on the same snapshot where it was about no sandbox.
+fn is_mended(job: &Job, sandboxes: &HashSet<&SandboxId>, snapshots: &HashSet<&SnapshotId>) -> bool {
+    match (&job.sandbox, &job.snapshot) {
+        (Some(id), _) => sandboxes.contains(id),
+        (None, Some(id)) => snapshots.contains(id),
+        (None, None) => false,
     }
 }

@@ -4,7 +4,7 @@ use super::hosts::{Host, Standing};
 use super::{Model, Role, age_of};
 use crate::domain::host::Limits;
 use crate::domain::telemetry::{HISTORY_S, HostSample};
-use crate::domain::text::columns;
+use crate::domain::text::{columns, plural};
 
 /// Cells of the hour's load, and where there is little room.
 const SPARK: [usize; 3] = [8, 4, 0];
@@ -14,6 +14,9 @@ const LEVELS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█
 
 /// Swap and inodes in use are shown from here on, in percent.
 const HIGH_PCT: f64 = 80.0;
+
+/// Networks left are shown from so few on.
+const FEW_NETWORKS: u32 = 5;
 
 /// A clock that is off by more is shown, in seconds.
 const CLOCK_OFF_S: f64 = 2.0;
@@ -104,7 +107,11 @@ fn second_row(model: &Model, host: &Host, standing: Standing) -> Spans {
         }
         Standing::Forbidden => vec![(Role::Dim, message.unwrap_or_default().to_owned())],
         Standing::Up | Standing::Slow | Standing::Connecting => match host.sample() {
-            Some(sample) => gauges(sample, host.view.limits.as_ref()),
+            Some(sample) => {
+                let mut spans = gauges(sample, host.view.limits.as_ref());
+                spans.extend(few_networks(host));
+                spans
+            }
             None => vec![(Role::Dim, message.unwrap_or("not measured yet").to_owned())],
         },
     }
@@ -123,9 +130,17 @@ fn gauges(sample: &HostSample, limits: Option<&Limits>) -> Spans {
     gauge("inodes", sample.inodes_used_pct(), limits.map(|limits| limits.disk_used_pct), HIGH_PCT);
     gauge("swap", sample.swap_used_pct(), Some(100.0), HIGH_PCT);
     if let Some(offset) = sample.clock_offset_s.filter(|offset| offset.abs() > CLOCK_OFF_S) {
-        spans.push((Role::Warn, format!("clock {offset:+.0}s")));
+        spans.push((Role::Warn, format!("clock {offset:+.0}s  ")));
     }
     spans
+}
+
+/// Networks that a host's engines have room for, where they are few.
+fn few_networks(host: &Host) -> Option<(Role, String)> {
+    let inventory = host.view.facts.as_ref()?.inventory.as_ref()?;
+    let left = inventory.networks.iter().filter_map(|networks| networks.left).min()?;
+    let role = if left == 0 { Role::Bad } else { Role::Warn };
+    (left <= FEW_NETWORKS).then(|| (role, plural(u64::from(left), "network left", "networks left")))
 }
 
 /// How a figure is meant beside its limit, and the limit where it is reached.

@@ -94,7 +94,7 @@ pub fn standing_glyph(standing: Standing) -> (char, Role) {
 }
 
 /// All hosts.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Hosts {
     /// Whether they were read.
     pub load: Load,
@@ -104,12 +104,6 @@ pub struct Hosts {
     pub window: Window,
     /// The host that the operator pointed at.
     wanted: Option<HostName>,
-}
-
-impl Default for Hosts {
-    fn default() -> Self {
-        Self { load: Load::Loading, list: Vec::new(), window: Window::default(), wanted: None }
-    }
 }
 
 /// Change of a host that is told.

@@ -22,11 +22,6 @@ impl<Id: Ord + Clone> Marks<Id> {
         &self.ids
     }
 
-    /// The row that was marked or unmarked last.
-    pub(super) fn last(&self) -> Option<&Id> {
-        self.last.as_ref()
-    }
-
     /// Whether nothing is marked.
     pub(super) fn is_empty(&self) -> bool {
         self.ids.is_empty()
@@ -45,10 +40,14 @@ impl<Id: Ord + Clone> Marks<Id> {
         self.last = Some(id);
     }
 
-    /// Marks a range that ends at a row; without one the last mark stays the last.
-    pub(super) fn extend(&mut self, between: impl Iterator<Item = Id>, end: Option<Id>) {
-        self.ids.extend(between);
-        self.last = end.or(self.last.take());
+    /// Marks from the row that was marked last to the one under the cursor; rows without an id are passed over.
+    pub(super) fn mark_to(&mut self, rows: &[Option<Id>], cursor: usize) {
+        let last = self.last.as_ref();
+        let from = last.and_then(|id| rows.iter().position(|row| row.as_ref() == Some(id)));
+        let from = from.unwrap_or(cursor);
+        let (low, high) = (from.min(cursor), from.max(cursor));
+        self.ids.extend(rows.iter().take(high + 1).skip(low).flatten().cloned());
+        self.last = rows.get(cursor).cloned().flatten().or(self.last.take());
     }
 
     /// Marks all of these; if all are marked, unmarks them.

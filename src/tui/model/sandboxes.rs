@@ -15,7 +15,7 @@ use crate::domain::name::SandboxId;
 use crate::domain::telemetry::SandboxUse;
 
 /// The list.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Sandboxes {
     /// Whether the records are there.
     pub load: Load,
@@ -38,26 +38,6 @@ pub struct Sandboxes {
     window: Window,
     marks: Marks<SandboxId>,
     counts: Counts,
-}
-
-impl Default for Sandboxes {
-    fn default() -> Self {
-        Self {
-            load: Load::Loading,
-            records: HashMap::new(),
-            sorted: Vec::new(),
-            shown: Vec::new(),
-            order: Order::default(),
-            next_deadline: None,
-            longest_name: 0,
-            destroyed: Vec::new(),
-            filter: Filter::default(),
-            wanted: None,
-            window: Window::default(),
-            marks: Marks::default(),
-            counts: Counts::default(),
-        }
-    }
 }
 
 impl Sandboxes {
@@ -378,15 +358,8 @@ impl Sandboxes {
         if self.shows_destroyed() {
             return;
         }
-        let from = self
-            .marks
-            .last()
-            .and_then(|id| self.shown.iter().position(|entry| entry.record.id == *id))
-            .unwrap_or(self.window.index);
-        let (low, high) = (from.min(self.window.index), from.max(self.window.index));
-        let end = self.selected().map(|entry| entry.record.id.clone());
-        let between = self.shown.iter().take(high + 1).skip(low);
-        self.marks.extend(between.map(|entry| entry.record.id.clone()), end);
+        let rows = self.shown.iter().map(|entry| Some(entry.record.id.clone()));
+        self.marks.mark_to(&rows.collect::<Vec<_>>(), self.window.index);
     }
 
     /// Marks all that are shown; if all are, unmarks them.

@@ -24,7 +24,7 @@ use crate::domain::text::clean_line;
 pub use tree::{Node, NodeId};
 
 /// The pane.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Snapshots {
     /// Whether they were read.
     pub load: Load,
@@ -37,22 +37,6 @@ pub struct Snapshots {
     wanted: Option<NodeId>,
     window: Window,
     marks: Marks<SnapshotId>,
-}
-
-impl Default for Snapshots {
-    fn default() -> Self {
-        Self {
-            load: Load::Loading,
-            views: Vec::new(),
-            by_id: HashMap::new(),
-            based: HashMap::new(),
-            rows: Vec::new(),
-            filter: Filter::default(),
-            wanted: None,
-            window: Window::default(),
-            marks: Marks::default(),
-        }
-    }
 }
 
 impl Snapshots {
@@ -231,14 +215,8 @@ impl Snapshots {
 
     /// Marks the snapshots from the last marked row to the cursor.
     pub fn mark_range(&mut self) {
-        let from = self.marks.last().cloned().map(NodeId::Snapshot);
-        let from = from
-            .and_then(|id| self.rows.iter().position(|row| row.id == id))
-            .unwrap_or(self.window.index);
-        let (low, high) = (from.min(self.window.index), from.max(self.window.index));
-        let between = self.rows.iter().take(high + 1).skip(low).filter(|row| row.at.is_none());
-        let end = self.pointed().map(|view| view.record.id.clone());
-        self.marks.extend(between.map(|row| row.view.record.id.clone()), end);
+        let rows = self.rows.iter().map(|row| row.at.is_none().then(|| row.view.record.id.clone()));
+        self.marks.mark_to(&rows.collect::<Vec<_>>(), self.window.index);
     }
 
     /// Marks all snapshots that are shown; if all are, unmarks them.

@@ -172,6 +172,30 @@ fn a_host_that_is_down_is_named_in_the_header_at_80_columns_and_with_its_reason_
     assert!(shown.contains("next try in 5s"), "{shown}");
 }
 
+#[test]
+fn a_host_with_few_networks_left_says_so() {
+    for (left, says) in
+        [(Some(0), "0 networks left"), (Some(1), "1 network left"), (Some(20), ""), (None, "")]
+    {
+        let mut model = trouble();
+        let engine = serde_json::json!({"engine": "docker", "used": 31, "left": left});
+        let facts = serde_json::json!({
+            "at": now(), "machine_id": "m", "hostname": "sandboxer01", "kernel": "Linux", "os": null, "user": "ops", "uid": 1000,
+            "cpus": 4, "load1": 0.0, "mem_total_bytes": 1, "mem_available_bytes": 1, "disk": null, "workspace_root": "/srv",
+            "clock_offset_s": null, "inventory": {"sandboxes": [], "networks": [engine]},
+        });
+        let view = HostView {
+            facts: Some(serde_json::from_value(facts).unwrap()),
+            ..host("sandboxer01", HostState::Up, Some(12))
+        };
+        update(&mut model, Msg::HostChecked("sandboxer01".into(), Ok(Box::new(view))));
+        press(&mut model, "3");
+        let shown = screen(&mut model, (120, 36));
+        assert_eq!(shown.contains("left"), !says.is_empty(), "{left:?}: {shown}");
+        assert!(shown.contains(says), "{left:?}: {shown}");
+    }
+}
+
 fn ids(model: &Model) -> Vec<String> {
     model.sandboxes.shown().iter().map(|entry| entry.record.id.to_string()).collect()
 }

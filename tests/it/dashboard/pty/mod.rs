@@ -91,7 +91,7 @@ fn a_canary_is_made_looked_at_and_destroyed_with_no_configuration() {
     console.wait_for("on local");
     console.keys("\r");
     console.wait_until("a ready row", |text| {
-        text.lines().any(|line| line.contains('●') && line.contains("ready"))
+        text.lines().any(|line| line.contains("sandbox-can") && line.contains(" ready "))
     });
     let id = place.only_id();
     assert!(place.home().join("sandboxes").join(format!("sbx-{id}/manifest.json")).exists());
@@ -134,9 +134,9 @@ fn a_create_by_a_script_shows_up_by_itself() {
 #[test]
 fn an_open_dashboard_ends_what_expires_and_a_read_only_one_does_not() {
     let place = Place::new();
-    let config = place.home().join(".config/sandboxer");
-    std::fs::create_dir_all(&config).unwrap();
-    std::fs::write(config.join("config.yaml"), "sweep: {interval: 1s}\n").unwrap();
+    let config = place.home().join(".config/sandboxer/config.yaml");
+    let with_sweep = std::fs::read_to_string(&config).unwrap() + "sweep: {interval: 1s}\n";
+    std::fs::write(config, with_sweep).unwrap();
     let watching = place.console(&["--read-only"]);
     watching.wait_for("Sandboxes");
     let made = place.sandboxer(&["create", "--name", "brief", "--ttl", "1s", "--json"]);
