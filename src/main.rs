@@ -117,12 +117,11 @@ async fn dashboard(
         Ok(tui::Ended::By(signal)) => signal.rollback_limit(),
         Ok(tui::Ended::Left) | Err(_) => None,
     };
-    let closed = match limit {
-        Some(limit) => tokio::time::timeout(limit, app.client.close()).await.is_ok(),
-        None => {
-            app.client.close().await;
-            true
-        }
+    let closed = if let Some(limit) = limit {
+        tokio::time::timeout(limit, app.client.close()).await.is_ok()
+    } else {
+        app.client.close().await;
+        true
     };
     if !closed {
         tracing::warn!("what could not be rolled back is left to `sandboxer recover`");

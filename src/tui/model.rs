@@ -177,6 +177,7 @@ pub enum Leaving {
 
 /// Everything.
 #[derive(Debug, Clone)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an independent fact of the screen")]
 pub struct Model {
     /// The present.
     pub now: Time,

@@ -58,7 +58,7 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::FetchDue => data::fetch(model),
         Msg::Hosts(answer) => hosts::listed(model, answer),
         Msg::HostDue(name) => hosts::due(model, name),
-        Msg::HostChecked(name, answer) => hosts::checked(model, name, answer),
+        Msg::HostChecked(name, answer) => hosts::checked(model, &name, answer),
         Msg::SampleDue(name) => hosts::sample_due(model, name),
         Msg::HostSampled(name, answer) => hosts::sampled(model, name, answer),
         Msg::Subscribed(answer) => data::subscribed(model, answer),

@@ -18,7 +18,7 @@ use crate::house::{BIN, House};
 use crate::sample::Sample;
 
 /// What a frame is waited for, at most.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// How long an idle dashboard is watched, after it has come to rest.
 const WATCHED: Duration = Duration::from_secs(20);
 const REST: Duration = Duration::from_secs(6);
@@ -59,7 +59,7 @@ impl Console {
         let child = pair.slave.spawn_command(command).expect("the dashboard");
         drop(pair.slave);
         std::thread::spawn(move || {
-            let mut buffer = [0; 65536];
+            let mut buffer = vec![0; 65536];
             while let Ok(read @ 1..) = reader.read(&mut buffer) {
                 shown.lock().expect("a screen").process(&buffer[..read]);
                 counted.fetch_add(read as u64, Ordering::Relaxed);

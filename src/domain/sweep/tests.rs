@@ -30,7 +30,7 @@ fn what_is_due_goes_by_state_deadline_and_protection() {
     use SweepTask::{Collect, Destroy, Finish, Protected, Warn};
     let kept = SandboxRecord { kept_failed: true, ..sandbox("failed") };
     let endless = SandboxRecord { expires_at: None, ..sandbox("ready") };
-    for (what, record, before, near, over) in [
+    for (what, record, before, near, over) in vec![
         ("ready", sandbox("ready"), None, Some(Warn), Some(Destroy)),
         ("told once", told("ready"), None, None, Some(Destroy)),
         ("sleeping", sandbox("sleeping"), None, Some(Warn), Some(Destroy)),

@@ -221,8 +221,7 @@ mod tests {
     const ID: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
     fn told(body: &[&str], keys: &str) -> String {
-        let lines: String = body.iter().map(|line| format!(" {line}\n")).collect();
-        let text = format!("{keys}cgroups=\n{lines}\n");
+        let text = format!("{keys}cgroups=\n {}\n\n", body.join("\n "));
         let sandboxes = BTreeMap::from([(ID.to_owned(), SandboxId::new("aa"))]);
         let entries = super::super::lines::entries(&text);
         let (containers, findings) = parse(&entries, &sandboxes, Time::from_unix(7));

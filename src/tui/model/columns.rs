@@ -111,15 +111,13 @@ impl Column {
     /// Its cells before free space is given away.
     fn least(self, name: u16) -> u16 {
         match self {
-            Self::Marks => 4,
             Self::Name => name,
             Self::Id => 8,
             Self::Profile => 12,
             Self::Host => 11,
             Self::State => 10,
-            Self::Age => 4,
+            Self::Marks | Self::Age | Self::Cpu => 4,
             Self::Left => 7,
-            Self::Cpu => 4,
             Self::Memory => 5,
             Self::What => LEAST_WHAT,
         }

@@ -210,13 +210,11 @@ impl Model {
 }
 
 fn unknown_field(name: &str) -> String {
-    match nearest(name, Field::ALL.iter().map(|(field, _)| *field)) {
-        Some(near) => format!("there is no field {name}: did you mean {near}:?"),
-        None => {
-            let all: Vec<String> =
-                Field::ALL.iter().map(|(field, _)| format!("{field}:")).collect();
-            format!("there is no field {name}: there are {}", all.join(" "))
-        }
+    if let Some(near) = nearest(name, Field::ALL.iter().map(|(field, _)| *field)) {
+        format!("there is no field {name}: did you mean {near}:?")
+    } else {
+        let all: Vec<String> = Field::ALL.iter().map(|(field, _)| format!("{field}:")).collect();
+        format!("there is no field {name}: there are {}", all.join(" "))
     }
 }
 

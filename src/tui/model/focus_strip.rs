@@ -189,18 +189,15 @@ fn running(model: &Model, entry: &Entry) -> Vec<Line> {
 /// Its host, since it is the host that is wrong.
 fn not_seen(model: &Model, entry: &Entry) -> Vec<Line> {
     let seen = vec![(Role::Warn, what::not_seen(model, entry))];
-    match model.hosts.get(entry.record.host.as_str()) {
-        Some(found) => {
-            let [mut first, mut second] = host_lines(model, found);
-            first.insert(0, (Role::Plain, format!("{} ", found.view.name)));
-            second.extend([(Role::Plain, "   ".to_owned())]);
-            second.extend(seen);
-            vec![first, second]
-        }
-        None => {
-            let words = format!("host {} is not in the configuration", entry.record.host);
-            vec![vec![(Role::Warn, words)], seen]
-        }
+    if let Some(found) = model.hosts.get(entry.record.host.as_str()) {
+        let [mut first, mut second] = host_lines(model, found);
+        first.insert(0, (Role::Plain, format!("{} ", found.view.name)));
+        second.extend([(Role::Plain, "   ".to_owned())]);
+        second.extend(seen);
+        vec![first, second]
+    } else {
+        let words = format!("host {} is not in the configuration", entry.record.host);
+        vec![vec![(Role::Warn, words)], seen]
     }
 }
 

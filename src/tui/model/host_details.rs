@@ -68,12 +68,11 @@ impl HostDetails {
         if let Some(facts) = &view.facts {
             said(&mut block, facts, now);
         }
-        match newest_certificate(&self.name, sandboxes) {
-            Some(certificate) => certified(&mut block, &certificate, now),
-            None => {
-                block.heading("Certificate of the compose runtime");
-                block.text(Role::Dim, 2, "none yet: a canary on this host makes one");
-            }
+        if let Some(certificate) = newest_certificate(&self.name, sandboxes) {
+            certified(&mut block, &certificate, now);
+        } else {
+            block.heading("Certificate of the compose runtime");
+            block.text(Role::Dim, 2, "none yet: a canary on this host makes one");
         }
         block
     }

@@ -25,10 +25,10 @@ impl Job {
             (JobState::Running, _) => ('◐', Role::Busy),
             (JobState::Cancelling, _) => ('◐', Role::Warn),
             (JobState::Succeeded, JobResult::Done | JobResult::Told(_)) => ('✓', Role::Good),
-            (JobState::Succeeded, JobResult::Warned(_)) => ('⚠', Role::Warn),
             (JobState::DoneAnyway, _) => ('✓', Role::Warn),
             (JobState::Undone(_), _) => ('○', Role::Warn),
-            (JobState::Stopped(_) | JobState::Skipped(_), _) => ('⚠', Role::Warn),
+            (JobState::Succeeded, JobResult::Warned(_))
+            | (JobState::Stopped(_) | JobState::Skipped(_), _) => ('⚠', Role::Warn),
             (JobState::Failed(_), _) => ('✗', Role::Bad),
         }
     }

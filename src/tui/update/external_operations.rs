@@ -48,7 +48,9 @@ pub(super) fn operations(model: &mut Model, answer: Result<Vec<Operation>, Error
             let snapshot = operation.subject.snapshot().filter(|_| sandbox.is_none());
             let listed = sandbox.and_then(|id| sandboxes.get(id)).map(|entry| &entry.record);
             let kept = snapshot.and_then(|id| snapshots.get(id)).map(|view| &view.record);
-            let name = listed.map(|record| record.title()).or(kept.map(|record| record.title()));
+            let name = listed
+                .map(|record| record.title())
+                .or(kept.map(crate::domain::snapshot::SnapshotRecord::title));
             let id = || sandbox.map(ToString::to_string).or(snapshot.map(ToString::to_string));
             let name = operation.name.clone().or(name.map(str::to_owned)).or_else(id);
             name.unwrap_or_else(|| "a host".to_owned())

@@ -84,7 +84,7 @@ pub(super) fn ask(model: &mut Model, name: HostName) -> Vec<Effect> {
 /// A host was asked.
 pub(super) fn checked(
     model: &mut Model,
-    name: HostName,
+    name: &HostName,
     answer: Result<Box<HostView>, Error>,
 ) -> Vec<Effect> {
     let now = model.now;
@@ -101,7 +101,7 @@ pub(super) fn checked(
         },
     };
     let mut effects = data::host_changed(model, view);
-    effects.extend(external_operations::refresh_services(model, &name));
+    effects.extend(external_operations::refresh_services(model, name));
     let pace = model.refresh;
     if let Some(host) = model.hosts.get_mut(name.as_str()) {
         effects.extend(start_sampling(host, pace));
@@ -173,28 +173,25 @@ pub(super) fn sampled(
     let (now, pace) = (model.now, model.refresh);
     let Some(host) = model.hosts.get_mut(name.as_str()) else { return Vec::new() };
     host.sampling = Sampling::Off;
-    match answer {
-        Ok(sample) => {
-            host.failed_samples = 0;
-            host.answered = host.answered.max(Some(now));
-            if let Some(way) = sample.latency_ms {
-                host.view.latency_ms = Some(way);
-            }
-            host.history.push(*sample);
-            if !host.is_fine() {
-                return Vec::new();
-            }
-            host.sampling = Sampling::Waiting;
-            vec![Effect::After(pace, Box::new(Timer::Sample(name)))]
+    if let Ok(sample) = answer {
+        host.failed_samples = 0;
+        host.answered = host.answered.max(Some(now));
+        if let Some(way) = sample.latency_ms {
+            host.view.latency_ms = Some(way);
         }
-        Err(_) => {
-            host.failed_samples += 1;
-            if host.failed_samples == 1 {
-                // The check's answer begins the samples anew, if the host is there.
-                return ask(model, name);
-            }
-            start_sampling(host, pace).into_iter().collect()
+        host.history.push(*sample);
+        if !host.is_fine() {
+            return Vec::new();
         }
+        host.sampling = Sampling::Waiting;
+        vec![Effect::After(pace, Box::new(Timer::Sample(name)))]
+    } else {
+        host.failed_samples += 1;
+        if host.failed_samples == 1 {
+            // The check's answer begins the samples anew, if the host is there.
+            return ask(model, name);
+        }
+        start_sampling(host, pace).into_iter().collect()
     }
 }
 

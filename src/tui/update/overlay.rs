@@ -110,12 +110,11 @@ pub(super) fn open_its_host(model: &mut Model) -> Vec<Effect> {
         Some(Overlay::Snapshot(details)) => Some(details.view.record.host.clone()),
         _ => None,
     };
-    match name {
-        Some(name) => open_host(model, name),
-        None => {
-            model.say(Role::Dim, "this is about no one host");
-            Vec::new()
-        }
+    if let Some(name) = name {
+        open_host(model, name)
+    } else {
+        model.say(Role::Dim, "this is about no one host");
+        Vec::new()
     }
 }
 

@@ -47,7 +47,7 @@ fn started_on_sandbox(model: &mut Model, id: JobId, record: SandboxRecord) {
         made = job.sandbox.is_none();
         job.sandbox = Some(record.id.clone());
         if made {
-            job.title = record.title().to_owned();
+            record.title().clone_into(&mut job.title);
         }
     }
     let sandbox = record.id.clone();
@@ -311,7 +311,7 @@ fn job_on(model: &mut Model, id: &SandboxId) -> Option<JobId> {
     }
     let entry = model.sandboxes.get(id).cloned()?;
     let running = entry.record.operation.as_ref()?;
-    Some(model.jobs.of_running(id, &entry.record.title(), running))
+    Some(model.jobs.of_running(id, entry.record.title(), running))
 }
 
 /// Asks for a job's end.

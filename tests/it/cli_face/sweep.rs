@@ -91,7 +91,7 @@ async fn a_sweep_with_nothing_to_do_is_quiet_off_a_terminal_and_wants_to_be_alon
 
 #[tokio::test]
 async fn a_sweep_that_holds_back_says_why() {
-    let jump = HeldBack::over_jump(ClockJump::Forward(std::time::Duration::from_secs(3600)));
+    let jump = HeldBack::over_jump(ClockJump::Forward(std::time::Duration::from_hours(1)));
     assert_snapshot!(run(&sweeps(vec![], Some(jump.clone())), "sweep").await, @r"
     status 0
     --- stdout

@@ -399,7 +399,7 @@ async fn a_snapshot_shows_its_bytes_while_it_is_made_and_ends_as_a_line() {
     let shown = drive.screen((160, 45));
     let row =
         shown.lines().find(|line| line.contains("◐ monday")).unwrap_or_else(|| panic!("{shown}"));
-    assert!(row.contains("capture") && row.contains("M"), "{row}");
+    assert!(row.contains("capture") && row.contains('M'), "{row}");
     assert_eq!(
         drive.model.snapshots.selected().unwrap().view.record.title(),
         "monday",

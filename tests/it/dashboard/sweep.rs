@@ -96,7 +96,7 @@ fn what_was_destroyed_is_told_and_why_it_holds_back() {
     let several = report(&[("0b1c2d3e", None), ("1b1c2d3e", None)], None);
     assert_eq!(swept(&mut model, 3, Ok(several)), "destroyed 2 sandboxes: their time was over");
 
-    let jump = HeldBack::over_jump(ClockJump::Back(Duration::from_secs(3600)));
+    let jump = HeldBack::over_jump(ClockJump::Back(Duration::from_hours(1)));
     let words = "this machine's clock was set back by 3600 s";
     let told = swept(&mut model, 4, Ok(report(&[], Some(jump.clone()))));
     assert_eq!(told, format!("sweep paused: {words}"));

@@ -463,7 +463,7 @@ async fn a_removal_that_is_cut_off_stays_destroying_and_is_finished_later() {
     let request = DestroyRequest { id: record.id.to_string(), ..Default::default() };
     let operation = house.manager.destroy(&request).await.unwrap().operation.unwrap();
     // Its host is at it before that is written down.
-    tokio::time::timeout(Duration::from_secs(60), async {
+    tokio::time::timeout(Duration::from_mins(1), async {
         while house.other.get(record.id.as_str()).await.unwrap().state != State::Destroying {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

@@ -96,7 +96,9 @@ fn a_stack_is_made_looked_at_and_destroyed() {
     fill(&mut console, &example(), host);
     console.keys("\r");
     console.wait_until("a ready row", |text| {
-        text.lines().any(|line| line.contains("compose-e2e") && line.contains(" ready "))
+        text.lines().any(|line| {
+            line.contains("compose-e2e") && line.contains(" ready ") && !line.contains("creating")
+        })
     });
     let record = only(&bench);
     let id = text(&record["id"]);

@@ -28,9 +28,11 @@ fn told(text: &str) -> Vec<String> {
 #[test]
 fn directories_and_their_manifests() {
     let manifest = |text: &str| {
-        let lines: String =
-            text.lines().map(|line| format!(" ./sbx-aa/manifest.json:{line}\n")).collect();
-        format!("inventory=/r\ndir=sbx-aa\nmanifest=sbx-aa\nmanifests=\n{lines}\n")
+        let lines: Vec<&str> = text.lines().collect();
+        let lines = lines.join("\n ./sbx-aa/manifest.json:");
+        format!(
+            "inventory=/r\ndir=sbx-aa\nmanifest=sbx-aa\nmanifests=\n ./sbx-aa/manifest.json:{lines}\n\n"
+        )
     };
     for (said, expected) in [
         (manifest(r#"{"id":"aa","owner":"own-1"}"#), "aa own-1 /r/sbx-aa [] [] [] []"),

@@ -334,6 +334,9 @@ fn of_host(line: &str) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
+/// Figure of a sample.
+type Figure = fn(&HostSample) -> f64;
+
 /// Each figure against the tool that operators read it with.
 #[test]
 fn figures_are_those_of_the_host_s_own_tools() {
@@ -341,7 +344,6 @@ fn figures_are_those_of_the_host_s_own_tools() {
     let output = run_script(&["/bin/sh"], &path, "/tmp", &[]);
     let sample = read(&output, &want(&[], None), &[], Duration::ZERO).unwrap().sample;
     let number = |line: &str| of_host(line).parse::<f64>().unwrap();
-    type Figure = fn(&HostSample) -> f64;
     let figures: [(&str, Figure, f64); 10] = [
         ("getconf _NPROCESSORS_ONLN", |sample| f64::from(sample.cpus), 0.0),
         ("cut -d' ' -f1 /proc/loadavg", |sample| sample.load1, 2.0),

@@ -91,7 +91,9 @@ fn a_canary_is_made_looked_at_and_destroyed_with_no_configuration() {
     console.wait_for("on local");
     console.keys("\r");
     console.wait_until("a ready row", |text| {
-        text.lines().any(|line| line.contains("sandbox-can") && line.contains(" ready "))
+        text.lines().any(|line| {
+            line.contains("sandbox-can") && line.contains(" ready ") && !line.contains("creating")
+        })
     });
     let id = place.only_id();
     assert!(place.home().join("sandboxes").join(format!("sbx-{id}/manifest.json")).exists());
