@@ -65,13 +65,16 @@ fn print(
         }
         None => {}
     }
-    if report.items.is_empty() {
+    // What is passed over is passed over by each sweep: no news for a timer's mail.
+    let is_told = |item: &&SweepItem| item.skipped.is_none() || !context.options.quiet;
+    let told: Vec<&SweepItem> = report.items.iter().filter(is_told).collect();
+    if told.is_empty() {
         if context.io.terminals.stderr {
             context.remark("nothing is due");
         }
         return Ok(());
     }
-    let rows: Vec<_> = report.items.iter().map(row).collect();
+    let rows: Vec<_> = told.into_iter().map(row).collect();
     table::print(context, &["ID", "NAME", "HOST", "DONE!", "WHY"], &rows)?;
     for item in items {
         complain(context, item, false);

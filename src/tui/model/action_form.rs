@@ -24,6 +24,9 @@ use crate::domain::sandbox::{SandboxRecord, State};
 /// How many differences are listed.
 const CHANGES: usize = 200;
 
+/// How much later a deadline is, where nothing else is typed.
+const EXTENDED_BY: &str = "1h";
+
 /// What a form is for.
 #[derive(Debug, Clone)]
 pub enum ActionFormKind {
@@ -165,9 +168,7 @@ impl ActionForm {
 
     /// The form of a later deadline.
     pub fn extend(number: u64, record: Arc<SandboxRecord>) -> Self {
-        let mut by = Field::text(FieldKey::By, "", "such as 30m or 2h");
-        by.input = tui_input::Input::new("1h".to_owned());
-        by.required = true;
+        let by = Field::text(FieldKey::By, EXTENDED_BY, "such as 30m or 2h");
         Self::new(ActionFormKind::Extend(record), number, vec![by])
     }
 
@@ -232,7 +233,8 @@ impl ActionForm {
     }
 
     fn by(&self) -> Option<Seconds> {
-        self.fields.value(&FieldKey::By).and_then(|by| by.parse().ok())
+        let typed = self.fields.value(&FieldKey::By);
+        typed.as_deref().unwrap_or(EXTENDED_BY).parse().ok()
     }
 
     /// What is asked for of a rollout: to those that were shown to get something, of the patches that were shown.

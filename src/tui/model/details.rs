@@ -11,11 +11,21 @@ use super::words::{Present, clock, date, state_glyph, state_role};
 use super::{Load, failure, host_details, lineage};
 use crate::domain::event::Event;
 use crate::domain::extension::TeardownOutcome;
+use crate::domain::facts::HostState;
 use crate::domain::figures::{age_of, left};
 use crate::domain::name::SandboxId;
 use crate::domain::sandbox::{SandboxRecord, Service};
 use crate::domain::verbatim::Kept;
 use crate::domain::{State, Time};
+
+/// Extent of what is told of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// All of it.
+    Whole,
+    /// What the record alone tells: nobody reads events for a row that the cursor only passes.
+    Record,
+}
 
 /// The overlay.
 #[derive(Debug, Clone)]
@@ -30,6 +40,7 @@ pub struct Details {
     pub events: Vec<Event>,
     /// The first line on the screen.
     pub offset: usize,
+    extent: Extent,
 }
 
 impl Details {
@@ -41,7 +52,13 @@ impl Details {
             load: Load::Loading,
             events: Vec::new(),
             offset: 0,
+            extent: Extent::Whole,
         }
+    }
+
+    /// A record beside the list.
+    pub fn beside_list(record: SandboxRecord) -> Self {
+        Self { extent: Extent::Record, ..Self::new(record) }
     }
 
     /// The record as lines of a width.
@@ -55,12 +72,22 @@ impl Details {
         let mut block = TextBlock::new(width);
         let (record, now) = (&self.record, present.now);
         overview(&mut block, record, present);
+        if host.is_some_and(|host| host.view.state == HostState::Down) {
+            block.pair(
+                "seen",
+                Role::Warn,
+                "its host does not answer: this is what was, not what is",
+            );
+        }
         if let Some(failed) = &record.failure {
             failure::section(&mut block, failed);
         }
         reach(&mut block, record);
         services(&mut block, record);
-        self.timeline(&mut block, present.zone);
+        match self.extent {
+            Extent::Whole => self.timeline(&mut block, present.zone),
+            Extent::Record => {}
+        }
         lineage::of_sandbox(&mut block, record, snapshots, now);
         rewrites(&mut block, record);
         teardown(&mut block, record);

@@ -70,6 +70,10 @@ impl Field {
     ];
 }
 
+/// The list's word for a sandbox that is being made, and the states that it stands for.
+const CREATING: &str = "creating";
+const MADE: [&str; 2] = ["requested", "provisioning"];
+
 /// A word that is no state, and that `state:` takes all the same.
 const DEGRADED: &str = "degraded";
 
@@ -189,7 +193,10 @@ impl Facets<'_> {
             Field::Host => self.words[3].contains(value),
             Field::Profile => self.words[2].contains(value),
             Field::State => {
-                self.state.contains(value) || (self.degraded && DEGRADED.starts_with(value))
+                let is_made = || MADE.iter().any(|state| self.state == *state);
+                self.state.contains(value)
+                    || (self.degraded && DEGRADED.starts_with(value))
+                    || (CREATING.starts_with(value) && is_made())
             }
             Field::Label => has_label(self.labels, value),
             Field::By => {

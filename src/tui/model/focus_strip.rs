@@ -82,6 +82,7 @@ fn sandbox(model: &Model, entry: &Entry) -> Strip {
         _ if silent => (not_seen(model, entry), SILENT),
         Trouble::Degraded => (well(model, entry, what::degraded(entry)), DEGRADED),
         Trouble::Expiring => (expiring(model, entry), EXPIRING),
+        _ if entry.record.state == State::Sleeping => (asleep(model, entry), SLEEPING),
         Trouble::Silent | Trouble::None => (well(model, entry, String::new()), WELL),
     };
     strip(model, title(model, entry, silent), lines, keys)
@@ -111,6 +112,12 @@ const EXPIRING: &[(Action, &str)] = &[
     (Action::Snapshot, "snapshot"),
     (Action::Open, "details"),
 ];
+const SLEEPING: &[(Action, &str)] = &[
+    (Action::Wake, "wake"),
+    (Action::Open, "details"),
+    (Action::Snapshot, "snapshot"),
+    (Action::Destroy, "destroy"),
+];
 const WELL: &[(Action, &str)] = &[
     (Action::Shell, "shell"),
     (Action::Logs, "logs"),
@@ -126,9 +133,7 @@ fn title(model: &Model, entry: &Entry, silent: bool) -> Line {
     let since = age_of(record.since, model.now);
     let state = match record.state {
         State::Failed => (Role::Bad, format!("failed {since} ago")),
-        _ if silent => {
-            (Role::Dim, format!("{}? as of {}", record.state, what::not_seen(model, entry)))
-        }
+        _ if silent => (Role::Dim, format!("{}?, {}", record.state, what::not_seen(model, entry))),
         _ if entry.degraded > 0 => (Role::Warn, "degraded".to_owned()),
         _ => (state_role(&record.state), format!("{} for {since}", record.state)),
     };
@@ -199,6 +204,13 @@ fn not_seen(model: &Model, entry: &Entry) -> Vec<Line> {
         let words = format!("host {} is not in the configuration", entry.record.host);
         vec![vec![(Role::Warn, words)], seen]
     }
+}
+
+fn asleep(model: &Model, entry: &Entry) -> Vec<Line> {
+    let record = &entry.record;
+    let since = age_of(record.since, model.now);
+    let words = format!("asleep for {since} on {}: its services are stopped", record.host);
+    vec![vec![(Role::Plain, words)], Vec::new()]
 }
 
 fn expiring(model: &Model, entry: &Entry) -> Vec<Line> {

@@ -101,7 +101,8 @@ fn second_row(model: &Model, host: &Host, standing: Standing) -> Spans {
             } else if host.asked.is_some() {
                 spans.push((Role::Busy, "trying  ".to_owned()));
             }
-            let words = message.or(host.view.hint.as_deref()).unwrap_or_default();
+            // Why stands above.
+            let words = host.view.hint.as_deref().or(message).unwrap_or_default();
             spans.push((Role::Dim, words.to_owned()));
             spans
         }

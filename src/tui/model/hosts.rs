@@ -262,7 +262,15 @@ impl Hosts {
         let heard = |time: Time| now.since(time) <= SILENT;
         match self.get(name) {
             _ if self.load != Load::Ready => false,
-            Some(host) if host.is_fine() && host.asked.is_none_or(heard) => false,
+            // One that is being asked counts from its last answer, not from the question.
+            Some(host)
+                if host.is_fine()
+                    && host.asked.is_none_or(|asked| {
+                        heard(host.answered.map_or(asked, |answered| answered.min(asked)))
+                    }) =>
+            {
+                false
+            }
             // Down, and not one answer in this console's life: nothing to wait for.
             Some(host) if host.view.state == HostState::Down && host.answered.is_none() => true,
             Some(host) => !heard(host.answered.unwrap_or(started)),

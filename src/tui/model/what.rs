@@ -91,9 +91,10 @@ fn at_work(model: &Model, entry: &Entry, job: Option<&Job>) -> Option<String> {
     Some(format!("{word}{} {since} by {}", running.kind, running.actor.name))
 }
 
-/// `not seen for 2m`.
+/// `not seen for 2m`: since its host answered last, or somebody else saw it.
 pub(super) fn not_seen(model: &Model, entry: &Entry) -> String {
-    match entry.record.observed_at {
+    let host = model.hosts.get(entry.record.host.as_str());
+    match host.and_then(|host| host.answered).max(entry.record.observed_at) {
         Some(at) => format!("not seen for {}", age_of(at, model.now)),
         None => "never seen".to_owned(),
     }

@@ -20,6 +20,11 @@ const KEPT_SINCE: usize = 1000;
 pub(super) fn step(model: &mut Model, action: Action) {
     let page = usize::from(model.screen().activity.height).max(2) - 1;
     let activity = &mut model.activity;
+    if activity.index == 0 && activity.since.is_some() && matches!(action, Action::Top | Action::Up)
+    {
+        // It is on that line already, and stays there.
+        return;
+    }
     let first = usize::from(activity.since.take().is_some());
     let count = activity.rows().len() - first;
     // On the line itself, down goes to what comes next, which takes its place.
@@ -62,7 +67,13 @@ pub(super) fn settle(model: &mut Model, height: usize) -> Vec<Effect> {
     }
     arrange(model);
     let height = height.max(1);
+    let focused = model.focus == Pane::Activity;
     let activity = &mut model.activity;
+    if !focused {
+        // What runs and what failed is seen without a key.
+        activity.offset = 0;
+        return effects;
+    }
     if activity.index < activity.offset {
         activity.offset = activity.index;
     } else if activity.index >= activity.offset + height {

@@ -8,7 +8,7 @@ use crate::domain::OperationKind;
 use crate::domain::error::{Code, Kind};
 use crate::domain::name::{OperationId, PatchId, SandboxId};
 use crate::domain::patch::PatchState;
-use crate::domain::sandbox::SandboxRecord;
+use crate::domain::sandbox::{Reason, SandboxRecord};
 use crate::domain::snapshot::SnapshotRecord;
 use crate::tui::model::{
     Confirm, Entry, Job, JobId, JobResult, JobState, Leaving, Model, NodeId, Overlay, Pane, Role,
@@ -173,7 +173,12 @@ pub(super) fn ended(
 
 fn ended_on_sandbox(model: &mut Model, job: JobId, record: SandboxRecord) -> Vec<Effect> {
     let host = record.host.clone();
-    let result = patched(model, job, &record);
+    let result = match &record.reason {
+        Some(Reason::TtlExpired) if record.state.is_over() => {
+            JobResult::Told("its time was over".to_owned())
+        }
+        _ => patched(model, job, &record),
+    };
     if model.frozen.is_none() {
         data::take(model, Entry::new(record));
     }

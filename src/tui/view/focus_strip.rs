@@ -31,7 +31,7 @@ fn put(paint: &mut Paint<'_>, area: Area, line: &[(Role, String)]) {
 /// The record below the strip's lines.
 fn details(model: &Model, paint: &mut Paint<'_>, area: Area) {
     let Some(entry) = model.strip_sandbox() else { return };
-    let details = Details::new(entry.record.as_ref().clone());
+    let details = Details::beside_list(entry.record.as_ref().clone());
     let present = Present { now: model.now, zone: &model.zone };
     let host = model.hosts.get(entry.record.host.as_str());
     let block = details.block(usize::from(area.width), present, host, &model.snapshots);
