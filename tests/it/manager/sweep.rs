@@ -237,6 +237,34 @@ async fn whoever_changes_it_between_judgement_and_removal_wins() {
     }
 }
 
+/// Somebody extended it from another copy of this data directory, of which this one knows nothing.
+#[tokio::test]
+async fn one_that_lives_longer_by_its_hosts_manifest_is_left() {
+    for (what, later_s, owner, outcome) in [
+        ("extended", 7200, None, "changed"),
+        ("extended, and over by now", 30, None, "destroyed"),
+        ("as recorded", 0, None, "destroyed"),
+        ("somebody else's manifest", 7200, Some("ffff"), "destroyed"),
+        ("beyond what its profile allows", 90 * 24 * 3600, None, "destroyed"),
+    ] {
+        let house = house();
+        let root = house.folder.path().join("root");
+        *house.script.workdirs.lock().unwrap() = Some(root.clone());
+        let record = house.living("30m").await;
+        let folder = root.join(record.id.project());
+        std::fs::create_dir_all(&folder).unwrap();
+        let manifest = serde_json::json!({
+            "schema": 1, "id": record.id, "owner": owner.unwrap_or(record.owner.as_str()), "profile": "profile.x",
+            "expires_at": record.expires_at.unwrap().plus_seconds(later_s),
+        });
+        std::fs::write(folder.join("manifest.json"), manifest.to_string()).unwrap();
+        house.script.pass(31 * 60);
+        let report = swept(&house.manager).await;
+        assert_eq!(done(&report), [(record.id.to_string(), outcome.to_owned())], "{what}");
+        assert_eq!(house.teardowns(), usize::from(outcome == "destroyed"), "{what}");
+    }
+}
+
 #[tokio::test]
 async fn an_extension_of_what_is_being_destroyed_is_refused() {
     let house = house();
