@@ -1,6 +1,7 @@
 //! A question before something destructive. Its targets are frozen when it opens: it names them, and exactly they
 //! are acted on, each with the revision that the operator saw.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tui_input::Input;
@@ -41,6 +42,9 @@ pub enum Purpose {
     /// Leave while jobs run.
     Quit,
 }
+
+/// Most targets that are only named, not summed.
+const READ_ONE_BY_ONE: usize = 10;
 
 /// One frozen sandbox.
 #[derive(Debug, Clone, PartialEq)]
@@ -298,6 +302,24 @@ impl Confirm {
         }
     }
 
+    /// Targets summed by host, state and profile, and those that are left out; none where they are few enough to be read.
+    pub fn sums(&self) -> Vec<String> {
+        let taken: Vec<&Target> = self.taken().collect();
+        if taken.len() <= READ_ONE_BY_ONE {
+            return Vec::new();
+        }
+        let left_out = self.targets.len() - taken.len();
+        let mut sums = vec![
+            summed(taken.iter().map(|target| format!("on {}", target.host))),
+            summed(taken.iter().map(|target| target.state.to_string())),
+            summed(taken.iter().map(|target| target.profile.clone())),
+        ];
+        if left_out > 0 {
+            sums.push(format!("{left_out} left out, each with its reason below"));
+        }
+        sums
+    }
+
     /// The sandboxes that are acted on.
     pub fn taken(&self) -> impl Iterator<Item = &Target> {
         self.targets.iter().filter(|target| target.left_out.is_none())
@@ -319,4 +341,17 @@ impl Confirm {
             || self.taken_snapshots().any(|target| target.silent.is_some());
         !self.again && silent
     }
+}
+
+/// `12 on coulombcore, 3 on local`: each word with how often it comes, the most frequent first.
+fn summed(words: impl Iterator<Item = String>) -> String {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for word in words {
+        *counts.entry(word).or_default() += 1;
+    }
+    let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let words: Vec<String> =
+        counts.into_iter().map(|(word, count)| format!("{count} {word}")).collect();
+    words.join(", ")
 }

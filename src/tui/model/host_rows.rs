@@ -4,7 +4,7 @@ use super::hosts::{Host, Standing};
 use super::{Model, Role, age_of};
 use crate::domain::host::Limits;
 use crate::domain::telemetry::{HISTORY_S, HostSample};
-use crate::domain::text::{columns, plural};
+use crate::domain::text::columns;
 
 /// Cells of the hour's load, and where there is little room.
 const SPARK: [usize; 3] = [8, 4, 0];
@@ -141,7 +141,7 @@ fn few_networks(host: &Host) -> Option<(Role, String)> {
     let inventory = host.view.facts.as_ref()?.inventory.as_ref()?;
     let left = inventory.networks.iter().filter_map(|networks| networks.left).min()?;
     let role = if left == 0 { Role::Bad } else { Role::Warn };
-    (left <= FEW_NETWORKS).then(|| (role, plural(u64::from(left), "network left", "networks left")))
+    (left <= FEW_NETWORKS).then(|| (role, format!("nets {left}")))
 }
 
 /// How a figure is meant beside its limit, and the limit where it is reached.

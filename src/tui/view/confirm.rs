@@ -139,6 +139,13 @@ fn body(model: &Model, confirm: &Confirm) -> Vec<Line> {
         Purpose::RemovePatch => lines.extend(confirm.patch.iter().flat_map(removal)),
         purpose => {
             let narrow = model.screen().whole.width < 100;
+            let sums = confirm.sums();
+            if !sums.is_empty() {
+                // What is lost stays in sight, however long the list is.
+                lines.push(vec![(Role::Dim, consequence(purpose).to_owned())]);
+                lines.extend(sums.into_iter().map(|sum| vec![(Role::Plain, sum)]));
+                lines.push(Vec::new());
+            }
             lines.extend(confirm.targets.iter().flat_map(|target| named(model, target, narrow)));
             lines.push(Vec::new());
             lines.push(vec![(Role::Dim, consequence(purpose).to_owned())]);

@@ -431,6 +431,23 @@ fn generation(model: &Model) -> u64 {
 }
 
 #[test]
+fn more_than_ten_targets_are_summed_above_the_list_and_what_is_lost_stays_in_sight() {
+    let mut model = world_model();
+    let mut records = many(15, now());
+    records[4].labels.insert("protect".to_owned(), "true".to_owned());
+    list(&mut model, records);
+    press(&mut model, "* d");
+    let shown = text(&draw(&mut model, (80, 24)));
+    assert!(
+        shown.contains("Containers, networks, volumes and the workspace are removed."),
+        "{shown}"
+    );
+    assert!(shown.contains("5 on coulombcore, 5 on local, 4 on sandboxer01"), "{shown}");
+    assert!(shown.contains("14 ready") && shown.contains("14 compose-e2e"), "{shown}");
+    assert!(shown.contains("1 left out"), "{shown}");
+}
+
+#[test]
 fn the_destroy_dialog() {
     let mut model = world_model();
     press(&mut model, "space space space d");
