@@ -193,7 +193,7 @@ impl Facets<'_> {
             Field::Host => self.words[3].contains(value),
             Field::Profile => self.words[2].contains(value),
             Field::State => {
-                let is_made = || MADE.iter().any(|state| self.state == *state);
+                let is_made = || MADE.contains(&self.state);
                 self.state.contains(value)
                     || (self.degraded && DEGRADED.starts_with(value))
                     || (CREATING.starts_with(value) && is_made())

@@ -203,7 +203,8 @@ fn headings(model: &Model) -> Vec<String> {
 
 #[test]
 fn details_tell_the_failure_from_its_end_and_their_parts_in_order() {
-    let mut output: String = (1..=30).map(|step| format!("Step {step}\n")).collect();
+    let steps: Vec<String> = (1..=30).map(|step| format!("Step {step}")).collect();
+    let mut output = steps.join("\n") + "\n";
     output.push_str(
         "podman run --name=web -d --label a=b --label c=d --label e=f localhost/nosuch\n",
     );

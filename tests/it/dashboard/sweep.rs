@@ -28,7 +28,7 @@ fn model(interval: Option<Duration>) -> Model {
     model
 }
 
-fn report(destroyed: &[(&str, Option<&str>)], held_back: Option<HeldBack>) -> Box<SweepReport> {
+fn report(destroyed: &[(&str, Option<&str>)], held_back: Option<HeldBack>) -> SweepReport {
     let item = |(id, name): &(&str, Option<&str>)| SweepItem {
         id: SandboxId::new(*id),
         name: name.map(str::to_owned),
@@ -38,12 +38,12 @@ fn report(destroyed: &[(&str, Option<&str>)], held_back: Option<HeldBack>) -> Bo
         message: "its time was over".into(),
         error: None,
     };
-    Box::new(SweepReport { at: now(), held_back, items: destroyed.iter().map(item).collect() })
+    SweepReport { at: now(), held_back, items: destroyed.iter().map(item).collect() }
 }
 
-fn swept(model: &mut Model, number: u64, answer: Result<Box<SweepReport>, Error>) -> String {
+fn swept(model: &mut Model, number: u64, answer: Result<SweepReport, Error>) -> String {
     model.toast = None;
-    assert_eq!(update(model, Msg::Swept(number, answer)), []);
+    assert_eq!(update(model, Msg::Swept(number, answer.map(Box::new))), []);
     model.toast.as_ref().map(|toast| toast.text.clone()).unwrap_or_default()
 }
 
