@@ -97,7 +97,7 @@ fn what_is_built_is_looked_up_in_no_registry() {
     let profile = bench.profile("building", "compose: {ports: ephemeral, allow: [builds]}");
     let repo = bench.case("build-is-pulled");
     for host in [DOCKER, "sandboxer01-v5", "sandboxer01-v1", PODMAN, "coulombcore-new"] {
-        let ran = bench.run(stack_args(&profile, host, &repo, &[]));
+        let ran = bench.run_telling(stack_args(&profile, host, &repo, &[]));
         let id = text(&ran.ok()["id"]);
         // Each tool says what it pulls; podman-compose says each of its commands.
         let said = ran.stderr.lines().filter(|line| line.contains("\"stage\":\"up\""));
