@@ -36,7 +36,7 @@ impl House {
         let mut command = Command::new(BIN);
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.join("home")).env("SANDBOXER_DATA_DIR", self.join("data"));
-        command.env("TERM", "xterm-256color");
+        command.env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8");
         command
     }
 
