@@ -31,9 +31,9 @@ pub struct ClockReading {
 /// Jump of the wall clock between two readings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockJump {
-    /// It went on further than the machine ran: it was set forward, or the machine was suspended.
+    /// Set forward, or the machine was suspended: the clock went on further than the machine ran.
     Forward(Duration),
-    /// It went on less than the machine ran: it was set back.
+    /// Set back: the clock went on less than the machine ran.
     Back(Duration),
 }
 

@@ -143,7 +143,7 @@ pub struct ProvisionRequest {
     pub compose_host: Option<ComposeHost>,
     /// Workspace roots of the host, as far as they are known. Another one where one is known, or none, is `host_changed`.
     pub roots: KnownRoots,
-    /// What the host said last; none where nobody knows.
+    /// Last report of the host; none where nobody knows one.
     pub report: Option<Box<HostReport>>,
 }
 
@@ -154,7 +154,7 @@ pub struct HostAnswer {
     pub compose: Option<ComposeHost>,
     /// Its figures; none where it was not asked for them.
     pub headroom: Option<Headroom>,
-    /// What was found there, where what was known did not hold.
+    /// Newer detection, where the known one did not hold.
     pub detection: Option<RuntimeDetection>,
 }
 
@@ -201,7 +201,7 @@ pub struct Provisioned {
     pub identity: HostIdentity,
     /// What was changed in what the user wrote.
     pub rewrites: Vec<Rewrite>,
-    /// What the host says of itself, with its runtime's certificate, where the recipe asks for it.
+    /// Report of the host with its runtime's certificate, where the profile asks for it.
     pub report: Option<Box<HostReport>>,
     /// The counter that the host had of this installation, where it was not behind ours: then our data directory is
     /// an old copy.
