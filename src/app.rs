@@ -187,6 +187,8 @@ fn settings(config: &Config) -> Result<Settings, Error> {
         actor,
         config_file: config.paths.config_file.display().to_string(),
         temporary: std::env::temp_dir(),
+        stale: config.stale.clone(),
+        undo: config.undo.clone(),
     })
 }
 

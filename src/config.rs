@@ -11,16 +11,15 @@ mod terminal;
 
 pub use environment::Environment;
 pub use paths::{Overrides, Paths};
-pub use sections::{
-    Dashboard, HubFormat, Notify, ServeSettings, StaleSettings, StateHub, SweepSettings, Theme,
-    UndoSettings,
-};
+pub use sections::{Dashboard, HubFormat, Notify, ServeSettings, StateHub, SweepSettings, Theme};
 pub use terminal::{Colours, Terminal};
 
 use crate::domain::error::{Code, Error};
 use crate::domain::host::HostSpec;
 use crate::domain::name::{HostName, ProfileId};
 use crate::domain::recipe_yaml::{Document, problems_fault};
+use crate::domain::stale::StaleSettings;
+use crate::domain::undo::UndoSettings;
 
 /// Everything an operator can set.
 #[derive(Debug, Clone)]

@@ -30,7 +30,7 @@ pub(super) async fn snapshot(context: &mut Context<'_>, args: &SnapshotArgs) -> 
         let started = running.start(request).await.map_err(|problem| (problem, None))?;
         let id = match &started.record {
             Record::Snapshot(record) => Some(record.id.clone()),
-            Record::Sandbox(_) | Record::Host(_) => None,
+            Record::Sandbox(_) | Record::Host(_) | Record::Reap(_) => None,
         };
         let ended = running.finish(started).await.and_then(Record::into_snapshot);
         ended.map_err(|problem| (problem, id))

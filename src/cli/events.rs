@@ -79,6 +79,7 @@ async fn follow(context: &mut Context<'_>, mut query: EventQuery, kept: bool) ->
                 Update::Event(_)
                 | Update::Progress(_)
                 | Update::Ended(_)
+                | Update::Reaped(..)
                 | Update::Host(_)
                 | Update::Record(_)
                 | Update::Snapshots

@@ -55,7 +55,8 @@ impl<'a> Running<'a> {
             Request::Create(_)
             | Request::Destroy(_)
             | Request::Recreate(_)
-            | Request::Restore(_) => true,
+            | Request::Restore(_)
+            | Request::Undo(_) => true,
             Request::Sleep(_)
             | Request::Wake(_)
             | Request::ApplyPatches(_)
@@ -63,12 +64,15 @@ impl<'a> Running<'a> {
             | Request::VerifySnapshot(_)
             | Request::CopySnapshot(_)
             | Request::DeleteSnapshot(_)
-            | Request::CheckHost(_) => false,
+            | Request::CheckHost(_)
+            | Request::Reap(_) => false,
         };
         let started = self.client.start(request).await?;
         let remedy = match &started.record {
             Record::Sandbox(record) if makes_or_removes => Remedy::Destroy(record.id.clone()),
-            Record::Sandbox(_) | Record::Snapshot(_) | Record::Host(_) => Remedy::Recover,
+            Record::Sandbox(_) | Record::Snapshot(_) | Record::Host(_) | Record::Reap(_) => {
+                Remedy::Recover
+            }
         };
         self.begin(&started, remedy).await?;
         Ok(started)
@@ -107,7 +111,7 @@ impl<'a> Running<'a> {
         let started = self.start(request).await.map_err(|problem| (problem, None))?;
         let id = match &started.record {
             Record::Sandbox(record) => Some(record.id.clone()),
-            Record::Snapshot(_) | Record::Host(_) => None,
+            Record::Snapshot(_) | Record::Host(_) | Record::Reap(_) => None,
         };
         let ended = self.finish(started).await.and_then(Record::into_sandbox);
         ended.map_err(|problem| (problem, id))

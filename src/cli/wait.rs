@@ -100,6 +100,7 @@ async fn concerning(
             Update::Event(_)
             | Update::Progress(_)
             | Update::Ended(_)
+            | Update::Reaped(..)
             | Update::Host(_)
             | Update::Record(_)
             | Update::Snapshots

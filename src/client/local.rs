@@ -7,6 +7,7 @@ use futures_util::stream::BoxStream;
 
 use crate::client::{Client, Record, Request, Started};
 use crate::domain::Error;
+use crate::domain::adoption::{AdoptRequest, Adopted, ImportRequest};
 use crate::domain::event::{Actor, Event, Update};
 use crate::domain::facts::HostView;
 use crate::domain::lineage::{Lineage, SnapshotView};
@@ -21,6 +22,7 @@ use crate::domain::request::{
     SnapshotDiffRequest, SnapshotImportRequest, SnapshotQuery,
 };
 use crate::domain::sandbox::SandboxRecord;
+use crate::domain::stale::{PlanRequest, ReapPlan, StaleQuery, StaleReport};
 use crate::domain::sweep::{SweepReport, SweepRequest};
 use crate::domain::telemetry::HostSample;
 use crate::domain::verbatim::JsonText;
@@ -64,6 +66,8 @@ impl Client for LocalClient {
             Request::CopySnapshot(request) => manager.copy_snapshot(&request).await?.into(),
             Request::DeleteSnapshot(request) => manager.delete_snapshot(&request).await?.into(),
             Request::CheckHost(request) => self.check_deeply(&request).await?,
+            Request::Reap(request) => manager.reap(*request).await?.into(),
+            Request::Undo(request) => manager.undo(&request).await?.into(),
         })
     }
 
@@ -183,6 +187,22 @@ impl Client for LocalClient {
 
     async fn sweep(&self, request: SweepRequest) -> Result<SweepReport, Error> {
         self.manager.sweep(&request).await
+    }
+
+    async fn stale(&self, query: StaleQuery) -> Result<StaleReport, Error> {
+        self.manager.stale(&query).await
+    }
+
+    async fn plan_reap(&self, request: PlanRequest) -> Result<ReapPlan, Error> {
+        self.manager.plan_reap(&request).await
+    }
+
+    async fn adopt(&self, request: AdoptRequest) -> Result<Vec<Adopted>, Error> {
+        self.manager.adopt(&request).await
+    }
+
+    async fn import(&self, request: ImportRequest) -> Result<Vec<Adopted>, Error> {
+        self.manager.import(&request).await
     }
 
     async fn observe(&self, id: &str) -> Result<SandboxRecord, Error> {

@@ -14,6 +14,7 @@ use futures_util::stream::BoxStream;
 
 pub use request::{Request, Started};
 
+pub use crate::domain::adoption::{AdoptRequest, Adopted, AdoptedKind, ImportRequest};
 pub use crate::domain::error::Error;
 pub use crate::domain::event::Update;
 pub use crate::domain::record::Record;
@@ -25,7 +26,12 @@ pub use crate::domain::request::{
     SleepRequest, SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotDiff, SnapshotDiffRequest,
     SnapshotImportRequest, SnapshotQuery, SnapshotRequest, SnapshotVerifyRequest,
 };
+pub use crate::domain::stale::{
+    PlanRequest, PlanSource, ReapItem, ReapPlan, ReapReport, ReapRequest, StaleItem, StaleQuery,
+    StaleReport,
+};
 pub use crate::domain::sweep::{SweepReport, SweepRequest};
+pub use crate::domain::undo::UndoRequest;
 
 use crate::domain::error::Code;
 use crate::domain::event::{Actor, Event};
@@ -119,6 +125,14 @@ pub trait Client: Send + Sync {
     /// Tells of deadlines that are near, ends what is over, finishes removals on which nobody works, and waits for that. It may
     /// be asked again meanwhile.
     async fn sweep(&self, request: SweepRequest) -> Result<SweepReport, Error>;
+    /// Everything stale, on hosts and in records. A host that cannot be read is a pass that says so, and nothing on it is judged.
+    async fn stale(&self, query: StaleQuery) -> Result<StaleReport, Error>;
+    /// Makes a plan of what is stale, which is kept for an hour; [`Request::Reap`] applies it.
+    async fn plan_reap(&self, request: PlanRequest) -> Result<ReapPlan, Error>;
+    /// Makes records of what hosts have and no record knows: an item for each thing.
+    async fn adopt(&self, request: AdoptRequest) -> Result<Vec<Adopted>, Error>;
+    /// Takes over what the earlier Python tool kept in this data directory: an item for each thing.
+    async fn import(&self, request: ImportRequest) -> Result<Vec<Adopted>, Error>;
     /// Asks its host for one sandbox; the record as it is then. What changed is written.
     async fn observe(&self, id: &str) -> Result<SandboxRecord, Error>;
     /// Asks a host for the services of all its sandboxes. What changed is written and comes as `Update::Record`.

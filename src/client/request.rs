@@ -10,12 +10,14 @@ use crate::domain::request::{
     RestoreRequest, SleepRequest, SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotRequest,
     SnapshotStarted, SnapshotVerifyRequest,
 };
+use crate::domain::stale::{ReapRequest, ReapStarted};
+use crate::domain::undo::UndoRequest;
 
 /// Verb that starts an operation, with what it asks for. Where somebody was shown something first, its revision, patches
 /// and dependants as shown are in it, and are judged where the record is written.
 ///
 /// An import is none of them: the file's bytes come beside it, and a stream is no document.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
     /// Makes a sandbox.
@@ -42,6 +44,10 @@ pub enum Request {
     DeleteSnapshot(SnapshotDeleteRequest),
     /// Tries everything on a host. What fails there is a step that says so.
     CheckHost(HostCheckRequest),
+    /// Applies a reap plan. What fails or is skipped is an item that says so.
+    Reap(Box<ReapRequest>),
+    /// Brings a removed sandbox back, as a new one, from what was kept of it.
+    Undo(UndoRequest),
 }
 
 /// Answer to a request: it was accepted, and nothing is waited for.
@@ -56,6 +62,12 @@ pub struct Started {
 impl From<request::Started> for Started {
     fn from(started: request::Started) -> Self {
         Self { operation: started.operation, record: started.sandbox.into() }
+    }
+}
+
+impl From<ReapStarted> for Started {
+    fn from(started: ReapStarted) -> Self {
+        Self { operation: started.operation, record: started.report.into() }
     }
 }
 

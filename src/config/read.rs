@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use super::sections::{
-    Dashboard, HubFormat, Notify, ServeSettings, StaleSettings, StateHub, SweepSettings, Theme,
-    UndoSettings,
+    Dashboard, HubFormat, Notify, ServeSettings, StateHub, SweepSettings, Theme,
 };
 use super::{Config, Environment, Paths};
 use crate::domain::error::{Code, Error};
@@ -14,6 +13,8 @@ use crate::domain::profile::{FieldProblem, Seconds};
 use crate::domain::recipe_yaml::{
     Document, FromYaml, Kind, Node, ParseProblem, Reader, words_from_yaml,
 };
+use crate::domain::stale::StaleSettings;
+use crate::domain::undo::UndoSettings;
 
 /// What a create without a profile makes.
 const DEFAULT_PROFILE: &str = "profile.sandbox-canary";

@@ -27,38 +27,6 @@ string_enum! {
     }
 }
 
-/// Undo snapshots.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UndoSettings {
-    /// How long one is kept.
-    pub window: Seconds,
-    /// Above this workspace size none is taken.
-    pub max_bytes: Bytes,
-    /// What all of a host may take; the oldest go first.
-    pub max_total: Bytes,
-}
-
-impl Default for UndoSettings {
-    fn default() -> Self {
-        Self { window: Seconds::hours(24), max_bytes: Bytes::gib(1), max_total: Bytes::gib(5) }
-    }
-}
-
-/// When something is stale.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StaleSettings {
-    /// How long a failed sandbox is kept.
-    pub failed_after: Seconds,
-    /// How young something unknown may be without being called an orphan.
-    pub grace: Seconds,
-}
-
-impl Default for StaleSettings {
-    fn default() -> Self {
-        Self { failed_after: Seconds::hours(24), grace: Seconds(60) }
-    }
-}
-
 /// The sweep of a dashboard or server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SweepSettings {

@@ -12,6 +12,7 @@ use crate::domain::name::{EventId, OperationId, SandboxId};
 use crate::domain::operation::{Operation, OperationKind};
 use crate::domain::record::Record;
 use crate::domain::sandbox::SandboxRecord;
+use crate::domain::stale::ReapItem;
 use crate::domain::words::string_enum;
 
 string_enum! {
@@ -366,6 +367,8 @@ pub enum Update {
     Progress(Progress),
     /// An operation of this process ended. Of another process's, [`Self::Operations`] says that there is news.
     Ended(Box<Ended>),
+    /// A reap of this process is done with an item of its plan.
+    Reaped(OperationId, Box<ReapItem>),
     /// A host's state changed.
     Host(Box<HostView>),
     /// A record changed without an event: its services were seen in another state.

@@ -2,6 +2,7 @@
 //!
 //! Everything a face shows and a store keeps is a type of this folder, serialised as the contract names it.
 
+pub mod adoption;
 pub mod archive;
 pub mod canary;
 pub mod clock;
@@ -31,11 +32,13 @@ pub mod retention;
 pub mod root;
 pub mod sandbox;
 pub mod snapshot;
+pub mod stale;
 pub mod sweep;
 pub mod telemetry;
 pub mod telling;
 pub mod text;
 pub mod time;
+pub mod undo;
 pub mod usd;
 pub mod verbatim;
 pub mod words;

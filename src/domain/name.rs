@@ -65,6 +65,10 @@ id! {
     OperationId
 }
 id! {
+    /// A reap plan's id: `plan-` plus 8 hex digits.
+    PlanId
+}
+id! {
     /// An event's id: a UUID.
     EventId
 }
@@ -142,6 +146,18 @@ impl SnapshotId {
     /// Whether a text is one: `snap-` plus 8 hex digits. What comes from elsewhere becomes a path on hosts.
     pub fn is_one(text: &str) -> bool {
         text.strip_prefix("snap-").is_some_and(is_hex8)
+    }
+}
+
+impl PlanId {
+    /// An id from 32 random bits.
+    pub fn from_random(bits: u32) -> Self {
+        Self(format!("plan-{bits:08x}"))
+    }
+
+    /// Whether a text is one. What comes from elsewhere becomes a file's name.
+    pub fn is_one(text: &str) -> bool {
+        text.strip_prefix("plan-").is_some_and(is_hex8)
     }
 }
 

@@ -41,6 +41,8 @@ string_enum! {
         Check = "check",
         /// Bring into order what a dead process left.
         Recover = "recover",
+        /// Apply a reap plan.
+        Reap = "reap",
     }
 }
 
@@ -70,6 +72,7 @@ impl OperationKind {
             Self::Verify => "it only reads: nothing is left of it",
             Self::Check => "what was made for it is removed",
             Self::Recover => "what is not looked at yet stays for the next recover",
+            Self::Reap => "what is begun comes to its end; the rest of the plan is left",
             Self::Other(_) => "it may be half done",
         }
     }
@@ -100,7 +103,7 @@ pub enum Subject {
     Snapshot(SnapshotId),
     /// A sandbox and a snapshot: one is made from the other, and the operation's kind says which.
     SandboxAndSnapshot(SandboxId, SnapshotId),
-    /// A host, which the record does not name.
+    /// A host, or several, which the record does not name.
     Host,
 }
 

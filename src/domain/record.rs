@@ -4,6 +4,7 @@ use crate::domain::error::Error;
 use crate::domain::facts::HostView;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::snapshot::SnapshotRecord;
+use crate::domain::stale::ReapReport;
 
 /// Record of what an operation works on: as it is when the operation has begun, or when it has ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,6 +15,8 @@ pub enum Record {
     Snapshot(Box<SnapshotRecord>),
     /// A host, with what was found on it.
     Host(Box<HostView>),
+    /// A reap, with what is done by then.
+    Reap(Box<ReapReport>),
 }
 
 impl Record {
@@ -23,7 +26,7 @@ impl Record {
     pub fn into_sandbox(self) -> Result<SandboxRecord, Error> {
         match self {
             Self::Sandbox(record) => Ok(*record),
-            Self::Snapshot(_) | Self::Host(_) => Err(other("sandbox")),
+            Self::Snapshot(_) | Self::Host(_) | Self::Reap(_) => Err(other("sandbox")),
         }
     }
 
@@ -33,7 +36,7 @@ impl Record {
     pub fn into_snapshot(self) -> Result<SnapshotRecord, Error> {
         match self {
             Self::Snapshot(record) => Ok(*record),
-            Self::Sandbox(_) | Self::Host(_) => Err(other("snapshot")),
+            Self::Sandbox(_) | Self::Host(_) | Self::Reap(_) => Err(other("snapshot")),
         }
     }
 
@@ -43,7 +46,17 @@ impl Record {
     pub fn into_host(self) -> Result<HostView, Error> {
         match self {
             Self::Host(view) => Ok(*view),
-            Self::Sandbox(_) | Self::Snapshot(_) => Err(other("host")),
+            Self::Sandbox(_) | Self::Snapshot(_) | Self::Reap(_) => Err(other("host")),
+        }
+    }
+
+    /// The reap.
+    ///
+    /// Errors: `internal` for an operation on something else.
+    pub fn into_reap(self) -> Result<ReapReport, Error> {
+        match self {
+            Self::Reap(report) => Ok(*report),
+            Self::Sandbox(_) | Self::Snapshot(_) | Self::Host(_) => Err(other("reap")),
         }
     }
 }
@@ -57,6 +70,12 @@ impl From<SandboxRecord> for Record {
 impl From<SnapshotRecord> for Record {
     fn from(record: SnapshotRecord) -> Self {
         Self::Snapshot(Box::new(record))
+    }
+}
+
+impl From<ReapReport> for Record {
+    fn from(report: ReapReport) -> Self {
+        Self::Reap(Box::new(report))
     }
 }
 

@@ -14,7 +14,9 @@ use crate::domain::extension::SandboxExtension;
 use crate::domain::facts::HostView;
 use crate::domain::name::{ExtensionId, HostName, OperationId, SnapshotId};
 use crate::domain::snapshot::SnapshotRecord;
+use crate::domain::stale::{ReapReport, StaleSettings};
 use crate::domain::time::Time;
+use crate::domain::undo::UndoSettings;
 use crate::manager::hosts::status_log::HostStatusLog;
 use crate::manager::hosts::telemetry::Telemetry;
 use crate::manager::ledger::Ledger;
@@ -63,6 +65,10 @@ pub struct Settings {
     pub config_file: String,
     /// Folder for temporary files.
     pub temporary: PathBuf,
+    /// When something is stale.
+    pub stale: StaleSettings,
+    /// What is kept of a sandbox that is removed.
+    pub undo: UndoSettings,
 }
 
 /// Dependencies of the manager: stores, ways to hosts, extensions, clock. `app.rs` fills them in.
@@ -130,6 +136,8 @@ pub(crate) struct Shared {
     pub(crate) measured: tokio::sync::Notify,
     /// Deep checks that ended and whose findings nobody has fetched yet.
     pub(crate) deeply_checked: Mutex<BTreeMap<OperationId, HostView>>,
+    /// Reaps that run, or ended and whose report nobody has fetched yet.
+    pub(crate) reaps: Mutex<BTreeMap<OperationId, ReapReport>>,
     /// Status of hosts, as the event log has it.
     pub(crate) host_status_log: tokio::sync::Mutex<HostStatusLog>,
     /// Sweeps of this process.
@@ -152,6 +160,7 @@ impl Shared {
             telemetry: Telemetry::default(),
             measured: tokio::sync::Notify::new(),
             deeply_checked: Mutex::default(),
+            reaps: Mutex::default(),
             host_status_log: tokio::sync::Mutex::default(),
             sweep: SweepMemory::default(),
             log_grew: tokio::sync::Notify::new(),

@@ -9,6 +9,7 @@ mod operation;
 mod patches;
 mod sandboxes;
 mod snapshots;
+mod stale;
 mod updates;
 mod upkeep;
 
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::stream::BoxStream;
 
+use crate::domain::adoption::{AdoptRequest, Adopted, ImportRequest};
 use crate::domain::archive::ByteStream;
 use crate::domain::error::Error;
 use crate::domain::event::{Actor, Event, Update};
@@ -36,8 +38,12 @@ use crate::domain::request::{
     SnapshotStarted, Started,
 };
 use crate::domain::sandbox::SandboxRecord;
+use crate::domain::stale::{
+    PlanRequest, ReapPlan, ReapRequest, ReapStarted, StaleQuery, StaleReport,
+};
 use crate::domain::sweep::{SweepReport, SweepRequest};
 use crate::domain::telemetry::HostSample;
+use crate::domain::undo::UndoRequest;
 use crate::domain::verbatim::JsonText;
 use crate::store::catalogue::Catalogue;
 
@@ -263,6 +269,42 @@ impl SandboxManager {
     /// Errors: what of this installation cannot be read. Why it holds back, and what fails of one sandbox, is in the report.
     pub async fn sweep(&self, request: &SweepRequest) -> Result<SweepReport, Error> {
         upkeep::sweep::sweep(&self.deps, request).await
+    }
+
+    /// Everything stale, on hosts and in records: read from them now, or as this process saw them last.
+    ///
+    /// Errors: `not_found` for an unknown host. A host that cannot be read is a pass that says so.
+    pub async fn stale(&self, query: &StaleQuery) -> Result<StaleReport, Error> {
+        stale::inspect::inspect_stale(&self.deps, query).await
+    }
+
+    /// Makes a plan of what is stale, and keeps it for an hour.
+    pub async fn plan_reap(&self, request: &PlanRequest) -> Result<ReapPlan, Error> {
+        stale::plan::plan_reap(&self.deps, request).await
+    }
+
+    /// Starts to apply a plan and returns at once.
+    ///
+    /// Errors: `not_found` for a plan that is not kept any more, `conflict` in a copied or restored data directory.
+    pub async fn reap(&self, request: ReapRequest) -> Result<ReapStarted, Error> {
+        stale::apply::reap(&self.deps, request).await
+    }
+
+    /// Makes records of what hosts have and no record knows: an item for each thing.
+    pub async fn adopt(&self, request: &AdoptRequest) -> Result<Vec<Adopted>, Error> {
+        stale::adopt::adopt(&self.deps, request).await
+    }
+
+    /// Takes over what the earlier Python tool kept in this data directory: an item for each thing.
+    pub async fn import(&self, request: &ImportRequest) -> Result<Vec<Adopted>, Error> {
+        upkeep::import::import_earlier(&self.deps, request).await
+    }
+
+    /// Starts to bring a removed sandbox back, as a new one, and returns at once.
+    ///
+    /// Errors: `not_found` where nothing was kept of it.
+    pub async fn undo(&self, request: &UndoRequest) -> Result<Started, Error> {
+        snapshots::undo::undo(&self.deps, request).await
     }
 
     /// Asks a host for the services of all its sandboxes, and writes down what changed: many at a time, since each write is

@@ -18,4 +18,5 @@ pub(super) mod replicate;
 pub(super) mod restore;
 pub(super) mod restore_archive;
 pub(super) mod transfer;
+pub(super) mod undo;
 pub(super) mod verify;

@@ -4,6 +4,7 @@ pub(super) mod contact;
 pub(super) mod doctor;
 pub(super) mod flush;
 pub(super) mod forget;
+pub(super) mod import;
 pub(super) mod ownership;
 pub(super) mod reconcile;
 pub(super) mod recover;

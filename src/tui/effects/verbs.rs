@@ -38,7 +38,7 @@ impl Effects {
             let outcome = client.wait(&operation).await;
             let took = match &outcome {
                 Ok(Record::Snapshot(_)) => took(client.as_ref(), &operation).await,
-                Ok(Record::Sandbox(_) | Record::Host(_)) | Err(_) => None,
+                Ok(Record::Sandbox(_) | Record::Host(_) | Record::Reap(_)) | Err(_) => None,
             };
             Msg::Ended(job, outcome, took)
         });

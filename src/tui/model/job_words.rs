@@ -126,6 +126,7 @@ impl Model {
             | OperationKind::Delete
             | OperationKind::Check
             | OperationKind::Recover
+            | OperationKind::Reap
             | OperationKind::Other(_) => false,
         };
         let entry = self.sandboxes.get(job.sandbox.as_ref().filter(|_| makes)?)?;

@@ -217,6 +217,7 @@ pub(super) fn heard(model: &mut Model, heard: Update) -> Vec<Effect> {
             Vec::new()
         }
         Update::Ended(ended) => heard_end(model, *ended),
+        Update::Reaped(..) => Vec::new(),
         Update::Host(view) => host_changed(model, *view),
         Update::Record(record) => got(model, &record.id.clone(), Ok(Box::new(Entry::new(*record)))),
         Update::Snapshots => snapshots::read(model),
@@ -238,6 +239,7 @@ fn heard_end(model: &mut Model, ended: Ended) -> Vec<Effect> {
         Ok(Record::Sandbox(record)) => Some(record.host.clone()),
         Ok(Record::Snapshot(record)) => Some(record.host.clone()),
         Ok(Record::Host(view)) => Some(view.name.clone()),
+        Ok(Record::Reap(_)) => None,
         Err(_) => operation
             .subject
             .sandbox()

@@ -31,7 +31,7 @@ pub(super) fn started(
             Vec::new()
         }
         Record::Snapshot(record) => started_on_snapshot(model, job, *record),
-        Record::Host(_) => Vec::new(),
+        Record::Host(_) | Record::Reap(_) => Vec::new(),
     };
     effects.extend(match operation {
         Some(operation) => began(model, job, operation),
@@ -139,6 +139,7 @@ fn is_on_snapshot(kind: &OperationKind) -> bool {
         | OperationKind::Patch
         | OperationKind::Check
         | OperationKind::Recover
+        | OperationKind::Reap
         | OperationKind::Other(_) => false,
     }
 }
@@ -167,7 +168,7 @@ pub(super) fn ended(
     match record {
         Record::Sandbox(record) => ended_on_sandbox(model, job, *record),
         Record::Snapshot(record) => ended_on_snapshot(model, job, &record),
-        Record::Host(_) => ended_well(model, job),
+        Record::Host(_) | Record::Reap(_) => ended_well(model, job),
     }
 }
 

@@ -13,12 +13,16 @@ use sandboxer::client::{
     RestoreRequest, RolloutItem, RolloutRequest, ShellRequest, SnapshotDiff, SnapshotDiffRequest,
     SnapshotImportRequest, SnapshotQuery, Started, Update,
 };
+use sandboxer::domain::adoption::{AdoptRequest, Adopted, ImportRequest};
 use sandboxer::domain::facts::HostView;
 use sandboxer::domain::lineage::{Lineage, SnapshotView};
 use sandboxer::domain::output::{ExecOutput, Interactive, LogLine};
 use sandboxer::domain::patch::Patch;
 use sandboxer::domain::request::Started as OnSandbox;
 use sandboxer::domain::snapshot::{SnapshotRecord, SnapshotState};
+use sandboxer::domain::stale::{
+    PlanRequest, ReapPlan, ReapReport, ReapStarted, StaleQuery, StaleReport,
+};
 use sandboxer::domain::sweep::{SweepReport, SweepRequest};
 use sandboxer::domain::telemetry::HostSample;
 use sandboxer::domain::{
@@ -64,6 +68,10 @@ pub struct Inner {
     pub observed: VecDeque<Result<SandboxRecord, Error>>,
     /// What `sweep` answers; none: nothing was due.
     pub swept: Option<SweepReport>,
+    pub stale: Option<StaleReport>,
+    pub plan: Option<ReapPlan>,
+    pub reaped: Option<ReapReport>,
+    pub adopted: Vec<Adopted>,
     /// Whether `recover` and `sweep` never end.
     pub recovers_for_ever: bool,
     /// What `exec` tells; it goes on for ever where that has no end.
@@ -321,6 +329,17 @@ impl Client for FakeClient {
                 let operation = OperationId::new(format!("op-{}", host.name));
                 Started { operation: Some(operation), record: host.into() }
             }
+            Request::Reap(request) => {
+                self.lock().calls.push(format!("reap {request:?}"));
+                let report = self.lock().reaped.clone();
+                let report =
+                    report.ok_or_else(|| Error::new(Code::NotFound, "there is no such plan"))?;
+                ReapStarted { operation: None, report }.into()
+            }
+            Request::Undo(request) => {
+                self.lock().calls.push(format!("undo {:?}", request.id));
+                return Err(Error::new(Code::NotFound, "there is nothing to undo"));
+            }
         })
     }
 
@@ -519,6 +538,30 @@ impl Client for FakeClient {
         }
         let swept = self.lock().swept.clone();
         Ok(swept.unwrap_or_else(|| SweepReport { at: now(), held_back: None, items: Vec::new() }))
+    }
+
+    async fn stale(&self, query: StaleQuery) -> Result<StaleReport, Error> {
+        self.lock().calls.push(format!("stale {query:?}"));
+        let stale = self.lock().stale.clone();
+        let none =
+            || StaleReport { at: now(), hosts: Vec::new(), held_back: None, items: Vec::new() };
+        Ok(stale.unwrap_or_else(none))
+    }
+
+    async fn plan_reap(&self, request: PlanRequest) -> Result<ReapPlan, Error> {
+        self.lock().calls.push(format!("plan_reap {request:?}"));
+        let plan = self.lock().plan.clone();
+        plan.ok_or_else(|| Error::new(Code::Unsupported, "the fake has no plan"))
+    }
+
+    async fn adopt(&self, request: AdoptRequest) -> Result<Vec<Adopted>, Error> {
+        self.lock().calls.push(format!("adopt {request:?}"));
+        Ok(self.lock().adopted.clone())
+    }
+
+    async fn import(&self, request: ImportRequest) -> Result<Vec<Adopted>, Error> {
+        self.lock().calls.push(format!("import {request:?}"));
+        Ok(self.lock().adopted.clone())
     }
 
     async fn recover(&self) -> Result<Vec<Recovered>, Error> {

@@ -21,6 +21,7 @@ use sandboxer::client::{
     RolloutRequest, ShellRequest, SleepRequest, SnapshotDiff, SnapshotDiffRequest,
     SnapshotImportRequest, SnapshotQuery, Started, Update,
 };
+use sandboxer::domain::adoption::{AdoptRequest, Adopted, ImportRequest};
 use sandboxer::domain::canary::CanaryTelemetry;
 use sandboxer::domain::error::{Code, Kind};
 use sandboxer::domain::event::{Actor, ActorType, Event, Progress};
@@ -43,6 +44,9 @@ use sandboxer::domain::sandbox::{
     State, Verdict,
 };
 use sandboxer::domain::snapshot::SnapshotRecord;
+use sandboxer::domain::stale::{
+    PlanRequest, ReapPlan, ReapReport, ReapStarted, StaleQuery, StaleReport,
+};
 use sandboxer::domain::sweep::{SweepReport, SweepRequest};
 use sandboxer::domain::telemetry::HostSample;
 use sandboxer::domain::verbatim::Kept;
@@ -79,6 +83,9 @@ pub struct Scenario {
     pub services_error: Option<Error>,
     /// What each sweep answers; none: nothing was due.
     pub swept: Option<Result<SweepReport, Error>>,
+    pub stale: Option<StaleReport>,
+    pub plan: Option<ReapPlan>,
+    pub reaped: Option<ReapReport>,
     /// What there is to restore.
     pub snapshots: Vec<SnapshotRecord>,
     /// What is on it.
@@ -125,6 +132,9 @@ impl Default for Scenario {
             operations: Vec::new(),
             services_error: None,
             swept: None,
+            stale: None,
+            plan: None,
+            reaped: None,
             snapshots: Vec::new(),
             patches: Vec::new(),
             snapshots_error: None,
@@ -489,6 +499,17 @@ impl Client for FakeClient {
             Request::VerifySnapshot(request) => return cannot(&request),
             Request::CopySnapshot(request) => return cannot(&request),
             Request::CheckHost(request) => return cannot(&request),
+            Request::Reap(request) => {
+                self.asked.lock().unwrap().push(format!("reap {request:?}"));
+                match self.scenario.reaped.clone() {
+                    Some(report) => ReapStarted { operation: None, report }.into(),
+                    None => return cannot(&request),
+                }
+            }
+            Request::Undo(request) => {
+                self.asked.lock().unwrap().push(format!("undo {:?}", request.id));
+                return cannot(&request);
+            }
         })
     }
 
@@ -736,6 +757,30 @@ impl Client for FakeClient {
             record.labels.retain(|key, _| !request.remove.contains(key));
         });
         self.get(&request.id).await
+    }
+
+    async fn stale(&self, _: StaleQuery) -> Result<StaleReport, Error> {
+        let none = || StaleReport {
+            at: self.now(),
+            hosts: Vec::new(),
+            held_back: None,
+            items: Vec::new(),
+        };
+        Ok(self.scenario.stale.clone().unwrap_or_else(none))
+    }
+
+    async fn plan_reap(&self, request: PlanRequest) -> Result<ReapPlan, Error> {
+        self.asked.lock().unwrap().push(format!("plan_reap {request:?}"));
+        let none = || Error::new(Code::Unsupported, "the fake has no plan");
+        self.scenario.plan.clone().ok_or_else(none)
+    }
+
+    async fn adopt(&self, _: AdoptRequest) -> Result<Vec<Adopted>, Error> {
+        Ok(Vec::new())
+    }
+
+    async fn import(&self, _: ImportRequest) -> Result<Vec<Adopted>, Error> {
+        Ok(Vec::new())
     }
 
     async fn recover(&self) -> Result<Vec<Recovered>, Error> {

@@ -105,6 +105,8 @@ pub(crate) fn manager_on(
             actor: Actor::parse("adm:test").unwrap(),
             config_file: "config.yaml".into(),
             temporary: data.join("tmp"),
+            stale: Default::default(),
+            undo: Default::default(),
         },
     })
 }

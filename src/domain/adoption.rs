@@ -1,0 +1,61 @@
+//! Adoption: records of what hosts have and no record knows, made from the manifests there (semantics 5); and the import of what
+//! the earlier Python tool kept.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::error::Error;
+use crate::domain::name::HostName;
+use crate::domain::words::string_enum;
+
+/// Request for an adoption.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AdoptRequest {
+    /// Only these hosts; none: all.
+    pub hosts: Vec<String>,
+    /// An installation's id that becomes one of ours.
+    pub owner: Option<String>,
+    /// Whether it is only said what would be adopted.
+    pub dry_run: bool,
+}
+
+string_enum! {
+    /// What an adoption is of.
+    pub enum AdoptedKind {
+        /// A sandbox.
+        Sandbox = "sandbox",
+        /// A snapshot.
+        Snapshot = "snapshot",
+    }
+}
+
+/// What an adoption, or an import, did with one thing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Adopted {
+    /// Its id.
+    pub id: String,
+    /// What it is.
+    pub kind: AdoptedKind,
+    /// Whether there is a record of it now; in a dry run, whether there would be.
+    pub ok: bool,
+    /// Its host.
+    pub host: HostName,
+    /// Its name.
+    pub name: Option<String>,
+    /// The owner that it bears.
+    pub owner: Option<String>,
+    /// One sentence: what it is now, what only the lost store knew.
+    pub message: String,
+    /// Why not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Error>,
+}
+
+/// Request for an import of the earlier tool's stores.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ImportRequest {
+    /// Whether it is only said what would be imported.
+    pub dry_run: bool,
+}

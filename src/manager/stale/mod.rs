@@ -1,0 +1,6 @@
+//! Stale: what hosts and records have and should not, the plan that cleans exactly that, and records of what was lost.
+
+pub(super) mod adopt;
+pub(super) mod apply;
+pub(super) mod inspect;
+pub(super) mod plan;
