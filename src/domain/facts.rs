@@ -218,6 +218,18 @@ pub struct InventoryArchive {
     pub created_at: Option<Time>,
     /// Its size by its manifest.
     pub bytes: Option<u64>,
+    /// The snapshot's name, by its manifest.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// When it goes by itself (undo snapshots), by its manifest.
+    #[serde(default)]
+    pub expires_at: Option<Time>,
+    /// Whether its manifest says `protect=true`.
+    #[serde(default)]
+    pub protected: bool,
+    /// SHA-256 (hex) of all that was read of it: another one where anything changed.
+    #[serde(default)]
+    pub fingerprint: String,
 }
 
 /// What of one sandbox is on a host.
@@ -250,6 +262,21 @@ pub struct InventoryItem {
     /// What its directory takes on disk, as far as the account can read it; null until it was measured.
     #[serde(default)]
     pub bytes: Option<u64>,
+    /// The sandbox's name, by its manifest.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Whether its manifest says `protect=true`.
+    #[serde(default)]
+    pub protected: bool,
+    /// Programs of the engines that have something of it.
+    #[serde(default)]
+    pub engines: Vec<String>,
+    /// Engine that its manifest says it was made on; null where it says none, or where there is no manifest.
+    #[serde(default)]
+    pub made_on: Option<String>,
+    /// SHA-256 (hex) of all that was read of it: another one where anything changed.
+    #[serde(default)]
+    pub fingerprint: String,
 }
 
 /// What a host's compose runtime was found to be worth, by the canary.

@@ -22,7 +22,7 @@ mod crowd;
 mod deep;
 mod flavours;
 mod judged;
-mod kills;
+pub(crate) mod kills;
 mod known;
 mod lifecycle;
 mod looks;

@@ -1,0 +1,1 @@
+//! Bad days of a reap.
