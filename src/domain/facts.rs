@@ -232,6 +232,9 @@ pub struct InventoryArchive {
     pub fingerprint: String,
 }
 
+/// Word of a manifest for a sandbox that was made without an engine.
+pub const NO_ENGINE: &str = "none";
+
 /// What of one sandbox is on a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InventoryItem {
@@ -271,7 +274,7 @@ pub struct InventoryItem {
     /// Programs of the engines that have something of it.
     #[serde(default)]
     pub engines: Vec<String>,
-    /// Engine that its manifest says it was made on; null where it says none, or where there is no manifest.
+    /// Engine that its manifest says it was made on, `none` where it was made without; null where nothing says it.
     #[serde(default)]
     pub made_on: Option<String>,
     /// SHA-256 (hex) of all that was read of it: another one where anything changed.

@@ -144,48 +144,11 @@ pub fn judge_found(
     if !class.is_never_reaped() && is_young(found.created_at, from) {
         return None;
     }
-    let can_adopt = found.directory.is_some();
-    let unseen = silent.filter(|_| found.directory.is_some() && found.made_on.is_none());
     let (possible, action, why) = match (&class, ours) {
         (StaleClass::Unreadable, _) => kept("nothing tells whose it is"),
         (StaleClass::Foreign, _) => kept("it is another installation's"),
         (_, Whose::Ahead) => kept(AHEAD),
-        _ if found.protected => {
-            let only_adopt = if can_adopt { vec![ReapAction::Adopt] } else { Vec::new() };
-            (
-                only_adopt,
-                ReapAction::Keep,
-                "no record knows it; kept: its manifest says protect=true".to_owned(),
-            )
-        }
-        _ if unseen.is_some() => kept(unseen.unwrap_or_default()),
-        _ => {
-            let mut possible = vec![ReapAction::Remove];
-            possible.extend(can_adopt.then_some(ReapAction::Adopt));
-            let (action, why) = match found.expires_at {
-                Some(deadline) if deadline <= from.now => {
-                    let ago = rounded(age(from.now, deadline));
-                    (
-                        ReapAction::Remove,
-                        format!("no record knows it, and its time was over {ago} ago"),
-                    )
-                }
-                Some(deadline) if can_adopt => (
-                    ReapAction::Adopt,
-                    format!("no record knows it, and it may live until {deadline}"),
-                ),
-                _ if can_adopt => {
-                    (ReapAction::Adopt, "no record knows it, and it has no deadline".to_owned())
-                }
-                _ => (
-                    ReapAction::Keep,
-                    format!(
-                        "no record knows it, and nothing says when it may go: `--class {class}` removes it"
-                    ),
-                ),
-            };
-            (possible, action, why)
-        }
+        _ => orphan_action(found, &class, silent, from),
     };
     Some(StaleItem {
         class,
@@ -207,6 +170,45 @@ pub fn judge_found(
         identity: found.fingerprint.clone(),
         why,
     })
+}
+
+/// What may be done, and is by default, with a sandbox of ours that no record knows, and why.
+fn orphan_action(
+    found: &InventoryItem,
+    class: &StaleClass,
+    silent: Option<&str>,
+    from: &Standpoint,
+) -> (Vec<ReapAction>, ReapAction, String) {
+    let can_adopt = found.directory.is_some();
+    let adopt = can_adopt.then_some(ReapAction::Adopt);
+    if found.protected {
+        let why = "no record knows it; kept: its manifest says protect=true".to_owned();
+        return (adopt.into_iter().collect(), ReapAction::Keep, why);
+    }
+    let possible = std::iter::once(ReapAction::Remove).chain(adopt).collect();
+    let by_class = format!("`--class {class}` removes it");
+    // What a directory says nothing of may be on an engine that says nothing.
+    let unseen = silent.filter(|_| can_adopt && found.made_on.is_none());
+    let (action, why) = match (found.expires_at, unseen) {
+        (Some(deadline), Some(unseen)) if deadline <= from.now => {
+            (ReapAction::Keep, format!("no record knows it; kept: {unseen}; {by_class}"))
+        }
+        (Some(deadline), _) if deadline <= from.now => {
+            let ago = rounded(age(from.now, deadline));
+            (ReapAction::Remove, format!("no record knows it, and its time was over {ago} ago"))
+        }
+        (Some(deadline), _) if can_adopt => {
+            (ReapAction::Adopt, format!("no record knows it, and it may live until {deadline}"))
+        }
+        _ if can_adopt => {
+            (ReapAction::Adopt, "no record knows it, and it has no deadline".to_owned())
+        }
+        _ => {
+            let why = format!("no record knows it, and nothing says when it may go: {by_class}");
+            (ReapAction::Keep, why)
+        }
+    };
+    (possible, action, why)
 }
 
 /// The item of an archive that no record knows; none where it is too young to be judged.

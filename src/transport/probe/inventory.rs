@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::lines::Entry;
 use crate::domain::Time;
-use crate::domain::facts::{Inventory, InventoryArchive, InventoryItem};
+use crate::domain::facts::{Inventory, InventoryArchive, InventoryItem, NO_ENGINE};
 use crate::domain::name::SandboxId;
 use crate::domain::text::{clean_line, hex};
 
@@ -224,7 +224,11 @@ fn manifest(draft: &mut Draft, id: &str, text: &str) {
             let text = |path: &str| sandbox(path).and_then(Value::as_str);
             draft.name = text("/sandbox/name").map(|name| clean_line(name, 100));
             draft.protected = text("/sandbox/labels/protect") == Some("true");
-            draft.made_on = text("/sandbox/host_identity/engine").map(|name| clean_line(name, 100));
+            draft.made_on =
+                sandbox("/sandbox/host_identity").filter(|it| it.is_object()).map(|_| {
+                    let engine = text("/sandbox/host_identity/engine").unwrap_or(NO_ENGINE);
+                    clean_line(engine, 100)
+                });
         }
         _ => draft.unidentified = true,
     }

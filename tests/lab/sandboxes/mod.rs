@@ -33,7 +33,7 @@ mod processes;
 mod races;
 mod recreates;
 mod rollback;
-mod roots;
+pub(crate) mod roots;
 mod scripts;
 mod secrets;
 mod settling;

@@ -78,7 +78,8 @@ fn every_class_is_listed_and_reaped(host: &str, tag: &str) {
         wait_past(&made["expires_at"]);
     }
 
-    let ids: Vec<String> = ["bare", "failed", "stuck", "lost"].iter().map(|word| id(word)).collect();
+    let ids: Vec<String> =
+        ["bare", "failed", "stuck", "lost"].iter().map(|word| id(word)).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     let stuck_snapshot = bench.stored_snapshots();
     let stuck_snapshot = text(&stuck_snapshot[0]["id"]);
