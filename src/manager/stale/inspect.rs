@@ -22,7 +22,7 @@ use crate::manager::hosts::status::report_host_status;
 use crate::manager::operation::dead::{by, has_ended, runs_here};
 use crate::manager::sandboxes::inspect::inspect_sandbox;
 use crate::manager::sandboxes::resolve::resolve_as_known;
-use crate::manager::stale::look::{Look, look_at_hosts};
+use crate::manager::stale::read_hosts::{HostReading, read_hosts};
 use crate::manager::upkeep::ownership::{CLAIM_HINT, standing_words};
 use crate::manager::upkeep::recover::{RecoveryAction, plan_recovery};
 use crate::manager::upkeep::recover_snapshots::needs_recovery;
@@ -35,19 +35,19 @@ const AT_ONCE: usize = 6;
 ///
 /// Errors: `not_found` for an unknown host, and what of this installation cannot be read.
 pub(crate) async fn inspect_stale(deps: &Deps, query: &StaleQuery) -> Result<StaleReport, Error> {
-    let mut looks = look_at_hosts(deps, query).await?;
+    let mut readings = read_hosts(deps, query).await?;
     let (records, snapshots) = tokio::try_join!(deps.sandboxes.list(), deps.snapshots.list())?;
-    for look in &mut looks {
-        let host = look.pass.host.clone();
+    for reading in &mut readings {
+        let host = reading.pass.host.clone();
         let there = records.iter().filter(|record| record.host.same(host.as_str()));
-        look.prove(there.filter(|record| !record.state.is_over()).map(|record| &**record));
-        if look
+        reading.prove(there.filter(|record| !record.state.is_over()).map(|record| &**record));
+        if reading
             .pass
             .error
             .as_ref()
             .is_some_and(|error| error.code == crate::domain::Code::HostChanged)
         {
-            let words = look.unjudged();
+            let words = reading.unjudged();
             report_host_status(deps, &host, HostSight::Another, words.as_deref()).await;
         }
     }
@@ -59,25 +59,26 @@ pub(crate) async fn inspect_stale(deps: &Deps, query: &StaleQuery) -> Result<Sta
     };
     let held_back = held_back(deps).await?;
     let mut items = Vec::new();
-    for look in &looks {
-        let from = Standpoint { owners_ahead: look.owners_ahead.clone(), ..from.clone() };
+    for reading in &readings {
+        let from = Standpoint { owners_ahead: reading.owners_ahead.clone(), ..from.clone() };
         let there: Vec<_> =
-            records.iter().filter(|record| record.host.same(look.pass.host.as_str())).collect();
+            records.iter().filter(|record| record.host.same(reading.pass.host.as_str())).collect();
         let gone = match query.as_last_seen {
             true => marked_as_lost(&there),
-            false => gone_records(deps, look, &there).await,
+            false => gone_records(deps, reading, &there).await,
         };
         for record in &there {
-            items.extend(judge_recorded(deps, look, record, &gone, &from).await?);
+            items.extend(judge_recorded(deps, reading, record, &gone, &from).await?);
         }
-        for record in snapshots.iter().filter(|record| record.host.same(look.pass.host.as_str())) {
-            items.extend(judge_snapshot_record(deps, look, record, &from).await?);
+        for record in snapshots.iter().filter(|record| record.host.same(reading.pass.host.as_str()))
+        {
+            items.extend(judge_snapshot_record(deps, reading, record, &from).await?);
         }
-        items.extend(judge_unrecorded(look, &records, &snapshots, &from));
+        items.extend(judge_unrecorded(reading, &records, &snapshots, &from));
     }
-    without_aliases(&mut items, &looks);
+    without_aliases(&mut items, &readings);
     items.sort_by(|a, b| (&a.class, &a.host, a.id()).cmp(&(&b.class, &b.host, b.id())));
-    let hosts = looks.into_iter().map(|look| look.pass).collect();
+    let hosts = readings.into_iter().map(|reading| reading.pass).collect();
     Ok(StaleReport { at: from.now, hosts, held_back, items })
 }
 
@@ -102,10 +103,10 @@ fn marked_as_lost(there: &[&Arc<SandboxRecord>]) -> BTreeSet<SandboxId> {
 /// Records of which the host, asked and proved, has nothing any more.
 async fn gone_records(
     deps: &Deps,
-    look: &Look,
+    reading: &HostReading,
     there: &[&Arc<SandboxRecord>],
 ) -> BTreeSet<SandboxId> {
-    let Some(inventory) = look.inventory() else { return BTreeSet::new() };
+    let Some(inventory) = reading.inventory() else { return BTreeSet::new() };
     let has =
         |id: &SandboxId| inventory.sandboxes.iter().any(|item| item.sandbox_id == id.as_str());
     let missing: Vec<Arc<SandboxRecord>> = there
@@ -145,17 +146,17 @@ pub(crate) async fn is_gone(deps: &Deps, record: &SandboxRecord) -> Result<bool,
 
 async fn judge_recorded(
     deps: &Deps,
-    look: &Look,
+    reading: &HostReading,
     record: &SandboxRecord,
     gone: &BTreeSet<SandboxId>,
     from: &Standpoint,
 ) -> Result<Option<StaleItem>, Error> {
     let left_by_dead = left_by_dead(deps, record).await?;
-    let inventory = look.inventory();
+    let inventory = reading.inventory();
     let found = inventory.and_then(|inventory| {
         inventory.sandboxes.iter().find(|item| item.sandbox_id == record.id.as_str())
     });
-    let unjudged = look.unjudged();
+    let unjudged = reading.unjudged();
     Ok(judge_record(
         RecordSight {
             record,
@@ -190,7 +191,7 @@ async fn left_by_dead(deps: &Deps, record: &SandboxRecord) -> Result<Option<Left
 
 async fn judge_snapshot_record(
     deps: &Deps,
-    look: &Look,
+    reading: &HostReading,
     record: &SnapshotRecord,
     from: &Standpoint,
 ) -> Result<Option<StaleItem>, Error> {
@@ -205,7 +206,7 @@ async fn judge_snapshot_record(
         None => format!("a {} snapshot", record.state),
     };
     let item = judge_snapshot(record, &was, from);
-    Ok(Some(match look.unjudged() {
+    Ok(Some(match reading.unjudged() {
         Some(why) => keep(item, &why),
         None => item,
     }))
@@ -213,14 +214,16 @@ async fn judge_snapshot_record(
 
 /// What a host has and no record knows.
 fn judge_unrecorded(
-    look: &Look,
+    reading: &HostReading,
     records: &[Arc<SandboxRecord>],
     snapshots: &[SnapshotRecord],
     from: &Standpoint,
 ) -> Vec<StaleItem> {
-    let (Some(inventory), Some(facts)) = (look.inventory(), &look.facts) else { return Vec::new() };
-    let host = &look.pass.host;
-    let silent = look.silent_engine();
+    let (Some(inventory), Some(facts)) = (reading.inventory(), &reading.facts) else {
+        return Vec::new();
+    };
+    let host = &reading.pass.host;
+    let silent = reading.silent_engine();
     let known = |id: &str| {
         records.iter().find(|record| record.id.as_str() == id && record.state != State::Destroyed)
     };
@@ -290,10 +293,10 @@ fn is_archived_here(
 }
 
 /// Leaves one item of what two names of one host show twice.
-fn without_aliases(items: &mut Vec<StaleItem>, looks: &[Look]) {
+fn without_aliases(items: &mut Vec<StaleItem>, readings: &[HostReading]) {
     let machine = |host: &HostName| {
-        let look = looks.iter().find(|look| look.pass.host.same(host.as_str()));
-        look.and_then(|look| look.pass.machine_id.clone()).unwrap_or_default()
+        let reading = readings.iter().find(|reading| reading.pass.host.same(host.as_str()));
+        reading.and_then(|reading| reading.pass.machine_id.clone()).unwrap_or_default()
     };
     let mut seen = BTreeMap::new();
     items.retain(|item| {

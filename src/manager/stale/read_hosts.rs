@@ -1,4 +1,4 @@
-//! Look at hosts for what is stale: what each has, and whether that may be judged by.
+//! HostReading at hosts for what is stale: what each has, and whether that may be judged by.
 
 use std::sync::PoisonError;
 
@@ -17,8 +17,8 @@ use crate::transport::probe;
 /// Programs of engines that may have something of a sandbox.
 const ENGINES: [&str; 2] = ["docker", "podman"];
 
-/// What a look at a host found.
-pub(crate) struct Look {
+/// Reading of one host.
+pub(crate) struct HostReading {
     /// How it ended.
     pub(crate) pass: HostPass,
     /// What the host said, where all of it could be read.
@@ -27,7 +27,7 @@ pub(crate) struct Look {
     pub(crate) owners_ahead: Vec<OwnerId>,
 }
 
-impl Look {
+impl HostReading {
     fn of(host: &HostName, state: PassState, error: Option<Error>) -> Self {
         let pass = HostPass { host: host.clone(), state, machine_id: None, error };
         Self { pass, facts: None, owners_ahead: Vec::new() }
@@ -120,7 +120,7 @@ fn unanswered(facts: &HostFacts, record: &SandboxRecord) -> Option<String> {
 /// Looks at hosts, all at once: those that are asked for, else all that are configured and all that records name.
 ///
 /// Errors: `not_found` for a host that nobody knows.
-pub(crate) async fn look_at_hosts(deps: &Deps, query: &StaleQuery) -> Result<Vec<Look>, Error> {
+pub(crate) async fn read_hosts(deps: &Deps, query: &StaleQuery) -> Result<Vec<HostReading>, Error> {
     let mut specs: Vec<Result<HostSpec, HostName>> = Vec::new();
     if query.hosts.is_empty() {
         specs.extend(deps.transports.hosts().into_iter().map(Ok));
@@ -141,8 +141,8 @@ pub(crate) async fn look_at_hosts(deps: &Deps, query: &StaleQuery) -> Result<Vec
             }
         }
     }
-    let looks = specs.iter().map(|spec| Box::pin(look_at(deps, spec, query.as_last_seen)));
-    Ok(join_all(looks).await.into_iter().flatten().collect())
+    let readings = specs.iter().map(|spec| Box::pin(read_host(deps, spec, query.as_last_seen)));
+    Ok(join_all(readings).await.into_iter().flatten().collect())
 }
 
 async fn recorded_hosts(deps: &Deps) -> Result<Vec<HostName>, Error> {
@@ -152,24 +152,24 @@ async fn recorded_hosts(deps: &Deps) -> Result<Vec<HostName>, Error> {
 }
 
 /// `None`: it was not seen yet, and nobody asks it now.
-async fn look_at(
+async fn read_host(
     deps: &Deps,
     spec: &Result<HostSpec, HostName>,
     as_last_seen: bool,
-) -> Option<Look> {
+) -> Option<HostReading> {
     let spec = match spec {
         Ok(spec) => spec,
         Err(host) => {
             let error = Error::new(Code::NotFound, format!("{host} is not configured any more"))
                 .hint("configure it again, or `sandboxer destroy --forget` what was on it");
-            return Some(Look::of(host, PassState::Unread, Some(error)));
+            return Some(HostReading::of(host, PassState::Unread, Some(error)));
         }
     };
     let host = &spec.name;
     if let Some(why) = &spec.forbid {
         let error =
             Error::new(Code::Forbidden, format!("{host} is forbidden by the configuration: {why}"));
-        return Some(Look::of(host, PassState::Forbidden, Some(error)));
+        return Some(HostReading::of(host, PassState::Forbidden, Some(error)));
     }
     if as_last_seen {
         let key = host.as_str().to_ascii_lowercase();
@@ -179,24 +179,24 @@ async fn look_at(
     }
     let view = match probe_host(deps, host.as_str()).await {
         Ok(view) => view,
-        Err(error) => return Some(Look::of(host, PassState::Unread, Some(error))),
+        Err(error) => return Some(HostReading::of(host, PassState::Unread, Some(error))),
     };
     if view.facts.is_none() {
         return Some(read_view(view, Vec::new()));
     }
     Some(match owners_ahead(deps, host).await {
         Ok(ahead) => read_view(view, ahead),
-        Err(error) => Look::of(host, PassState::Unread, Some(error)),
+        Err(error) => HostReading::of(host, PassState::Unread, Some(error)),
     })
 }
 
-fn read_view(view: HostView, owners_ahead: Vec<OwnerId>) -> Look {
+fn read_view(view: HostView, owners_ahead: Vec<OwnerId>) -> HostReading {
     let HostView { name, state, message, hint, facts, .. } = view;
     let machine_id = facts.as_ref().map(|facts| facts.machine_id.clone());
     let has_inventory = facts.as_ref().is_some_and(|facts| facts.inventory.is_some());
     if has_inventory {
         let pass = HostPass { host: name, state: PassState::Read, machine_id, error: None };
-        return Look { pass, facts, owners_ahead };
+        return HostReading { pass, facts, owners_ahead };
     }
     let code = if matches!(state, HostState::Up | HostState::Slow) {
         Code::OperationFailed
@@ -207,7 +207,7 @@ fn read_view(view: HostView, owners_ahead: Vec<OwnerId>) -> Look {
     let mut error = Error::new(code, message);
     error.hint = hint;
     let pass = HostPass { host: name, state: PassState::Unread, machine_id, error: Some(error) };
-    Look { pass, facts: None, owners_ahead }
+    HostReading { pass, facts: None, owners_ahead }
 }
 
 /// Owner ids of ours of which a host counts more than is known here. Of the one for new sandboxes that makes this data directory
