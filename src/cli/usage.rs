@@ -66,10 +66,9 @@ pub(super) fn outcome(error: &clap::Error, args: &[OsString]) -> ParseOutcome {
 }
 
 /// Verbs of the contract that this version does not have. clap's guess would be another verb.
-const LATER: [&str; 9] = [
+const LATER: [&str; 8] = [
     "inspect stale",
     "reap-stale",
-    "undo",
     "adopt",
     "import",
     "credits",

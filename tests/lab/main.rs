@@ -29,3 +29,4 @@ mod snapshots;
 mod support;
 mod transfer;
 mod transport;
+mod undo;

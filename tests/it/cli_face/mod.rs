@@ -82,7 +82,6 @@ async fn a_verb_that_comes_later_is_named_as_that() {
     for line in [
         "inspect stale",
         "reap-stale",
-        "undo",
         "adopt --dry-run",
         "import",
         "credits",
