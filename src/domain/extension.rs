@@ -31,6 +31,7 @@ use crate::domain::output::{Interactive, LogSink, OutputSink};
 use crate::domain::profile::Profile;
 use crate::domain::sandbox::Service;
 use crate::domain::snapshot::ArchiveFacts;
+use crate::domain::undo::Footprint;
 use crate::domain::{Time, Usd};
 
 /// A backend adapter. See the module's text for what every implementation promises.
@@ -257,6 +258,13 @@ pub trait SandboxExtension: Send + Sync {
         _called_off: Option<&SnapshotId>,
     ) -> Result<(), Error> {
         Ok(())
+    }
+
+    /// Room that its workspace and volumes take, as far as that can be told, and that its host has for an archive of them.
+    ///
+    /// Errors: `host_changed` when the host is another one; what keeps it from being told.
+    async fn measure(&self, _target: &Target) -> Result<Footprint, Error> {
+        Err(self.unsupported("tell how large a sandbox is"))
     }
 
     /// What is in its workspace now, as the archive of a snapshot would list it. Sockets, devices and `excludes` are left

@@ -23,8 +23,9 @@ use crate::domain::output::{Interactive, OutputSink};
 use crate::domain::profile::{Bytes, Profile};
 use crate::domain::sandbox::{Reachability, Service};
 use crate::domain::time::Time;
+use crate::domain::undo::Footprint;
 use crate::extensions::workspace::archive::keeper::Keeper;
-use crate::extensions::workspace::archive::{capture, restore};
+use crate::extensions::workspace::archive::{capture, measure, restore};
 use crate::extensions::workspace::look::{self, Found};
 use crate::extensions::workspace::prepare::{Wanted, prepare};
 use crate::extensions::workspace::reachability::reachability;
@@ -217,6 +218,10 @@ impl SandboxExtension for VmPacker {
             provisioned: Provisioned { handle, ..prepared.provisioned() },
             not_preserved,
         })
+    }
+
+    async fn measure(&self, target: &Target) -> Result<Footprint, Error> {
+        measure::measure(self.open(&target.host).await?.as_ref(), target).await
     }
 
     async fn entries(&self, target: &Target, excludes: &[String]) -> Result<Vec<TreeEntry>, Error> {

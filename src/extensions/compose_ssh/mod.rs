@@ -44,9 +44,10 @@ use crate::domain::profile::Profile;
 use crate::domain::sandbox::Service;
 use crate::domain::snapshot::ArchiveFacts;
 use crate::domain::time::Time;
+use crate::domain::undo::Footprint;
 use crate::extensions::compose_ssh::handle::Stack;
-use crate::extensions::workspace::archive::capture;
 use crate::extensions::workspace::archive::keeper::Keeper;
+use crate::extensions::workspace::archive::{capture, measure};
 use crate::extensions::workspace::{before_anything, deadline, teardown};
 use crate::transport::{Transport, Transports};
 
@@ -230,6 +231,11 @@ impl SandboxExtension for ComposeSsh {
         let transport = self.open(&target.host).await?;
         given::told(self, target, capture::resume(transport.as_ref(), target, called_off).await)
             .await
+    }
+
+    async fn measure(&self, target: &Target) -> Result<Footprint, Error> {
+        let transport = self.open(&target.host).await?;
+        given::told(self, target, measure::measure(transport.as_ref(), target).await).await
     }
 
     async fn entries(&self, target: &Target, excludes: &[String]) -> Result<Vec<TreeEntry>, Error> {

@@ -153,6 +153,7 @@ async fn provision_to_ready(
         .and_then(|from| from.note.clone())
         .into_iter()
         .chain(message)
+        .chain(establishment.note.clone())
         .collect();
     let message = (!notes.is_empty()).then(|| notes.join("; "));
     op.or_cancelled(extension.set_deadline(&target, expires_at)).await?;
@@ -196,6 +197,9 @@ async fn write_ready(
     } else if let Some(from) = &establishment.from {
         let mut data = data;
         data["snapshot_id"] = from.id.as_str().into();
+        if let Some(removed) = &op.subject.undo_of {
+            data["undo_of"] = removed.as_str().into();
+        }
         events.insert(0, (EventKind::SandboxRestored, data));
     }
     let ttl_s = establishment.ttl_s;

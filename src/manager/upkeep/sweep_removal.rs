@@ -16,6 +16,7 @@ use crate::manager::operation::dead::{has_ended, runs_here};
 use crate::manager::operation::locks::sandbox_busy_error;
 use crate::manager::operation::record::operation_on;
 use crate::manager::sandboxes::remove::destroy_unchanged;
+use crate::manager::snapshots::undo::UndoPolicy;
 use crate::manager::upkeep::sweep_memory::Paused;
 use crate::store::Held;
 use crate::transport::probe::deadline_of;
@@ -100,13 +101,19 @@ async fn remove_locked(deps: &Deps, due: &Due) -> Result<Option<SweepItem>, Erro
     let operation = operation_on(deps, OperationKind::Destroy, record);
     let subject = SandboxRecord::clone(record);
     let op = Box::pin(Op::queue(deps, operation, subject, Some(lock))).await?;
-    let operation =
-        op.run(None, |op| async move { destroy_unchanged(&op, &op.subject, reason).await });
+    let operation = op.run(None, |op| async move {
+        destroy_unchanged(&op, &op.subject, reason, UndoPolicy::BestEffort).await
+    });
     let ended = deps.jobs.ended(&operation).await;
     let ended = ended.ok_or_else(|| Error::internal("nobody knows how the removal ended"))?;
     match ended.operation.error {
         Some(error) => Err(*error),
-        None => Ok(Some(item(record, outcome, words.to_owned()))),
+        None => {
+            // What was kept of it, or why nothing was.
+            let note = ended.outcome.ok().and_then(|record| record.into_sandbox().ok()?.message);
+            let words = note.map_or_else(|| words.to_owned(), |note| format!("{words}; {note}"));
+            Ok(Some(item(record, outcome, words)))
+        }
     }
 }
 

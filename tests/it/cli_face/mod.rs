@@ -80,7 +80,6 @@ fn every_command_has_examples_and_each_is_one_of_that_command() {
 #[tokio::test]
 async fn a_verb_that_comes_later_is_named_as_that() {
     for line in [
-        "undo",
         "adopt --dry-run",
         "import",
         "credits",

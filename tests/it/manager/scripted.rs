@@ -26,6 +26,7 @@ use sandboxer::domain::output::{OutputSink, Source};
 use sandboxer::domain::profile::Profile;
 use sandboxer::domain::root::{KnownRoots, MarkedRoot};
 use sandboxer::domain::sandbox::{Reachability, Rewrite, Service};
+use sandboxer::domain::undo::{Footprint, UndoSettings};
 use sandboxer::domain::{Code, Error, ExtensionId, HostName, SandboxId, Time};
 
 use super::shelf::{Archives, Shelf};
@@ -122,6 +123,12 @@ pub(crate) struct Scripted {
     /// What a host says of itself when something is made there, and what makers were told that it said last.
     pub(crate) report: Mutex<Option<HostReport>>,
     pub(crate) reports: Mutex<Vec<Option<HostReport>>>,
+    /// What undo snapshots may take, in managers that are made from then on.
+    pub(crate) undo: Mutex<UndoSettings>,
+    /// How large sandboxes are, and what their host has room for.
+    pub(crate) footprint: Mutex<Footprint>,
+    /// How the next questions for that go.
+    pub(crate) measure: Mutex<VecDeque<Act>>,
     /// What its host keeps of snapshots.
     pub(crate) shelf: Shelf,
     pub(crate) asked: Mutex<Vec<String>>,
@@ -366,6 +373,13 @@ impl SandboxExtension for Shared {
     ) -> Result<Captured, Error> {
         self.script.note(format!("snapshot {}", request.snapshot.id));
         self.script.shelf.capture(&target.profile, request).await
+    }
+
+    async fn measure(&self, target: &Target) -> Result<Footprint, Error> {
+        self.script.note(format!("measure {}", target.id));
+        self.script.check_up(target)?;
+        Scripted::act(Scripted::next(&self.script.measure)).await?;
+        Ok(*self.script.footprint.lock().unwrap())
     }
 
     async fn restore_from_snapshot(
