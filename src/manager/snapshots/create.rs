@@ -114,6 +114,7 @@ fn draft_snapshot(
         actor: deps.actor(),
         owner: sandbox.owner.clone(),
         revision: 0,
+        imported: None,
         pending: Vec::new(),
     }
 }
