@@ -23,16 +23,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use crate::domain::Usd;
 use crate::domain::archive::{SnapshotArchives, TreeEntry};
 use crate::domain::error::{Code, Error};
 use crate::domain::host_report::RuntimeDetection;
 use crate::domain::name::{ExtensionId, HostName, SandboxId, SnapshotId};
 use crate::domain::output::{Interactive, LogSink, OutputSink};
 use crate::domain::profile::Profile;
-use crate::domain::sandbox::Service;
+use crate::domain::sandbox::{SandboxRecord, Service};
 use crate::domain::snapshot::ArchiveFacts;
 use crate::domain::undo::Footprint;
-use crate::domain::{Time, Usd};
 
 /// A backend adapter. See the module's text for what every implementation promises.
 #[async_trait]
@@ -138,8 +138,8 @@ pub trait SandboxExtension: Send + Sync {
         Ok(Readiness { unsettled: Unsettled::None, ..found })
     }
 
-    /// Writes a new deadline into the host's manifest, and the target's stamp, if it has one, to the host's counters.
-    async fn set_deadline(&self, target: &Target, expires_at: Option<Time>) -> Result<(), Error>;
+    /// Writes the host's manifest anew from the record, and the target's stamp, if it has one, to the host's counters.
+    async fn write_manifest(&self, target: &Target, record: &SandboxRecord) -> Result<(), Error>;
 
     /// Removes all of it and reads back. Idempotent; needs no handle.
     ///

@@ -277,6 +277,9 @@ pub struct SnapshotRecord {
     pub owner: OwnerId,
     /// Grows by one with each write.
     pub revision: u64,
+    /// Fields of the earlier Python tool's record that have no place here, where it was imported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<serde_json::Value>,
     /// Events that its last write caused and that nobody has appended yet.
     #[serde(default)]
     pub pending: Vec<PendingEvent>,

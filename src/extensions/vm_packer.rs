@@ -21,8 +21,7 @@ use crate::domain::host_report::RuntimeDetection;
 use crate::domain::name::{ExtensionId, HostName, SandboxId};
 use crate::domain::output::{Interactive, OutputSink};
 use crate::domain::profile::{Bytes, Profile};
-use crate::domain::sandbox::{Reachability, Service};
-use crate::domain::time::Time;
+use crate::domain::sandbox::{Reachability, SandboxRecord, Service};
 use crate::domain::undo::Footprint;
 use crate::extensions::workspace::archive::keeper::Keeper;
 use crate::extensions::workspace::archive::{capture, measure, restore};
@@ -30,7 +29,7 @@ use crate::extensions::workspace::look::{self, Found};
 use crate::extensions::workspace::prepare::{Wanted, prepare};
 use crate::extensions::workspace::reachability::reachability;
 use crate::extensions::workspace::{
-    Steps, before_anything, configured_root, deadline, exec, patch, repo, teardown, workdir,
+    Steps, before_anything, configured_root, exec, manifest, patch, repo, teardown, workdir,
     workspace,
 };
 use crate::failpoint;
@@ -144,8 +143,8 @@ impl SandboxExtension for VmPacker {
         })
     }
 
-    async fn set_deadline(&self, target: &Target, expires_at: Option<Time>) -> Result<(), Error> {
-        deadline::set_deadline(self.open(&target.host).await?.as_ref(), target, expires_at).await
+    async fn write_manifest(&self, target: &Target, record: &SandboxRecord) -> Result<(), Error> {
+        manifest::write(self.open(&target.host).await?.as_ref(), target, record).await
     }
 
     async fn teardown(

@@ -303,6 +303,7 @@ pub(crate) fn draft_provision(
         compose_host: None,
         roots: KnownRoots::default(),
         report: None,
+        sandbox: None,
     }
 }
 
@@ -454,6 +455,8 @@ fn new_record(
         idempotency_key: request.idempotency_key.clone(),
         request_hash: None,
         kept_failed: false,
+        adopted_at: None,
+        imported: None,
         pending: Vec::new(),
     }
 }

@@ -69,6 +69,7 @@ pub(crate) async fn recreate(deps: &Deps, request: &RecreateRequest) -> Result<S
         compose_host: None,
         roots: KnownRoots::default(),
         report: None,
+        sandbox: None,
     };
     let ask = async |draft: &ProvisionRequest| {
         let answer = ask_host_noting(deps, extension.as_ref(), &draft.profile, &draft.host).await;

@@ -138,6 +138,7 @@ pub(crate) fn draft_snapshot(deps: &Deps, sandbox: &SandboxRecord) -> SnapshotRe
         actor: deps.actor(),
         owner: sandbox.owner.clone(),
         revision: 0,
+        imported: None,
         pending: Vec::new(),
     }
 }

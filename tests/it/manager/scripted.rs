@@ -25,9 +25,9 @@ use sandboxer::domain::name::SnapshotId;
 use sandboxer::domain::output::{OutputSink, Source};
 use sandboxer::domain::profile::Profile;
 use sandboxer::domain::root::{KnownRoots, MarkedRoot};
-use sandboxer::domain::sandbox::{Reachability, Rewrite, Service};
+use sandboxer::domain::sandbox::{Reachability, Rewrite, SandboxRecord, Service};
 use sandboxer::domain::undo::{Footprint, UndoSettings};
-use sandboxer::domain::{Code, Error, ExtensionId, HostName, SandboxId, Time};
+use sandboxer::domain::{Code, Error, ExtensionId, HostName, SandboxId};
 
 use super::shelf::{Archives, Shelf};
 
@@ -132,6 +132,8 @@ pub(crate) struct Scripted {
     /// What its host keeps of snapshots.
     pub(crate) shelf: Shelf,
     pub(crate) asked: Mutex<Vec<String>>,
+    /// Records as the manifests on hosts have them.
+    pub(crate) manifests: Mutex<BTreeMap<SandboxId, SandboxRecord>>,
 }
 
 impl Scripted {
@@ -320,9 +322,10 @@ impl SandboxExtension for Shared {
         Ok(Readiness { unsettled: Unsettled::None, ..found })
     }
 
-    async fn set_deadline(&self, target: &Target, _: Option<Time>) -> Result<(), Error> {
-        self.script.note("set_deadline");
+    async fn write_manifest(&self, target: &Target, record: &SandboxRecord) -> Result<(), Error> {
+        self.script.note("write_manifest");
         self.script.check_up(target)?;
+        self.script.manifests.lock().unwrap().insert(target.id.clone(), record.clone());
         Scripted::act(Scripted::next(&self.script.dated)).await
     }
 

@@ -399,6 +399,7 @@ pub fn snapshot_of(
         actor: operator(),
         owner: source.owner.clone(),
         revision: 2,
+        imported: None,
         pending: Vec::new(),
     }
 }
