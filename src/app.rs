@@ -67,6 +67,7 @@ pub fn local(config: &Config) -> Result<App, Error> {
         operations: stores.operations,
         hosts: stores.hosts,
         sweeps: stores.sweeps,
+        plans: stores.plans,
         events: stores.events,
         locks: stores.locks,
         installation: stores.installation,

@@ -12,6 +12,7 @@ mod exec;
 mod maintenance;
 mod patches;
 mod snapshots;
+mod stale;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -25,6 +26,8 @@ pub use snapshots::{
     CopyArgs, DeleteArgs, DiffArgs, ExportArgs, ImportArgs, PruneArgs, RestoreArgs, SleepArgs,
     SnapshotArgs, SnapshotRef, SnapshotsCommand,
 };
+
+pub use stale::{ReapArgs, StaleArgs};
 
 use super::complete::{self, Typed};
 use super::examples;
@@ -175,6 +178,8 @@ Ends sandboxes whose deadline has passed, except those labelled protect=true, fi
 more, removes what forgotten sandboxes left, and tells of deadlines that are near. Nothing else, and without asking.
 For a timer or cron: quiet where nothing is due, and one at a time.")]
     Sweep,
+    /// Clean up what is stale on hosts and in records: by a plan, exactly
+    ReapStale(ReapArgs),
     /// Check this installation: configuration, files, programs, records
     Doctor(DoctorArgs),
     /// Print a shell's completion script
@@ -395,6 +400,8 @@ pub enum InspectCommand {
         #[arg(value_name = "HOST")]
         hosts: Vec<String>,
     },
+    /// Show what is on hosts or in records and should not be
+    Stale(StaleArgs),
 }
 
 /// Verbs of `hosts`.

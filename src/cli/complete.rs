@@ -311,6 +311,7 @@ mod tests {
         "--id ID",
         "--name N",
         "--idempotency-key K",
+        "--plan FILE|ID",
         "--timeout D",
         "K=V|K-",
         "CMD",

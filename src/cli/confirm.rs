@@ -13,6 +13,7 @@ use crate::domain::error::Error;
 use crate::domain::figures::{age_of, bytes};
 use crate::domain::lineage::SnapshotView;
 use crate::domain::patch::Patch;
+use crate::domain::stale::StaleItem;
 use crate::domain::{Code, SandboxRecord, Time};
 
 /// How often the terminal is looked at for an answer.
@@ -98,6 +99,23 @@ pub(super) fn patch(patch: &Patch, view: &SnapshotView, now: Time) -> Subjects {
         age_of(patch.created_at, now)
     );
     Subjects { nouns: ["patch", "patches"], lines: vec![format!("{}  ({about})", patch.id)] }
+}
+
+/// The subjects of a question about stale things: what is done about each, and why.
+pub(super) fn stale(items: &[&StaleItem]) -> Subjects {
+    let line = |item: &&StaleItem| {
+        let name = item.name.as_deref().map(|name| format!("{name}, ")).unwrap_or_default();
+        let size = item.bytes.map(|size| format!("{}, ", bytes(size))).unwrap_or_default();
+        format!(
+            "{}  {}  ({name}{} on {}, {size}{})",
+            item.id(),
+            item.action,
+            item.class,
+            item.host,
+            item.why
+        )
+    };
+    Subjects { nouns: ["item", "items"], lines: items.iter().map(line).collect() }
 }
 
 #[derive(Debug, PartialEq, Eq)]

@@ -164,6 +164,19 @@ const TABLE: &[Row] = &[
         ],
     ),
     ("recover", &["sandboxer recover"]),
+    (
+        "inspect stale",
+        &["sandboxer inspect stale", "sandboxer inspect stale --host coulombcore --json"],
+    ),
+    (
+        "reap-stale",
+        &[
+            "sandboxer reap-stale --dry-run",
+            "sandboxer reap-stale --class expired --class failed",
+            "sandboxer reap-stale --host coulombcore --class orphan_stack --snapshots",
+            "sandboxer reap-stale --yes --quiet --actor atm:cron",
+        ],
+    ),
     ("sweep", &["sandboxer sweep", "sandboxer sweep --quiet --actor atm:cron"]),
     ("doctor", &["sandboxer doctor", "sandboxer doctor --json"]),
     (

@@ -30,12 +30,14 @@ mod output;
 mod patches;
 mod profiles;
 mod progress;
+mod reap;
 mod record;
 mod recover;
 mod sandboxes;
 mod shell;
 mod sleep;
 mod snapshots;
+mod stale;
 mod sweep;
 mod table;
 mod tty;
@@ -180,6 +182,8 @@ async fn dispatch(
         Some(Command::Inspect(InspectCommand::Host { hosts })) => {
             inspect::host(context, hosts).await
         }
+        Some(Command::Inspect(InspectCommand::Stale(args))) => stale::inspect(context, args).await,
+        Some(Command::ReapStale(args)) => reap::reap(context, args).await,
         Some(Command::Hosts(HostsCommand::List)) => hosts::list(context).await,
         Some(Command::Hosts(HostsCommand::Check { hosts, deep })) => {
             hosts::check(context, hosts, *deep).await

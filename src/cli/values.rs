@@ -7,6 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use super::CliError;
 use crate::domain::error::Error;
 use crate::domain::profile::{Seconds, SnapshotMode};
+use crate::domain::stale::StaleClass;
 use crate::domain::{Code, EventKind, State, Time};
 
 /// `KEY=VALUE`.
@@ -78,6 +79,12 @@ pub(super) fn seconds(text: &str) -> Result<Seconds, String> {
 /// States, for clap: it lists and completes them.
 pub(super) fn states() -> impl TypedValueParser<Value = State> {
     words(State::ALL.iter().map(State::as_str)).map(|word| State::from_word(&word))
+}
+
+/// Classes of what is stale and may be reaped, for clap.
+pub(super) fn stale_classes() -> impl TypedValueParser<Value = StaleClass> {
+    let classes = StaleClass::ALL.iter().filter(|class| !class.is_never_reaped());
+    words(classes.map(StaleClass::as_str)).map(|word| StaleClass::from_word(&word))
 }
 
 /// Modes of a snapshot, for clap.

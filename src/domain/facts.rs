@@ -218,7 +218,22 @@ pub struct InventoryArchive {
     pub created_at: Option<Time>,
     /// Its size by its manifest.
     pub bytes: Option<u64>,
+    /// The snapshot's name, by its manifest.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// When it goes by itself (undo snapshots), by its manifest.
+    #[serde(default)]
+    pub expires_at: Option<Time>,
+    /// Whether its manifest says `protect=true`.
+    #[serde(default)]
+    pub protected: bool,
+    /// SHA-256 (hex) of all that was read of it: another one where anything changed.
+    #[serde(default)]
+    pub fingerprint: String,
 }
+
+/// Word of a manifest for a sandbox that was made without an engine.
+pub const NO_ENGINE: &str = "none";
 
 /// What of one sandbox is on a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -250,6 +265,21 @@ pub struct InventoryItem {
     /// What its directory takes on disk, as far as the account can read it; null until it was measured.
     #[serde(default)]
     pub bytes: Option<u64>,
+    /// The sandbox's name, by its manifest.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Whether its manifest says `protect=true`.
+    #[serde(default)]
+    pub protected: bool,
+    /// Programs of the engines that have something of it.
+    #[serde(default)]
+    pub engines: Vec<String>,
+    /// Engine that its manifest says it was made on, `none` where it was made without; null where nothing says it.
+    #[serde(default)]
+    pub made_on: Option<String>,
+    /// SHA-256 (hex) of all that was read of it: another one where anything changed.
+    #[serde(default)]
+    pub fingerprint: String,
 }
 
 /// What a host's compose runtime was found to be worth, by the canary.

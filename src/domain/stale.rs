@@ -1,11 +1,18 @@
 //! Stale: what is in records or on hosts and should not be any more, and the plan that cleans exactly that (semantics 5).
 
+mod judge;
+
+pub use judge::{
+    LeftByDead, RecordSight, Standpoint, judge_archive, judge_found, judge_record, judge_snapshot,
+    keep,
+};
+
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::error::{Code, Error};
+use crate::domain::error::Error;
 use crate::domain::event::Actor;
 use crate::domain::extension::Resource;
 use crate::domain::name::{HostName, OperationId, PlanId};
@@ -332,29 +339,4 @@ pub struct ReapStarted {
     pub operation: Option<OperationId>,
     /// What is done by then.
     pub report: ReapReport,
-}
-
-/// Classes by their words.
-///
-/// Errors: `invalid_input` for a word that is no class, or one that is never reaped.
-pub fn parse_classes(words: &[String]) -> Result<BTreeSet<StaleClass>, Error> {
-    words
-        .iter()
-        .map(|word| match StaleClass::from_word(word) {
-            StaleClass::Other(_) => {
-                let known: Vec<&str> = StaleClass::ALL.iter().map(StaleClass::as_str).collect();
-                let error = Error::invalid_input("class", format!("there is no class {word:?}"));
-                Err(match crate::domain::text::nearest(word, known.iter().copied()) {
-                    Some(near) => error.hint(format!("did you mean {near}?")),
-                    None => error.hint(format!("classes are {}", known.join(", "))),
-                })
-            }
-            class if class.is_never_reaped() => {
-                Err(Error::new(Code::InvalidInput, format!("{class} ones are never reaped"))
-                    .detail("field", "class")
-                    .hint("`sandboxer inspect stale` shows them; look at them on their host"))
-            }
-            class => Ok(class),
-        })
-        .collect()
 }

@@ -24,7 +24,7 @@ use crate::manager::operation::jobs::Jobs;
 use crate::manager::upkeep::sweep_memory::SweepMemory;
 use crate::store::catalogue::Catalogue;
 use crate::store::{
-    EventLog, HostStore, Installation, Locks, OperationStore, PatchStore, RecipeStore,
+    EventLog, HostStore, Installation, Locks, OperationStore, PatchStore, PlanStore, RecipeStore,
     SandboxStore, SnapshotStore, SweepStore,
 };
 use crate::transport::Transports;
@@ -85,6 +85,8 @@ pub struct Dependencies {
     pub hosts: Arc<dyn HostStore>,
     /// The last sweep.
     pub sweeps: Arc<dyn SweepStore>,
+    /// Plans of reaps.
+    pub plans: Arc<dyn PlanStore>,
     /// The event log.
     pub events: Arc<dyn EventLog>,
     /// Locks across processes.

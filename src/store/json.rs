@@ -14,6 +14,7 @@ use crate::store::installation::{OwnerFile, this_machine};
 use crate::store::lock::LockFolder;
 use crate::store::operations::OperationFile;
 use crate::store::patches::PatchFile;
+use crate::store::plans::PlanFolder;
 use crate::store::recipes::RecipeFolder;
 use crate::store::sandboxes::SandboxFile;
 use crate::store::snapshots::SnapshotFile;
@@ -34,6 +35,8 @@ pub struct JsonStores {
     pub hosts: Arc<HostFile>,
     /// `sweep.json`.
     pub sweeps: Arc<SweepFile>,
+    /// `plans/`.
+    pub plans: Arc<PlanFolder>,
     /// `events.jsonl`.
     pub events: Arc<EventFile>,
     /// `locks/`.
@@ -76,6 +79,7 @@ impl JsonStores {
             operations: Arc::new(OperationFile::new(&dir)),
             hosts: Arc::new(HostFile::new(&dir)),
             sweeps: Arc::new(SweepFile::new(&dir)),
+            plans: Arc::new(PlanFolder::new(&dir)),
             events: Arc::new(EventFile::new(&dir)),
             locks: Arc::new(LockFolder::new(&dir)),
             installation: Arc::new(OwnerFile::new(&dir, machine_id)),

@@ -22,6 +22,7 @@ pub mod lock;
 mod merge;
 pub mod operations;
 pub mod patches;
+pub mod plans;
 pub mod recipes;
 mod reserve;
 pub mod sandboxes;
@@ -40,12 +41,13 @@ use crate::domain::error::Error;
 use crate::domain::event::{Event, EventKind, PendingEvent};
 use crate::domain::extension::OwnerStamp;
 use crate::domain::name::{
-    EventId, HostName, OperationId, OwnerId, PatchId, SandboxId, SnapshotId,
+    EventId, HostName, OperationId, OwnerId, PatchId, PlanId, SandboxId, SnapshotId,
 };
 use crate::domain::operation::Operation;
 use crate::domain::patch::Patch;
 use crate::domain::profile::Profile;
 use crate::domain::root::HostRecord;
+use crate::domain::stale::ReapPlan;
 use crate::domain::verbatim::JsonText;
 use crate::domain::{SandboxRecord, SnapshotRecord, Time};
 
@@ -289,6 +291,17 @@ pub trait SweepStore: Send + Sync {
     /// Notes a sweep. What is noted at once by two processes is either.
     async fn note(&self, reading: &ClockReading) -> Result<(), Error>;
     /// Takes the lock of a sweep that wants to be alone. `None`: another one has it.
+    async fn try_lock(&self) -> Result<Option<Box<dyn Held>>, Error>;
+}
+
+/// Plans of reaps, for as long as they may be applied.
+#[async_trait]
+pub trait PlanStore: Send + Sync {
+    /// Keeps a plan; drops those that are over.
+    async fn put(&self, plan: &ReapPlan) -> Result<(), Error>;
+    /// The plan with exactly this id; `None` where none is kept any more, or it cannot be read.
+    async fn get(&self, id: &PlanId) -> Result<Option<ReapPlan>, Error>;
+    /// Takes the lock of a reap that wants to be alone. `None`: another one has it.
     async fn try_lock(&self) -> Result<Option<Box<dyn Held>>, Error>;
 }
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use sandboxer::cli::{BulkItem, ErrorLine, ExecResult, LogEntry, ProgressLine, SandboxDetail};
 use sandboxer::client::{
-    Check, Decision, ExtensionView, PatchStatus, ProfileView, PruneItem, Recovered, RolloutItem,
-    SnapshotDiff, SweepReport,
+    Check, Decision, ExtensionView, PatchStatus, ProfileView, PruneItem, ReapItem, ReapPlan,
+    Recovered, RolloutItem, SnapshotDiff, StaleItem, SweepReport,
 };
 use sandboxer::domain::facts::HostView;
 use sandboxer::domain::lineage::SnapshotView;
@@ -55,6 +55,9 @@ fn schemas() -> Vec<(&'static str, Value)> {
         ("exec", of::<ExecResult>("exec")),
         ("log", of::<LogEntry>("logs: one a line")),
         ("sweep", of::<SweepReport>("sweep")),
+        ("stale", of::<Vec<StaleItem>>("inspect stale")),
+        ("reap_plan", of::<ReapPlan>("reap-stale --dry-run")),
+        ("reaped", of::<Vec<ReapItem>>("reap-stale")),
         ("recovered", of::<Vec<Recovered>>("recover")),
         ("checks", of::<Vec<Check>>("doctor")),
         ("progress", of::<ProgressLine>("stderr with --json: one a line while an operation runs")),

@@ -343,6 +343,11 @@ impl Bench {
         document["records"].as_array().cloned().unwrap_or_default()
     }
 
+    /// The snapshots' records as they are on the disk.
+    pub(crate) fn stored_snapshots(&self) -> Vec<Value> {
+        self.recorded("snapshots")
+    }
+
     /// Waits for the first record that is as wanted; for looking at what another process does.
     pub(crate) fn wait_for_record(&self, wanted: impl Fn(&Value) -> bool) -> Value {
         let until = Instant::now() + EVENTUALLY;

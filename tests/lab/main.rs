@@ -24,6 +24,7 @@ mod points;
 mod render;
 mod sandboxes;
 mod snapshots;
+mod stale;
 #[allow(dead_code, reason = "shared with tests/it")]
 #[path = "../support/mod.rs"]
 mod support;

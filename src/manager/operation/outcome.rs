@@ -23,13 +23,16 @@ pub(crate) async fn outcome_of(deps: &Deps, operation: &Operation) -> Result<Rec
             failure(operation)?;
             last_record(deps, snapshot).await.map(Record::from)
         }
+        // What failed is in its item, and no failure of the report.
         (Subject::Host, OperationKind::Reap) => {
             let report =
                 deps.reaps.lock().unwrap_or_else(PoisonError::into_inner).remove(&operation.id);
-            failure(operation)?;
-            report.map(Record::from).ok_or_else(|| {
-                Error::internal(format!("{} is no reap of this process", operation.id))
-            })
+            match report {
+                Some(report) => Ok(report.into()),
+                None => Err(failure(operation).err().unwrap_or_else(|| {
+                    Error::internal(format!("{} is no reap of this process", operation.id))
+                })),
+            }
         }
         // Steps that failed are among the findings, and no failure of the check.
         (Subject::Host, _) => {

@@ -33,7 +33,7 @@ const AT_ONCE: usize = 6;
 
 /// Recovery of a record that nobody works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RecoveryAction {
+pub(crate) enum RecoveryAction {
     /// Nothing done on the host yet: it is closed.
     Close,
     /// Never ready, or being removed: what is there is removed.
@@ -45,10 +45,11 @@ enum RecoveryAction {
 }
 
 /// Plan for a record that a dead process left.
-struct RecoveryPlan {
-    action: RecoveryAction,
+pub(crate) struct RecoveryPlan {
+    /// What is done about it.
+    pub(crate) action: RecoveryAction,
     /// Operation or state that it was left in, for a person.
-    was: String,
+    pub(crate) was: String,
 }
 
 /// Ends what dead processes began: an item for each thing that was left.
@@ -82,7 +83,7 @@ async fn recover_all(deps: &Deps) -> Result<Vec<Recovered>, Error> {
 }
 
 /// `None`: somebody works on it after all, or it is in order by now.
-async fn recover_one(deps: &Deps, id: SandboxId) -> Result<Option<Recovered>, Error> {
+pub(crate) async fn recover_one(deps: &Deps, id: SandboxId) -> Result<Option<Recovered>, Error> {
     let Some(lock) = deps.locks.try_lock(&id).await? else { return Ok(None) };
     let Some(record) = deps.sandboxes.get(&id).await? else { return Ok(None) };
     let Some(RecoveryPlan { action, was }) = plan_recovery(&record) else { return Ok(None) };
@@ -240,7 +241,7 @@ fn running_elsewhere(record: &SandboxRecord, working: &Running) -> Recovered {
 }
 
 /// Plans the recovery of a record if nobody works on it; `None` when it is in order.
-fn plan_recovery(record: &SandboxRecord) -> Option<RecoveryPlan> {
+pub(crate) fn plan_recovery(record: &SandboxRecord) -> Option<RecoveryPlan> {
     use OperationKind::{Create, Destroy, Recreate, Restore};
     let was = match &record.operation {
         Some(dead) => by(&dead.kind, dead.pid, &dead.host),

@@ -40,7 +40,10 @@ pub(crate) async fn recover_snapshots(deps: &Deps) -> Result<Vec<Recovered>, Err
 }
 
 /// `None`: somebody works on it after all, or it is in order by now.
-async fn recover_snapshot(deps: &Deps, id: &SnapshotId) -> Result<Option<Recovered>, Error> {
+pub(crate) async fn recover_snapshot(
+    deps: &Deps,
+    id: &SnapshotId,
+) -> Result<Option<Recovered>, Error> {
     let Some(lock) = deps.locks.try_lock_snapshot(id).await? else { return Ok(None) };
     let Some(record) = deps.snapshots.get(id).await?.filter(needs_recovery) else {
         return Ok(None);

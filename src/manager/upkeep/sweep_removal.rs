@@ -152,7 +152,7 @@ async fn lock_unchanged(deps: &Deps, due: &Due) -> Result<Locked, Error> {
 
 /// Deadline that its host has of a sandbox, where it is yet to come and this data directory does not know of it. A host that
 /// does not tell says nothing against a removal, which proves for itself what it removes.
-async fn later_deadline(deps: &Deps, record: &SandboxRecord) -> Option<Time> {
+pub(crate) async fn later_deadline(deps: &Deps, record: &SandboxRecord) -> Option<Time> {
     // Ours is the later one then, or the host has an earlier one of ours.
     let workdir = record.workdir.as_deref().filter(|_| !record.manifest_pending)?;
     let asked = async {

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use super::lines::Entry;
 use crate::domain::Time;
-use crate::domain::facts::{Inventory, InventoryArchive, InventoryItem};
+use crate::domain::facts::{Inventory, InventoryArchive, InventoryItem, NO_ENGINE};
 use crate::domain::name::SandboxId;
-use crate::domain::text::clean_line;
+use crate::domain::text::{clean_line, hex};
 
 /// An inventory, and what does not fit into one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -32,6 +33,8 @@ struct Draft {
     unidentified: bool,
     /// Whether there is a manifest of which nothing was read yet.
     awaited: bool,
+    /// Whether a manifest names this sandbox and an owner.
+    identified: bool,
     // Sets: `docker` may be a second way to the same podman.
     containers: BTreeSet<String>,
     container_ids: BTreeSet<String>,
@@ -43,10 +46,16 @@ struct Draft {
     /// When its oldest container was made.
     oldest: Option<Time>,
     expires_at: Option<Time>,
+    name: Option<String>,
+    protected: bool,
+    made_on: Option<String>,
+    engines: BTreeSet<String>,
+    /// Everything that was read of it, a text each.
+    read: BTreeSet<String>,
 }
 
 /// What stands in a label, a manifest or a name of something an engine has.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Marks {
     name: String,
     /// The engine's id.
@@ -106,9 +115,12 @@ pub(super) fn parse(entries: &[Entry<'_>]) -> Found {
 /// Two owners for one id are none: what cannot be told whose it is must not be reaped.
 fn item(sandbox_id: String, draft: Draft) -> InventoryItem {
     let mut owners = draft.owners.into_iter();
+    // A directory that nothing identifies is nobody's, whatever the labels say.
+    let unidentified = draft.unidentified || draft.directory.is_some() && !draft.identified;
     let owner =
-        owners.next().filter(|_| owners.next().is_none() && !draft.unidentified && !draft.awaited);
+        owners.next().filter(|_| owners.next().is_none() && !unidentified && !draft.awaited);
     InventoryItem {
+        fingerprint: fingerprint(&draft.read),
         sandbox_id,
         owner,
         directory: draft.directory,
@@ -119,13 +131,28 @@ fn item(sandbox_id: String, draft: Draft) -> InventoryItem {
         created_at: draft.created_at.or(draft.oldest),
         expires_at: draft.expires_at,
         bytes: None,
+        name: draft.name,
+        protected: draft.protected,
+        engines: draft.engines.into_iter().collect(),
+        made_on: draft.made_on,
     }
+}
+
+/// Hash of everything that was read of something.
+fn fingerprint(read: &BTreeSet<String>) -> String {
+    let mut hash = Sha256::new();
+    for text in read {
+        hash.update((text.len() as u64).to_be_bytes());
+        hash.update(text.as_bytes());
+    }
+    hex(&hash.finalize())
 }
 
 fn directory(drafts: &mut BTreeMap<String, Draft>, root: &str, entry: &Entry<'_>) {
     let name = if entry.value.is_empty() { entry.text() } else { entry.value.to_owned() };
     let Some(id) = name.strip_prefix("sbx-").filter(|id| !id.is_empty()) else { return };
     let draft = drafts.entry(id.to_owned()).or_default();
+    draft.read.insert(format!("directory {}", below(root, &name)));
     if draft.directory.is_some() {
         // The same id under two roots: one of them is a copy, and which one is not ours to guess.
         draft.unidentified = true;
@@ -147,6 +174,10 @@ fn archive(archives: &mut BTreeMap<String, InventoryArchive>, root: &str, name: 
         directory: below(root, name),
         created_at: None,
         bytes: None,
+        name: None,
+        expires_at: None,
+        protected: false,
+        fingerprint: fingerprint(&BTreeSet::from([below(root, name)])),
     });
 }
 
@@ -184,13 +215,24 @@ fn manifest(draft: &mut Draft, id: &str, text: &str) {
         |name: &str| parsed.as_ref().and_then(|value| value.get(name)).and_then(Value::as_str);
     match (field("id"), field("owner")) {
         (Some(named), Some(owner)) if named == id && !owner.is_empty() => {
+            draft.identified = true;
             draft.owners.insert(owner.to_owned());
             draft.profile = field("profile").map(|profile| clean_line(profile, 100));
             draft.created_at = field("created_at").and_then(|time| time.parse().ok());
             draft.expires_at = field("expires_at").and_then(|time| time.parse().ok());
+            let sandbox = |path: &str| parsed.as_ref().and_then(|value| value.pointer(path));
+            let text = |path: &str| sandbox(path).and_then(Value::as_str);
+            draft.name = text("/sandbox/name").map(|name| clean_line(name, 100));
+            draft.protected = text("/sandbox/labels/protect") == Some("true");
+            draft.made_on =
+                sandbox("/sandbox/host_identity").filter(|it| it.is_object()).map(|_| {
+                    let engine = text("/sandbox/host_identity/engine").unwrap_or(NO_ENGINE);
+                    clean_line(engine, 100)
+                });
         }
         _ => draft.unidentified = true,
     }
+    draft.read.insert(format!("manifest {text}"));
 }
 
 /// Chosen lines of an archive's manifest: `  "owner": "own-1",`.
@@ -204,6 +246,8 @@ fn archive_manifest(archive: &mut InventoryArchive, lines: &[&str]) {
         lines.into_iter().next()
     };
     let text = |name: &str| field(name).and_then(|value| Some(value.as_str()?.to_owned()));
+    archive.fingerprint =
+        fingerprint(&BTreeSet::from([archive.directory.clone(), lines.join("\n")]));
     if text("  \"id\"").as_deref() != Some(&archive.snapshot_id) {
         return;
     }
@@ -211,14 +255,19 @@ fn archive_manifest(archive: &mut InventoryArchive, lines: &[&str]) {
     archive.sandbox_id = text("    \"sandbox_id\"");
     archive.created_at = text("    \"created_at\"").and_then(|time| time.parse().ok());
     archive.bytes = field("    \"bytes\"").and_then(|bytes| bytes.as_u64());
+    archive.name = text("    \"name\"").map(|name| clean_line(&name, 100));
+    archive.expires_at = text("    \"expires_at\"").and_then(|time| time.parse().ok());
+    archive.protected = text("      \"protect\"").as_deref() == Some("true");
 }
 
 /// One engine's containers, networks, volumes or pods.
 fn list(drafts: &mut BTreeMap<String, Draft>, entry: &Entry<'_>) {
-    let kind = entry.value.split(' ').next().unwrap_or_default();
-    for marks in objects(entry).iter().filter_map(marks) {
+    let (kind, engine) = entry.value.split_once(' ').unwrap_or((entry.value, ""));
+    for marks in objects(entry).iter().filter_map(|object| marks(kind, object)) {
         let Some(id) = sandbox_of(kind, &marks) else { continue };
         let draft = drafts.entry(id).or_default();
+        draft.engines.insert(engine.to_owned());
+        draft.read.insert(format!("{kind} {marks:?}"));
         draft.owners.extend(marks.owner);
         draft.profile = draft.profile.take().or(marks.profile);
         draft.container_ids.extend(marks.container);
@@ -270,7 +319,7 @@ pub(super) fn objects(entry: &Entry<'_>) -> Vec<Value> {
 }
 
 /// Marks of one thing that an engine has: labels one by one, or all of them; with capitals in some versions.
-fn marks(object: &Value) -> Option<Marks> {
+fn marks(kind: &str, object: &Value) -> Option<Marks> {
     let get = |lower: &str, upper: &str| object.get(lower).or_else(|| object.get(upper));
     let name = get("name", "Name")?.as_str()?.to_owned();
     let labels = get("labels", "Labels");
@@ -283,7 +332,7 @@ fn marks(object: &Value) -> Option<Marks> {
     let id = text(object.get("id")).filter(|id| super::containers::is_container_id(id));
     Some(Marks {
         name,
-        container: id.filter(|_| object.get("created").is_some()),
+        container: id.filter(|_| kind == "container"),
         id: label("sandbox", "sandboxer.id"),
         owner: label("owner", "sandboxer.owner"),
         project: label("project", "com.docker.compose.project")
@@ -293,8 +342,11 @@ fn marks(object: &Value) -> Option<Marks> {
     })
 }
 
-/// A time as engines print it: `2026-11-29 15:00:00.25 +0000 UTC`.
+/// A time as engines print it: as RFC 3339 has it, or `2026-11-29 15:00:00.25 +0000 UTC`.
 fn moment(text: &str) -> Option<Time> {
+    if let Ok(time) = text.parse() {
+        return Some(time);
+    }
     let mut words = text.split_whitespace();
     let (day, time, zone) = (words.next()?, words.next()?, words.next()?);
     let (hours, minutes) = zone.is_ascii().then(|| zone.split_at_checked(3))??;

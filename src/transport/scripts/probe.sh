@@ -111,7 +111,7 @@ sbx_directories() {
     printf 'archive=%s\n' "$sbx_dir"
     ! sbx_has_manifest "$sbx_dir" || set -- "$@" "./$sbx_dir/manifest.json"
   done
-  [ $# = 0 ] || sbx_manifests 2049 '^  "(id|owner)": |^    "(sandbox_id|created_at|bytes)": ' "$@"
+  [ $# = 0 ] || sbx_manifests 2049 '^  "(id|owner)": |^    "(sandbox_id|created_at|expires_at|bytes|name)": |^      "protect": ' "$@"
 }
 
 sbx_has_manifest() {
@@ -157,7 +157,7 @@ sbx_engines() {
         # shellcheck disable=SC2086 # each id and number is a word
         [ -z "$sbx_running" ] || sbx_groups docker $sbx_running
         # shellcheck disable=SC2016 # text for another shell
-        sbx_list network docker sh -c 'ids=$(docker network ls -q) || exit; [ -z "$ids" ] || exec docker network inspect -f "$1" $ids' sh '{"name":{{json .Name}},"labels":{{json .Labels}},"subnets":{{json .IPAM.Config}}}'
+        sbx_list network docker sh -c 'ids=$(docker network ls -q) || exit; [ -z "$ids" ] || exec docker network inspect -f "$1" $ids' sh '{"name":{{json .Name}},"created":{{json .Created}},"labels":{{json .Labels}},"subnets":{{json .IPAM.Config}}}'
         sbx_list volume docker docker volume ls --format "{$sbx_labels,\"name\":{{json .Name}}}"
         echo pools=docker
         sbx_bounded 5 docker info -f '{{json .DefaultAddressPools}}' 2>/dev/null </dev/null | sbx_indent

@@ -155,6 +155,7 @@ const LONG_FILES: &[(&str, &str)] = &[
         "one capture: the part, and what makes it whole; second half: two files",
     ),
     ("src/extensions/workspace/archive/scan.rs", "one grammar: the blocks of a tar stream"),
+    ("src/manager/mod.rs", "one list: a line for each verb, with what it promises"),
     (
         "src/manager/sandboxes/create.rs",
         "one decision: all that can be refused before a host is touched",

@@ -61,6 +61,7 @@ pub(crate) fn manager_on(
         operations: stores.operations,
         hosts: stores.hosts,
         sweeps: stores.sweeps,
+        plans: stores.plans,
         events: stores.events,
         locks: Arc::new(SlowLocks { kept: stores.locks, script: Arc::clone(script) }),
         installation: stores.installation,

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use crate::lab::{Bench, DOCKER, PODMAN, Way, engine, port_of, text};
 
 /// A folder that is mounted in another place, as a disk is.
-struct Disk {
+pub(crate) struct Disk {
     folder: PathBuf,
     at: PathBuf,
 }
 
 impl Disk {
-    fn new(bench: &Bench) -> Self {
+    pub(crate) fn new(bench: &Bench) -> Self {
         let disk = Self { folder: bench.path("disk"), at: bench.path("mounted") };
         fs::create_dir_all(disk.folder.join("root")).unwrap();
         fs::create_dir(&disk.at).unwrap();
@@ -23,17 +23,17 @@ impl Disk {
         disk
     }
 
-    fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         self.at.join("root")
     }
 
-    fn mount(&self) {
+    pub(crate) fn mount(&self) {
         let mounted =
             Command::new("mount").arg("--bind").args([&self.folder, &self.at]).status().unwrap();
         assert!(mounted.success());
     }
 
-    fn unmount(&self) {
+    pub(crate) fn unmount(&self) {
         assert!(Command::new("umount").arg("-l").arg(&self.at).status().unwrap().success());
     }
 }

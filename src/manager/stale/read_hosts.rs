@@ -1,0 +1,222 @@
+//! HostReading at hosts for what is stale: what each has, and whether that may be judged by.
+
+use std::sync::PoisonError;
+
+use futures_util::future::join_all;
+
+use crate::domain::error::{Code, Error};
+use crate::domain::facts::{HostFacts, HostState, HostView, Inventory};
+use crate::domain::host::HostSpec;
+use crate::domain::name::{HostName, OwnerId};
+use crate::domain::sandbox::SandboxRecord;
+use crate::domain::stale::{HostPass, PassState, StaleQuery};
+use crate::manager::deps::Deps;
+use crate::manager::hosts::check::{host_spec, probe_host};
+use crate::transport::probe;
+
+/// Programs of engines that may have something of a sandbox.
+const ENGINES: [&str; 2] = ["docker", "podman"];
+
+/// Reading of one host.
+pub(crate) struct HostReading {
+    /// How it ended.
+    pub(crate) pass: HostPass,
+    /// What the host said, where all of it could be read.
+    pub(crate) facts: Option<HostFacts>,
+    /// Owner ids of ours under which another console works there.
+    pub(crate) owners_ahead: Vec<OwnerId>,
+}
+
+impl HostReading {
+    fn of(host: &HostName, state: PassState, error: Option<Error>) -> Self {
+        let pass = HostPass { host: host.clone(), state, machine_id: None, error };
+        Self { pass, facts: None, owners_ahead: Vec::new() }
+    }
+
+    /// What the host has, where it may be judged by.
+    pub(crate) fn inventory(&self) -> Option<&Inventory> {
+        let facts = self.facts.as_ref().filter(|_| self.pass.state == PassState::Read)?;
+        facts.inventory.as_ref()
+    }
+
+    /// Why engines of the host may have more than was seen: one that is installed does not answer.
+    pub(crate) fn silent_engine(&self) -> Option<String> {
+        let facts = self.facts.as_ref()?;
+        let silent = ENGINES
+            .iter()
+            .find(|engine| facts.tools.contains_key(**engine) && !answers(facts, engine))?;
+        Some(format!(
+            "{silent} is installed there and does not answer: it may have something of it"
+        ))
+    }
+
+    /// Why nothing on the host is judged; none where it may be.
+    pub(crate) fn unjudged(&self) -> Option<String> {
+        if self.pass.state == PassState::Read {
+            return None;
+        }
+        Some(match &self.pass.error {
+            Some(error) => error.message.clone(),
+            None => format!("{} was not looked at", self.pass.host),
+        })
+    }
+
+    /// Ends the pass where a record says that its host was another one, or has an engine that does not answer now.
+    pub(crate) fn prove<'a>(&mut self, records: impl Iterator<Item = &'a SandboxRecord>) {
+        let Some(facts) = &self.facts else { return };
+        for record in records {
+            let found = match another(facts, record) {
+                Some(words) => (PassState::Changed, Code::HostChanged, words),
+                None => match unanswered(facts, record) {
+                    Some(words) => (PassState::Unread, Code::OperationFailed, words),
+                    None => continue,
+                },
+            };
+            let (state, code, words) = found;
+            let id = &record.id;
+            let message = format!("{}: {words}; nothing on it is judged", self.pass.host);
+            let hint = match code {
+                Code::HostChanged => format!(
+                    "if the old one is gone for good, `sandboxer destroy --forget {id}` gives up what was on it"
+                ),
+                _ => "start it there, then look again".to_owned(),
+            };
+            self.pass.state = state;
+            self.pass.error = Some(Error::new(code, message).hint(hint));
+            return;
+        }
+    }
+}
+
+fn answers(facts: &HostFacts, engine: &str) -> bool {
+    facts.engines.iter().any(|known| known.program == engine)
+}
+
+/// Why this is another host than the one that a sandbox was made on; none where nothing says so.
+fn another(facts: &HostFacts, record: &SandboxRecord) -> Option<String> {
+    let recorded = record.host_identity.as_ref()?;
+    if !recorded.machine_id.is_empty() && recorded.machine_id != facts.machine_id {
+        return Some(format!(
+            "this is machine {}, and sandbox {} was made on {}",
+            if facts.machine_id.is_empty() { "(without an id)" } else { &facts.machine_id },
+            record.id,
+            recorded.machine_id
+        ));
+    }
+    let engine = recorded.engine.as_deref()?;
+    let wanted = recorded.engine_id.as_deref()?;
+    let now = facts.engines.iter().find(|known| known.program == engine)?.id.as_deref()?;
+    (now != wanted)
+        .then(|| format!("its {engine} is {now}, and sandbox {} was made on {wanted}", record.id))
+}
+
+/// Why a sandbox's engine says nothing of it; none where it answers.
+fn unanswered(facts: &HostFacts, record: &SandboxRecord) -> Option<String> {
+    let engine = record.host_identity.as_ref()?.engine.as_deref()?;
+    (!answers(facts, engine))
+        .then(|| format!("{engine} does not answer, and sandbox {} was made on it", record.id))
+}
+
+/// Looks at hosts, all at once: those that are asked for, else all that are configured and all that records name.
+///
+/// Errors: `not_found` for a host that nobody knows.
+pub(crate) async fn read_hosts(deps: &Deps, query: &StaleQuery) -> Result<Vec<HostReading>, Error> {
+    let mut specs: Vec<Result<HostSpec, HostName>> = Vec::new();
+    if query.hosts.is_empty() {
+        specs.extend(deps.transports.hosts().into_iter().map(Ok));
+        for host in recorded_hosts(deps).await? {
+            let is_in = specs.iter().any(|spec| match spec {
+                Ok(spec) => spec.name.same(host.as_str()),
+                Err(name) => name.same(host.as_str()),
+            });
+            if !is_in {
+                specs.push(deps.transports.spec(&host).ok_or(host));
+            }
+        }
+    } else {
+        for host in &query.hosts {
+            let spec = host_spec(deps, host)?;
+            if !specs.iter().flatten().any(|known| known.name.same(spec.name.as_str())) {
+                specs.push(Ok(spec));
+            }
+        }
+    }
+    let readings = specs.iter().map(|spec| Box::pin(read_host(deps, spec, query.as_last_seen)));
+    Ok(join_all(readings).await.into_iter().flatten().collect())
+}
+
+async fn recorded_hosts(deps: &Deps) -> Result<Vec<HostName>, Error> {
+    let records = deps.sandboxes.list().await?;
+    let live = records.iter().filter(|record| !record.state.is_over());
+    Ok(live.map(|record| record.host.clone()).collect())
+}
+
+/// `None`: it was not seen yet, and nobody asks it now.
+async fn read_host(
+    deps: &Deps,
+    spec: &Result<HostSpec, HostName>,
+    as_last_seen: bool,
+) -> Option<HostReading> {
+    let spec = match spec {
+        Ok(spec) => spec,
+        Err(host) => {
+            let error = Error::new(Code::NotFound, format!("{host} is not configured any more"))
+                .hint("configure it again, or `sandboxer destroy --forget` what was on it");
+            return Some(HostReading::of(host, PassState::Unread, Some(error)));
+        }
+    };
+    let host = &spec.name;
+    if let Some(why) = &spec.forbid {
+        let error =
+            Error::new(Code::Forbidden, format!("{host} is forbidden by the configuration: {why}"));
+        return Some(HostReading::of(host, PassState::Forbidden, Some(error)));
+    }
+    if as_last_seen {
+        let key = host.as_str().to_ascii_lowercase();
+        let seen =
+            deps.seen_hosts.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        return seen.map(|view| read_view(view, Vec::new()));
+    }
+    let view = match probe_host(deps, host.as_str()).await {
+        Ok(view) => view,
+        Err(error) => return Some(HostReading::of(host, PassState::Unread, Some(error))),
+    };
+    if view.facts.is_none() {
+        return Some(read_view(view, Vec::new()));
+    }
+    Some(match owners_ahead(deps, host).await {
+        Ok(ahead) => read_view(view, ahead),
+        Err(error) => HostReading::of(host, PassState::Unread, Some(error)),
+    })
+}
+
+fn read_view(view: HostView, owners_ahead: Vec<OwnerId>) -> HostReading {
+    let HostView { name, state, message, hint, facts, .. } = view;
+    let machine_id = facts.as_ref().map(|facts| facts.machine_id.clone());
+    let has_inventory = facts.as_ref().is_some_and(|facts| facts.inventory.is_some());
+    if has_inventory {
+        let pass = HostPass { host: name, state: PassState::Read, machine_id, error: None };
+        return HostReading { pass, facts, owners_ahead };
+    }
+    let code = if matches!(state, HostState::Up | HostState::Slow) {
+        Code::OperationFailed
+    } else {
+        Code::HostUnreachable
+    };
+    let message = message.unwrap_or_else(|| format!("{name} could not be read"));
+    let mut error = Error::new(code, message);
+    error.hint = hint;
+    let pass = HostPass { host: name, state: PassState::Unread, machine_id, error: Some(error) };
+    HostReading { pass, facts: None, owners_ahead }
+}
+
+/// Owner ids of ours of which a host counts more than is known here. Of the one for new sandboxes that makes this data directory
+/// an old copy.
+async fn owners_ahead(deps: &Deps, host: &HostName) -> Result<Vec<OwnerId>, Error> {
+    let transport = deps.transports.open(host).await?;
+    let stamp = deps.installation.stamp().await?;
+    if let Some(counter) = probe::counter(transport.as_ref(), &stamp.owner).await? {
+        deps.installation.seen_on(host, counter).await?;
+    }
+    Ok(Vec::new())
+}
