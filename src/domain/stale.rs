@@ -149,6 +149,12 @@ impl StaleItem {
         self.sandbox_id.as_deref().or(self.snapshot_id.as_deref()).unwrap_or_default()
     }
 
+    /// Revision that its record had then; none of what no record knows.
+    pub fn revision(&self) -> Option<u64> {
+        let record = self.state.as_ref().map(|_| self.identity.as_str());
+        record?.strip_prefix("revision ")?.parse().ok()
+    }
+
     /// Whether both speak of the same thing on the same host.
     pub fn is_same(&self, other: &Self) -> bool {
         self.host.same(other.host.as_str())

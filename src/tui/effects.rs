@@ -22,14 +22,16 @@ use tokio_util::task::TaskTracker;
 
 use std::os::unix::fs::DirBuilderExt as _;
 
-use crate::client::{Client, Error, EventQuery, ListQuery, LogsRequest, SnapshotQuery};
+use crate::client::{
+    Client, Error, EventQuery, ListQuery, LogsRequest, PlanRequest, SnapshotQuery, StaleQuery,
+};
 use crate::domain::error::Code;
 use crate::domain::event::Event;
 use crate::domain::name::SandboxId;
 use crate::domain::{State, Time};
 use crate::tui::effects::scripts::add_patch;
 use crate::tui::message::{Effect, Msg, Timer};
-use crate::tui::model::{Entry, JobId, LastLook, LogText, SavedState};
+use crate::tui::model::{Entry, JobId, Judged, LastLook, LogText, SavedState};
 
 /// How many targets of a bulk are begun at once.
 const AT_ONCE: usize = 8;
@@ -131,6 +133,30 @@ impl Effects {
             Effect::SaveState(saved_state) => self.save_state(saved_state),
             Effect::Operations => {
                 self.answer(Msg::Operations, async move { client.operations().await });
+            }
+            Effect::Stale => self.answer(Msg::Stale, async move {
+                let query = StaleQuery { as_last_seen: true, ..StaleQuery::default() };
+                client.stale(query).await.map(Box::new)
+            }),
+            Effect::Removed(ids) => self.task(|_| Msg::Removed(Vec::new()), async move {
+                let mut removed = Vec::with_capacity(ids.len());
+                for id in ids {
+                    let last = client.get(id.as_str()).await.ok().map(Box::new);
+                    removed.push((id, last));
+                }
+                Msg::Removed(removed)
+            }),
+            Effect::PlanReap(number) => {
+                self.answer(move |answer| Msg::ReapPlanned(number, answer), async move {
+                    let plan = client.plan_reap(PlanRequest::default()).await?;
+                    Ok(Judged::Plan(Box::new(plan)))
+                });
+            }
+            Effect::InspectStale(number) => {
+                self.answer(move |answer| Msg::ReapPlanned(number, answer), async move {
+                    let report = client.stale(StaleQuery::default()).await?;
+                    Ok(Judged::Report(Box::new(report)))
+                });
             }
             Effect::Sweep(number) => self.sweep(number),
             Effect::RefreshServices(name) => self.refresh_services(name),

@@ -10,7 +10,8 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::client::{
     CreateRequest, Decision, Error, ExtendRequest, Extended, ExtensionView, LabelRequest,
     LogsRequest, PatchRequest, PatchStatus, ProfileView, Record, Request, RolloutItem,
-    RolloutRequest, ShellRequest, SnapshotDiff, SnapshotDiffRequest, Started, SweepReport, Update,
+    RolloutRequest, ShellRequest, SnapshotDiff, SnapshotDiffRequest, StaleReport, Started,
+    SweepReport, Update,
 };
 use crate::domain::Time;
 use crate::domain::event::Event;
@@ -22,7 +23,7 @@ use crate::domain::patch::Patch;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::telemetry::HostSample;
 use crate::tui::foreground_process::ShellEnd;
-use crate::tui::model::{Entry, JobId, LastLook, LogText, SavedState};
+use crate::tui::model::{Entry, JobId, Judged, LastLook, LogText, SavedState};
 
 /// Something the console hears.
 #[derive(Debug)]
@@ -87,6 +88,14 @@ pub enum Msg {
     CancelAsked(JobId, Result<(), Error>),
     /// All operations, those of other processes among them.
     Operations(Result<Vec<Operation>, Error>),
+    /// It is time to ask what is stale.
+    StaleDue,
+    /// What is stale, by what each host said last.
+    Stale(Result<Box<StaleReport>, Error>),
+    /// The reap plan that was asked for under that number, or what is stale.
+    ReapPlanned(u64, Result<Judged, Error>),
+    /// Last records of removed sandboxes, as far as they are kept.
+    Removed(Vec<(SandboxId, Option<Box<SandboxRecord>>)>),
     /// It is time to sweep.
     SweepDue,
     /// The sweep of that number came to its end.
@@ -201,6 +210,14 @@ pub enum Effect {
     Cancel(JobId, OperationId),
     /// Reads all operations.
     Operations,
+    /// Asks what is stale, by what each host said last.
+    Stale,
+    /// Reads the last records of removed sandboxes.
+    Removed(Vec<SandboxId>),
+    /// Makes a reap plan, under that number.
+    PlanReap(u64),
+    /// Asks every host what is stale on it, under that number; nothing is kept.
+    InspectStale(u64),
     /// Ends what is over; with the number of the sweep.
     Sweep(u64),
     /// Asks a host for the services of all its sandboxes.
@@ -254,6 +271,8 @@ pub enum Timer {
     Listen,
     /// [`Msg::SnapshotsDue`].
     Snapshots,
+    /// [`Msg::StaleDue`].
+    Stale,
     /// [`Msg::SweepDue`].
     Sweep,
 }
@@ -267,6 +286,7 @@ impl From<Timer> for Msg {
             Timer::Plan(generation) => Self::PlanDue(generation),
             Timer::Listen => Self::ListenDue,
             Timer::Snapshots => Self::SnapshotsDue,
+            Timer::Stale => Self::StaleDue,
             Timer::Sweep => Self::SweepDue,
         }
     }

@@ -324,6 +324,7 @@ impl Console {
                 | Msg::ListenDue
                 | Msg::SnapshotsDue
                 | Msg::SweepDue
+                | Msg::StaleDue
                 | Msg::SampleDue(_)
                 | Msg::HostSampled(..)
         );

@@ -34,16 +34,25 @@ mod palette;
 mod pane;
 mod patches;
 mod reading;
+mod reap;
+mod reap_change;
+mod reap_choices;
+mod reap_rows;
+mod reap_words;
 mod rows;
 mod sandboxes;
 mod saved_state;
 mod search;
 mod search_pattern;
 mod shell;
+mod silence;
 mod since;
 mod snapshots;
+mod stale;
 mod sweep;
+mod targets;
 mod text_block;
+mod undo;
 mod what;
 mod window;
 mod words;
@@ -59,7 +68,7 @@ pub use action_form::{ActionForm, ActionFormKind, Comparison, Script};
 pub use activity::{Activity, ActivityLine, ActivityRow};
 pub use area::Area;
 pub use columns::{Column, Placed};
-pub use confirm::{Confirm, PatchTarget, Purpose, SnapshotTarget, Target};
+pub use confirm::{Confirm, Purpose, summed};
 pub use counts::Counts;
 pub use details::Details;
 pub use event_words::event_sentence;
@@ -83,6 +92,8 @@ pub use palette::Offer;
 pub use pane::Pane;
 pub use patches::{PatchRow, Patches};
 pub use reading::TextOverlay;
+pub use reap::{Judged, Reap, ReapRow};
+pub use reap_words::{ReapLayout, Spans, reap_outcomes};
 pub use rows::{Conditions, Entry, Order, SilentHosts, Sort, SortKey, Trouble};
 pub use sandboxes::Sandboxes;
 pub use saved_state::SavedState;
@@ -93,8 +104,11 @@ pub use since::{LastLook, SinceLastLook};
 pub use snapshots::{
     Node, NodeId, Snapshots, caveat, is_blocked, is_undo, snapshot_glyph, standings,
 };
+pub use stale::{Stale, is_counted};
 pub use sweep::{Sweep, Sweeps};
+pub use targets::{PatchTarget, PlanTarget, SnapshotTarget, Target};
 pub use text_block::{Match, Role, Span, TextBlock, TextLine, wrap};
+pub use undo::UndoTarget;
 pub use window::Window;
 pub use words::{
     Present, clock, date, many, patch_glyph, patch_role, short_profile, state_glyph, state_role,
@@ -103,7 +117,7 @@ pub use words::{
 use crate::client::{Error, ExtensionView};
 use crate::domain::Time;
 pub use crate::domain::figures::{age, age_of, bytes, left, rate, took};
-use crate::domain::name::SandboxId;
+use crate::domain::name::{ProfileId, SandboxId};
 use crate::tui::keymap::{Keymap, Mode};
 
 /// How far something that was asked for has come.
@@ -164,6 +178,8 @@ pub enum Overlay {
     Text(TextOverlay),
     /// A host: what it says of itself, what is on it, why it is down.
     Host(HostDetails),
+    /// The reap plan.
+    Reap,
 }
 
 /// Why the console stays although the operator wants to leave.
@@ -207,6 +223,8 @@ pub struct Model {
     pub snapshots: Snapshots,
     /// The extensions, by which it is known what each can do; none before they were read.
     pub extensions: Vec<ExtensionView>,
+    /// Profiles of which an undo snapshot is taken before a sandbox is removed; none before they were read.
+    pub undo_profiles: BTreeSet<ProfileId>,
     /// The hosts.
     pub hosts: Hosts,
     /// Whether this console ends what has expired.
@@ -234,7 +252,11 @@ pub struct Model {
     /// Why the console stays although the operator wants to leave.
     pub leaving: Option<Leaving>,
     /// Ids that an event named and that were not read again yet.
-    pub stale: BTreeSet<SandboxId>,
+    pub outdated: BTreeSet<SandboxId>,
+    /// What is stale, as it was judged last.
+    pub stale: Stale,
+    /// The reap plan, open or not.
+    pub reap: Reap,
     /// Keys that wait for a path to be completed: where they go is known then. None: no path is.
     pub held: Option<Vec<KeyEvent>>,
     /// The sandbox, not in the list, whose details are wanted as soon as it was read.
@@ -285,6 +307,7 @@ impl Model {
             sandboxes: Sandboxes::default(),
             snapshots: Snapshots::default(),
             extensions: Vec::new(),
+            undo_profiles: BTreeSet::new(),
             hosts: Hosts::default(),
             sweep: Sweep::default(),
             sweeps: Sweeps::default(),
@@ -298,7 +321,9 @@ impl Model {
             frozen: None,
             mouse: true,
             leaving: None,
-            stale: BTreeSet::new(),
+            outdated: BTreeSet::new(),
+            stale: Stale::default(),
+            reap: Reap::default(),
             held: None,
             wanted: None,
             listening: false,
@@ -335,6 +360,7 @@ impl Model {
             Some(Overlay::Create(form)) if form.step == Step::Pick => Mode::Picker,
             Some(Overlay::Create(_) | Overlay::ActionForm(_)) => Mode::Form,
             Some(Overlay::Patches(_)) => Mode::Patches,
+            Some(Overlay::Reap) => Mode::Reap,
             Some(Overlay::Confirm(_)) => Mode::Confirm,
             Some(Overlay::Jobs(_)) => Mode::Jobs,
             Some(Overlay::Palette(..)) => Mode::Palette,

@@ -18,11 +18,14 @@ mod mouse;
 mod overlay;
 mod panes;
 mod patches;
+mod reap;
 mod search;
 mod shell;
 mod snapshots;
+mod stale;
 mod sweep;
 mod trouble;
+mod undo;
 mod work;
 
 pub(super) use work::{go_unseen, may_leave};
@@ -78,6 +81,10 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Ended(job, outcome, took) => work::ended(model, job, outcome, took),
         Msg::CancelAsked(job, answer) => work::cancel_asked(model, job, answer),
         Msg::Operations(answer) => external_operations::operations(model, answer),
+        Msg::StaleDue => stale::due(model),
+        Msg::Stale(answer) => stale::taken(model, answer),
+        Msg::ReapPlanned(number, answer) => reap::planned(model, number, answer),
+        Msg::Removed(removed) => undo::found(model, &removed),
         Msg::SweepDue => sweep::due(model),
         Msg::Swept(number, answer) => sweep::swept(model, number, answer),
         Msg::ServicesRefreshed(host, answer) => {

@@ -29,6 +29,8 @@ pub enum Mode {
     LabelField,
     /// The patches of a snapshot.
     Patches,
+    /// The reap plan.
+    Reap,
     /// A search's text field over an overlay.
     SearchField,
     /// The command palette.
@@ -52,6 +54,7 @@ impl Mode {
             Self::Labels => "Labels",
             Self::LabelField => "Labels: a text field",
             Self::Patches => "Patches of a snapshot",
+            Self::Reap => "Reap plan",
             Self::SearchField => "Searching an overlay",
             Self::Palette => "Command palette",
         }
@@ -74,7 +77,8 @@ impl Mode {
             | Self::Logs
             | Self::Shell
             | Self::Labels
-            | Self::Patches => false,
+            | Self::Patches
+            | Self::Reap => false,
         }
     }
 
@@ -90,6 +94,7 @@ impl Mode {
         Self::Labels,
         Self::LabelField,
         Self::Patches,
+        Self::Reap,
         Self::Picker,
         Self::Form,
         Self::Confirm,
@@ -143,12 +148,12 @@ macro_rules! table {
 }
 
 table! {
-    Down "down" [Main TextBlock Logs Shell Labels Patches Jobs] "j down" "down";
-    Up "up" [Main TextBlock Logs Shell Labels Patches Jobs] "k up" "up";
-    Top "top" [Main TextBlock Logs Shell Labels Patches Jobs] "g home" "first";
-    Bottom "bottom" [Main TextBlock Logs Shell Labels Patches Jobs] "G end" "last";
-    PageDown "page_down" [Main TextBlock Logs Patches Jobs] "pgdn" "a page down";
-    PageUp "page_up" [Main TextBlock Logs Patches Jobs] "pgup" "a page up";
+    Down "down" [Main TextBlock Logs Shell Labels Patches Reap Jobs] "j down" "down";
+    Up "up" [Main TextBlock Logs Shell Labels Patches Reap Jobs] "k up" "up";
+    Top "top" [Main TextBlock Logs Shell Labels Patches Reap Jobs] "g home" "first";
+    Bottom "bottom" [Main TextBlock Logs Shell Labels Patches Reap Jobs] "G end" "last";
+    PageDown "page_down" [Main TextBlock Logs Patches Reap Jobs] "pgdn" "a page down";
+    PageUp "page_up" [Main TextBlock Logs Patches Reap Jobs] "pgup" "a page up";
     NextPane "next_pane" [Main] "tab" "next pane";
     PreviousPane "previous_pane" [Main] "backtab" "previous pane";
     PaneSandboxes "pane_sandboxes" [Main] "1" "pane: sandboxes";
@@ -156,7 +161,7 @@ table! {
     PaneHosts "pane_hosts" [Main] "3" "pane: hosts";
     PaneCredits "pane_credits" [Main] "4" "pane: credits";
     PaneActivity "pane_activity" [Main] "5" "pane: activity";
-    Open "open" [Main Jobs Patches] "enter" "details, a job's output, a script, or what it wrote";
+    Open "open" [Main Jobs Patches Reap] "enter" "details, a job's output, a script, or what it wrote";
     Create "create" [Main] "n" "create a sandbox";
     Destroy "destroy" [Main TextBlock] "d" "destroy, or delete a snapshot: the marked ones, or this (asks)";
     Recreate "recreate" [Main TextBlock] "B" "rebuild: destroy and make again under the same id (asks)";
@@ -174,37 +179,37 @@ table! {
     Logs "logs" [Main TextBlock] "l" "logs: follow, search, save; of a failed one its output";
     Shell "shell" [Main TextBlock] "!" "a shell on this terminal, in the workspace or a service";
     Labels "labels" [Main TextBlock] "L" "labels of the marked ones, or of the one under the cursor";
-    Jobs "jobs" [Main TextBlock Logs Patches] "J" "jobs: all operations, those of other processes too";
-    CancelJob "cancel_job" [Main Jobs TextBlock] "c" "cancel what is being done there, by whomever (asks, and says what that leaves)";
+    Jobs "jobs" [Main TextBlock Logs Patches Reap] "J" "jobs: all operations, those of other processes too";
+    CancelJob "cancel_job" [Main Jobs TextBlock Reap] "c" "cancel what is being done there, by whomever (asks, and says what that leaves)";
     Snapshot "snapshot" [Main TextBlock] "s" "a snapshot of the marked sandboxes, or of the one under the cursor";
     Restore "restore" [Main TextBlock] "r" "a new sandbox from the snapshot under the cursor";
-    Reap "reap" [Main] "X" "reap stale";
+    Reap "reap" [Main] "X" "reap what is stale: opens the plan, and changes nothing";
     Extend "extend" [Main] "e" "move the deadline";
     Sleep "sleep" [Main TextBlock] "z" "put to sleep the marked ones, or the one under the cursor (asks)";
     Wake "wake" [Main TextBlock] "w" "wake; patches that wait are applied";
     Patches "patches" [Main TextBlock] "p" "patches of a snapshot, or of the one that a sandbox is based on";
-    Undo "undo" [Main] "u" "undo the last reap or destroy";
+    Undo "undo" [Main TextBlock] "u" "undo the last reap or destroy, or that of the destroyed sandbox here (asks)";
     Palette "palette" [Main] ":" "command palette";
-    NextTrouble "next_trouble" [Main] "F" "go to the next trouble: failed, lost, degraded, expiring, or a host that is silent";
+    NextTrouble "next_trouble" [Main] "F" "go to the next trouble: failed, lost, stale, degraded, expiring, or a host that is silent";
     Freeze "freeze" [Main] "f" "freeze the display";
     Zoom "zoom" [Main] "+" "all the room for this pane, or for all of them again";
     Mouse "mouse" [Main TextBlock Logs] "M" "release the mouse for selecting text";
-    Redraw "redraw" [Main TextBlock Logs Shell Labels Patches Picker Confirm Jobs] "ctrl-l" "read everything again and redraw";
-    Suspend "suspend" [Main Filter TextBlock Logs LogField Shell Labels LabelField Patches SearchField Picker Form Confirm Jobs Palette] "ctrl-z" "suspend";
-    Help "help" [Main TextBlock Logs Labels Patches Jobs] "?" "help";
+    Redraw "redraw" [Main TextBlock Logs Shell Labels Patches Reap Picker Confirm Jobs] "ctrl-l" "read everything again and redraw";
+    Suspend "suspend" [Main Filter TextBlock Logs LogField Shell Labels LabelField Patches Reap SearchField Picker Form Confirm Jobs Palette] "ctrl-z" "suspend";
+    Help "help" [Main TextBlock Logs Labels Patches Reap Jobs] "?" "help";
     Quit "quit" [Main] "q ctrl-c" "quit (asks while jobs run)";
-    Close "close" [TextBlock Logs Shell Labels Patches Jobs] "esc q ctrl-c" "close; a search in it ends first";
+    Close "close" [TextBlock Logs Shell Labels Patches Reap Jobs] "esc q ctrl-c" "close; a search in it ends first";
     Follow "follow" [Logs] "f" "follow what comes, or stop following";
     NextService "next_service" [Logs] "tab" "the next service's log, or all of them";
     PreviousService "previous_service" [Logs] "backtab" "the previous service's log";
-    Search "search" [TextBlock Logs Patches Jobs] "/" "search (capitals count once one is typed)";
-    NextFound "next_found" [TextBlock Logs Patches Jobs] "n" "the next match";
-    PreviousFound "previous_found" [TextBlock Logs Patches Jobs] "N" "the match before";
+    Search "search" [TextBlock Logs Patches Reap Jobs] "/" "search (capitals count once one is typed)";
+    NextFound "next_found" [TextBlock Logs Patches Reap Jobs] "n" "the next match";
+    PreviousFound "previous_found" [TextBlock Logs Patches Reap Jobs] "N" "the match before";
     Wrap "wrap" [Logs] "w" "wrap long lines, or cut them";
     ScrollRight "scroll_right" [Logs] "right" "to the right in lines that are cut";
     ScrollLeft "scroll_left" [Logs] "left" "to the left";
     Save "save" [Logs] "s" "save what is kept to a new file";
-    Retry "retry" [Logs Labels Patches] "r" "ask again";
+    Retry "retry" [Logs Labels Patches Reap] "r" "ask again";
     AddLabel "add_label" [Labels] "a" "add a label";
     EditLabel "edit_label" [Labels] "e" "change the label under the cursor";
     RemoveLabel "remove_label" [Labels] "x" "remove the label under the cursor, or keep it";
@@ -214,6 +219,13 @@ table! {
     WritePatch "write_patch" [Patches] "e" "write a patch in your editor ($VISUAL, $EDITOR)";
     RemovePatch "remove_patch" [Patches] "x" "take the patch under the cursor away (asks)";
     RollOut "roll_out" [Patches] "A" "apply: to the sandbox under the cursor, or to all, some first";
+    Tick "tick" [Reap] "space" "do this, or leave it as it is";
+    TickAll "tick_all" [Reap] "*" "do all shown that the plan does, or leave them";
+    AdoptInstead "adopt_instead" [Reap] "a" "adopt it instead, or as planned";
+    RemoveInstead "remove_instead" [Reap] "x" "remove it although the plan would not (asks for the count), or as planned";
+    NextClass "next_class" [Reap] "tab" "only the next class, or all";
+    PreviousClass "previous_class" [Reap] "backtab" "only the class before, or all";
+    Apply "apply_plan" [Reap] "A" "apply the plan (asks)";
     Choose "choose" [Shell Picker Palette] "enter" "choose";
     NextMatch "next_match" [Palette Picker] "tab down" "next";
     PreviousMatch "previous_match" [Palette Picker] "backtab up" "previous";
@@ -232,7 +244,7 @@ table! {
 impl Action {
     /// Whether this version does not have it yet; its key is kept free for it.
     pub fn is_later(self) -> bool {
-        matches!(self, Self::PaneCredits | Self::Reap | Self::Undo)
+        matches!(self, Self::PaneCredits)
     }
 
     /// Whether it changes something on a host or in the store.
@@ -254,6 +266,12 @@ impl Action {
                 | Self::WritePatch
                 | Self::RemovePatch
                 | Self::RollOut
+                | Self::Undo
+                | Self::Tick
+                | Self::TickAll
+                | Self::AdoptInstead
+                | Self::RemoveInstead
+                | Self::Apply
         )
     }
 
@@ -263,6 +281,7 @@ impl Action {
             Self::Create => Some("new"),
             Self::Destroy => Some("delete"),
             Self::Recreate => Some("rebuild"),
+            Self::Reap => Some("stale"),
             _ => None,
         }
     }
@@ -292,6 +311,8 @@ impl Action {
                 | Self::Reap
                 | Self::Sleep
                 | Self::RemovePatch
+                | Self::RemoveInstead
+                | Self::Apply
         )
     }
 }

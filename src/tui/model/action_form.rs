@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use super::Role;
-use super::confirm::{SnapshotTarget, Target};
 use super::fields::{Choice, Field, FieldKey, Fields};
 use super::job::JobId;
 use super::snapshots::{caveat, is_blocked};
+use super::targets::{SnapshotTarget, Target};
 use super::words::many;
 use crate::client::{
     Error, ExtendRequest, PatchRequest, RestoreRequest, RolloutRequest, SnapshotDiff,

@@ -2,17 +2,14 @@
 //! are acted on, each with the revision that the operator saw.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use tui_input::Input;
 
 use super::job::JobId;
-use super::rows::Entry;
-use super::words::short_profile;
-use crate::domain::lineage::SnapshotView;
-use crate::domain::name::{PatchId, SandboxId, SnapshotId};
+use super::targets::{PatchTarget, PlanTarget, SnapshotTarget, Target};
+use super::undo::UndoTarget;
+use crate::domain::State;
 use crate::domain::snapshot::SnapshotState;
-use crate::domain::{State, Time};
 
 /// More targets than this ask for their count to be typed.
 const MANY: usize = 5;
@@ -37,129 +34,21 @@ pub enum Purpose {
     DeleteSnapshots,
     /// Take a patch away from its snapshot.
     RemovePatch,
+    /// Apply a reap plan.
+    Reap,
+    /// Bring back what was removed.
+    Undo,
     /// End a job.
     CancelJob(JobId),
     /// Leave while jobs run.
     Quit,
 }
 
+/// The button of a removal that takes no undo snapshot first.
+const WITHOUT_UNDO: &str = "Without undo";
+
 /// Most targets that are only named, not summed.
 const READ_ONE_BY_ONE: usize = 10;
-
-/// One frozen sandbox.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Target {
-    /// Its id.
-    pub id: SandboxId,
-    /// The revision that the operator saw.
-    pub revision: u64,
-    /// Its name.
-    pub name: Option<String>,
-    /// Its host.
-    pub host: String,
-    /// Its profile, short.
-    pub profile: String,
-    /// Its state.
-    pub state: State,
-    /// When it was created.
-    pub created_at: Time,
-    /// Labelled `protect=true`.
-    pub protected: bool,
-    /// What else to know before: its host has not answered since then.
-    pub silent: Option<String>,
-    /// What will be done to it beyond the verb, a sentence each.
-    pub notes: Vec<String>,
-    /// The patches on the snapshot that it is based on, where the verb applies them.
-    pub patches: Option<Vec<PatchId>>,
-    /// Why it is left out, if it is.
-    pub left_out: Option<String>,
-}
-
-impl Target {
-    /// Freezes a row.
-    pub fn of(entry: &Entry, silent: Option<String>) -> Self {
-        let record = &entry.record;
-        Self {
-            id: record.id.clone(),
-            revision: record.revision,
-            name: record.name.clone(),
-            host: record.host.to_string(),
-            profile: short_profile(&record.profile.id).to_owned(),
-            state: record.state.clone(),
-            created_at: record.created_at,
-            protected: record.is_protected(),
-            silent,
-            notes: Vec::new(),
-            patches: None,
-            left_out: None,
-        }
-    }
-
-    /// Its name, or its id where it has none.
-    pub fn called(&self) -> String {
-        self.name.clone().unwrap_or_else(|| self.id.to_string())
-    }
-
-    /// `a1b2c3d4 e2e-core`, or the id alone.
-    pub fn title(&self) -> String {
-        named(self.id.as_str(), self.name.as_deref())
-    }
-}
-
-/// One frozen snapshot.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SnapshotTarget {
-    /// As the operator saw it.
-    pub view: Arc<SnapshotView>,
-    /// What depends on it, a line each.
-    pub dependants: Vec<String>,
-    /// What else to know before: its host has not answered since then.
-    pub silent: Option<String>,
-    /// Why it is left out, if it is.
-    pub left_out: Option<String>,
-}
-
-impl SnapshotTarget {
-    /// Freezes a snapshot.
-    pub fn of(view: &Arc<SnapshotView>, silent: Option<String>) -> Self {
-        Self { dependants: view.dependants(), view: Arc::clone(view), silent, left_out: None }
-    }
-
-    /// Its id.
-    pub fn id(&self) -> &SnapshotId {
-        &self.view.record.id
-    }
-
-    /// `snap-1a2b3c4d my-env`, or the id alone.
-    pub fn title(&self) -> String {
-        named(self.id().as_str(), self.view.record.name.as_deref())
-    }
-
-    fn is_protected(&self) -> bool {
-        self.view.record.is_protected()
-    }
-}
-
-/// A patch that is to be taken away.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PatchTarget {
-    /// Its snapshot.
-    pub snapshot: SnapshotId,
-    /// What that is called.
-    pub title: String,
-    /// The patch.
-    pub id: PatchId,
-    /// Its place in the order.
-    pub sequence: u64,
-    /// What it is for.
-    pub description: Option<String>,
-    /// How many sandboxes have it, and how many would have got it.
-    pub counts: (usize, usize),
-}
-
-fn named(id: &str, name: Option<&str>) -> String {
-    name.map_or_else(|| id.to_owned(), |name| format!("{id} {name}"))
-}
 
 /// The dialog.
 #[derive(Debug, Clone)]
@@ -172,6 +61,12 @@ pub struct Confirm {
     pub snapshots: Vec<SnapshotTarget>,
     /// The patch that is asked about.
     pub patch: Option<PatchTarget>,
+    /// The reap plan that is asked about.
+    pub plan: Option<Box<PlanTarget>>,
+    /// The removed sandboxes that are asked about.
+    pub undo: Vec<UndoTarget>,
+    /// What to know of hosts that do not answer, beside that of the targets.
+    pub silent: Vec<String>,
     /// The buttons; the first is the harmless one and has the focus.
     pub buttons: Vec<&'static str>,
     /// The focused button.
@@ -210,6 +105,8 @@ impl Confirm {
                 | Purpose::Apply { .. }
                 | Purpose::DeleteSnapshots
                 | Purpose::RemovePatch
+                | Purpose::Reap
+                | Purpose::Undo
                 | Purpose::CancelJob(_)
                 | Purpose::Quit => None,
             }
@@ -234,10 +131,16 @@ impl Confirm {
             Purpose::Destroy
             | Purpose::DeleteSnapshots
             | Purpose::RemovePatch
+            | Purpose::Reap
+            | Purpose::Undo
             | Purpose::CancelJob(_)
             | Purpose::Quit => "Destroy",
         };
-        let buttons = if taken.is_empty() { vec!["Close"] } else { vec!["Cancel", act] };
+        let buttons = match (taken.is_empty(), taken.iter().any(|target| target.undo)) {
+            (true, _) => vec!["Close"],
+            (false, false) => vec!["Cancel", act],
+            (false, true) => vec!["Cancel", act, WITHOUT_UNDO],
+        };
         Self { targets, demand, ..Self::plain(purpose, buttons) }
     }
 
@@ -276,6 +179,21 @@ impl Confirm {
         Self { patch: Some(patch), ..Self::plain(Purpose::RemovePatch, vec!["Cancel", "Remove"]) }
     }
 
+    /// Asks whether to apply a reap plan.
+    pub fn reap(target: PlanTarget, silent: Vec<String>) -> Self {
+        let count = target.plan.to_do().count();
+        let asks_count = count > MANY || target.forced > 0;
+        let demand = asks_count.then(|| (count.to_string(), "their number"));
+        let plain = Self::plain(Purpose::Reap, vec!["Cancel", "Reap"]);
+        Self { plan: Some(Box::new(target)), silent, demand, ..plain }
+    }
+
+    /// Asks whether to bring back what was removed.
+    pub fn undo(targets: Vec<UndoTarget>, silent: Vec<String>) -> Self {
+        let plain = Self::plain(Purpose::Undo, vec!["Cancel", "Bring back"]);
+        Self { undo: targets, silent, ..plain }
+    }
+
     /// Asks whether to cancel a job.
     pub fn cancel_job(job: JobId) -> Self {
         Self::plain(Purpose::CancelJob(job), vec!["Keep running", "Cancel it"])
@@ -292,6 +210,9 @@ impl Confirm {
             targets: Vec::new(),
             snapshots: Vec::new(),
             patch: None,
+            plan: None,
+            undo: Vec::new(),
+            silent: Vec::new(),
             buttons,
             focus: 0,
             demand: None,
@@ -335,16 +256,24 @@ impl Confirm {
         self.demand.as_ref().is_none_or(|(wanted, _)| self.typed.value().trim() == wanted)
     }
 
+    /// The last line that its list can begin with.
+    pub fn last_offset(&self) -> usize {
+        let items = self.plan.as_ref().map_or(0, |target| 2 * target.plan.items.len());
+        let lines = self.targets.len() + self.snapshots.len() + 3 * self.undo.len();
+        (lines + items).saturating_sub(1)
+    }
+
     /// Whether a host is silent and that was not asked about yet.
     pub fn asks_again(&self) -> bool {
         let silent = self.taken().any(|target| target.silent.is_some())
-            || self.taken_snapshots().any(|target| target.silent.is_some());
+            || self.taken_snapshots().any(|target| target.silent.is_some())
+            || !self.silent.is_empty();
         !self.again && silent
     }
 }
 
 /// `12 on coulombcore, 3 on local`: each word with how often it comes, the most frequent first.
-fn summed(words: impl Iterator<Item = String>) -> String {
+pub fn summed(words: impl Iterator<Item = String>) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for word in words {
         *counts.entry(word).or_default() += 1;

@@ -2,8 +2,8 @@
 //! 200 columns on its lines stand above the details beside the list.
 
 use super::{
-    Entry, Host, Model, Pane, Role, Standing, Trouble, age_of, date, many, standing_glyph,
-    state_glyph, state_role, what,
+    Entry, Host, Model, Pane, Role, Standing, Trouble, age_of, date, is_counted, many,
+    standing_glyph, state_glyph, state_role, what,
 };
 use crate::domain::text::clean_line;
 use crate::domain::{State, telling::last_telling_line};
@@ -75,9 +75,13 @@ fn sandbox(model: &Model, entry: &Entry) -> Strip {
     let conditions = model.sandboxes.conditions();
     let trouble = conditions.trouble(entry);
     let silent = conditions.hosts.holds(&entry.words[3]);
-    let (lines, keys) = match trouble {
+    let stale = model.stale_words(entry);
+    let (mut lines, keys) = match trouble {
+        Trouble::Failed if stale.is_some() => (failed(entry, model.strip_width()), FAILED_STALE),
         Trouble::Failed => (failed(entry, model.strip_width()), FAILED),
+        Trouble::Lost if stale.is_some() => (lost(model, entry), LOST_STALE),
         Trouble::Lost => (lost(model, entry), LOST),
+        Trouble::Stale => (well(model, entry, String::new()), STALE),
         Trouble::Running => (running(model, entry), RUNNING),
         _ if silent => (not_seen(model, entry), SILENT),
         Trouble::Degraded => (well(model, entry, what::degraded(entry)), DEGRADED),
@@ -85,9 +89,32 @@ fn sandbox(model: &Model, entry: &Entry) -> Strip {
         _ if entry.record.state == State::Sleeping => (asleep(model, entry), SLEEPING),
         Trouble::Silent | Trouble::None => (well(model, entry, String::new()), WELL),
     };
+    match (stale, trouble, lines.first_mut()) {
+        // Why it failed or is lost needs its room; what else is known does not.
+        (Some((role, words)), Trouble::Failed | Trouble::Lost, Some(first)) => {
+            first.push((role, format!("   {words}")));
+        }
+        (Some(words), ..) => lines.insert(0, vec![words]),
+        (None, ..) => {}
+    }
     strip(model, title(model, entry, silent), lines, keys)
 }
 
+const FAILED_STALE: &[(Action, &str)] = &[
+    (Action::Logs, "its output"),
+    (Action::Open, "details"),
+    (Action::Reap, "reap"),
+    (Action::Recreate, "rebuild"),
+    (Action::Destroy, "destroy"),
+];
+const LOST_STALE: &[(Action, &str)] =
+    &[(Action::Open, "details"), (Action::Reap, "reap"), (Action::Recreate, "rebuild")];
+const STALE: &[(Action, &str)] = &[
+    (Action::Reap, "reap"),
+    (Action::Open, "details"),
+    (Action::Extend, "extend"),
+    (Action::Labels, "protect"),
+];
 const FAILED: &[(Action, &str)] = &[
     (Action::Logs, "its output"),
     (Action::Open, "details"),
@@ -272,6 +299,13 @@ const HOST: &[(Action, &str)] = &[
     (Action::NextTrouble, "next trouble"),
 ];
 
+/// How much on a host is there to be reaped.
+fn stale_on(model: &Model, host: &Host) -> (Role, String) {
+    let items = model.stale.on_host(host.view.name.as_str());
+    let count = items.filter(|item| is_counted(item)).count();
+    (Role::Warn, if count == 0 { String::new() } else { format!(", {count} stale") })
+}
+
 /// How a host is, and what it says or what to do.
 fn host_lines(model: &Model, host: &Host) -> [Line; 2] {
     let view = &host.view;
@@ -297,9 +331,9 @@ fn host_lines(model: &Model, host: &Host) -> [Line; 2] {
             let ms = view.latency_ms.map(|ms| format!(", round trip {ms} ms")).unwrap_or_default();
             let held = many(view.sandboxes as usize, "sandbox", "sandboxes");
             let most = view.max_sandboxes.map(|most| format!(" of {most}")).unwrap_or_default();
-            let first = format!("up{ms}, {held}{most}");
+            let first = vec![(Role::Plain, format!("up{ms}, {held}{most}")), stale_on(model, host)];
             let said = vec![(Role::Warn, words(&view.message)), (Role::Key, words(&view.hint))];
-            [vec![(Role::Plain, first)], said]
+            [first, said]
         }
     }
 }

@@ -22,6 +22,7 @@ impl Overlay {
             | Self::Error(..)
             | Self::Jobs(_)
             | Self::Logs(_)
+            | Self::Reap
             | Self::Patches(_) => false,
         }
     }
@@ -42,6 +43,7 @@ impl Overlay {
             | Self::Error(..)
             | Self::Jobs(_)
             | Self::Logs(_)
+            | Self::Reap
             | Self::Patches(_)
             | Self::Shell(_)
             | Self::Palette(..) => None,
@@ -59,6 +61,14 @@ impl Model {
     pub fn drawn(&mut self) {
         for drawn in self.overlays.iter_mut().filter_map(Overlay::drawn) {
             *drawn = true;
+        }
+        self.reap.drawn |= matches!(self.overlays.last(), Some(Overlay::Reap));
+    }
+
+    /// Counts a change that a frozen display does not show.
+    pub fn hold(&mut self) {
+        if let Some(held) = &mut self.frozen {
+            *held += 1;
         }
     }
 

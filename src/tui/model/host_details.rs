@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use super::Model;
 use super::hosts::{Host, Standing};
 use super::sandboxes::Sandboxes;
+use super::stale::{is_counted, reap_words};
 use super::text_block::{Role, TextBlock};
-use super::words::{Present, state_glyph, state_role};
+use super::words::{state_glyph, state_role};
+use crate::client::StaleItem;
 use crate::domain::Time;
 use crate::domain::facts::{Certificate, HostFacts, Inventory, InventoryItem};
 use crate::domain::figures::{age, age_of, bytes};
@@ -31,18 +34,13 @@ impl HostDetails {
     }
 
     /// What is known of it as lines of a width.
-    pub fn block(
-        &self,
-        width: usize,
-        present: Present<'_>,
-        host: Option<&Host>,
-        sandboxes: &Sandboxes,
-    ) -> TextBlock {
+    pub fn block(&self, width: usize, model: &Model) -> TextBlock {
         let mut block = TextBlock::new(width);
-        let now = present.now;
-        let Some(host) = host else {
+        let (now, sandboxes) = (model.now, &model.sandboxes);
+        let Some(host) = model.hosts.get(self.name.as_str()) else {
             block.text(Role::Warn, 0, "it is not in the configuration: nobody asks it");
             recorded(&mut block, &self.name, sandboxes, None, now);
+            stale(&mut block, model.stale.on_host(self.name.as_str()));
             return block;
         };
         standing(&mut block, host, now);
@@ -61,6 +59,7 @@ impl HostDetails {
         figures(&mut block, host, now);
         let inventory = view.facts.as_ref().and_then(|facts| facts.inventory.as_ref());
         recorded(&mut block, &self.name, sandboxes, inventory, now);
+        stale(&mut block, model.stale.on_host(self.name.as_str()));
         if let Some(found) = inventory {
             archives(&mut block, found, now);
             networks(&mut block, found);
@@ -277,6 +276,24 @@ fn recorded(
     if block.lines.len() == before {
         let text = if inventory.is_some() { "none" } else { "none by our records" };
         block.text(Role::Dim, 2, text);
+    }
+}
+
+/// What of the host is stale, recorded or not, and what is never reaped, each with its reason.
+fn stale<'a>(block: &mut TextBlock, items: impl Iterator<Item = &'a StaleItem>) {
+    let mut items = items.peekable();
+    if items.peek().is_none() {
+        return;
+    }
+    block.heading("Stale on it");
+    for item in items {
+        let role = if is_counted(item) { Role::Warn } else { Role::Dim };
+        let name = item.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
+        block.spans([
+            (role, "  ◷ ".to_owned()),
+            (Role::Plain, format!("{}{name}  {}", item.id(), item.class)),
+        ]);
+        block.text(Role::Dim, 4, &format!("{}: {}", item.why, reap_words(&item.action)));
     }
 }
 

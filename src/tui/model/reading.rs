@@ -21,6 +21,17 @@ pub struct TextOverlay {
 }
 
 impl TextOverlay {
+    /// A record as YAML; why it cannot be written so. By way of a value: parts of a record that are kept as JSON text are YAML
+    /// too then.
+    pub fn of_record(
+        title: String,
+        value: Result<serde_json::Value, serde_json::Error>,
+    ) -> Result<Self, String> {
+        let value = value.map_err(|error| error.to_string())?;
+        let text = serde_saphyr::to_string(&value).map_err(|error| error.to_string())?;
+        Ok(Self { title, text, offset: 0 })
+    }
+
     /// Failure of a sandbox that nothing is left of, to be read where a log would be: why, then all that its step wrote.
     pub fn of_failed(record: &SandboxRecord) -> Option<Self> {
         let failure = record
@@ -78,13 +89,10 @@ impl Model {
             | Overlay::Shell(_)
             | Overlay::Labels(_)
             | Overlay::ActionForm(_)
+            | Overlay::Reap
             | Overlay::Patches(_) => return None,
         };
-        // By way of a value: parts of a record that are kept as JSON text are YAML too then.
-        let text = value
-            .map_err(|error| error.to_string())
-            .and_then(|value| serde_saphyr::to_string(&value).map_err(|error| error.to_string()));
-        Some(text.map(|text| TextOverlay { title, text, offset: 0 }))
+        Some(TextOverlay::of_record(title, value))
     }
 
     /// The text of an overlay that is read.
@@ -111,10 +119,7 @@ impl Model {
                 );
                 Some(block)
             }
-            Overlay::Host(details) => {
-                let host = self.hosts.get(details.name.as_str());
-                Some(details.block(width, self.present(), host, &self.sandboxes))
-            }
+            Overlay::Host(details) => Some(details.block(width, self)),
             Overlay::Output(id, _) => self.jobs.get(*id).map(|job| output(job, width)),
             Overlay::Help(_) => Some(self.help(width)),
             Overlay::Error(problem, _) => Some(error(problem, width)),
@@ -126,11 +131,12 @@ impl Model {
             | Overlay::Shell(_)
             | Overlay::Labels(_)
             | Overlay::ActionForm(_)
+            | Overlay::Reap
             | Overlay::Patches(_) => None,
         }
     }
 
-    fn present(&self) -> Present<'_> {
+    pub(super) fn present(&self) -> Present<'_> {
         Present { now: self.now, zone: &self.zone }
     }
 
@@ -184,6 +190,7 @@ impl Overlay {
             | Self::Shell(_)
             | Self::Labels(_)
             | Self::ActionForm(_)
+            | Self::Reap
             | Self::Patches(_) => 0,
         }
     }
@@ -213,6 +220,7 @@ impl Overlay {
             | Self::Shell(_)
             | Self::Labels(_)
             | Self::ActionForm(_)
+            | Self::Reap
             | Self::Patches(_) => {}
         }
     }
@@ -225,6 +233,10 @@ const SIGNS: &[(&str, &str)] = &[
     ("✗", "something that failed; a host that does not answer"),
     ("⚠", "look at this"),
     ("◐", "being done"),
+    (
+        "◷",
+        "stale: its time is over, it failed long ago, or nobody finishes it; `reap` opens the plan",
+    ),
     ("◌", "not known yet: a host that is being asked"),
     ("◆", "a snapshot"),
     ("?", "behind a state: its host is silent, this is how it was last"),

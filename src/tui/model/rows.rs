@@ -1,12 +1,13 @@
 //! One row of the list, what may be wrong with it, and the orders it can be sorted in.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::words::short_profile;
 use crate::domain::name::SandboxId;
 use crate::domain::sandbox::SandboxRecord;
+use crate::domain::stale::StaleClass;
 use crate::domain::telemetry::SandboxUse;
 use crate::domain::text::{clean_line, columns};
 use crate::domain::{State, Time};
@@ -51,6 +52,8 @@ pub enum Trouble {
     Failed,
     /// Its host says that it is gone.
     Lost,
+    /// It is stale in another way: its time is over, or nobody finishes what was begun.
+    Stale,
     /// Something is being done to it.
     Running,
     /// A service that should run does not.
@@ -81,13 +84,15 @@ impl SilentHosts {
     }
 }
 
-/// Conditions of trouble that are not in the record: time and hosts.
+/// Conditions of trouble that are not in the record: time, hosts, what is stale.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Conditions {
     /// Deadlines up to here are near.
     pub soon: Option<Time>,
     /// Hosts that do not answer.
     pub hosts: SilentHosts,
+    /// Recorded ones that are stale.
+    pub stale: Arc<BTreeMap<SandboxId, StaleClass>>,
 }
 
 impl Conditions {
@@ -103,12 +108,23 @@ impl Conditions {
         !matches!(self.trouble(entry), Trouble::Running | Trouble::None)
     }
 
+    /// Whether a row is stale, in another way than its state says, and nobody is at work on it: of what is stuck, whoever was is
+    /// dead.
+    pub fn is_left_behind(&self, entry: &Entry) -> bool {
+        if matches!(entry.record.state, State::Failed | State::Lost) {
+            return false;
+        }
+        let class = self.stale.get(&entry.record.id);
+        class.is_some_and(|class| *class == StaleClass::Stuck || entry.record.operation.is_none())
+    }
+
     /// What a row needs a look for.
     pub fn trouble(&self, entry: &Entry) -> Trouble {
         let record = &entry.record;
         match record.state {
             State::Failed => Trouble::Failed,
             State::Lost => Trouble::Lost,
+            _ if self.is_left_behind(entry) => Trouble::Stale,
             State::Requested | State::Provisioning | State::Destroying => Trouble::Running,
             _ if record.operation.is_some() => Trouble::Running,
             _ if entry.degraded > 0 => Trouble::Degraded,

@@ -113,7 +113,7 @@ impl Sandboxes {
         self.order.sort
     }
 
-    /// Time and hosts, as the order and the rows go by them.
+    /// Time, hosts and what is stale, as the order and the rows go by them.
     pub fn conditions(&self) -> &Conditions {
         &self.order.conditions
     }
@@ -124,9 +124,9 @@ impl Sandboxes {
         let passed = self.next_deadline.is_some_and(|end| conditions.soon >= Some(end));
         // A clock that was set back makes what was near far again.
         let moved = passed || conditions.soon < old.soon || old.soon.is_none();
-        let hosts = conditions.hosts != old.hosts;
+        let others = conditions.hosts != old.hosts || conditions.stale != old.stale;
         self.order.conditions = conditions;
-        if moved || hosts {
+        if moved || others {
             self.reorder();
         }
     }

@@ -98,6 +98,7 @@ impl Model {
         match overlay {
             Overlay::Jobs(_) => self.jobs.list().map(job_words).collect(),
             Overlay::Patches(patches) => patches.words(),
+            Overlay::Reap => self.reap_texts(),
             Overlay::Details(_)
             | Overlay::Snapshot(_)
             | Overlay::Text(_)

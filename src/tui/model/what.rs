@@ -20,6 +20,10 @@ impl Model {
         if silent {
             return (Role::Warn, not_seen(self, entry));
         }
+        let stale = self.stale_words(entry);
+        if let Some(words) = stale.filter(|_| self.sandboxes.conditions().is_left_behind(entry)) {
+            return words;
+        }
         if let Some(words) = at_work(self, entry, job) {
             return (Role::Busy, words);
         }

@@ -5,36 +5,19 @@ use std::sync::Arc;
 use crossterm::event::KeyEvent;
 use tui_input::backend::crossterm::to_input_request;
 
-use super::{Effect, keys, snapshots, work};
+use super::{Effect, keys, reap, snapshots, undo, work};
 use crate::client::{ApplyRequest, DestroyRequest, RecreateRequest, Request, SleepRequest};
 use crate::domain::extension::Capability;
 use crate::domain::sandbox::SandboxRecord;
-use crate::domain::{OperationKind, PatchId, Time};
+use crate::domain::{OperationKind, PatchId, State};
 use crate::tui::keymap::Action;
 use crate::tui::model::{
-    Confirm, Entry, Leaving, Load, Model, Overlay, Pane, Purpose, Role, Standing, Target, age,
-    is_blocked, many,
+    Confirm, Entry, Leaving, Load, Model, Overlay, Pane, Purpose, Role, Target, is_blocked, many,
 };
-
-/// What to know of a host that does not answer, if it does not.
-pub(super) fn silence(model: &Model, name: &str, observed: Option<Time>) -> Option<String> {
-    if !model.hosts.is_silent(name, model.now, model.started) {
-        return None;
-    }
-    let host = model.hosts.get(name);
-    let down = host.filter(|host| host.standing(model.now) == Standing::Down);
-    let since = host.and_then(|host| host.answered).or(observed);
-    let since = since.map_or_else(
-        || "never".to_owned(),
-        |at| format!("{} ago", age(model.now.since(at).as_secs())),
-    );
-    let word = if down.is_some() { "is down" } else { "has not answered" };
-    Some(format!("{name} {word}; last heard of {since}"))
-}
 
 /// Freezes a row as a target.
 pub(super) fn freeze(model: &Model, entry: &Entry) -> Target {
-    Target::of(entry, silence(model, entry.record.host.as_str(), entry.record.observed_at))
+    Target::of(entry, model.silence(entry.record.host.as_str(), entry.record.observed_at))
 }
 
 /// Opens the question about the marked ones, or the one that is pointed at.
@@ -76,11 +59,27 @@ fn question(model: &mut Model, purpose: Purpose) -> Option<Confirm> {
         target.left_out =
             model.cannot(&entry.record.extension, &Capability::Sleep).filter(|_| sleeps);
         target.notes = notes(model, purpose, &entry.record);
+        target.undo = takes_undo(model, purpose, &entry.record);
+        if target.undo {
+            target
+                .notes
+                .push("an undo snapshot is taken first, where there is room for one".to_owned());
+        }
         target.patches = patches(model, purpose, &entry.record);
         target
     };
     let targets = entries.iter().map(of).collect();
     Some(Confirm::about(purpose, targets))
+}
+
+/// Whether an undo snapshot is taken of a sandbox before it is removed: its profile wants one, and there is something of it.
+fn takes_undo(model: &Model, purpose: Purpose, record: &SandboxRecord) -> bool {
+    let removes = matches!(purpose, Purpose::Destroy | Purpose::Recreate);
+    let is_there = matches!(record.state, State::Ready | State::Sleeping | State::Failed);
+    removes
+        && is_there
+        && !record.left_nothing()
+        && model.undo_profiles.contains(&record.profile.id)
 }
 
 /// What a verb does to a sandbox beyond its name: which patches it will get, which snapshot it is made of again.
@@ -179,8 +178,7 @@ pub(super) fn text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
         }
         _ => {}
     }
-    confirm.offset =
-        confirm.offset.min((confirm.targets.len() + confirm.snapshots.len()).saturating_sub(1));
+    confirm.offset = confirm.offset.min(confirm.last_offset());
     Vec::new()
 }
 
@@ -207,6 +205,8 @@ pub(super) fn press(model: &mut Model) -> Vec<Effect> {
         Purpose::Quit => work::leave_after(model, Leaving::Cancelling),
         Purpose::CancelJob(job) => work::cancel(model, job),
         Purpose::DeleteSnapshots => snapshots::delete(model, &confirm),
+        Purpose::Reap => reap::apply(model, confirm),
+        Purpose::Undo => undo::run(model, confirm),
         Purpose::RemovePatch => confirm
             .patch
             .into_iter()
@@ -224,7 +224,10 @@ pub(super) fn press(model: &mut Model) -> Vec<Effect> {
 fn run(model: &mut Model, confirm: &Confirm) -> Vec<Effect> {
     let mut effects = Vec::new();
     for target in confirm.taken() {
-        let Some((kind, request)) = request(confirm.purpose, target) else { continue };
+        let without_undo = confirm.focus > 1;
+        let Some((kind, request)) = request(confirm.purpose, target, without_undo) else {
+            continue;
+        };
         let job = model.jobs.start(kind, Some(target.id.clone()), target.called(), model.now);
         effects.push(Effect::Start(job, request));
     }
@@ -235,18 +238,16 @@ fn run(model: &mut Model, confirm: &Confirm) -> Vec<Effect> {
 }
 
 /// Request of a question about sandboxes; none of another question.
-fn request(purpose: Purpose, target: &Target) -> Option<(OperationKind, Request)> {
+fn request(purpose: Purpose, target: &Target, no_undo: bool) -> Option<(OperationKind, Request)> {
     let (id, revision) = (target.id.to_string(), Some(target.revision));
     let (force_protected, patches) = (target.protected, target.patches.clone());
     Some(match purpose {
         Purpose::Destroy => {
-            let request =
-                DestroyRequest { id, revision, forget: false, no_undo: false, force_protected };
+            let request = DestroyRequest { id, revision, forget: false, no_undo, force_protected };
             (OperationKind::Destroy, Request::Destroy(request))
         }
         Purpose::Recreate => {
-            let request =
-                RecreateRequest { id, revision, no_undo: false, force_protected, patches };
+            let request = RecreateRequest { id, revision, no_undo, force_protected, patches };
             (OperationKind::Recreate, Request::Recreate(request))
         }
         Purpose::Sleep => {
@@ -259,8 +260,11 @@ fn request(purpose: Purpose, target: &Target) -> Option<(OperationKind, Request)
             let request = ApplyRequest { id, revision, retry, patches };
             (OperationKind::Patch, Request::ApplyPatches(request))
         }
-        Purpose::DeleteSnapshots | Purpose::RemovePatch | Purpose::CancelJob(_) | Purpose::Quit => {
-            return None;
-        }
+        Purpose::DeleteSnapshots
+        | Purpose::RemovePatch
+        | Purpose::Reap
+        | Purpose::Undo
+        | Purpose::CancelJob(_)
+        | Purpose::Quit => return None,
     })
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Effect, Timer, activity, destroyed, external_operations, snapshots, work};
+use super::{
+    Effect, Timer, activity, destroyed, external_operations, reap, snapshots, stale, work,
+};
 use crate::client::{Error, Record, Update};
 use crate::domain::Time;
 use crate::domain::error::Code;
@@ -39,7 +41,7 @@ pub(super) fn list(model: &mut Model) -> Vec<Effect> {
     if !model.reading.begin() {
         return Vec::new();
     }
-    model.stale.clear();
+    model.outdated.clear();
     vec![Effect::List]
 }
 
@@ -49,7 +51,7 @@ pub(super) fn listed(model: &mut Model, answer: Result<Vec<Arc<Entry>>, Error>) 
     model.read_at = Some(model.now);
     let mut effects = Vec::new();
     match answer {
-        Ok(_) if model.frozen.is_some() && model.sandboxes.load == Load::Ready => hold(model),
+        Ok(_) if model.frozen.is_some() && model.sandboxes.load == Load::Ready => model.hold(),
         Ok(entries) => {
             refresh_details(model, &entries);
             let first = model.sandboxes.load != Load::Ready;
@@ -61,7 +63,8 @@ pub(super) fn listed(model: &mut Model, answer: Result<Vec<Arc<Entry>>, Error>) 
             effects.extend(snapshots::read(model));
             if first {
                 // Their schemas take longer to read than the list: not before that is on the screen.
-                effects.push(Effect::Extensions);
+                effects.extend([Effect::Extensions, Effect::Profiles]);
+                effects.extend(stale::read(model));
                 // A host that answered before this could not tell whether it had anything to be asked for.
                 let hosts: Vec<HostName> =
                     model.hosts.list.iter().map(|host| host.view.name.clone()).collect();
@@ -101,7 +104,7 @@ pub(super) fn got(
         return show_wanted(model, answer);
     }
     if model.frozen.is_some() {
-        hold(model);
+        model.hold();
         return Vec::new();
     }
     match answer {
@@ -145,19 +148,12 @@ pub(super) fn take(model: &mut Model, entry: Entry) {
     model.sandboxes.upsert(entry);
 }
 
-/// Counts a change that a frozen display does not show.
-pub(super) fn hold(model: &mut Model) {
-    if let Some(held) = &mut model.frozen {
-        *held += 1;
-    }
-}
-
 /// Events named sandboxes; they are read now.
 pub(super) fn fetch(model: &mut Model) -> Vec<Effect> {
-    if model.stale.len() > MANY {
+    if model.outdated.len() > MANY {
         return list(model);
     }
-    std::mem::take(&mut model.stale).into_iter().map(Effect::Get).collect()
+    std::mem::take(&mut model.outdated).into_iter().map(Effect::Get).collect()
 }
 
 /// Takes a host's newer view; a change between up and down is told.
@@ -217,7 +213,7 @@ pub(super) fn heard(model: &mut Model, heard: Update) -> Vec<Effect> {
             Vec::new()
         }
         Update::Ended(ended) => heard_end(model, *ended),
-        Update::Reaped(..) => Vec::new(),
+        Update::Reaped(operation, item) => reap::reaped(model, &operation, *item),
         Update::Host(view) => host_changed(model, *view),
         Update::Record(record) => got(model, &record.id.clone(), Ok(Box::new(Entry::new(*record)))),
         Update::Snapshots => snapshots::read(model),
@@ -251,6 +247,7 @@ fn heard_end(model: &mut Model, ended: Ended) -> Vec<Effect> {
         host.changed = true;
     }
     let took = operation.finished_at.map(|end| end.since(operation.started_at));
+    let judged = stale::read(model);
     let mut of_others = None;
     if let Some(job) = model.jobs.of_operation(&operation.id) {
         job.took = took;
@@ -260,6 +257,7 @@ fn heard_end(model: &mut Model, ended: Ended) -> Vec<Effect> {
         Some(job) => work::ended(model, job, outcome, took),
         None => Vec::new(),
     };
+    effects.extend(judged);
     if operation.subject.snapshot().is_some() {
         effects.extend(snapshots::read(model));
     }
@@ -270,13 +268,16 @@ fn heard_end(model: &mut Model, ended: Ended) -> Vec<Effect> {
 fn happened(model: &mut Model, event: &Event) -> Vec<Effect> {
     let mut effects = snapshots::read_if_news(model, event);
     if let Some(id) = &event.sandbox_id {
-        if model.stale.is_empty() {
+        if model.outdated.is_empty() {
             effects.push(Effect::After(GATHER, Box::new(Timer::Fetch)));
         }
-        model.stale.insert(id.clone());
+        model.outdated.insert(id.clone());
+        if model.stale.of(id).is_some() {
+            effects.extend(stale::read(model));
+        }
     }
     if model.frozen.is_some() {
-        hold(model);
+        model.hold();
     } else if !told_by_host(model, event) {
         activity::take(model, event);
     }

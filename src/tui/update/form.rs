@@ -22,7 +22,13 @@ pub(super) fn open(model: &mut Model) -> Vec<Effect> {
 
 /// The profiles were read.
 pub(super) fn profiles(model: &mut Model, answer: Result<Vec<ProfileView>, Error>) -> Vec<Effect> {
-    if let Some(form) = open_form(model) {
+    if let Ok(profiles) = &answer {
+        let undo = profiles.iter().filter_map(|view| view.profile.as_ref());
+        model.undo_profiles =
+            undo.filter(|profile| profile.undo).map(|profile| profile.id.clone()).collect();
+    }
+    // They are read beside it too: what is chosen by now stays.
+    if let Some(form) = open_form(model).filter(|form| form.load != Load::Ready) {
         match answer {
             Ok(profiles) => form.take(profiles),
             Err(problem) => form.load = Load::Failed(problem),

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Effect, Timer, data, external_operations, snapshots};
+use super::{Effect, Timer, data, external_operations, snapshots, stale};
 use crate::client::Error;
 use crate::domain::Time;
 use crate::domain::facts::{HostState, HostView};
@@ -102,6 +102,7 @@ pub(super) fn checked(
     };
     let mut effects = data::host_changed(model, view);
     effects.extend(external_operations::refresh_services(model, name));
+    effects.extend(stale::read(model));
     let pace = model.refresh;
     if let Some(host) = model.hosts.get_mut(name.as_str()) {
         effects.extend(start_sampling(host, pace));

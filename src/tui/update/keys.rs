@@ -7,7 +7,8 @@ use tui_input::Input;
 
 use super::{
     Effect, action_form, activity, confirm, copy, data, external_operations, fields, filter, form,
-    hosts, labels, logs, overlay, panes, patches, search, shell, snapshots, trouble, work,
+    hosts, labels, logs, overlay, panes, patches, reap, search, shell, snapshots, stale, trouble,
+    undo, work,
 };
 use crate::domain::name::SandboxId;
 use crate::domain::sandbox::SandboxRecord;
@@ -115,7 +116,8 @@ pub(super) fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
         | Mode::Logs
         | Mode::Shell
         | Mode::Labels
-        | Mode::Patches => Vec::new(),
+        | Mode::Patches
+        | Mode::Reap => Vec::new(),
     }
 }
 
@@ -157,6 +159,8 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Extend => action_form::open_extend(model),
         Action::Patches => patches::open(model),
         Action::CancelJob => work::ask_cancel(model),
+        Action::Reap => reap::open(model),
+        Action::Undo => undo::ask(model),
         Action::Logs => logs::open(model),
         Action::Shell => shell::open(model),
         Action::Labels => labels::open(model),
@@ -192,6 +196,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
             Mode::Shell => shell::act(model, action),
             Mode::Labels => labels::act(model, action),
             Mode::Patches => patches::act(model, action),
+            Mode::Reap => reap::act(model, action),
             Mode::Main
             | Mode::Filter
             | Mode::TextBlock
@@ -264,6 +269,7 @@ fn open(model: &mut Model) -> Vec<Effect> {
             return Vec::new();
         }
         Some(Overlay::Patches(_)) => return patches::open_row(model),
+        Some(Overlay::Reap) => return overlay::open_reap_row(model),
         Some(
             Overlay::Details(_)
             | Overlay::Create(_)
@@ -345,6 +351,7 @@ fn freeze(model: &mut Model) -> Vec<Effect> {
     // What was held back is read, not replayed.
     let mut effects = data::list(model);
     effects.extend(snapshots::read(model));
+    effects.extend(stale::read(model));
     effects.push(Effect::Events(None, Some(model.now.minus_seconds(3600))));
     effects
 }

@@ -45,6 +45,7 @@ fn wheel(model: &mut Model, event: MouseEvent, action: Action) -> Vec<Effect> {
             | Mode::Shell
             | Mode::Labels
             | Mode::Patches
+            | Mode::Reap
     ) {
         for _ in 0..NOTCH {
             keys::act(model, action);

@@ -3,10 +3,12 @@
 use crossterm::event::KeyEvent;
 use tui_input::backend::crossterm::to_input_request;
 
-use super::{Effect, fields, hosts, keys};
-use crate::domain::name::HostName;
+use super::{Effect, activity, fields, hosts, keys};
+use crate::domain::name::{HostName, SandboxId};
 use crate::tui::keymap::Action;
-use crate::tui::model::{Filter, HostDetails, Model, NodeId, Offer, Overlay, Pane, Role, Sort};
+use crate::tui::model::{
+    Filter, HostDetails, Model, NodeId, Offer, Overlay, Pane, ReapRow, Role, Sort, TextOverlay,
+};
 
 /// Rows that an overlay shows at once.
 fn height(model: &Model) -> usize {
@@ -18,6 +20,7 @@ fn last(model: &Model) -> usize {
     match model.overlays.last() {
         Some(Overlay::Jobs(_)) => model.jobs.list().len().saturating_sub(1),
         Some(Overlay::Patches(patches)) => patches.len().saturating_sub(1),
+        Some(Overlay::Reap) => model.reap.rows().len().saturating_sub(1),
         _ => model.block().map(|block| block.last_offset(height(model))).unwrap_or_default(),
     }
 }
@@ -27,6 +30,7 @@ pub(super) fn position(model: &Model) -> usize {
     match model.overlays.last() {
         Some(Overlay::Jobs(at)) => *at,
         Some(Overlay::Patches(patches)) => patches.index(),
+        Some(Overlay::Reap) => model.reap.index(),
         // One that follows its end: where that is has to be counted.
         Some(Overlay::Output(_, None)) => last(model),
         Some(overlay) => overlay.offset(0),
@@ -44,6 +48,7 @@ fn go_within(model: &mut Model, to: usize, last: usize) {
     match model.overlays.last_mut() {
         Some(Overlay::Jobs(at)) => *at = to.min(last),
         Some(Overlay::Patches(patches)) => patches.go(to),
+        Some(Overlay::Reap) => model.reap.go(to),
         Some(overlay) => overlay.scroll_to(to.min(last), last),
         None => {}
     }
@@ -51,7 +56,8 @@ fn go_within(model: &mut Model, to: usize, last: usize) {
 
 /// Brings a row of the overlay on top on the screen, with something above it; one that follows its end stays there.
 pub(super) fn show(model: &mut Model, row: usize) {
-    if matches!(model.overlays.last(), Some(Overlay::Jobs(_) | Overlay::Patches(_))) {
+    if matches!(model.overlays.last(), Some(Overlay::Jobs(_) | Overlay::Patches(_) | Overlay::Reap))
+    {
         return go(model, row);
     }
     let (height, at) = (height(model), position(model));
@@ -85,6 +91,10 @@ pub(super) fn settle(model: &mut Model) {
     if let Some(Overlay::Patches(patches)) = model.overlays.last_mut() {
         return patches.set_height(height.saturating_sub(1));
     }
+    if let Some(Overlay::Reap) = model.overlays.last() {
+        let layout = model.reap_layout();
+        return model.reap.set_height(usize::from(layout.list.height / layout.each.max(1)));
+    }
     let last = last(model);
     let follows = matches!(model.overlays.last(), Some(Overlay::Output(_, None)));
     if !follows && position(model) > last {
@@ -103,6 +113,29 @@ pub(super) fn open_host(model: &mut Model, name: HostName) -> Vec<Effect> {
     due
 }
 
+/// Opens all that is known of the item under the cursor: a recorded one's details, else a text.
+pub(super) fn open_reap_row(model: &mut Model) -> Vec<Effect> {
+    let Some(row) = model.reap.selected() else { return Vec::new() };
+    let item = match row {
+        ReapRow::Host(at) => {
+            let host = model.reap.hosts.get(at).map(|pass| pass.host.clone());
+            return host.map(|host| open_host(model, host)).unwrap_or_default();
+        }
+        ReapRow::Item(at) => model.reap.items().get(at),
+    };
+    let Some(item) = item else { return Vec::new() };
+    let id = item.sandbox_id.as_deref().map(SandboxId::new);
+    if let Some(id) = id.filter(|id| model.sandboxes.get(id).is_some()) {
+        return activity::open_sandbox(model, id);
+    }
+    let title = format!("{} on {}", item.id(), item.host);
+    match TextOverlay::of_record(title, serde_json::to_value(item)) {
+        Ok(text) => model.overlays.push(Overlay::Text(text)),
+        Err(why) => say_no_yaml(model, &why),
+    }
+    Vec::new()
+}
+
 /// Opens the host that the overlay on top is about.
 pub(super) fn open_its_host(model: &mut Model) -> Vec<Effect> {
     let name = match model.overlays.last() {
@@ -118,11 +151,15 @@ pub(super) fn open_its_host(model: &mut Model) -> Vec<Effect> {
     }
 }
 
+fn say_no_yaml(model: &mut Model, why: &str) {
+    model.say(Role::Bad, format!("it cannot be written as YAML: {why}"));
+}
+
 /// Opens the raw record of what the overlay on top is about.
 pub(super) fn open_raw(model: &mut Model) {
     match model.raw() {
         Some(Ok(page)) => model.overlays.push(Overlay::Text(page)),
-        Some(Err(why)) => model.say(Role::Bad, format!("it cannot be written as YAML: {why}")),
+        Some(Err(why)) => say_no_yaml(model, &why),
         None => model.say(Role::Dim, "there is no record behind this"),
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Effect, Timer, confirm, data, keys};
+use super::{Effect, Timer, keys};
 use crate::client::{Error, ExtensionView, Request, SnapshotDeleteRequest};
 use crate::domain::OperationKind;
 use crate::domain::event::{Event, EventKind};
@@ -51,7 +51,7 @@ pub(super) fn taken(
     let again = model.reading_snapshots.end();
     let mut effects = Vec::new();
     match answer {
-        Ok(_) if model.frozen.is_some() && model.snapshots.load == Load::Ready => data::hold(model),
+        Ok(_) if model.frozen.is_some() && model.snapshots.load == Load::Ready => model.hold(),
         Ok(views) => {
             model.snapshots.replace(views);
             refresh_overlays(model);
@@ -92,6 +92,7 @@ fn refresh_overlays(model: &mut Model) {
             | Overlay::Labels(_)
             | Overlay::Patches(_)
             | Overlay::Host(_)
+            | Overlay::Reap
             | Overlay::Text(_) => continue,
         };
         if let Some(view) = model.snapshots.get(&shown.record.id) {
@@ -176,7 +177,7 @@ pub(super) fn are_meant(model: &Model) -> bool {
 
 /// Freezes a snapshot as a target.
 pub(super) fn freeze(model: &Model, view: &Arc<SnapshotView>) -> SnapshotTarget {
-    SnapshotTarget::of(view, confirm::silence(model, view.record.host.as_str(), None))
+    SnapshotTarget::of(view, model.silence(view.record.host.as_str(), None))
 }
 
 /// Opens the question about the marked snapshots, or the one under the cursor, or the one whose details are open.

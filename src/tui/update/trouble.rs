@@ -6,14 +6,16 @@ use super::Effect;
 use crate::domain::name::SandboxId;
 use crate::domain::sweep::WARNING_S;
 use crate::domain::telemetry::SandboxUse;
+use crate::tui::keymap::{Action, Mode};
 use crate::tui::model::{Conditions, Model, Pane, Role, Standing, many};
 
-/// Tells the list of the time and of the hosts. A frozen display stays as it is.
+/// Tells the list of the time, of the hosts, and of what is stale. A frozen display stays as it is.
 pub(super) fn settle(model: &mut Model) {
     if model.frozen.is_none() {
         let hosts = model.hosts.silent(model.now, model.started);
         let soon = Some(model.now.plus_seconds(WARNING_S));
-        model.sandboxes.set_conditions(Conditions { soon, hosts });
+        let stale = model.stale.classes();
+        model.sandboxes.set_conditions(Conditions { soon, hosts, stale });
     }
 }
 
@@ -28,7 +30,7 @@ pub(super) fn measure(model: &mut Model) {
     model.sandboxes.set_uses(uses);
 }
 
-/// Goes to the next sandbox that needs a look; where none does, to a host that is down.
+/// Goes to the next sandbox that needs a look; where none does, to a host that is down. What is stale and in no row is told.
 pub(super) fn next(model: &mut Model) -> Vec<Effect> {
     let hidden = model.sandboxes.hidden_troubles();
     if model.sandboxes.go_to_trouble() {
@@ -52,7 +54,13 @@ pub(super) fn next(model: &mut Model) -> Vec<Effect> {
             model.focus_on(Pane::Hosts);
             model.hosts.go(at);
         }
-        (None, 0) => model.say(Role::Good, "no trouble"),
+        (None, 0) => match (model.stale.count(), model.keymap.first(Mode::Main, Action::Reap)) {
+            (0, _) | (_, None) => model.say(Role::Good, "no trouble"),
+            (count, Some(key)) => {
+                let what = many(count, "stale thing is", "stale things are");
+                model.say(Role::Warn, format!("{what} on hosts, in no row: {key} opens the plan"));
+            }
+        },
     }
     Vec::new()
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Effect, action_form, activity, data, external_operations, open_form, snapshots};
+use super::{Effect, action_form, activity, data, external_operations, open_form, reap, snapshots};
 use crate::client::{Error, Record, Started};
 use crate::domain::OperationKind;
 use crate::domain::error::{Code, Kind};
@@ -31,7 +31,11 @@ pub(super) fn started(
             Vec::new()
         }
         Record::Snapshot(record) => started_on_snapshot(model, job, *record),
-        Record::Host(_) | Record::Reap(_) => Vec::new(),
+        Record::Reap(report) => {
+            model.reap.done_all(&report);
+            Vec::new()
+        }
+        Record::Host(_) => Vec::new(),
     };
     effects.extend(match operation {
         Some(operation) => began(model, job, operation),
@@ -168,7 +172,8 @@ pub(super) fn ended(
     match record {
         Record::Sandbox(record) => ended_on_sandbox(model, job, *record),
         Record::Snapshot(record) => ended_on_snapshot(model, job, &record),
-        Record::Host(_) | Record::Reap(_) => ended_well(model, job),
+        Record::Reap(report) => reap::ended(model, job, &report),
+        Record::Host(_) => ended_well(model, job),
     }
 }
 
@@ -296,6 +301,7 @@ pub(super) fn ask_cancel(model: &mut Model) -> Vec<Effect> {
     let id = match model.overlays.last() {
         Some(Overlay::Jobs(at)) => model.jobs.list().nth(*at).map(|job| job.id),
         Some(Overlay::Output(id, _)) => Some(*id),
+        Some(Overlay::Reap) => model.reap.job,
         Some(Overlay::Details(details)) => job_on(model, &details.id.clone()),
         None if model.focus == Pane::Activity => activity::job(model),
         _ => match model.pointed_sandbox().map(|entry| entry.record.id.clone()) {

@@ -3,9 +3,11 @@
 use ratatui::layout::Position;
 
 use super::paint::Paint;
+use super::reap;
 use crate::domain::text::columns;
 use crate::tui::model::{
-    Area, Confirm, Job, Model, PatchTarget, Purpose, Role, Target, age, bytes, many, wrap,
+    Area, Confirm, Job, Model, PatchTarget, Purpose, Role, Target, UndoTarget, age, bytes, many,
+    wrap,
 };
 
 /// Draws the dialog; answers where the text cursor is.
@@ -78,6 +80,14 @@ fn title(model: &Model, confirm: &Confirm) -> String {
             format!("Delete {many}{silent}?")
         }
         Purpose::RemovePatch => "Take this patch away?".to_owned(),
+        Purpose::Undo => {
+            let many = named(confirm.undo.len(), "this sandbox", "sandboxes");
+            format!("Bring {many} back{silent}?")
+        }
+        Purpose::Reap => {
+            let count = confirm.plan.as_ref().map_or(0, |target| target.plan.to_do().count());
+            format!("Reap {}{silent}?", named(count, "this stale item", "stale items"))
+        }
         Purpose::CancelJob(id) => {
             let what = model.jobs.get(id).map(Job::what).unwrap_or_default();
             format!("Cancel {what}?")
@@ -137,6 +147,12 @@ fn body(model: &Model, confirm: &Confirm) -> Vec<Line> {
         }
         Purpose::DeleteSnapshots => lines.extend(deletion(model, confirm)),
         Purpose::RemovePatch => lines.extend(confirm.patch.iter().flat_map(removal)),
+        Purpose::Undo => {
+            lines.extend(confirm.undo.iter().flat_map(|target| coming_back(model, target)))
+        }
+        Purpose::Reap => {
+            lines.extend(confirm.plan.iter().flat_map(|target| reap::question(model, target)));
+        }
         purpose => {
             let narrow = model.screen().whole.width < 100;
             let sums = confirm.sums();
@@ -154,6 +170,31 @@ fn body(model: &Model, confirm: &Confirm) -> Vec<Line> {
             }
         }
     }
+    lines.extend(confirm.silent.iter().map(|silent| vec![(Role::Warn, format!("⚠ {silent}"))]));
+    lines
+}
+
+/// A removed sandbox: how it comes back, from when, and for how long.
+fn coming_back(model: &Model, target: &UndoTarget) -> Vec<Line> {
+    let old = age(model.now.since(target.taken).as_secs());
+    let size = target.bytes.map(|size| format!(", {}", bytes(size))).unwrap_or_default();
+    let called = target.name.as_ref().map(|name| format!(", called {name}")).unwrap_or_default();
+    let ttl = match target.ttl {
+        Some(Some(seconds)) => format!("a fresh time to live of {}", age(seconds)),
+        Some(None) => "no deadline, as it had none".to_owned(),
+        None => "a fresh time to live".to_owned(),
+    };
+    let mut lines = vec![
+        vec![
+            (Role::Title, target.title.clone()),
+            (Role::Plain, format!("  {} on {}", target.id, target.host)),
+        ],
+        vec![(Role::Plain, format!("    comes back as a new sandbox{called}, with {ttl}"))],
+        vec![(Role::Dim, format!("    as it was {old} ago ({}{size})", target.snapshot))],
+    ];
+    lines.extend(target.before.as_ref().map(|before| {
+        vec![(Role::Warn, format!("    ⚠ it was brought back before, as {before}"))]
+    }));
     lines
 }
 
@@ -178,6 +219,8 @@ fn consequence(purpose: Purpose) -> &'static str {
         Purpose::Destroy
         | Purpose::DeleteSnapshots
         | Purpose::RemovePatch
+        | Purpose::Reap
+        | Purpose::Undo
         | Purpose::CancelJob(_)
         | Purpose::Quit => "Containers, networks, volumes and the workspace are removed.",
     }

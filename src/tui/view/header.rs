@@ -178,6 +178,7 @@ fn counts(model: &Model) -> Vec<Part> {
         (counts.failed, "failed", Role::Bad, Weight::Trouble),
         (counts.lost, "lost", Role::Bad, Weight::Trouble),
         (counts.degraded, "degraded", Role::Warn, Weight::Trouble),
+        (model.stale.count(), "stale", Role::Warn, Weight::Warning),
         (counts.expiring, "expiring", Role::Warn, Weight::Warning),
     ] {
         if count > 0 {

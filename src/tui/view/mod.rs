@@ -30,6 +30,7 @@ mod paint;
 mod palette;
 mod pane;
 mod patches;
+mod reap;
 mod sandboxes;
 mod search;
 mod shell;
@@ -128,6 +129,10 @@ fn overlay_of(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) -> Option
         Overlay::ActionForm(action_form) => action_form::draw(model, paint, action_form),
         Overlay::Patches(patches) => {
             patches::draw(model, paint, patches);
+            None
+        }
+        Overlay::Reap => {
+            reap::draw(model, paint);
             None
         }
         Overlay::Palette(input, at) => Some(palette::draw(model, paint, input, *at)),

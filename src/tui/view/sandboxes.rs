@@ -182,11 +182,16 @@ fn line(model: &Model, paint: &mut Paint<'_>, row: &Row<'_>, columns: &[Placed])
     }
 }
 
-/// Mark and glyph.
+/// Mark, or the sign of a stale one; and the glyph.
 fn marks(model: &Model, paint: &mut Paint<'_>, row: &Row<'_>) {
     let record = &row.entry.record;
     let marked = model.sandboxes.marks().contains(&record.id);
-    paint.put(row.area.x + 1, row.area.y, 1, if marked { "✓" } else { " " }, Role::Accent);
+    let (mark, role) = match (marked, model.stale.of(&record.id)) {
+        (true, _) => ("✓", Role::Accent),
+        (false, Some(_)) => ("◷", Role::Warn),
+        (false, None) => (" ", Role::Plain),
+    };
+    paint.put(row.area.x + 1, row.area.y, 1, mark, role);
     let busy = record.operation.is_some() || model.jobs.of_sandbox(&record.id).is_some();
     let (glyph, role) = match (busy, row.entry.degraded > 0) {
         (true, _) => ('◐', Role::Busy),

@@ -68,8 +68,9 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
         }
         Overlay::Help(offset) => ("Keys".to_owned(), *offset),
         Overlay::Error(problem, offset) => {
-            if model.jobs.of_problem(problem).is_some() {
+            if let Some(job) = model.jobs.of_problem(problem) {
                 hints.push((key(Action::Logs), "its output"));
+                hints.extend(model.way_without_undo(job).map(|(action, what)| (key(action), what)));
             }
             hints.push((key(Action::CopyId), "copy"));
             ("Error".to_owned(), *offset)
@@ -82,6 +83,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
         | Overlay::Shell(_)
         | Overlay::Labels(_)
         | Overlay::ActionForm(_)
+        | Overlay::Reap
         | Overlay::Patches(_) => (String::new(), 0),
     };
     if last > 0 {

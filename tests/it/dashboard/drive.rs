@@ -73,6 +73,7 @@ pub(crate) fn key_event(word: &str) -> KeyEvent {
         "enter" => KeyCode::Enter,
         "esc" => KeyCode::Esc,
         "tab" => KeyCode::Tab,
+        "backtab" => KeyCode::BackTab,
         "space" => KeyCode::Char(' '),
         "left" => KeyCode::Left,
         "right" => KeyCode::Right,

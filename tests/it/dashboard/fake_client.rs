@@ -3,6 +3,7 @@
 //! The dashboard's tests and a developer's look at the screen run on it.
 
 mod snapshots;
+mod stale;
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -29,7 +30,7 @@ use sandboxer::domain::extension::{Preview, Refusal, Resource, TeardownLine, Tea
 use sandboxer::domain::facts::{HostFacts, HostState, HostView};
 use sandboxer::domain::lineage::{Lineage, SnapshotView};
 use sandboxer::domain::name::{
-    EventId, ExtensionId, HostName, OperationId, OwnerId, PatchId, ProfileId, SandboxId,
+    EventId, ExtensionId, HostName, OperationId, OwnerId, PatchId, PlanId, ProfileId, SandboxId,
     SnapshotId, check_name,
 };
 use sandboxer::domain::operation::{
@@ -45,7 +46,7 @@ use sandboxer::domain::sandbox::{
 };
 use sandboxer::domain::snapshot::SnapshotRecord;
 use sandboxer::domain::stale::{
-    PlanRequest, ReapPlan, ReapReport, ReapStarted, StaleQuery, StaleReport,
+    PlanRequest, PlanSource, ReapPlan, ReapReport, ReapStarted, StaleQuery, StaleReport,
 };
 use sandboxer::domain::sweep::{SweepReport, SweepRequest};
 use sandboxer::domain::telemetry::HostSample;
@@ -53,6 +54,7 @@ use sandboxer::domain::verbatim::Kept;
 use sandboxer::domain::{EventKind, Time};
 
 pub use snapshots::{lineage_world, snapshot_of};
+pub use stale::{done, stale_item, stale_world};
 
 /// What the fake does.
 #[derive(Debug, Clone)]
@@ -85,7 +87,7 @@ pub struct Scenario {
     pub swept: Option<Result<SweepReport, Error>>,
     pub stale: Option<StaleReport>,
     pub plan: Option<ReapPlan>,
-    pub reaped: Option<ReapReport>,
+    pub plan_error: Option<Error>,
     /// What there is to restore.
     pub snapshots: Vec<SnapshotRecord>,
     /// What is on it.
@@ -134,7 +136,7 @@ impl Default for Scenario {
             swept: None,
             stale: None,
             plan: None,
-            reaped: None,
+            plan_error: None,
             snapshots: Vec::new(),
             patches: Vec::new(),
             snapshots_error: None,
@@ -158,6 +160,7 @@ struct Inner {
     patches: Vec<Patch>,
     operations: BTreeMap<OperationId, Work>,
     next: u32,
+    reap: ReapReport,
 }
 
 /// The client. Clones work on the same world.
@@ -191,6 +194,7 @@ impl FakeClient {
             patches: scenario.patches.clone(),
             operations: BTreeMap::new(),
             next: 1,
+            reap: ReapReport { plan: PlanId::new(""), items: Vec::new() },
         };
         Self {
             scenario: Arc::new(scenario),
@@ -499,22 +503,16 @@ impl Client for FakeClient {
             Request::VerifySnapshot(request) => return cannot(&request),
             Request::CopySnapshot(request) => return cannot(&request),
             Request::CheckHost(request) => return cannot(&request),
-            Request::Reap(request) => {
-                self.asked.lock().unwrap().push(format!("reap {request:?}"));
-                match self.scenario.reaped.clone() {
-                    Some(report) => ReapStarted { operation: None, report }.into(),
-                    None => return cannot(&request),
-                }
-            }
-            Request::Undo(request) => {
-                self.asked.lock().unwrap().push(format!("undo {:?}", request.id));
-                return cannot(&request);
-            }
+            Request::Reap(request) => self.begin_reap(&request)?.into(),
+            Request::Undo(request) => self.begin_undo(&request)?.into(),
         })
     }
 
     async fn wait(&self, operation: &OperationId) -> Result<Record, Error> {
         let on = self.ended(operation).await?;
+        if on == "reap" {
+            return Ok(self.inner.lock().unwrap().reap.clone().into());
+        }
         if on.starts_with("snap-") {
             self.last_snapshot(&on).map(Record::from)
         } else {
@@ -759,7 +757,10 @@ impl Client for FakeClient {
         self.get(&request.id).await
     }
 
-    async fn stale(&self, _: StaleQuery) -> Result<StaleReport, Error> {
+    async fn stale(&self, query: StaleQuery) -> Result<StaleReport, Error> {
+        if !query.as_last_seen {
+            self.asked.lock().unwrap().push("stale".to_owned());
+        }
         let none = || StaleReport {
             at: self.now(),
             hosts: Vec::new(),
@@ -771,8 +772,20 @@ impl Client for FakeClient {
 
     async fn plan_reap(&self, request: PlanRequest) -> Result<ReapPlan, Error> {
         self.asked.lock().unwrap().push(format!("plan_reap {request:?}"));
-        let none = || Error::new(Code::Unsupported, "the fake has no plan");
-        self.scenario.plan.clone().ok_or_else(none)
+        if let Some(error) = &self.scenario.plan_error {
+            return Err(error.clone());
+        }
+        let now = self.now();
+        let none = || ReapPlan {
+            id: PlanId::from_random(1),
+            at: now,
+            valid_until: now.plus_seconds(3600),
+            actor: operator(),
+            hosts: Vec::new(),
+            held_back: None,
+            items: Vec::new(),
+        };
+        Ok(self.scenario.plan.clone().unwrap_or_else(none))
     }
 
     async fn adopt(&self, _: AdoptRequest) -> Result<Vec<Adopted>, Error> {

@@ -10,7 +10,7 @@ use sandboxer::domain::facts::{HostState, HostView};
 use sandboxer::domain::name::{HostName, SandboxId};
 use sandboxer::domain::telemetry::{HostSample, SandboxUse};
 use sandboxer::tui::keymap::Keymap;
-use sandboxer::tui::model::{Host, Model, Sampling};
+use sandboxer::tui::model::{Fetch, Host, Model, Sampling};
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg, Timer};
 
@@ -43,6 +43,8 @@ fn sample(seconds: i64, load1: f64) -> HostSample {
 
 fn model(hosts: &[&str]) -> Model {
     let mut model = Model::new(at(0), Keymap::new(&BTreeMap::new()).unwrap());
+    // What is stale is asked for beside all this.
+    model.stale.reading = Fetch::Running;
     let hosts = hosts.iter().map(|name| host(name, HostState::Unknown, None)).collect();
     let effects = update(&mut model, Msg::Hosts(Ok(hosts)));
     assert!(effects.iter().all(|effect| matches!(effect, Effect::After(..))), "{effects:?}");

@@ -337,10 +337,8 @@ fn read_only_refuses_and_says_so() {
 #[test]
 fn a_key_of_a_later_version_says_so() {
     let mut model = model_of(four());
-    for key in ["X", "u", "4"] {
-        assert_eq!(press(&mut model, key), []);
-        assert!(model.toast.take().unwrap().text.contains("not in this version"), "{key}");
-    }
+    assert_eq!(press(&mut model, "4"), []);
+    assert!(model.toast.take().unwrap().text.contains("not in this version"));
 }
 
 #[test]

@@ -1,0 +1,249 @@
+//! Undo: what was removed is brought back, after a question.
+
+use std::sync::Arc;
+
+use insta::assert_snapshot;
+use sandboxer::client::{DestroyRequest, Error, Request, UndoRequest};
+use sandboxer::domain::error::Code;
+use sandboxer::domain::lineage::SnapshotView;
+use sandboxer::domain::name::{ProfileId, SandboxId};
+use sandboxer::domain::sandbox::{SandboxRecord, State};
+use sandboxer::domain::snapshot::{SnapshotKind, SnapshotRecord};
+use sandboxer::tui::model::{Model, Overlay, Pane};
+use sandboxer::tui::update::update;
+use sandboxer::tui::{Effect, Msg};
+
+use super::drive::{model_of, now, press, screen, type_text, world_model};
+use super::fake_client::{profiles, record, snapshot_of, stale_world, world};
+
+/// An undo snapshot of a removed sandbox.
+fn undo_of(id: &str, sandbox: &str, name: &str, ago: u64) -> SnapshotRecord {
+    let state = State::Ready;
+    let removed = record(sandbox, Some(name), "compose-checkpoint", "coulombcore", state, now());
+    let mut snapshot = snapshot_of(&removed, id, None, now().minus_seconds(ago));
+    snapshot.kind = SnapshotKind::Undo;
+    snapshot.expires_at = Some(now().plus_seconds(86_400 - ago));
+    snapshot
+}
+
+fn with(snapshots: Vec<SnapshotRecord>) -> Model {
+    let mut model = world_model();
+    take(&mut model, snapshots);
+    model
+}
+
+fn take(model: &mut Model, snapshots: Vec<SnapshotRecord>) {
+    let view = |record| {
+        let (patches, sandboxes, children) = (Vec::new(), Vec::new(), Vec::new());
+        Arc::new(SnapshotView { record, patches, sandboxes, children })
+    };
+    update(model, Msg::Snapshots(Ok(snapshots.into_iter().map(view).collect())));
+}
+
+/// Answers the look-up of the effects, with the last records of these.
+fn found(model: &mut Model, effects: &[Effect], records: &[SandboxRecord]) {
+    let ids = effects.iter().find_map(|effect| match effect {
+        Effect::Removed(ids) => Some(ids.clone()),
+        _ => None,
+    });
+    let last = |id: SandboxId| {
+        let record = records.iter().find(|record| record.id == id).cloned().map(Box::new);
+        (id, record)
+    };
+    update(model, Msg::Removed(ids.expect("a look-up").into_iter().map(last).collect()));
+    update(model, Msg::Drawn);
+}
+
+fn undone(effects: &[Effect]) -> Vec<String> {
+    let of = |effect: &Effect| match effect {
+        Effect::Start(_, Request::Undo(UndoRequest { id })) => id.clone(),
+        _ => None,
+    };
+    effects.iter().filter_map(of).collect()
+}
+
+#[test]
+fn the_last_removed_one_comes_back_after_a_question() {
+    let mut model = with(vec![
+        undo_of("snap-00000001", "aaaa0001", "older", 900),
+        undo_of("snap-00000002", "aaaa0002", "e2e-core", 300),
+    ]);
+    let effects = press(&mut model, "u");
+    let mut last = record(
+        "aaaa0002",
+        Some("e2e-core"),
+        "compose-checkpoint",
+        "coulombcore",
+        State::Destroyed,
+        now(),
+    );
+    last.ttl_s = Some(14_400);
+    found(&mut model, &effects, &[last]);
+    // Its name is another one's by now.
+    assert_snapshot!("undo_question", screen(&mut model, (120, 36)));
+    press(&mut model, "enter");
+    assert!(model.overlays.is_empty(), "cancel has the focus");
+    let effects = press(&mut model, "u");
+    found(&mut model, &effects, &[]);
+    assert_eq!(undone(&press(&mut model, "tab enter")), ["aaaa0002"]);
+    assert!(screen(&mut model, (120, 36)).contains("restore e2e-core-undo"));
+}
+
+#[test]
+fn a_whole_reap_comes_back() {
+    let plan = stale_world(now()).plan.unwrap();
+    let mut model = model_of(stale_world(now()));
+    press(&mut model, "X");
+    let judged = sandboxer::tui::model::Judged::Plan(Box::new(plan.clone()));
+    update(&mut model, Msg::ReapPlanned(1, Ok(judged)));
+    let job = sandboxer::tui::model::JobId(77);
+    model.reap.begin(job);
+    for item in plan.to_do().take(2) {
+        model.reap.done(super::fake_client::done(item));
+    }
+    model.overlays.clear();
+    let records = world(now()).records;
+    let kept = records.into_iter().filter(|record| record.id.as_str() != "0b1c2d3e").collect();
+    super::drive::list(&mut model, kept);
+    take(
+        &mut model,
+        vec![
+            undo_of("snap-00000001", "aaaa0001", "older", 900),
+            undo_of("snap-00000002", "e1e1e1e1", "shop-3", 30),
+            undo_of("snap-00000003", "0b1c2d3e", "nightly", 20),
+        ],
+    );
+    let effects = press(&mut model, "u");
+    found(&mut model, &effects, &[]);
+    assert!(screen(&mut model, (120, 36)).contains("Bring 2 sandboxes back?"));
+    assert_eq!(undone(&press(&mut model, "tab enter")), ["e1e1e1e1", "0b1c2d3e"]);
+}
+
+#[test]
+fn where_there_is_nothing_to_undo_it_says_why() {
+    let mut model = with(Vec::new());
+    press(&mut model, "u");
+    assert!(model.toast.take().unwrap().text.starts_with("nothing to undo"));
+    let mut over = undo_of("snap-00000001", "aaaa0001", "older", 900);
+    over.expires_at = Some(now());
+    take(&mut model, vec![over]);
+    press(&mut model, "u");
+    assert!(model.toast.take().unwrap().text.starts_with("nothing to undo"));
+    // One that was rebuilt is there: it is not what was removed last.
+    take(&mut model, vec![undo_of("snap-00000001", "a1b2c3d4", "e2e-core", 900)]);
+    press(&mut model, "u");
+    assert!(model.toast.take().unwrap().text.starts_with("nothing to undo"));
+    press(&mut model, "enter u");
+    assert!(model.toast.take().unwrap().text.ends_with("is not destroyed"));
+}
+
+#[test]
+fn the_destroyed_row_under_the_cursor_is_meant() {
+    let mut model = with(vec![
+        undo_of("snap-00000001", "aaaa0001", "older", 900),
+        undo_of("snap-00000002", "aaaa0002", "newer", 300),
+    ]);
+    press(&mut model, "/");
+    type_text(&mut model, "state:destroyed");
+    press(&mut model, "enter");
+    let gone = |id: &str| {
+        record(id, Some("older"), "compose-checkpoint", "coulombcore", State::Destroyed, now())
+    };
+    let entry = |record| Arc::new(sandboxer::tui::model::Entry::new(record));
+    let rows = vec![entry(gone("aaaa0001")), entry(gone("aaaa0003"))];
+    update(&mut model, Msg::ListedDestroyed(Ok(rows)));
+    model.sandboxes.go(0);
+    assert_eq!(press(&mut model, "u"), [Effect::Removed(vec![SandboxId::new("aaaa0001")])]);
+    model.sandboxes.go(1);
+    press(&mut model, "u");
+    assert!(model.toast.take().unwrap().text.contains("removed without an undo snapshot"));
+}
+
+#[test]
+fn an_undo_snapshot_in_its_pane_is_meant() {
+    let mut model = with(vec![
+        undo_of("snap-00000001", "aaaa0001", "older", 900),
+        undo_of("snap-00000002", "aaaa0002", "newer", 300),
+    ]);
+    model.focus_on(Pane::Snapshots);
+    let id = sandboxer::tui::model::NodeId::Snapshot("snap-00000001".into());
+    model.snapshots.point_at(id);
+    assert_eq!(press(&mut model, "u"), [Effect::Removed(vec![SandboxId::new("aaaa0001")])]);
+}
+
+#[test]
+fn a_console_that_only_looks_undoes_nothing() {
+    let mut model = with(vec![undo_of("snap-00000001", "aaaa0001", "older", 900)]);
+    model.read_only = true;
+    assert_eq!(press(&mut model, "u"), []);
+    assert!(model.toast.take().unwrap().text.contains("read-only"));
+}
+
+/// The sandbox of a profile with undo under the cursor, its profiles read.
+fn with_undo() -> Model {
+    let mut model = world_model();
+    let mut profiles = profiles();
+    for view in &mut profiles {
+        let profile = view
+            .profile
+            .as_mut()
+            .filter(|profile| profile.id.as_str() == "profile.compose-checkpoint");
+        if let Some(profile) = profile {
+            profile.undo = true;
+        }
+    }
+    update(&mut model, Msg::Profiles(Ok(profiles)));
+    assert!(model.undo_profiles.contains(&ProfileId::new("profile.compose-checkpoint")));
+    model.sandboxes.point_at(SandboxId::new("0f00ba12"));
+    model
+}
+
+fn destroyed(effects: &[Effect]) -> Option<DestroyRequest> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Start(_, Request::Destroy(request)) => Some(request.clone()),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_destroy_says_that_an_undo_snapshot_is_taken_and_offers_to_go_without() {
+    let mut model = with_undo();
+    press(&mut model, "d");
+    assert_snapshot!("destroy_with_undo", screen(&mut model, (120, 36)));
+    press(&mut model, "tab");
+    type_text(&mut model, "0f00ba12");
+    assert!(!destroyed(&press(&mut model, "enter")).unwrap().no_undo);
+    let mut model = with_undo();
+    press(&mut model, "d tab tab");
+    type_text(&mut model, "0f00ba12");
+    assert!(destroyed(&press(&mut model, "enter")).unwrap().no_undo);
+    let mut model = with_undo();
+    press(&mut model, "B");
+    assert!(screen(&mut model, (120, 36)).contains("Without undo"));
+    // A profile without: nothing is offered.
+    model.overlays.clear();
+    model.sandboxes.point_at(SandboxId::new("a1b2c3d4"));
+    press(&mut model, "d");
+    let seen = screen(&mut model, (120, 36));
+    assert!(!seen.contains("undo snapshot") && !seen.contains("Without undo"), "{seen}");
+}
+
+#[test]
+fn the_error_of_a_destroy_offers_the_key_that_goes_on_without_undo() {
+    let mut model = with_undo();
+    press(&mut model, "d tab");
+    type_text(&mut model, "0f00ba12");
+    let effects = press(&mut model, "enter");
+    let job = effects.iter().find_map(|effect| match effect {
+        Effect::Start(job, _) => Some(*job),
+        _ => None,
+    });
+    let error =
+        Error::new(Code::OperationFailed, "no undo snapshot could be taken: the disk is full");
+    update(&mut model, Msg::Ended(job.unwrap(), Err(error.clone()), None));
+    model.overlays.push(Overlay::Error(error, 0));
+    let seen = screen(&mut model, (120, 36));
+    assert!(seen.contains("d again, or without undo"), "{seen}");
+    press(&mut model, "d");
+    assert!(screen(&mut model, (120, 36)).contains("Without undo"));
+}
