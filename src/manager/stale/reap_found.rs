@@ -80,7 +80,11 @@ pub(crate) async fn remove_found(deps: &Deps, item: &StaleItem) -> Result<Done, 
         return Err(leftovers_error(&id, &report));
     }
     if report.lines.iter().all(|line| line.outcome != TeardownOutcome::Removed) {
-        return Ok(Done::Skipped("nothing of it was there any more".to_owned()));
+        let left: Vec<String> = report.lines.iter().filter_map(|line| line.left_alone()).collect();
+        return Ok(Done::Skipped(match left.is_empty() {
+            true => "nothing of it was there any more".to_owned(),
+            false => format!("nothing of it is ours by id, owner and name; {}", left.join("; ")),
+        }));
     }
     let data = serde_json::json!({"host": item.host, "class": item.class, "name": item.name, "reason": "reaped"});
     tell_removed(deps, item, EventKind::SandboxDestroyed, Some(id), data).await;
