@@ -17,6 +17,7 @@ use super::args::{Cli, Command, Global, command};
 use super::output::Io;
 use crate::client::{Client, Error, ListQuery, SnapshotQuery};
 use crate::domain::host::check_host_name;
+use crate::domain::snapshot::{SnapshotKind, SnapshotState};
 use crate::domain::text::clean_line;
 
 /// The verb: in no help, manual or script, since nobody types it.
@@ -26,6 +27,7 @@ pub(super) const VERB: &str = "__complete";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Sandboxes,
+    Removed,
     Snapshots,
     Patches,
     Services,
@@ -39,6 +41,7 @@ enum Kind {
 const KINDS: &[(&str, &[Kind])] = &[
     ("ID", &[Kind::Sandboxes]),
     ("SANDBOX", &[Kind::Sandboxes]),
+    ("REMOVED", &[Kind::Removed]),
     ("--sandbox ID", &[Kind::Sandboxes]),
     ("S", &[Kind::Snapshots]),
     ("SNAPSHOT", &[Kind::Snapshots]),
@@ -192,6 +195,15 @@ async fn known(
             for record in client.list(ListQuery::default()).await? {
                 let about = format!("{} on {}", record.state, record.host.as_str());
                 called(&mut words, record.id.as_str(), record.name_in_use(), &about);
+            }
+        }
+        Kind::Removed => {
+            for view in client.snapshots(SnapshotQuery { all: true }).await? {
+                let record = &view.record;
+                if record.kind == SnapshotKind::Undo && record.state == SnapshotState::Ready {
+                    let name = record.sandbox_name.as_deref();
+                    called(&mut words, record.sandbox_id.as_str(), name, record.id.as_str());
+                }
             }
         }
         Kind::Snapshots => {

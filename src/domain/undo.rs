@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::figures::bytes;
 use crate::domain::host::Limits;
 use crate::domain::operation::OperationKind;
 use crate::domain::patch::AppliedPatch;
@@ -12,6 +11,9 @@ use crate::domain::sandbox::SandboxRecord;
 
 /// Output of an applied patch that is kept with an undo snapshot: its last bytes.
 const KEPT_OUTPUT: usize = 4 * 1024;
+
+/// Output of all of them, of which the newest go first: it lies in the archive's manifest.
+const KEPT_OUTPUTS: usize = 64 * 1024;
 
 /// Names that are tried for a sandbox that is brought back, beside its own.
 const NAMES: u32 = 100;
@@ -51,7 +53,7 @@ impl UndoSettings {
     /// Reason why no undo snapshot of something that large is taken on such a host; a sentence's end.
     pub fn refusal(&self, seen: &Footprint, limits: &Limits) -> Option<String> {
         if seen.bytes > self.max_bytes.get() {
-            let size = bytes(seen.bytes);
+            let size = Bytes(seen.bytes);
             return Some(format!("it has {size}, and undo.max_bytes is {}", self.max_bytes));
         }
         if seen.disk_used_pct > limits.disk_used_pct {
@@ -60,11 +62,9 @@ impl UndoSettings {
                 "the host's disk is {used:.1} % used, and its limit is {limit} %"
             ));
         }
-        let wanted = seen.bytes.saturating_mul(2);
-        (seen.free_bytes < wanted).then(|| {
-            let free = bytes(seen.free_bytes);
-            format!("{free} are free on the host, and twice its size is {}", bytes(wanted))
-        })
+        let (free, wanted) = (Bytes(seen.free_bytes), Bytes(seen.bytes.saturating_mul(2)));
+        (free < wanted)
+            .then(|| format!("{free} are free on the host, and twice its size is {wanted}"))
     }
 }
 
@@ -75,7 +75,7 @@ pub struct UndoFacts {
     pub before: OperationKind,
     /// The time to live that the sandbox was given, in seconds; null means none.
     pub ttl_s: Option<u64>,
-    /// Its patches; of what each wrote the last 4 KiB.
+    /// Its patches; of what each wrote the last 4 KiB, of all of them 64 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub applied_patches: Vec<AppliedPatch>,
 }
@@ -84,12 +84,14 @@ impl UndoFacts {
     /// Of a sandbox that is about to be removed for this verb.
     pub fn of(record: &SandboxRecord, before: OperationKind) -> Self {
         let mut applied_patches = record.applied_patches.clone();
-        for output in applied_patches.iter_mut().filter_map(|run| run.output.as_mut()) {
-            let mut from = output.len().saturating_sub(KEPT_OUTPUT);
+        let mut left = KEPT_OUTPUTS;
+        for output in applied_patches.iter_mut().rev().filter_map(|run| run.output.as_mut()) {
+            let mut from = output.len().saturating_sub(KEPT_OUTPUT.min(left));
             while !output.is_char_boundary(from) {
                 from += 1;
             }
             output.drain(..from);
+            left -= output.len();
         }
         Self { before, ttl_s: record.ttl_s, applied_patches }
     }

@@ -43,11 +43,11 @@ Makes a new sandbox from the undo snapshot that was taken before the removal: fi
 snapshot that it was based on and its patches, its name if nobody has that (else NAME-undo), and its time to live anew. \
 Undo snapshots are taken where the profile has `undo: true`, and kept for a while (`undo:` of the configuration).
 
-Without an ID it is the last removal of which nothing came back yet. One that is named is brought back as often as you ask: \
+Without REMOVED it is the last removal of which nothing came back yet. One that is named is brought back as often as you ask: \
 each time as a further sandbox.")]
 pub struct UndoArgs {
     /// The sandbox that was removed, by its id or name, or its undo snapshot's id [default: the last removal]
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "REMOVED")]
     pub id: Option<String>,
 }
 

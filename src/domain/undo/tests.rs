@@ -11,7 +11,7 @@ fn none_is_taken_of_what_is_large_or_of_a_host_without_room() {
         (seen(GIB, 2 * GIB, 90.0), None),
         (seen(0, 0, 0.0), None),
         (seen(GIB + 1, 100 * GIB, 1.0), Some("undo.max_bytes is 1GiB")),
-        (seen(GIB, 2 * GIB - 1, 1.0), Some("twice its size is 2.0 GiB")),
+        (seen(GIB, 2 * GIB - 1, 1.0), Some("twice its size is 2GiB")),
         (seen(1, 100 * GIB, 90.04), Some("the host's disk is 90.0 % used, and its limit is 90 %")),
         (seen(u64::MAX / 2 + 1, u64::MAX, 1.0), Some("undo.max_bytes")),
     ] {
@@ -39,4 +39,34 @@ fn a_name_is_tried_as_it_was_then_with_a_suffix_that_fits() {
     for name in names_for(Some(&long)).iter().flatten() {
         assert!(crate::domain::name::check_name(name).is_ok(), "{name}");
     }
+}
+
+#[test]
+fn of_what_patches_wrote_the_end_is_kept_and_of_many_that_of_the_newest() {
+    let run = |sequence: u64, output: &str| AppliedPatch {
+        id: format!("pat-{sequence:08x}").as_str().into(),
+        sequence,
+        state: crate::domain::patch::PatchState::Applied,
+        started_at: None,
+        took_ms: None,
+        exit_status: Some(0),
+        output: Some(output.to_owned()),
+    };
+    let mut long = "é".repeat(3000);
+    long.push('!');
+    let runs: Vec<_> = (1..=20).map(|sequence| run(sequence, &long)).collect();
+    let mut record: SandboxRecord = serde_json::from_value(serde_json::json!({
+        "id": "a1b2c3d4", "name": null, "profile": {"id": "profile.x", "version": "1.0.0", "hash": "00"},
+        "extension": "ext.x", "host": "here", "state": "ready", "since": "2026-01-01T00:00:00Z", "revision": 1,
+        "created_at": "2026-01-01T00:00:00Z", "actor": {"type": "adm", "name": "ops"}, "owner": "o", "ttl_s": 60
+    }))
+    .unwrap();
+    record.applied_patches = runs;
+    let facts = UndoFacts::of(&record, OperationKind::Destroy);
+    assert_eq!((facts.ttl_s, facts.applied_patches.len()), (Some(60), 20));
+    let outputs: Vec<_> =
+        facts.applied_patches.iter().map(|run| run.output.as_ref().unwrap()).collect();
+    assert!(outputs.iter().all(|output| long.ends_with(output.as_str())));
+    assert!(outputs[19].len() <= 4096 && outputs[19].len() > 4090 && outputs[0].is_empty());
+    assert!(outputs.iter().map(|output| output.len()).sum::<usize>() <= 64 * 1024);
 }

@@ -6,10 +6,13 @@ use std::sync::Arc;
 use crate::domain::error::{Code, Error};
 use crate::domain::extension::Capability;
 use crate::domain::figures::age_of;
+use crate::domain::name::SandboxId;
+use crate::domain::operation::OperationKind;
 use crate::domain::profile::Seconds;
 use crate::domain::request::Started;
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::snapshot::{SnapshotKind, SnapshotRecord, SnapshotState};
+use crate::domain::time::Time;
 use crate::domain::undo::{UndoRequest, names_for};
 use crate::manager::deps::Deps;
 use crate::manager::sandboxes::create::Origin;
@@ -99,7 +102,22 @@ impl Known {
 
     /// The newest undo snapshot of which no sandbox came yet that is still there.
     fn last(&self) -> Option<&SnapshotRecord> {
-        self.kept.iter().find(|kept| self.was_removed(kept) && !self.came_back(kept))
+        let is_open = |kept: &&SnapshotRecord| {
+            self.was_removed(kept) && !self.was_tried(kept) && !self.came_back(kept)
+        };
+        self.kept.iter().find(is_open)
+    }
+
+    /// The newest undo snapshot of a sandbox, of those that are not younger than something.
+    fn newest_of(&self, sandbox: &SandboxId, until: Option<Time>) -> Option<&SnapshotRecord> {
+        let is_before = |kept: &&SnapshotRecord| until.is_none_or(|end| kept.created_at <= end);
+        self.kept.iter().filter(is_before).find(|kept| kept.sandbox_id == *sandbox)
+    }
+
+    /// Whether the removal for which it was taken did not come about, and a later one did: a sandbox is destroyed once.
+    fn was_tried(&self, kept: &SnapshotRecord) -> bool {
+        let again = kept.undo.as_ref().is_some_and(|facts| facts.before == OperationKind::Recreate);
+        !again && self.newest_of(&kept.sandbox_id, None).is_some_and(|newest| newest.id != kept.id)
     }
 
     fn live(&self, kept: &SnapshotRecord) -> Option<&SandboxRecord> {
@@ -124,12 +142,14 @@ impl Known {
         }
     }
 
+    /// Whether a sandbox is there that came from it.
     fn came_back(&self, kept: &SnapshotRecord) -> bool {
         self.live.iter().any(|record| {
+            let from = || self.newest_of(&kept.sandbox_id, Some(record.created_at));
             record.undo_of.as_ref() == Some(&kept.sandbox_id)
-                && record.created_at >= kept.created_at
                 && !record.state.is_over()
                 && record.state != State::Failed
+                && from().is_some_and(|from| from.id == kept.id)
         })
     }
 
@@ -179,14 +199,22 @@ async fn nothing_of(deps: &Deps, known: &Known, reference: &str) -> Error {
         return Error::new(Code::Conflict, message)
             .hint(format!("`sandboxer restore {}` makes a copy of it", kept.id));
     }
-    if let Some(other) = known.others.iter().find(is_meant) {
+    let lives = record
+        .as_ref()
+        .is_some_and(|record| !record.state.is_over() && record.state != State::Destroying);
+    // Of one that lives only what was made before it was made again tells something.
+    let tells = |other: &&SnapshotRecord| {
+        is_meant(other)
+            && (!lives || other.state == SnapshotState::Ready && known.was_removed(other))
+    };
+    if let Some(other) = known.others.iter().find(tells) {
         return not_kept(other, now);
     }
     let Some(record) = &record else {
         return Error::new(Code::NotFound, format!("nothing is kept of any sandbox {shown:?}"))
             .hint(kept_hint(deps));
     };
-    if !record.state.is_over() && record.state != State::Destroying {
+    if lives {
         let message = format!("sandbox {id} is {}: there is nothing to undo", record.state);
         return Error::new(Code::Conflict, message).detail("state", record.state.as_str());
     }
@@ -210,7 +238,7 @@ async fn nothing_of(deps: &Deps, known: &Known, reference: &str) -> Error {
 }
 
 /// Error for an undo snapshot that is not whole, or not kept any more.
-fn not_kept(snapshot: &SnapshotRecord, now: crate::domain::Time) -> Error {
+fn not_kept(snapshot: &SnapshotRecord, now: Time) -> Error {
     let (id, sandbox) = (&snapshot.id, &snapshot.sandbox_id);
     let error = |why: String| {
         Error::new(Code::NotFound, format!("nothing is kept of sandbox {sandbox}")).because(why)

@@ -57,7 +57,8 @@ pub(crate) async fn take_snapshot(
     let draft = SnapshotRecord { name: request.name.clone(), ..draft_snapshot(deps, &record) };
     let (revision, host) = (record.revision, record.host.clone());
     let capture = Capture { draft, mode, target, extension, reached: Some(host) };
-    start_capture(deps, &record, Guard::Revision(Some(revision)), Some(lock), capture).await
+    let guard = Guard::Revision(Some(revision));
+    Box::pin(start_capture(deps, &record, guard, Some(lock), capture)).await
 }
 
 /// Snapshot that is to be taken of a sandbox whose lock is held.

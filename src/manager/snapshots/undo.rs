@@ -72,7 +72,7 @@ pub(crate) async fn take_undo(
     }
     let none = |why: &str| Some(format!("no undo snapshot of {id} was taken: {why}"));
     if policy == UndoPolicy::None {
-        return Ok(without(none("nobody wanted one")));
+        return Ok(without(none("--no-undo")));
     }
     if !deps.extension(&before.extension)?.capabilities().contains(&Capability::Snapshots) {
         return Ok(without(none(&format!("{} takes no snapshots", before.extension))));
@@ -81,9 +81,8 @@ pub(crate) async fn take_undo(
         Ok(Attempt::Skipped(why)) => Ok(without(none(&why))),
         Ok(Attempt::Taken(snapshot)) => {
             prune_undo(deps, &before.host, Some(&snapshot.id)).await;
-            let note = kept_words(&snapshot);
             let record = put_back(op, before, true).await?;
-            Ok(UndoTaken { record, note, snapshot: Some(snapshot.id) })
+            Ok(UndoTaken { record, note: kept_words(&snapshot), snapshot: Some(snapshot.id) })
         }
         Err(error) => {
             report_host_error(deps, &before.host, &error).await;
@@ -206,7 +205,7 @@ async fn capture_once(
     };
     let extension = deps.extension(&before.extension)?;
     let capture = Capture { draft, mode, target: target.clone(), extension, reached: None };
-    let started = start_capture(deps, &free, Guard::Any, None, capture).await?;
+    let started = Box::pin(start_capture(deps, &free, Guard::Any, None, capture)).await?;
     let Some(operation) = started.operation else {
         return Err(Error::internal("an undo snapshot has no operation"));
     };

@@ -105,15 +105,13 @@ async fn remove_locked(deps: &Deps, due: &Due) -> Result<Option<SweepItem>, Erro
     });
     let ended = deps.jobs.ended(&operation).await;
     let ended = ended.ok_or_else(|| Error::internal("nobody knows how the removal ended"))?;
-    match ended.operation.error {
-        Some(error) => Err(*error),
-        None => {
-            // What was kept of it, or why nothing was.
-            let note = ended.outcome.ok().and_then(|record| record.into_sandbox().ok()?.message);
-            let words = note.map_or_else(|| words.to_owned(), |note| format!("{words}; {note}"));
-            Ok(Some(item(record, outcome, words)))
-        }
+    if let Some(error) = ended.operation.error {
+        return Err(*error);
     }
+    // What was kept of it, or why nothing was.
+    let note = ended.outcome.ok().and_then(|record| record.into_sandbox().ok()?.message);
+    let words = note.map_or_else(|| words.to_owned(), |note| format!("{words}; {note}"));
+    Ok(Some(item(record, outcome, words)))
 }
 
 /// Takes the sandbox's lock, reads its record again, and compares.

@@ -6,8 +6,10 @@ use std::process::{Command, Output};
 use sandboxer::domain::State;
 use serde_json::json;
 
+use sandboxer::domain::snapshot::SnapshotKind;
+
 use super::cli_client::FakeClient;
-use super::cli_shelf::family;
+use super::cli_shelf::{family, snapshot};
 use super::cli_world::*;
 
 /// The answer to these words; the last one is being typed.
@@ -27,6 +29,9 @@ async fn words_of_each_kind() {
         inner.hosts = vec![host("coulombcore", "up"), host("Lab_2", "down")];
         inner.profiles = vec![profile("profile.compose-e2e", None)];
         inner.extensions = vec![extension()];
+        let mut undo = snapshot("snap-0000000e", None, "d1d2d3d4");
+        (undo.kind, undo.sandbox_name) = (SnapshotKind::Undo, Some("shop".into()));
+        inner.shelf.snapshots.push(undo);
     }
     let sandboxes = "sandboxes\nmy-env\ta1b2c3d4, ready on coulombcore\na1b2c3d4\tmy-env, ready on coulombcore\n";
     assert_eq!(answer(&fake, &["destroy", ""]).await, sandboxes);
@@ -55,6 +60,8 @@ async fn words_of_each_kind() {
             .await
             .ends_with(&sandboxes["sandboxes\n".len()..])
     );
+    let removed = answer(&fake, &["undo", ""]).await;
+    assert_eq!(removed, "removed\nshop\td1d2d3d4, snap-0000000e\nd1d2d3d4\tshop, snap-0000000e\n");
     assert!(answer(&fake, &["patches", "remove", "base", ""]).await.starts_with("patches\npat-"));
     assert_eq!(answer(&fake, &["operations", "get", ""]).await, "operations\n");
     for words in [["create", "--id", ""].as_slice(), &["label", "my-env", ""], &["des"], &[]] {

@@ -143,7 +143,7 @@ async fn nothing_is_kept_where_nobody_asked_for_it_or_there_is_nothing() {
     // Somebody wants none.
     let record = house.keep_one(None).await;
     let gone = house.removed(DestroyRequest { no_undo: true, ..of(&record) }).await.unwrap();
-    assert!(gone.message.unwrap().contains("nobody wanted one"));
+    assert!(gone.message.unwrap().contains("--no-undo"));
     // One that never was, kept to be looked at.
     house.script(&[Act::Fail(Code::OperationFailed, "no image")], &[], &[]);
     let (failed, _) = house.create(CreateRequest { keep_failed: true, ..kept(None) }).await;

@@ -110,6 +110,11 @@ async fn a_recreate_is_taken_back_beside_what_was_made() {
     let back = house.undo(Some("shop")).await.unwrap();
     assert_eq!(back.name.as_deref(), Some("shop-undo"));
     assert_eq!(back.undo_of.as_ref(), Some(&record.id));
+    // Each time is a removal of its own.
+    house.remade(record.id.as_str()).await.unwrap();
+    assert_eq!(house.undo(None).await.unwrap().name.as_deref(), Some("shop-undo-2"));
+    let none = house.undo(None).await.unwrap_err();
+    assert!(none.message.contains("already"), "{none:?}");
 }
 
 #[tokio::test]
