@@ -29,6 +29,10 @@ test *ARGS:
 fuzz SEED="20261129" COUNT="3000":
     SANDBOXER_FUZZ_SEED={{SEED}} SANDBOXER_FUZZ_COUNT={{COUNT}} tests/run --success-output final --test it --test lab -E 'test(/^render::/)'
 
+# a random walk of two consoles on the lab's hosts, with the rules of reaping checked after each step; `just chaos-reap 500 7`: steps, seed
+chaos-reap N="50" SEED="20261129":
+    SANDBOXER_FUZZ_SEED={{SEED}} SANDBOXER_FUZZ_COUNT={{N}} tests/run --success-output final --test lab -E 'test(/^stale::walk::/)'
+
 # two real SSH hosts with container engines on this machine (Debian 12, root)
 lab-up:
     tests/lab/up

@@ -1,6 +1,7 @@
 //! The system's clocks and time zone: everybody else is handed the time.
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use rustix::time::{ClockId, clock_gettime};
@@ -8,6 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::config::Environment;
 use crate::domain::Time;
 use crate::domain::clock::MonotonicTime;
+use crate::failpoint;
 
 /// This boot. A machine that does not tell has one boot for each process: readings of two cannot be compared.
 static BOOT: LazyLock<String> = LazyLock::new(|| {
@@ -18,9 +20,10 @@ static BOOT: LazyLock<String> = LazyLock::new(|| {
 /// The system's zone.
 const LOCALTIME: &str = "/etc/localtime";
 
-/// The time by the system's clock.
+/// The time by the system's clock; in a test that moves it, so many seconds later.
 pub fn now() -> Time {
-    Time::new(jiff::Timestamp::now())
+    let ahead = failpoint::limit("clock.ahead", Duration::ZERO);
+    Time::new(jiff::Timestamp::now()).plus_seconds(ahead.as_secs())
 }
 
 /// The monotonic clock. `CLOCK_MONOTONIC` and not `CLOCK_BOOTTIME`: it stands still while the machine is suspended, when the wall

@@ -24,7 +24,7 @@ pub use maintenance::{CompletionsArgs, DoctorArgs, ManArgs, OperationsCommand};
 pub use patches::{AddArgs, ApplyArgs, PatchesCommand, RemoveArgs};
 pub use snapshots::{
     CopyArgs, DeleteArgs, DiffArgs, ExportArgs, ImportArgs, PruneArgs, RestoreArgs, SleepArgs,
-    SnapshotArgs, SnapshotRef, SnapshotsCommand,
+    SnapshotArgs, SnapshotRef, SnapshotsCommand, UndoArgs,
 };
 
 pub use stale::{ReapArgs, StaleArgs};
@@ -147,6 +147,8 @@ pub enum Command {
     Snapshot(SnapshotArgs),
     /// Make a new sandbox from a snapshot
     Restore(RestoreArgs),
+    /// Bring back a sandbox that was destroyed, recreated, swept or reaped
+    Undo(UndoArgs),
     /// The checkpoints, and what hangs on them
     #[command(subcommand, arg_required_else_help = false)]
     Snapshots(SnapshotsCommand),
@@ -274,7 +276,7 @@ pub struct DestroyArgs {
     /// Give it up without looking at the host; what is there is removed at the next contact
     #[arg(long)]
     pub forget: bool,
-    /// Take no undo snapshot
+    /// Take no undo snapshot, where the profile asks for one: nothing brings it back then
     #[arg(long)]
     pub no_undo: bool,
     /// Although it is labelled protect=true
@@ -291,7 +293,7 @@ pub struct RecreateArgs {
     /// Do not ask
     #[arg(long)]
     pub yes: bool,
-    /// Take no undo snapshot
+    /// Take no undo snapshot, where the profile asks for one: nothing brings it back then
     #[arg(long)]
     pub no_undo: bool,
     /// Although it is labelled protect=true

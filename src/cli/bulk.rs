@@ -18,11 +18,14 @@ pub struct BulkItem {
     /// Why not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Error>,
+    /// What else is to be known of it: until when which undo snapshot is kept, or why there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 impl BulkItem {
     pub(super) fn new(id: impl Into<String>, ended: Result<(), Error>) -> Self {
-        Self { id: id.into(), ok: ended.is_ok(), error: ended.err() }
+        Self { id: id.into(), ok: ended.is_ok(), error: ended.err(), message: None }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use super::args::{RestoreArgs, SnapshotArgs};
+use super::args::{RestoreArgs, SnapshotArgs, UndoArgs};
 use super::create;
 use super::interrupt::{Running, with_progress};
 use super::output::{CliError, Context, Outcome};
@@ -10,11 +10,11 @@ use super::record;
 use super::sandboxes;
 use super::sleep::warn_of_patches;
 use super::snapshots;
-use crate::client::{Error, Record, Request, RestoreRequest, SnapshotRequest};
-use crate::domain::Code;
-use crate::domain::name::SnapshotId;
+use crate::client::{Error, Record, Request, RestoreRequest, SnapshotRequest, UndoRequest};
+use crate::domain::name::{SandboxId, SnapshotId};
 use crate::domain::request::counted;
 use crate::domain::snapshot::{Consistency, SnapshotRecord};
+use crate::domain::{Code, SandboxRecord};
 
 pub(super) async fn snapshot(context: &mut Context<'_>, args: &SnapshotArgs) -> Outcome {
     let client = context.client;
@@ -111,11 +111,27 @@ pub(super) async fn restore(context: &mut Context<'_>, args: &RestoreArgs) -> Ou
         require_patches: args.require_patches,
         strict: args.strict,
     };
-    let running = Running::new(client);
-    let made = with_progress(context, &running, async {
-        running.make_sandbox(Request::Restore(request)).await
-    });
-    match Box::pin(made).await? {
+    let made = make(context, Request::Restore(request)).await?;
+    show_made(context, made).await
+}
+
+pub(super) async fn undo(context: &mut Context<'_>, args: &UndoArgs) -> Outcome {
+    let made = make(context, Request::Undo(UndoRequest { id: args.id.clone() })).await?;
+    show_made(context, made).await
+}
+
+/// Sandbox that was made; with the error of one that was begun comes its id.
+type Made = Result<SandboxRecord, (Error, Option<SandboxId>)>;
+
+async fn make(context: &mut Context<'_>, request: Request) -> Result<Made, CliError> {
+    let running = Running::new(context.client);
+    let made = with_progress(context, &running, async { running.make_sandbox(request).await });
+    Box::pin(made).await
+}
+
+/// Shows a sandbox that was made from a snapshot, or why there is none.
+async fn show_made(context: &mut Context<'_>, made: Made) -> Outcome {
+    match made {
         Ok(ready) => {
             sandboxes::show(context, &ready)?;
             if !ready.not_preserved.is_empty() {

@@ -46,11 +46,15 @@ pub(super) async fn destroy(context: &mut Context<'_>, args: &DestroyArgs) -> Ou
                 };
                 let ended = destroy_one(running, request(record, args, asked)).await;
                 let forgotten = matches!(ended, Ok((State::Forgotten, _)));
-                let (ended, left) = match ended {
-                    Ok((_, left)) => (Ok(()), left),
-                    Err(problem) => (Err(problem), Vec::new()),
+                let (ended, left, message) = match ended {
+                    Ok((_, left)) => {
+                        let alone = left.teardown.iter().filter_map(TeardownLine::left_alone);
+                        (Ok(()), alone.collect(), left.message)
+                    }
+                    Err(problem) => (Err(problem), Vec::new(), None),
                 };
-                (BulkItem::new(record.id.as_str(), ended), (forgotten, left))
+                let item = BulkItem::new(record.id.as_str(), ended);
+                (BulkItem { message, ..item }, (forgotten, left))
             }
         })
         .buffered(AT_ONCE)
@@ -60,7 +64,9 @@ pub(super) async fn destroy(context: &mut Context<'_>, args: &DestroyArgs) -> Ou
     let of = items.iter().zip(&told);
     let forgotten: HashSet<_> = of.filter(|(_, (is, _))| *is).map(|(item, _)| &item.id).collect();
     let options = context.options;
-    for line in told.iter().flat_map(|(_, left)| left).filter(|_| !options.json) {
+    let kept = items.iter().filter_map(|item| item.message.as_ref());
+    let lines = told.iter().flat_map(|(_, left)| left).chain(kept);
+    for line in lines.filter(|_| !options.json) {
         context.line(&options.clean(line, LINE))?;
     }
     bulk(
@@ -81,22 +87,19 @@ fn request(record: &SandboxRecord, args: &DestroyArgs, asked: bool) -> DestroyRe
     }
 }
 
-/// Returns `destroyed`, or `forgotten` where that was asked for, and what was left alone.
+/// Returns `destroyed`, or `forgotten` where that was asked for, with its record.
 async fn destroy_one(
     running: &Running<'_>,
     request: DestroyRequest,
-) -> Result<(State, Vec<String>), Error> {
+) -> Result<(State, SandboxRecord), Error> {
     if let Some(problem) = running.cancelled() {
         return Err(problem);
     }
     let forget = request.forget;
     let left = running.run(Request::Destroy(request)).await?.into_sandbox()?;
     match left.state {
-        State::Destroyed => Ok((
-            State::Destroyed,
-            left.teardown.iter().filter_map(TeardownLine::left_alone).collect(),
-        )),
-        State::Forgotten if forget => Ok((State::Forgotten, Vec::new())),
+        State::Destroyed => Ok((State::Destroyed, left)),
+        State::Forgotten if forget => Ok((State::Forgotten, left)),
         // Never report destroyed for something that nobody saw gone.
         state => {
             let message = left.message.unwrap_or_else(|| format!("it is {state}, not destroyed"));

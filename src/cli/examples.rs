@@ -68,6 +68,7 @@ const TABLE: &[Row] = &[
             "sandboxer snapshot my-env --mode stop",
         ],
     ),
+    ("undo", &["sandboxer undo", "sandboxer undo my-env --json"]),
     (
         "restore",
         &[

@@ -162,6 +162,7 @@ async fn dispatch(
         Some(Command::Wake(args)) => sleep::wake(context, args).await,
         Some(Command::Snapshot(args)) => checkpoint::snapshot(context, args).await,
         Some(Command::Restore(args)) => checkpoint::restore(context, args).await,
+        Some(Command::Undo(args)) => checkpoint::undo(context, args).await,
         Some(Command::Snapshots(command)) => snapshots::snapshots(context, command).await,
         Some(Command::Patches(command)) => patches::patches(context, command).await,
         Some(Command::Wait(args)) => wait::wait(context, args).await,

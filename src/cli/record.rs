@@ -135,6 +135,7 @@ pub(super) fn fields(record: &SandboxRecord, now: Time) -> Vec<(&'static str, St
     for (key, value) in &record.labels {
         add("label", Some(format!("{key}={value}")));
     }
+    add("undo of", record.undo_of.as_ref().map(ToString::to_string));
     add("workdir", record.workdir.clone());
     add("ssh", record.reachability.as_ref().map(|reach| reach.ssh.clone()));
     for one in &record.services {

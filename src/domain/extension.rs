@@ -23,15 +23,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use crate::domain::Usd;
 use crate::domain::archive::{SnapshotArchives, TreeEntry};
 use crate::domain::error::{Code, Error};
 use crate::domain::host_report::RuntimeDetection;
 use crate::domain::name::{ExtensionId, HostName, SandboxId, SnapshotId};
 use crate::domain::output::{Interactive, LogSink, OutputSink};
 use crate::domain::profile::Profile;
-use crate::domain::sandbox::Service;
+use crate::domain::sandbox::{SandboxRecord, Service};
 use crate::domain::snapshot::ArchiveFacts;
-use crate::domain::{Time, Usd};
+use crate::domain::undo::Footprint;
 
 /// A backend adapter. See the module's text for what every implementation promises.
 #[async_trait]
@@ -137,8 +138,8 @@ pub trait SandboxExtension: Send + Sync {
         Ok(Readiness { unsettled: Unsettled::None, ..found })
     }
 
-    /// Writes a new deadline into the host's manifest, and the target's stamp, if it has one, to the host's counters.
-    async fn set_deadline(&self, target: &Target, expires_at: Option<Time>) -> Result<(), Error>;
+    /// Writes the host's manifest anew from the record, and the target's stamp, if it has one, to the host's counters.
+    async fn write_manifest(&self, target: &Target, record: &SandboxRecord) -> Result<(), Error>;
 
     /// Removes all of it and reads back. Idempotent; needs no handle.
     ///
@@ -257,6 +258,13 @@ pub trait SandboxExtension: Send + Sync {
         _called_off: Option<&SnapshotId>,
     ) -> Result<(), Error> {
         Ok(())
+    }
+
+    /// Room that its workspace and volumes take, as far as that can be told, and that its host has for an archive of them.
+    ///
+    /// Errors: `host_changed` when the host is another one; what keeps it from being told.
+    async fn measure(&self, _target: &Target) -> Result<Footprint, Error> {
+        Err(self.unsupported("tell how large a sandbox is"))
     }
 
     /// What is in its workspace now, as the archive of a snapshot would list it. Sockets, devices and `excludes` are left

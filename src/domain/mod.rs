@@ -31,6 +31,7 @@ pub mod request;
 pub mod retention;
 pub mod root;
 pub mod sandbox;
+pub mod sandbox_manifest;
 pub mod snapshot;
 pub mod stale;
 pub mod sweep;

@@ -4,13 +4,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::figures::age;
-use crate::domain::name::SandboxId;
+use crate::domain::name::{HostName, SandboxId};
 use crate::domain::profile::Seconds;
 use crate::domain::snapshot::{SnapshotKind, SnapshotRecord, SnapshotState};
 use crate::domain::text::plural;
 use crate::domain::time::Time;
+use crate::domain::undo::UndoSettings;
 
-/// What makes a snapshot that is ready an old one. With both it is what is both; what is not said counts as met.
+/// What makes a snapshot that is ready an old one. With both it is what is both; what is not said counts as met. An undo
+/// snapshot is an old one when its window is over, whatever is said.
 ///
 /// Snapshots are given to it in the order in which they were written down first. Which one is newer goes by that alone:
 /// a clock that was set back makes nothing older. Only `older_than_s` asks the clock.
@@ -39,12 +41,12 @@ impl OldRule {
             other => return Err(format!("it is {other}")),
         }
         if !self.is_about(record) {
-            return Err(if record.kind == SnapshotKind::User {
-                "it was imported"
-            } else {
-                "it is there for undo"
-            }
-            .to_owned());
+            let over = record.expires_at.filter(|end| *end <= now && !self.taken_here);
+            return match over {
+                Some(end) => Ok(format!("it was kept for undo until {end}")),
+                None if record.kind == SnapshotKind::User => Err("it was imported".to_owned()),
+                None => Err("it is there for undo".to_owned()),
+            };
         }
         let sandbox = &record.sandbox_id;
         let newer = self.newer_than(record, all);
@@ -109,6 +111,44 @@ fn line_of<'a>(sandbox: &SandboxId, all: &[&'a SnapshotRecord]) -> Vec<&'a Snaps
         line.insert(at, *record);
     }
     line
+}
+
+/// Undo snapshots of a host that are not kept any longer, the oldest first, and why: their window is over, or all of them take
+/// more than they may. Snapshots are given in the order in which they were written down first; a user's is never among them.
+pub fn surplus_undo<'a>(
+    all: &[&'a SnapshotRecord],
+    host: &HostName,
+    settings: &UndoSettings,
+    now: Time,
+) -> Vec<(&'a SnapshotRecord, String)> {
+    let kept = all
+        .iter()
+        .filter(|record| record.kind == SnapshotKind::Undo && record.state == SnapshotState::Ready);
+    let mut there: Vec<(&SnapshotRecord, u64)> =
+        kept.filter_map(|record| Some((*record, bytes_on(record, host)?))).collect();
+    let mut surplus = Vec::new();
+    there.retain(|(record, _)| {
+        let over = record.expires_at.filter(|end| *end <= now);
+        surplus.extend(over.map(|end| (*record, format!("it was kept for undo until {end}"))));
+        over.is_none()
+    });
+    let mut total = there.iter().map(|(_, bytes)| *bytes).fold(0, u64::saturating_add);
+    for (record, bytes) in there {
+        if total <= settings.max_total.get() {
+            break;
+        }
+        total = total.saturating_sub(bytes);
+        let most = settings.max_total;
+        surplus.push((record, format!("undo snapshots may take {most} on {host}")));
+    }
+    surplus
+}
+
+/// Bytes that a snapshot's archive takes on a host; none where there is none.
+fn bytes_on(record: &SnapshotRecord, host: &HostName) -> Option<u64> {
+    let replica = record.replicas.iter().find(|replica| replica.host.same(host.as_str()));
+    let own = || record.host.same(host.as_str()).then(|| record.archive.bytes.unwrap_or(0));
+    replica.map(|replica| replica.bytes).or_else(own)
 }
 
 #[cfg(test)]

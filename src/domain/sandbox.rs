@@ -305,7 +305,7 @@ pub struct SandboxRecord {
     /// The deadline of which `sandbox.expiring` was told; null: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expiring_told: Option<Time>,
-    /// Whether the manifest on its host may still have an earlier deadline: the next contact with the host writes it.
+    /// Whether the manifest on its host may still say what was so before: the next contact with the host writes it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub manifest_pending: bool,
     /// The time to live that was asked for, in seconds; null means none.
@@ -370,6 +370,12 @@ pub struct SandboxRecord {
     /// A failed establishment that was kept for looking at (`--keep-failed`).
     #[serde(default)]
     pub kept_failed: bool,
+    /// When it was made of what its host had; none for what this data directory always knew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adopted_at: Option<Time>,
+    /// Fields of the earlier Python tool's record that have no place here, where it was imported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<serde_json::Value>,
     /// Events that this record's last write caused and that nobody has appended yet.
     #[serde(default)]
     pub pending: Vec<PendingEvent>,

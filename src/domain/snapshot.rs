@@ -11,6 +11,7 @@ use crate::domain::name::{ExtensionId, HostName, OwnerId, SandboxId, SnapshotId}
 use crate::domain::profile::{Profile, SnapshotMode};
 use crate::domain::sandbox::{Failure, ProfileRef, Running};
 use crate::domain::time::Time;
+use crate::domain::undo::UndoFacts;
 use crate::domain::words::string_enum;
 
 string_enum! {
@@ -237,6 +238,9 @@ pub struct SnapshotRecord {
     pub imported_at: Option<Time>,
     /// When it goes by itself (undo snapshots); null means never.
     pub expires_at: Option<Time>,
+    /// What else an undo snapshot has of its sandbox.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undo: Option<Box<UndoFacts>>,
     /// What is known of its archive.
     #[serde(flatten)]
     pub archive: ArchiveFacts,
@@ -273,6 +277,9 @@ pub struct SnapshotRecord {
     pub owner: OwnerId,
     /// Grows by one with each write.
     pub revision: u64,
+    /// Fields of the earlier Python tool's record that have no place here, where it was imported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<serde_json::Value>,
     /// Events that its last write caused and that nobody has appended yet.
     #[serde(default)]
     pub pending: Vec<PendingEvent>,
@@ -289,9 +296,11 @@ impl SnapshotRecord {
         self.name.as_deref().filter(|_| self.state != SnapshotState::Failed)
     }
 
-    /// Whether it is labelled `protect=true`: then no sweep and no bulk touches it.
+    /// Whether it is labelled `protect=true`: then no sweep and no bulk touches it. The labels of an undo snapshot are its
+    /// sandbox's, and say nothing of it.
     pub fn is_protected(&self) -> bool {
-        self.labels.get("protect").is_some_and(|value| value == "true")
+        let labelled = self.labels.get("protect").is_some_and(|value| value == "true");
+        labelled && self.kind == SnapshotKind::User
     }
 
     /// The archives that are to be there: the first, and the copies.

@@ -21,15 +21,15 @@ use crate::domain::host_report::RuntimeDetection;
 use crate::domain::name::{ExtensionId, HostName, SandboxId};
 use crate::domain::output::{Interactive, OutputSink};
 use crate::domain::profile::{Bytes, Profile};
-use crate::domain::sandbox::{Reachability, Service};
-use crate::domain::time::Time;
+use crate::domain::sandbox::{Reachability, SandboxRecord, Service};
+use crate::domain::undo::Footprint;
 use crate::extensions::workspace::archive::keeper::Keeper;
-use crate::extensions::workspace::archive::{capture, restore};
+use crate::extensions::workspace::archive::{capture, measure, restore};
 use crate::extensions::workspace::look::{self, Found};
 use crate::extensions::workspace::prepare::{Wanted, prepare};
 use crate::extensions::workspace::reachability::reachability;
 use crate::extensions::workspace::{
-    Steps, before_anything, configured_root, deadline, exec, patch, repo, teardown, workdir,
+    Steps, before_anything, configured_root, exec, manifest, patch, repo, teardown, workdir,
     workspace,
 };
 use crate::failpoint;
@@ -143,8 +143,8 @@ impl SandboxExtension for VmPacker {
         })
     }
 
-    async fn set_deadline(&self, target: &Target, expires_at: Option<Time>) -> Result<(), Error> {
-        deadline::set_deadline(self.open(&target.host).await?.as_ref(), target, expires_at).await
+    async fn write_manifest(&self, target: &Target, record: &SandboxRecord) -> Result<(), Error> {
+        manifest::write(self.open(&target.host).await?.as_ref(), target, record).await
     }
 
     async fn teardown(
@@ -217,6 +217,10 @@ impl SandboxExtension for VmPacker {
             provisioned: Provisioned { handle, ..prepared.provisioned() },
             not_preserved,
         })
+    }
+
+    async fn measure(&self, target: &Target) -> Result<Footprint, Error> {
+        measure::measure(self.open(&target.host).await?.as_ref(), target).await
     }
 
     async fn entries(&self, target: &Target, excludes: &[String]) -> Result<Vec<TreeEntry>, Error> {

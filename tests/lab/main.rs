@@ -30,3 +30,4 @@ mod stale;
 mod support;
 mod transfer;
 mod transport;
+mod undo;

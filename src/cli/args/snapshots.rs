@@ -36,6 +36,21 @@ pub struct SnapshotArgs {
     pub mode: Option<SnapshotMode>,
 }
 
+/// Flags of `undo`.
+#[derive(Debug, Clone, Default, Args)]
+#[command(after_help = "\
+Makes a new sandbox from the undo snapshot that was taken before the removal: files and volumes, labels, inputs, the \
+snapshot that it was based on and its patches, its name if nobody has that (else NAME-undo), and its time to live anew. \
+Undo snapshots are taken where the profile has `undo: true`, and kept for a while (`undo:` of the configuration).
+
+Without an ID it is the last removal of which nothing came back yet. One that is named is brought back as often as you ask: \
+each time as a further sandbox.")]
+pub struct UndoArgs {
+    /// The sandbox that was removed, by its id or name, or its undo snapshot's id [default: the last removal]
+    #[arg(value_name = "ID")]
+    pub id: Option<String>,
+}
+
 /// Flags of `restore`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\

@@ -15,7 +15,7 @@ use crate::domain::name::{HostName, OwnerId, SandboxId};
 use crate::domain::patch::Patch;
 use crate::domain::profile::{Profile, SnapshotMode};
 use crate::domain::root::{KnownRoots, MarkedRoot};
-use crate::domain::sandbox::{Reachability, Rewrite, Service};
+use crate::domain::sandbox::{Reachability, Rewrite, SandboxRecord, Service};
 use crate::domain::snapshot::{ArchiveFacts, SnapshotRecord};
 use crate::domain::words::string_enum;
 use crate::domain::{Time, Usd};
@@ -145,6 +145,8 @@ pub struct ProvisionRequest {
     pub roots: KnownRoots,
     /// Last report of the host; none where nobody knows one.
     pub report: Option<Box<HostReport>>,
+    /// The record as it was written ahead, for the host's manifest; none where nothing is made.
+    pub sandbox: Option<Box<SandboxRecord>>,
 }
 
 /// Answer of a host that may take a sandbox.

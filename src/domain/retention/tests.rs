@@ -1,4 +1,5 @@
 use super::*;
+use crate::domain::profile::Bytes;
 
 fn at(n: i64) -> Time {
     Time::from_unix(1_700_000_000 + n)
@@ -99,4 +100,44 @@ fn it_says_why() {
     assert_eq!(said(keep(2), 1).unwrap_err(), "it is one of the newest 2 of sandbox a1b2c3d4");
     assert_eq!(said(age(39), 0).unwrap(), "1m old");
     assert_eq!(said(age(3600), 0).unwrap_err(), "it is not older than 1h");
+}
+
+#[test]
+fn undo_snapshots_of_a_host_go_when_their_window_is_over_and_the_oldest_where_they_are_too_many() {
+    let settings = |most| UndoSettings { max_total: Bytes(most), ..UndoSettings::default() };
+    let mut records = line("old 1, user 2, first 3, second 4, away 5, failed 6, third 7");
+    for record in &mut records {
+        record.archive.bytes = Some(10);
+        if record.id.as_str() != "user" {
+            record.kind = SnapshotKind::Undo;
+            record.expires_at = Some(at(200));
+        }
+    }
+    records[0].expires_at = Some(at(100));
+    records[4].host = HostName::new("elsewhere");
+    records[5].state = SnapshotState::Failed;
+    let surplus = |most: u64, host: &str, records: &[SnapshotRecord]| {
+        let all: Vec<&SnapshotRecord> = records.iter().collect();
+        let surplus = surplus_undo(&all, &HostName::new(host), &settings(most), at(100));
+        surplus.iter().map(|(record, _)| record.id.as_str()).collect::<Vec<_>>().join(" ")
+    };
+    for (most, host, expected) in [
+        (30, "here", "old"),
+        (29, "here", "old first"),
+        (10, "HERE", "old first second"),
+        (9, "here", "old first second third"),
+        (9, "elsewhere", "away"),
+        (0, "nowhere", ""),
+    ] {
+        assert_eq!(surplus(most, host, &records), expected, "{most} on {host}");
+    }
+    // A copy takes room where it is.
+    records[3].replicas = serde_json::from_value(serde_json::json!([{"host": "elsewhere",
+        "host_identity": null, "path": "/r", "format": "tar.zst", "bytes": 90, "created_at": at(8)}]))
+    .unwrap();
+    assert_eq!(surplus(99, "elsewhere", &records), "second");
+    // What a sandbox was protected from, its undo snapshot is not.
+    records[0].labels.insert("protect".into(), "true".into());
+    records[1].labels.insert("protect".into(), "true".into());
+    assert_eq!((records[0].is_protected(), records[1].is_protected()), (false, true));
 }

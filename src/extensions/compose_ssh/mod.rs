@@ -41,13 +41,14 @@ use crate::domain::host_report::RuntimeDetection;
 use crate::domain::name::{ExtensionId, HostName, SandboxId, SnapshotId};
 use crate::domain::output::{Interactive, LogSink, OutputSink};
 use crate::domain::profile::Profile;
-use crate::domain::sandbox::Service;
+use crate::domain::sandbox::{SandboxRecord, Service};
 use crate::domain::snapshot::ArchiveFacts;
 use crate::domain::time::Time;
+use crate::domain::undo::Footprint;
 use crate::extensions::compose_ssh::handle::Stack;
-use crate::extensions::workspace::archive::capture;
 use crate::extensions::workspace::archive::keeper::Keeper;
-use crate::extensions::workspace::{before_anything, deadline, teardown};
+use crate::extensions::workspace::archive::{capture, measure};
+use crate::extensions::workspace::{before_anything, manifest, teardown};
 use crate::transport::{Transport, Transports};
 
 /// This extension's id.
@@ -165,8 +166,8 @@ impl SandboxExtension for ComposeSsh {
         given::told(self, target, ready::wait_settled(self, target, found, limit).await).await
     }
 
-    async fn set_deadline(&self, target: &Target, expires_at: Option<Time>) -> Result<(), Error> {
-        deadline::set_deadline(self.open(&target.host).await?.as_ref(), target, expires_at).await
+    async fn write_manifest(&self, target: &Target, record: &SandboxRecord) -> Result<(), Error> {
+        manifest::write(self.open(&target.host).await?.as_ref(), target, record).await
     }
 
     async fn teardown(
@@ -230,6 +231,11 @@ impl SandboxExtension for ComposeSsh {
         let transport = self.open(&target.host).await?;
         given::told(self, target, capture::resume(transport.as_ref(), target, called_off).await)
             .await
+    }
+
+    async fn measure(&self, target: &Target) -> Result<Footprint, Error> {
+        let transport = self.open(&target.host).await?;
+        given::told(self, target, measure::measure(transport.as_ref(), target).await).await
     }
 
     async fn entries(&self, target: &Target, excludes: &[String]) -> Result<Vec<TreeEntry>, Error> {

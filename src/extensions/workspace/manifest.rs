@@ -1,48 +1,147 @@
-//! `manifest.json` on the host (contract, section 6): enough to adopt the sandbox.
+//! `manifest.json` on the host (contract, section 6): enough to adopt the sandbox. Written by the prepare call, and anew whenever
+//! the record has something else to say there.
 //!
-//! The teardown script finds id and owner again with `grep`: one key a line, two blanks in front.
+//! The teardown script finds id and owner again with `grep`: one key a line, two blanks in front. The record and the recipe
+//! stand on one line each: whoever lists hosts reads them all.
 
 use serde::Serialize;
 
 use crate::domain::error::Error;
-use crate::domain::name::{OwnerId, SandboxId};
-use crate::domain::time::Time;
+use crate::domain::extension::{ProvisionRequest, Target};
+use crate::domain::sandbox::SandboxRecord;
+use crate::domain::sandbox_manifest::{SCHEMA, SandboxManifest};
+use crate::extensions::workspace::said::Said;
+use crate::extensions::workspace::{exec, expected_of, owners, root, step};
+use crate::transport::{Command, Transport};
 
-#[derive(Serialize)]
-struct Manifest<'a> {
-    schema: u32,
-    id: &'a SandboxId,
-    owner: &'a OwnerId,
-    profile: &'a str,
-    created_at: Time,
-    expires_at: Option<Time>,
-    project: String,
+const MANIFEST_SH: &str = concat!(
+    include_str!("../../transport/scripts/runtime.sh"),
+    include_str!("scripts/says.sh"),
+    include_str!("scripts/place.sh"),
+    include_str!("scripts/stand.sh"),
+    include_str!("scripts/manifest.sh")
+);
+
+/// The longest manifest that is written, in bytes: it travels as one argument, of which Linux takes 128 KiB.
+const LONGEST: usize = 96 * 1024;
+
+/// Manifest of what is about to be made.
+pub(crate) fn of_request(request: &ProvisionRequest) -> Result<String, Error> {
+    let head = SandboxManifest {
+        schema: SCHEMA,
+        id: request.id.clone(),
+        owner: request.owner.owner.clone(),
+        profile: request.profile.id.to_string(),
+        created_at: request.created_at,
+        expires_at: request.expires_at,
+        project: request.id.project(),
+        sandbox: None,
+        recipe: None,
+    };
+    let Some(record) = &request.sandbox else { return text(head) };
+    let whole = SandboxManifest::of(record, &request.profile);
+    text(SandboxManifest { sandbox: whole.sandbox, recipe: whole.recipe, ..head })
 }
 
-/// The manifest's text.
-pub(crate) fn text(
-    id: &SandboxId,
-    owner: &OwnerId,
-    profile: &str,
-    created_at: Time,
-    expires_at: Option<Time>,
-) -> Result<String, Error> {
-    let manifest =
-        Manifest { schema: 1, id, owner, profile, created_at, expires_at, project: id.project() };
-    serde_json::to_string_pretty(&manifest)
-        .map_err(|error| Error::internal("the manifest cannot be written").because(error))
+/// Writes it anew from the record, once the place is proved to be the sandbox's, and the target's stamp, if it has one, where
+/// the host keeps our counter.
+pub(crate) async fn write(
+    transport: &dyn Transport,
+    target: &Target,
+    record: &SandboxRecord,
+) -> Result<(), Error> {
+    let text = text(SandboxManifest::of(record, &target.profile))?;
+    let stamp = target.stamp.as_ref();
+    let root = root(target, &transport.spec().workspace_root);
+    let command = Command::script(MANIFEST_SH)
+        .arg(root)
+        .arg(target.id.as_str())
+        .arg(owners(target))
+        .arg(expected_of(target))
+        .arg(text)
+        .arg(stamp.map_or_else(String::new, |ours| format!("{} {}", ours.owner, ours.counter)))
+        .arg(stamp.map_or("", |ours| ours.machine_id.as_str()));
+    let output = step(transport, "manifest", &command).await?;
+    exec::stands(target, transport, root, "manifest", &Said::read(&output.text()))
+}
+
+/// Its text. One that became too long to be sent has only what tells whose it is and until when.
+fn text(manifest: SandboxManifest) -> Result<String, Error> {
+    let head = SandboxManifest { sandbox: None, recipe: None, ..manifest.clone() };
+    let mut text = serde_json::to_string_pretty(&head).map_err(unfit)?;
+    let whole = [
+        ("sandbox", manifest.sandbox.as_ref().map(on_one_line)),
+        ("recipe", manifest.recipe.as_ref().map(on_one_line)),
+    ];
+    let mut lines = String::new();
+    for (key, value) in whole {
+        if let Some(value) = value {
+            lines = format!("{lines},\n  \"{key}\": {}", value?);
+        }
+    }
+    if text.len() + lines.len() > LONGEST {
+        tracing::warn!(sandbox = %manifest.id, bytes = lines.len(), "its record is too long for its manifest");
+    } else {
+        text.truncate(text.trim_end_matches(['}', '\n']).len());
+        text.push_str(&lines);
+        text.push_str("\n}");
+    }
+    Ok(text)
+}
+
+/// JSON without what is null or empty in the record, as its file has it.
+fn on_one_line(value: &impl Serialize) -> Result<String, Error> {
+    let mut value = serde_json::to_value(value).map_err(unfit)?;
+    if let Some(fields) = value.as_object_mut() {
+        // An empty handle says something: that there is one.
+        fields.retain(|key, value| !value.is_null() || key == "handle");
+    }
+    serde_json::to_string(&value).map_err(unfit)
+}
+
+fn unfit(error: serde_json::Error) -> Error {
+    Error::internal("the manifest cannot be written").because(error)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::time::Time;
+
+    fn manifest() -> SandboxManifest {
+        SandboxManifest {
+            schema: SCHEMA,
+            id: "a1b2c3d4".into(),
+            owner: "0f".into(),
+            profile: "profile.x".to_owned(),
+            created_at: Time::from_unix(1_700_000_000),
+            expires_at: None,
+            project: "sbx-a1b2c3d4".to_owned(),
+            sandbox: None,
+            recipe: None,
+        }
+    }
 
     #[test]
     fn the_lines_that_teardown_looks_for_are_there() {
-        let made = Time::from_unix(1_700_000_000);
-        let text = text(&"a1b2c3d4".into(), &"0f".into(), "profile.x", made, None).unwrap();
+        let text = text(manifest()).unwrap();
         assert!(text.lines().any(|line| line == "  \"id\": \"a1b2c3d4\","), "{text}");
         assert!(text.lines().any(|line| line == "  \"owner\": \"0f\","), "{text}");
         assert!(text.contains("\"expires_at\": null"), "{text}");
+        assert_eq!(serde_json::from_str::<SandboxManifest>(&text).unwrap(), manifest());
+    }
+
+    #[test]
+    fn a_recipe_is_on_one_line_behind_the_head_and_read_again() {
+        let recipe = crate::domain::profile::Profile::unknown(
+            "profile.x".into(),
+            "1.0.0",
+            "ext.compose-ssh".into(),
+        );
+        let whole = SandboxManifest { recipe: Some(Box::new(recipe)), ..manifest() };
+        let text = text(whole.clone()).unwrap();
+        assert_eq!(text.lines().count(), 10, "{text}");
+        assert!(text.lines().any(|line| line == "  \"owner\": \"0f\","), "{text}");
+        assert_eq!(serde_json::from_str::<SandboxManifest>(&text).unwrap(), whole);
     }
 }

@@ -1,11 +1,10 @@
 //! A workspace on a host: `<root>/sbx-<id>` with our manifest in it and, beneath, the files that somebody works on.
 //!
-//! What a sandbox has whatever runs in it: the prepare call, the transfer of the input `repo`, the manifest's deadline, the
+//! What a sandbox has whatever runs in it: the prepare call, the transfer of the input `repo`, the manifest, the
 //! removal with its read-back, and the words to get there. Where containers belong to a sandbox, the calls name the engine;
 //! without one that part is skipped.
 
 pub(crate) mod archive;
-pub(crate) mod deadline;
 pub(crate) mod exec;
 pub(crate) mod look;
 pub(crate) mod manifest;

@@ -106,13 +106,7 @@ pub(crate) async fn prepare(
     reporter: &dyn Reporter,
 ) -> Result<Prepared, Error> {
     let owner = &request.owner;
-    let text = manifest::text(
-        &request.id,
-        &owner.owner,
-        request.profile.id.as_str(),
-        request.created_at,
-        request.expires_at,
-    )?;
+    let text = manifest::of_request(request)?;
     let spec = transport.spec();
     let root = configured_root(&request.profile).unwrap_or(&spec.workspace_root);
     let command = Command::script(PREPARE_SH)

@@ -322,6 +322,8 @@ fn look_first(record: &SandboxRecord, error: Error) -> Error {
 fn note_run(record: &mut SandboxRecord, run: AppliedPatch) {
     record.applied_patches.retain(|applied| applied.id != run.id);
     record.applied_patches.push(run);
+    // Whoever adopts it must not run a script twice.
+    record.manifest_pending = true;
     record.applied_patches.sort_by(|a, b| (a.sequence, &a.id).cmp(&(b.sequence, &b.id)));
     let has = record.applied_patches.iter().filter(|applied| applied.state == PatchState::Applied);
     record.last_patch_sequence = has.map(|applied| applied.sequence).max().unwrap_or(0);

@@ -69,6 +69,7 @@ pub(crate) async fn compensate(
         record.failure = Some(failure);
         record.operation = None;
         record.kept_failed = keep;
+        record.manifest_pending = keep;
         // What is not there cannot expire.
         record.expires_at = keep.then_some(kept_until);
         if let Some(report) = report {

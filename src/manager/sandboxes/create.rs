@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::domain::error::{Error, Kind, Unique};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{MeterQuote, OwnerStamp, ProvisionRequest};
-use crate::domain::name::{HostName, SandboxId, check_label, check_name};
+use crate::domain::name::{HostName, SandboxId, SnapshotId, check_label, check_name};
 use crate::domain::operation::{OperationKind, Subject};
-use crate::domain::patch::{PatchState, settled_state};
+use crate::domain::patch::{Patch, PatchState, settled_state};
 use crate::domain::profile::{Profile, Seconds};
 use crate::domain::request::{CreateRequest, Decision, Started};
 use crate::domain::root::KnownRoots;
@@ -49,8 +49,50 @@ pub(crate) struct NewSandbox<'a> {
     pub(crate) route: Route,
     pub(crate) quote: Option<MeterQuote>,
     pub(crate) request_hash: Option<String>,
-    /// The snapshot that it is made from.
-    pub(crate) base: Option<&'a SnapshotRecord>,
+    pub(crate) origin: Origin<'a>,
+}
+
+/// Origin of a new sandbox: what it is made from.
+#[derive(Clone, Copy)]
+pub(crate) enum Origin<'a> {
+    /// Its inputs.
+    Inputs,
+    /// A snapshot, which it is based on.
+    Snapshot(&'a SnapshotRecord),
+    /// An undo snapshot: it is what the removed sandbox was, with its base and its patches.
+    Removed(&'a SnapshotRecord),
+}
+
+impl<'a> Origin<'a> {
+    /// The snapshot whose archive it is made from.
+    fn archive(self) -> Option<&'a SnapshotRecord> {
+        match self {
+            Self::Inputs => None,
+            Self::Snapshot(snapshot) | Self::Removed(snapshot) => Some(snapshot),
+        }
+    }
+
+    /// The snapshot that it is based on.
+    fn base(self) -> Option<&'a SnapshotId> {
+        match self {
+            Self::Inputs => None,
+            Self::Snapshot(snapshot) => Some(&snapshot.id),
+            Self::Removed(snapshot) => snapshot.parent_snapshot.as_ref(),
+        }
+    }
+
+    /// Puts on a new record what it has from there.
+    fn note_on(self, record: &mut SandboxRecord, patches: &[Patch]) {
+        record.based_on_snapshot = self.base().cloned();
+        if let Self::Removed(snapshot) = self {
+            record.undo_of = Some(snapshot.sandbox_id.clone());
+            record.last_patch_sequence = snapshot.patch_level;
+            let facts = snapshot.undo.as_deref();
+            record.applied_patches =
+                facts.map(|facts| facts.applied_patches.clone()).unwrap_or_default();
+        }
+        record.patch_state = settled_state(record, patches);
+    }
 }
 
 /// Plan of a create; touches nothing.
@@ -134,7 +176,7 @@ pub(crate) async fn create_labelled(
         route,
         quote,
         request_hash: Some(hash.clone()),
-        base: None,
+        origin: Origin::Inputs,
     };
     let op = match Box::pin(write_ahead(deps, new_sandbox)).await {
         // The same request came in twice at once: the other one was first.
@@ -157,6 +199,7 @@ pub(crate) async fn create_labelled(
         keep_failed: request.keep_failed,
         recreate: false,
         from: None,
+        note: None,
     };
     let operation = run_establishment(op, establishment);
     Ok(Started { operation: Some(operation), sandbox: record })
@@ -260,6 +303,7 @@ pub(crate) fn draft_provision(
         compose_host: None,
         roots: KnownRoots::default(),
         report: None,
+        sandbox: None,
     }
 }
 
@@ -279,16 +323,17 @@ pub(crate) async fn write_ahead(
     deps: &Deps,
     new_sandbox: NewSandbox<'_>,
 ) -> Result<Op<SandboxRecord>, Error> {
-    let NewSandbox { request, resolved, mut route, quote, request_hash, base } = new_sandbox;
+    let NewSandbox { request, resolved, mut route, quote, request_hash, origin } = new_sandbox;
     route.remarks.extend(remark_unswept(deps, resolved.ttl_s).await);
-    let kind = if base.is_some() { OperationKind::Restore } else { OperationKind::Create };
+    let archive = origin.archive().map(|snapshot| &snapshot.id);
+    let kind = if archive.is_some() { OperationKind::Restore } else { OperationKind::Create };
     let owners = deps.installation.owners().await?;
     let owner = owners
         .into_iter()
         .next()
         .ok_or_else(|| Error::internal("this installation has no owner id"))?;
-    let patches = match base {
-        Some(base) => patches_of(deps, &base.id).await?,
+    let patches = match origin.base() {
+        Some(base) => patches_of(deps, base).await?,
         None => Vec::new(),
     };
     for _ in 0..ID_TRIES {
@@ -299,16 +344,15 @@ pub(crate) async fn write_ahead(
             }
             continue;
         };
-        let subject = match base {
-            Some(base) => Subject::SandboxAndSnapshot(id.clone(), base.id.clone()),
+        let subject = match archive {
+            Some(archive) => Subject::SandboxAndSnapshot(id.clone(), archive.clone()),
             None => Subject::Sandbox(id.clone()),
         };
         let operation = new_operation(deps, kind.clone(), subject, request.name.as_deref());
         let mut record = new_record(deps, &id, request, resolved, &route, owner.clone());
         record.quote_usd = quote.as_ref().map(|quote| quote.usd);
         record.request_hash.clone_from(&request_hash);
-        record.based_on_snapshot = base.map(|base| base.id.clone());
-        record.patch_state = settled_state(&record, &patches);
+        origin.note_on(&mut record, &patches);
         let requested = serde_json::json!({
             "profile": resolved.profile.id,
             "host": route.host,
@@ -411,6 +455,8 @@ fn new_record(
         idempotency_key: request.idempotency_key.clone(),
         request_hash: None,
         kept_failed: false,
+        adopted_at: None,
+        imported: None,
         pending: Vec::new(),
     }
 }

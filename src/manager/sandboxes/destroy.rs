@@ -3,12 +3,13 @@
 use crate::domain::error::{Code, Error};
 use crate::domain::operation::OperationKind;
 use crate::domain::request::{DestroyRequest, Started};
-use crate::domain::sandbox::{Reason, SandboxRecord, State};
+use crate::domain::sandbox::{SandboxRecord, State};
 use crate::manager::deps::Deps;
 use crate::manager::operation::Op;
 use crate::manager::operation::record::operation_on;
 use crate::manager::sandboxes::find::{find_sandbox, get_at_revision};
-use crate::manager::sandboxes::remove::{destroy_locked, take_over_lock};
+use crate::manager::sandboxes::remove::{destroy_keeping_undo, take_over_lock};
+use crate::manager::snapshots::undo::UndoPolicy;
 use crate::manager::upkeep::forget::forget_sandbox;
 use crate::manager::upkeep::ownership::ensure_own;
 
@@ -20,27 +21,33 @@ pub(crate) async fn destroy(deps: &Deps, request: &DestroyRequest) -> Result<Sta
     }
     check_protection(&record, request.force_protected)?;
     let (forget, forced) = (request.forget, request.force_protected);
+    let undo = UndoPolicy::of_request(request.no_undo);
     if !forget {
         ensure_own(deps).await?;
     }
     let operation = operation_on(deps, OperationKind::Destroy, &record);
     let op = Box::pin(Op::queue(deps, operation, record.clone(), None)).await?;
     let operation = op.run(None, move |op| async move {
-        if forget { forget_sandbox(&op).await } else { destroy_waiting(&op, forced).await }
+        if forget { forget_sandbox(&op).await } else { destroy_waiting(&op, forced, undo).await }
     });
     Ok(Started { operation: Some(operation), sandbox: record })
 }
 
-async fn destroy_waiting(op: &Op<SandboxRecord>, forced: bool) -> Result<(), Error> {
+async fn destroy_waiting(
+    op: &Op<SandboxRecord>,
+    forced: bool,
+    undo: UndoPolicy,
+) -> Result<(), Error> {
     let deps = &op.deps;
     let lock = take_over_lock(op, false).await?;
     let before = find_sandbox(deps, op.subject.id.as_str()).await?;
     if before.state == State::Destroyed {
         return Ok(());
     }
-    // Somebody may have protected it while the lock was waited for.
-    check_protection(&before, forced)?;
-    destroy_locked(op, &before, Reason::User).await?;
+    // Somebody may have protected it while the lock was waited for, or its undo snapshot was taken.
+    let allowed = |record: &SandboxRecord| check_protection(record, forced);
+    allowed(&before)?;
+    destroy_keeping_undo(op, &before, undo, allowed).await?;
     drop(lock);
     (deps.host_reached)(deps, &before.host).await;
     Ok(())

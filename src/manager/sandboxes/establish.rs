@@ -8,6 +8,7 @@ use crate::domain::extension::{Provisioned, Readiness, Target};
 use crate::domain::name::{OperationId, SnapshotId};
 use crate::domain::profile::Seconds;
 use crate::domain::sandbox::{Failure, Reason, SandboxRecord, State};
+use crate::domain::sandbox_manifest::is_same_manifest;
 use crate::domain::text::last_lines;
 use crate::domain::time::took_ms;
 use crate::domain::verbatim::Kept;
@@ -69,12 +70,13 @@ pub(crate) async fn establish(
     );
     let begun = async {
         // Two files, and each waits for the disk.
-        let (owner, _) = tokio::try_join!(deps.installation.next_stamp(), provisioning)?;
-        Ok::<_, Error>((owner, roots_for_new(deps, &host).await?))
+        let (owner, record) = tokio::try_join!(deps.installation.next_stamp(), provisioning)?;
+        Ok::<_, Error>((owner, record, roots_for_new(deps, &host).await?))
     };
     let made = match begun.await {
-        Ok((owner, roots)) => {
+        Ok((owner, record, roots)) => {
             (establishment.provision.owner, establishment.provision.roots) = (owner, roots);
+            establishment.provision.sandbox = Some(Box::new(record));
             establishment.provision.report = last_report(deps, &host).await.map(Box::new);
             failpoint::reached("create.provisioning");
             Box::pin(provision_to_ready(op, &establishment)).await
@@ -153,11 +155,21 @@ async fn provision_to_ready(
         .and_then(|from| from.note.clone())
         .into_iter()
         .chain(message)
+        .chain(establishment.note.clone())
         .collect();
     let message = (!notes.is_empty()).then(|| notes.join("; "));
-    op.or_cancelled(extension.set_deadline(&target, expires_at)).await?;
+    let max_s = establishment.provision.profile.max_ttl.map(Seconds::get);
+    let told = SandboxRecord {
+        state: State::Ready,
+        ready_at: Some(ready_at),
+        expires_at,
+        max_expires_at: max_s.map(|max| ready_at.plus_seconds(max)),
+        failure: None,
+        ..find_sandbox(deps, id.as_str()).await?
+    };
+    op.or_cancelled(extension.write_manifest(&target, &told)).await?;
     failpoint::reached("create.dated");
-    write_ready(op, establishment, ready, message, ready_at)
+    write_ready(op, establishment, ready, message, told)
         .await
         .map_err(|error| not_written_error(id, error))
 }
@@ -186,8 +198,9 @@ async fn write_ready(
     establishment: &Establishment,
     ready: Readiness,
     message: Option<String>,
-    ready_at: crate::domain::Time,
+    told: SandboxRecord,
 ) -> Result<SandboxRecord, Error> {
+    let ready_at = told.ready_at.unwrap_or_else(|| op.deps.now());
     let took_ms = took_ms(ready_at.since(op.operation.started_at));
     let data = serde_json::json!({"host": establishment.provision.host, "took_ms": took_ms});
     let mut events = vec![(EventKind::SandboxReady, data.clone())];
@@ -196,10 +209,11 @@ async fn write_ready(
     } else if let Some(from) = &establishment.from {
         let mut data = data;
         data["snapshot_id"] = from.id.as_str().into();
+        if let Some(removed) = &op.subject.undo_of {
+            data["undo_of"] = removed.as_str().into();
+        }
         events.insert(0, (EventKind::SandboxRestored, data));
     }
-    let ttl_s = establishment.ttl_s;
-    let max_s = establishment.provision.profile.max_ttl.map(Seconds::get);
     let record = op
         .update(events, move |record| {
             record.state = State::Ready;
@@ -207,13 +221,14 @@ async fn write_ready(
             record.message = message;
             record.observed_at = Some(ready_at);
             record.ready_at = Some(ready_at);
-            record.expires_at = ttl_s.map(|ttl| ready_at.plus_seconds(ttl));
-            record.manifest_pending = false;
-            record.max_expires_at = max_s.map(|max| ready_at.plus_seconds(max));
+            record.expires_at = told.expires_at;
+            record.max_expires_at = told.max_expires_at;
             record.reachability = Some(ready.reachability);
             record.services = ready.services;
             record.failure = None;
             record.operation = None;
+            // Labels are set beside whatever works on it.
+            record.manifest_pending = !is_same_manifest(record, &told);
         })
         .await?;
     failpoint::reached("create.ready");

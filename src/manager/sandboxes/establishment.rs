@@ -18,6 +18,8 @@ pub(crate) struct Establishment {
     pub(crate) recreate: bool,
     /// The snapshot that it is made from, instead of what the inputs name.
     pub(crate) from: Option<BaseSnapshot>,
+    /// Sentence for the record once the sandbox is ready: what is kept of the one that was there before.
+    pub(crate) note: Option<String>,
 }
 
 /// Says how many steps an establishment has, after `before` others of its operation. What is not known counts when it
@@ -37,8 +39,9 @@ pub(crate) async fn announce_steps(
         {
             carried = TRANSFER_STEPS;
         }
-        patched =
-            u32::from(patches_of(deps, &from.id).await.is_ok_and(|patches| !patches.is_empty()));
+    }
+    if let Some(base) = &op.subject.based_on_snapshot {
+        patched = u32::from(patches_of(deps, base).await.is_ok_and(|patches| !patches.is_empty()));
     }
     let total = match extension.steps(&establishment.provision, establishment.from.is_some()) {
         0 => 0,

@@ -28,6 +28,7 @@ use crate::manager::sandboxes::remove::tear_down_noting;
 use crate::manager::sandboxes::resolve::{resolve, resolve_as_known};
 use crate::manager::sandboxes::teardown::{leftovers_error, note_teardown, unseen};
 use crate::manager::snapshots::restore_archive::{find_base, verify_base};
+use crate::manager::snapshots::undo::{UndoPolicy, take_undo};
 use crate::manager::upkeep::ownership::ensure_own;
 
 /// Starts a recreate and returns at once: the same id, pinned profile and inputs.
@@ -68,6 +69,7 @@ pub(crate) async fn recreate(deps: &Deps, request: &RecreateRequest) -> Result<S
         compose_host: None,
         roots: KnownRoots::default(),
         report: None,
+        sandbox: None,
     };
     let ask = async |draft: &ProvisionRequest| {
         let answer = ask_host_noting(deps, extension.as_ref(), &draft.profile, &draft.host).await;
@@ -94,43 +96,73 @@ pub(crate) async fn recreate(deps: &Deps, request: &RecreateRequest) -> Result<S
         recreate: true,
         provision: draft,
         from,
+        note: None,
     };
     let host = Some(record.host.clone());
-    let operation =
-        op.run(host, move |op| async move { Box::pin(run_recreate(&op, establishment)).await });
+    let undo = UndoPolicy::of_request(request.no_undo);
+    let operation = op
+        .run(host, move |op| async move { Box::pin(run_recreate(&op, establishment, undo)).await });
     Ok(Started { operation: Some(operation), sandbox: record })
 }
 
-async fn run_recreate(op: &Op<SandboxRecord>, establishment: Establishment) -> Result<(), Error> {
+async fn run_recreate(
+    op: &Op<SandboxRecord>,
+    mut establishment: Establishment,
+    undo: UndoPolicy,
+) -> Result<(), Error> {
     let (deps, id) = (&op.deps, &op.subject.id);
     let before = find_sandbox(deps, id.as_str()).await?;
+    check_before_removal(op, &before, &establishment).await?;
+    let taken = take_undo(op, &before, undo).await?;
+    establishment.note.clone_from(&taken.note);
+    let replaced = Box::pin(replace(op, &before, establishment)).await;
+    taken.ended(deps, &before, replaced).await
+}
+
+/// Finds out what would keep it from being made again, while nothing of it is removed. Whatever that is, the record is freed.
+async fn check_before_removal(
+    op: &Op<SandboxRecord>,
+    before: &SandboxRecord,
+    establishment: &Establishment,
+) -> Result<(), Error> {
+    let deps = &op.deps;
     // The archive is read, images are found, and what is there is removed.
     let pulls = establishment.provision.compose_host.is_some();
     announce_steps(
         op,
-        &establishment,
+        establishment,
         1 + u32::from(establishment.from.is_some()) + u32::from(pulls),
     )
     .await;
     if let Some(from) = &establishment.from
-        && let Err(error) = verify_base(op, &before, from).await
+        && let Err(error) = verify_base(op, before, from).await
     {
         return Err(match error.code {
-            Code::HostChanged => put_back_unchanged(op, &before, error.untouched()).await?,
-            _ => leave_unchanged(op, &before, CancelOutcome::Undone.noted_on(error)).await?,
+            Code::HostChanged => put_back_unchanged(op, before, error.untouched()).await?,
+            _ => leave_unchanged(op, before, CancelOutcome::Undone.noted_on(error)).await?,
         });
     }
-    if let Err(error) = refuse_foreign(deps, &before).await {
-        return Err(put_back_unchanged(op, &before, error.untouched()).await?);
+    if let Err(error) = refuse_foreign(deps, before).await {
+        return Err(put_back_unchanged(op, before, error.untouched()).await?);
     }
     if pulls
         && let Err(error) =
-            op.or_cancelled(pull_images(deps, &establishment, &before, &op.progress)).await
+            op.or_cancelled(pull_images(deps, establishment, before, &op.progress)).await
     {
         // The record stays as it was, to the letter: nothing was found out about this sandbox.
         op.update(Vec::new(), |record| record.operation = None).await?;
         return Err(hint_untouched(CancelOutcome::Undone.noted_on(error)));
     }
+    Ok(())
+}
+
+/// Removes it and makes it again.
+async fn replace(
+    op: &Op<SandboxRecord>,
+    before: &SandboxRecord,
+    establishment: Establishment,
+) -> Result<(), Error> {
+    let id = &before.id;
     // Written first: whoever dies in the middle must not leave `ready` behind where nothing is.
     let written = op.update(Vec::new(), |record| {
         record.state = State::Provisioning;
@@ -139,7 +171,7 @@ async fn run_recreate(op: &Op<SandboxRecord>, establishment: Establishment) -> R
     let record = match written.await {
         Ok(record) => record,
         Err(error) => {
-            return Err(put_back_unchanged(op, &before, error.untouched()).await?);
+            return Err(put_back_unchanged(op, before, error.untouched()).await?);
         }
     };
     failpoint::reached("recreate.begin");
@@ -153,9 +185,9 @@ async fn run_recreate(op: &Op<SandboxRecord>, establishment: Establishment) -> R
     let report = match tear_down_noting(op, &record, begun).await {
         Ok(report) => report,
         Err(error) if error.untouched => {
-            return Err(put_back_unchanged(op, &before, error).await?);
+            return Err(put_back_unchanged(op, before, error).await?);
         }
-        Err(error) => return Err(fail_broken_off(op, &before, error).await?),
+        Err(error) => return Err(fail_broken_off(op, before, error).await?),
     };
     failpoint::reached("recreate.torn_down");
     if !report.is_clean() {

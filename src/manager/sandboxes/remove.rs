@@ -23,6 +23,7 @@ use crate::manager::operation::locks::sandbox_busy_error;
 use crate::manager::operation::subject::OperationRecord as _;
 use crate::manager::sandboxes::find::find_sandbox;
 use crate::manager::sandboxes::teardown::{leftovers_error, note_teardown, tear_down_checked};
+use crate::manager::snapshots::undo::{UndoPolicy, is_taken_for_removal, take_undo};
 use crate::store::Held;
 
 /// Time that a destroy waits for another operation to roll back.
@@ -47,7 +48,13 @@ pub(crate) async fn take_over_lock(
     let before = find_sandbox(deps, id.as_str()).await?;
     let kind = before.operation.as_ref().map(|running| running.kind.clone());
     // Somebody removes it already: that is what is wanted. Only a `forget` does not wait for a host.
-    let removing = matches!(kind, Some(OperationKind::Destroy | OperationKind::Recover)) && !forget;
+    let removing = match &before.operation {
+        Some(running) if !forget => {
+            matches!(running.kind, OperationKind::Destroy | OperationKind::Recover)
+                || is_taken_for_removal(deps, running).await
+        }
+        _ => false,
+    };
     if !removing {
         request_cancel(deps, id, None).await?;
     }
@@ -71,7 +78,14 @@ pub(crate) async fn take_over_lock(
     Err(sandbox_busy_error(deps, id).await)
 }
 
-/// Removes a sandbox whose lock is held. A forgotten one stays forgotten until nothing of it is left.
+/// Removal of a sandbox: why, and what its record says besides.
+struct Removal {
+    reason: Reason,
+    note: Option<String>,
+}
+
+/// Removes a sandbox whose lock is held, without an undo snapshot: what was being removed, or was never ready. A forgotten one
+/// stays forgotten until nothing of it is left.
 ///
 /// The operation is written down first, which is what `recover` goes by. The record is `destroying` as soon as its host
 /// begins to remove; where that refuses to, the record is what it was.
@@ -81,23 +95,64 @@ pub(crate) async fn destroy_locked(
     reason: Reason,
 ) -> Result<(), Error> {
     let attached = attach_removal(op, before, Guard::Any).await?;
-    remove_attached(op, before, &attached, reason).await
+    remove_attached(op, before, &attached, Removal { reason, note: None }).await
 }
 
-/// [`destroy_locked`], unless the record is another than was judged: labels and deadline change without the lock.
+/// [`destroy_locked`] behind an undo snapshot, for somebody who is there: unless the record is one by then that `allowed`
+/// refuses to remove.
+pub(crate) async fn destroy_keeping_undo(
+    op: &Op<SandboxRecord>,
+    before: &SandboxRecord,
+    undo: UndoPolicy,
+    allowed: impl Fn(&SandboxRecord) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let taken = take_undo(op, before, undo).await?;
+    let removed = async {
+        allowed(&taken.record)?;
+        let attached = attach_removal(op, before, Guard::Any).await?;
+        let removal = Removal { reason: Reason::User, note: taken.note.clone() };
+        remove_attached(op, before, &attached, removal).await
+    };
+    let removed = Box::pin(removed).await;
+    taken.ended(&op.deps, before, removed).await
+}
+
+/// [`destroy_locked`] behind an undo snapshot, unless the record is another than was judged: labels and deadline change without
+/// the lock. An undo snapshot that fails stops nothing.
 ///
-/// Errors: one of the kind `Stale` then, and nothing was done.
+/// Errors: one of the kind `Stale` for another record, and nothing was done.
 pub(crate) async fn destroy_unchanged(
     op: &Op<SandboxRecord>,
     before: &SandboxRecord,
     reason: Reason,
+    undo: UndoPolicy,
 ) -> Result<(), Error> {
-    let attached = attach_removal(op, before, Guard::Revision(Some(before.revision))).await;
-    let attached = attached.map_err(|error| match error.code {
-        Code::Conflict => error.of_kind(Kind::Stale),
-        _ => error,
-    })?;
-    remove_attached(op, before, &attached, reason).await
+    let taken = take_undo(op, before, undo).await?;
+    let removed = async {
+        refuse_changed(before, &taken.record)?;
+        let guard = Guard::Revision(Some(taken.record.revision));
+        let attached = attach_removal(op, before, guard).await;
+        let attached = attached.map_err(|error| match error.code {
+            Code::Conflict => error.of_kind(Kind::Stale),
+            _ => error,
+        })?;
+        let removal = Removal { reason, note: taken.note.clone() };
+        remove_attached(op, before, &attached, removal).await
+    };
+    let removed = Box::pin(removed).await;
+    taken.ended(&op.deps, before, removed).await
+}
+
+/// Refuses a sandbox that somebody changed while its undo snapshot was taken: protected it, say, or gave it more time.
+fn refuse_changed(before: &SandboxRecord, now: &SandboxRecord) -> Result<(), Error> {
+    let judged = |record: &SandboxRecord| {
+        (record.state.clone(), record.labels.clone(), record.name.clone(), record.expires_at)
+    };
+    if judged(before) == judged(now) {
+        return Ok(());
+    }
+    let message = format!("somebody changed sandbox {} while its undo snapshot was taken", now.id);
+    Err(Error::new(Code::Conflict, message).of_kind(Kind::Stale).hint("look again, then decide"))
 }
 
 async fn attach_removal(
@@ -117,19 +172,19 @@ async fn remove_attached(
     op: &Op<SandboxRecord>,
     before: &SandboxRecord,
     attached: &SandboxRecord,
-    reason: Reason,
+    removal: Removal,
 ) -> Result<(), Error> {
     let deps = &op.deps;
     let known = before.state == State::Failed && before.left_nothing();
     let outcome = if known {
-        note_removal(op, before, &reason).await?;
+        note_removal(op, before, &removal).await?;
         Ok(TeardownReport {
             lines: before.teardown.clone(),
             leftovers: Vec::new(),
             untouched: false,
         })
     } else {
-        let begun = || note_removal(op, before, &reason);
+        let begun = || note_removal(op, before, &removal);
         tear_down_noting(op, attached, begun).await
     };
     failpoint::reached("destroy.torn_down");
@@ -138,7 +193,7 @@ async fn remove_attached(
         outcome => {
             end_predecessor(deps, before.operation.as_ref()).await;
             let answered = !known && outcome.is_ok();
-            let removed = write_removed(op, before, outcome).await;
+            let removed = write_removed(op, before, outcome, removal.note).await;
             if answered {
                 report_host_status(deps, &before.host, HostSight::Answers(None), None).await;
             }
@@ -151,16 +206,17 @@ async fn remove_attached(
 async fn note_removal(
     op: &Op<SandboxRecord>,
     before: &SandboxRecord,
-    reason: &Reason,
+    removal: &Removal,
 ) -> Result<(), Error> {
     if before.state == State::Forgotten {
         return Ok(());
     }
+    let Removal { reason, note } = removal;
     let data = serde_json::json!({"host": before.host, "was": before.state, "reason": reason});
     op.update(vec![(EventKind::SandboxDestroying, data)], move |record| {
         record.state = State::Destroying;
         record.reason = Some(reason.clone());
-        record.message = None;
+        record.message.clone_from(note);
     })
     .await?;
     failpoint::reached("destroy.destroying");
@@ -211,6 +267,7 @@ async fn write_removed(
     op: &Op<SandboxRecord>,
     before: &SandboxRecord,
     outcome: Result<TeardownReport, Error>,
+    note: Option<String>,
 ) -> Result<(), Error> {
     let deps = &op.deps;
     let id = &before.id;
@@ -222,7 +279,7 @@ async fn write_removed(
                 vec![(EventKind::SandboxDestroyed, serde_json::json!({"host": before.host}))];
             op.update(events, move |record| {
                 record.state = State::Destroyed;
-                record.message = None;
+                record.message = note;
                 record.observed_at = Some(now);
                 record.operation = None;
                 record.reachability = None;

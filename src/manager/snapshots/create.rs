@@ -1,5 +1,6 @@
 //! Snapshot: write ahead, capture, write `ready`; or leave nothing and keep the reason (semantics 6).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::domain::error::{Code, Error, Kind, Unique};
@@ -7,7 +8,7 @@ use crate::domain::event::EventKind;
 use crate::domain::extension::{
     Capability, CaptureRequest, Captured, Inspection, SandboxExtension, Target,
 };
-use crate::domain::name::{SandboxId, SnapshotId, check_name};
+use crate::domain::name::{HostName, SandboxId, SnapshotId, check_name};
 use crate::domain::operation::{CancelOutcome, OperationKind, Subject};
 use crate::domain::profile::SnapshotMode;
 use crate::domain::request::{SnapshotRequest, SnapshotStarted};
@@ -26,6 +27,7 @@ use crate::manager::sandboxes::resolve::resolve;
 use crate::manager::snapshots::delete::remove_archives;
 use crate::manager::snapshots::gc::collect_failed;
 use crate::manager::snapshots::prune::{apply_keep, beyond_newest};
+use crate::store::Held;
 
 /// Tries to find a random id that nothing has.
 const ID_TRIES: u32 = 16;
@@ -52,11 +54,37 @@ pub(crate) async fn take_snapshot(
     if let Some(mode) = mode.as_ref().filter(|_| !extension.may_have_services(&target.profile)) {
         ensure_without_containers(&record, mode)?;
     }
-    let draft = draft_snapshot(deps, &record, request.name.clone(), SnapshotKind::User);
-    let mut op = write_ahead(deps, draft, record.name.as_deref()).await?;
-    op.add_lock(lock);
-    let guard = Guard::Revision(Some(record.revision));
-    if let Err(error) = op.attach_to(&record, guard, |_| Ok(())).await {
+    let draft = SnapshotRecord { name: request.name.clone(), ..draft_snapshot(deps, &record) };
+    let (revision, host) = (record.revision, record.host.clone());
+    let capture = Capture { draft, mode, target, extension, reached: Some(host) };
+    start_capture(deps, &record, Guard::Revision(Some(revision)), Some(lock), capture).await
+}
+
+/// Snapshot that is to be taken of a sandbox whose lock is held.
+pub(crate) struct Capture {
+    pub(crate) draft: SnapshotRecord,
+    pub(crate) mode: Option<SnapshotMode>,
+    pub(crate) target: Target,
+    pub(crate) extension: Arc<dyn SandboxExtension>,
+    /// Host for which is done what waits for it, once the snapshot is there.
+    pub(crate) reached: Option<HostName>,
+}
+
+/// Starts a capture as an operation of its own, on the sandbox as well, which is as `guard` says. Who keeps the sandbox's
+/// lock waits for its end.
+pub(crate) async fn start_capture(
+    deps: &Deps,
+    sandbox: &SandboxRecord,
+    guard: Guard,
+    lock: Option<Box<dyn Held>>,
+    capture: Capture,
+) -> Result<SnapshotStarted, Error> {
+    let Capture { draft, mode, target, extension, reached } = capture;
+    let mut op = write_ahead(deps, draft, sandbox.name.as_deref()).await?;
+    if let Some(lock) = lock {
+        op.add_lock(lock);
+    }
+    if let Err(error) = op.attach_to(sandbox, guard, |_| Ok(())).await {
         deps.snapshots.remove(&op.subject.id, None).await?;
         return Err(op.abort(error).await);
     }
@@ -68,23 +96,18 @@ pub(crate) async fn take_snapshot(
         mode,
         excludes: target.profile.snapshot.exclude.clone(),
     };
-    let operation = op.run(Some(record.host), move |op| async move {
+    let operation = op.run(reached, move |op| async move {
         run_capture(&op, extension.as_ref(), &target, capture).await
     });
     Ok(SnapshotStarted { operation: Some(operation), snapshot })
 }
 
 /// The record of a snapshot of this sandbox, as far as nobody has been asked.
-fn draft_snapshot(
-    deps: &Deps,
-    sandbox: &SandboxRecord,
-    name: Option<String>,
-    kind: SnapshotKind,
-) -> SnapshotRecord {
+pub(crate) fn draft_snapshot(deps: &Deps, sandbox: &SandboxRecord) -> SnapshotRecord {
     SnapshotRecord {
         id: SnapshotId::from_random((deps.random_u32)()),
-        name,
-        kind,
+        name: None,
+        kind: SnapshotKind::User,
         sandbox_id: sandbox.id.clone(),
         sandbox_name: sandbox.name.clone(),
         profile: sandbox.profile.clone(),
@@ -100,6 +123,7 @@ fn draft_snapshot(
         created_at: deps.now(),
         imported_at: None,
         expires_at: None,
+        undo: None,
         archive: ArchiveFacts::default(),
         parent_snapshot: sandbox.based_on_snapshot.clone(),
         patch_level: sandbox.last_patch_sequence,
@@ -114,6 +138,7 @@ fn draft_snapshot(
         actor: deps.actor(),
         owner: sandbox.owner.clone(),
         revision: 0,
+        imported: None,
         pending: Vec::new(),
     }
 }
@@ -150,7 +175,9 @@ async fn run_capture(
     request: CaptureRequest,
 ) -> Result<(), Error> {
     let deps = &op.deps;
-    if let Some(keep) = target.profile.snapshot.keep {
+    // What is kept for undo takes nobody's place.
+    let keep = target.profile.snapshot.keep.filter(|_| op.subject.kind == SnapshotKind::User);
+    if let Some(keep) = keep {
         // With one more, one more is old.
         let old = beyond_newest(deps, &target.id, keep.saturating_sub(1)).await;
         op.progress.announce(0, u32::from(old.is_ok_and(|old| !old.is_empty())));
@@ -168,7 +195,7 @@ async fn run_capture(
             failpoint::reached("snapshot.ready");
             let seen = after_stop(deps, extension, target, &request).await;
             release_source(op, &target.id, None, seen).await?;
-            if let Some(keep) = target.profile.snapshot.keep {
+            if let Some(keep) = keep {
                 apply_keep(deps, &record, keep, &op.progress).await;
             }
             Ok(())
@@ -187,6 +214,7 @@ async fn write_captured(
     let data = serde_json::json!({
         "bytes": captured.archive.bytes,
         "files": captured.archive.files,
+        "kind": op.subject.kind,
         "took_ms": op.took_ms(),
     });
     op.update(vec![(EventKind::SnapshotReady, data)], move |record| {

@@ -10,7 +10,7 @@ use crate::domain::operation::{CancelOutcome, OperationKind};
 use crate::domain::request::{PruneItem, SnapshotDeleteRequest, SnapshotStarted};
 use crate::domain::retention::OldRule;
 use crate::domain::sandbox::{SandboxRecord, State};
-use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
+use crate::domain::snapshot::{SnapshotKind, SnapshotRecord, SnapshotState};
 use crate::domain::time::Time;
 use crate::failpoint;
 use crate::manager::deps::Deps;
@@ -245,11 +245,31 @@ async fn refuse_in_use(
     id: &SnapshotId,
     request: &SnapshotDeleteRequest,
 ) -> Result<(), Error> {
-    if let Some(sandbox) = based_on(deps, id).await?.into_iter().find(is_being_made) {
+    let made = based_on(deps, id).await?.into_iter().find(is_being_made);
+    let made = match made {
+        None => brought_back_from(deps, id).await?,
+        made => made,
+    };
+    if let Some(sandbox) = made {
         let what = format!("sandbox {} is being made from snapshot {id}", sandbox.id);
         return Err(busy_error(&what, sandbox.operation.as_ref()).hint("wait for it, or cancel it"));
     }
     refuse_dependants(&snapshot_view(deps, id.as_str()).await?, request)
+}
+
+/// Sandbox that is being brought back from an undo snapshot: it is based on another one, or on none.
+async fn brought_back_from(deps: &Deps, id: &SnapshotId) -> Result<Option<SandboxRecord>, Error> {
+    let snapshot = deps.snapshots.get(id).await?;
+    let Some(snapshot) = snapshot.filter(|snapshot| snapshot.kind == SnapshotKind::Undo) else {
+        return Ok(None);
+    };
+    let is_from_it = |record: &SandboxRecord| {
+        record.undo_of.as_ref() == Some(&snapshot.sandbox_id)
+            && matches!(record.state, State::Requested | State::Provisioning)
+    };
+    let records = deps.sandboxes.list().await?;
+    let found = records.iter().find(|record| is_from_it(record));
+    Ok(found.map(|record| SandboxRecord::clone(record)))
 }
 
 /// Whether a sandbox is being made. One that is made again keeps its state until what it is made from was read whole.

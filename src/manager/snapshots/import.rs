@@ -117,6 +117,7 @@ async fn draft_import(
         created_at: from.created_at.min(now),
         imported_at: Some(now),
         expires_at: None,
+        undo: None,
         // Another installation's ids mean nothing here.
         parent_snapshot: from.parent_snapshot.clone().filter(|_| ours),
         patch_level: if ours { from.patch_level } else { 0 },

@@ -2,6 +2,7 @@
 
 pub(super) mod archive_facts;
 pub(super) mod archives;
+pub(super) mod bring_back;
 pub(super) mod create;
 pub(super) mod delete;
 pub(super) mod diff;
@@ -19,4 +20,5 @@ pub(super) mod restore;
 pub(super) mod restore_archive;
 pub(super) mod transfer;
 pub(super) mod undo;
+pub(super) mod undo_retention;
 pub(super) mod verify;

@@ -145,7 +145,7 @@ async fn old_snapshots(
     rule: &OldRule,
 ) -> Result<Vec<(Arc<SnapshotView>, String)>, Error> {
     let records = deps.snapshots.by_arrival().await?;
-    let views = list_snapshots(deps, &SnapshotQuery::default()).await?;
+    let views = list_snapshots(deps, &SnapshotQuery { all: true }).await?;
     let view_of = |id: &SnapshotId| views.iter().find(|view| view.record.id == *id).cloned();
     let old = rule.old(&records.iter().collect::<Vec<_>>(), deps.now());
     Ok(old.into_iter().filter_map(|(record, why)| Some((view_of(&record.id)?, why))).collect())

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::error::Error;
+use crate::domain::error::{Error, Kind, Unique};
 use crate::domain::extension::{Capability, ProvisionRequest};
 use crate::domain::name::check_name;
-use crate::domain::profile::Seconds;
+use crate::domain::profile::{Profile, Seconds};
 use crate::domain::request::{CreateRequest, RestoreRequest, Started};
+use crate::domain::sandbox::SandboxRecord;
+use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
 use crate::failpoint;
 use crate::manager::deps::Deps;
 use crate::manager::operation::locks::busy_or_refusal;
 use crate::manager::sandboxes::create::{
-    NewSandbox, Resolved, draft_provision, quote_price, write_ahead,
+    NewSandbox, Origin, Resolved, draft_provision, quote_price, write_ahead,
 };
 use crate::manager::sandboxes::establish::run_establishment;
 use crate::manager::sandboxes::establishment::Establishment;
@@ -35,15 +37,47 @@ pub(crate) async fn restore(deps: &Deps, request: &RestoreRequest) -> Result<Sta
         check_name(name)?;
     }
     let profile = profile_of_snapshot(deps, &snapshot).await?;
-    let resolved = Resolved {
-        hash: profile.hash(),
-        inputs: snapshot.inputs.clone(),
-        id: None,
+    // What the source was protected from, its copy need not be.
+    let labels = snapshot.labels.iter().filter(|(key, _)| key.as_str() != "protect");
+    let plan = RestorePlan {
+        origin: Origin::Snapshot(&snapshot),
+        host: request.host.as_deref().unwrap_or(snapshot.host.as_str()),
+        names: vec![request.name.clone()],
+        labels: labels.map(|(key, value)| (key.clone(), value.clone())).collect(),
         ttl_s: profile.parse_ttl(request.ttl.as_deref())?.map(Seconds::get),
         profile,
+        strict: request.strict,
+        require_patches: request.require_patches,
     };
+    start_restore(deps, &snapshot, plan).await
+}
+
+/// Sandbox that is to be made from a snapshot.
+pub(crate) struct RestorePlan<'a> {
+    pub(crate) origin: Origin<'a>,
+    pub(crate) host: &'a str,
+    /// Names, of which it gets the first that nobody else has.
+    pub(crate) names: Vec<Option<String>>,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) ttl_s: Option<u64>,
+    pub(crate) profile: Profile,
+    /// Fail when the host cannot set all that the archive has.
+    pub(crate) strict: bool,
+    /// Fail when a patch fails.
+    pub(crate) require_patches: bool,
+}
+
+/// Starts a new sandbox from a snapshot that is ready.
+pub(crate) async fn start_restore(
+    deps: &Deps,
+    snapshot: &SnapshotRecord,
+    plan: RestorePlan<'_>,
+) -> Result<Started, Error> {
+    let RestorePlan { origin, host, names, labels, ttl_s, profile, strict, require_patches } = plan;
+    let extension = deps.extension(&snapshot.extension)?;
+    let (hash, inputs) = (profile.hash(), snapshot.inputs.clone());
+    let resolved = Resolved { hash, inputs, id: None, ttl_s, profile };
     let quote = quote_price(deps, &resolved).await?;
-    let host = request.host.as_deref().unwrap_or(snapshot.host.as_str());
     let (route, compose_host) =
         Box::pin(choose_host(deps, &resolved.profile, Some(host), Purpose::Restore)).await?.on?;
     if !snapshot.hosts().any(|known| known.same(route.host.as_str())) {
@@ -54,25 +88,28 @@ pub(crate) async fn restore(deps: &Deps, request: &RestoreRequest) -> Result<Sta
         tracing::warn!(%error, "the history could not be written");
     }
     deps.recipes.put(&resolved.profile).await?;
-    // What the source was protected from, its copy need not be.
-    let labels = snapshot.labels.iter().filter(|(key, _)| key.as_str() != "protect");
-    let asked = CreateRequest {
-        name: request.name.clone(),
-        labels: labels.map(|(key, value)| (key.clone(), value.clone())).collect::<BTreeMap<_, _>>(),
-        ..CreateRequest::default()
+    let asked = CreateRequest { labels, ..CreateRequest::default() };
+    let mut names = names.into_iter().peekable();
+    let op = loop {
+        let new_sandbox = NewSandbox {
+            request: &CreateRequest { name: names.next().flatten(), ..asked.clone() },
+            resolved: &resolved,
+            route: route.clone(),
+            quote: quote.clone(),
+            request_hash: None,
+            origin,
+        };
+        match Box::pin(write_ahead(deps, new_sandbox)).await {
+            // Somebody was faster.
+            Err(error) if error.kind == Kind::Taken(Unique::Name) && names.peek().is_some() => {}
+            written => break written?,
+        }
     };
-    let new_sandbox = NewSandbox {
-        request: &asked,
-        resolved: &resolved,
-        route,
-        quote,
-        request_hash: None,
-        base: Some(&snapshot),
-    };
-    let op = Box::pin(write_ahead(deps, new_sandbox)).await?;
     let record = op.subject.clone();
     failpoint::reached("restore.requested");
-    let note = profile_note(deps, &snapshot, &resolved.profile);
+    let notes =
+        [profile_note(deps, snapshot, &resolved.profile), base_note(deps, snapshot, &record).await];
+    let notes: Vec<String> = notes.into_iter().flatten().collect();
     let draft = draft_provision(deps, &resolved, &asked, record.host.clone());
     let establishment = Establishment {
         provision: ProvisionRequest {
@@ -87,12 +124,30 @@ pub(crate) async fn restore(deps: &Deps, request: &RestoreRequest) -> Result<Sta
         keep_failed: false,
         recreate: false,
         from: Some(BaseSnapshot {
-            id: snapshot.id,
-            strict: request.strict,
-            require_patches: request.require_patches,
-            note,
+            id: snapshot.id.clone(),
+            strict,
+            require_patches,
+            note: (!notes.is_empty()).then(|| notes.join("; ")),
         }),
+        note: None,
     };
     let operation = run_establishment(op, establishment);
     Ok(Started { operation: Some(operation), sandbox: record })
+}
+
+/// Note on a sandbox that is based on another snapshot than it is made from, where that one is not there any more. Whoever
+/// deletes it has not seen the record then.
+async fn base_note(
+    deps: &Deps,
+    snapshot: &SnapshotRecord,
+    record: &SandboxRecord,
+) -> Option<String> {
+    let base = record.based_on_snapshot.as_ref().filter(|base| **base != snapshot.id)?;
+    let found = deps.snapshots.get(base).await.ok().flatten();
+    let is_there = found.is_some_and(|found| found.state == SnapshotState::Ready);
+    (!is_there).then(|| {
+        format!(
+            "the snapshot that it is based on, {base}, is not there any more: it gets no more patches, and cannot be recreated"
+        )
+    })
 }

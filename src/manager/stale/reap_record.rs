@@ -12,11 +12,12 @@ use crate::manager::operation::dead::{has_ended, runs_here};
 use crate::manager::operation::locks::sandbox_busy_error;
 use crate::manager::operation::record::operation_on;
 use crate::manager::sandboxes::remove::destroy_unchanged;
+use crate::manager::snapshots::undo::UndoPolicy;
 use crate::manager::stale::inspect::is_gone;
 use crate::manager::stale::outcome::Done;
 use crate::manager::upkeep::recover::recover_one;
 use crate::manager::upkeep::recover_snapshots::recover_snapshot;
-use crate::manager::upkeep::sweep_removal::later_deadline;
+use crate::manager::upkeep::sweep_removal::spared_by_manifest;
 use crate::store::Held;
 
 /// Words of an item whose record is another one by now.
@@ -26,7 +27,7 @@ const CHANGED: &str = "somebody changed it after the plan was made";
 pub(crate) async fn reap_record(
     deps: &Deps,
     item: &StaleItem,
-    _no_undo: bool,
+    no_undo: bool,
 ) -> Result<Done, Error> {
     let id = SandboxId::new(item.id());
     let (record, lock) = match lock_as_planned(deps, item, &id).await? {
@@ -36,10 +37,12 @@ pub(crate) async fn reap_record(
     if let Some(why) = reason_to_leave(deps, item, &record).await? {
         return Ok(Done::Skipped(why));
     }
+    let undo = if no_undo { UndoPolicy::None } else { UndoPolicy::BestEffort };
     let operation = operation_on(deps, OperationKind::Destroy, &record);
     let op = Box::pin(Op::queue(deps, operation, record, Some(lock))).await?;
-    let operation =
-        op.run(None, |op| async move { destroy_unchanged(&op, &op.subject, Reason::Reaped).await });
+    let operation = op.run(None, |op| async move {
+        destroy_unchanged(&op, &op.subject, Reason::Reaped, undo).await
+    });
     let ended = deps.jobs.ended(&operation).await;
     let ended = ended.ok_or_else(|| Error::internal("nobody knows how the removal ended"))?;
     match ended.operation.error {
@@ -49,7 +52,13 @@ pub(crate) async fn reap_record(
             ReapOutcome::Closed,
             format!("its record is closed; {} had nothing of it", item.host),
         )),
-        None => Ok(Done::As(ReapOutcome::Removed, "destroyed".to_owned())),
+        None => {
+            let record = deps.sandboxes.get(&id).await?;
+            // Whether something is kept of it, and for how long.
+            let note = record.and_then(|record| record.message);
+            let note = note.map(|note| format!("; {note}")).unwrap_or_default();
+            Ok(Done::As(ReapOutcome::Removed, format!("destroyed{note}")))
+        }
     }
 }
 
@@ -86,12 +95,9 @@ async fn reason_to_leave(
         )));
     }
     if item.class == StaleClass::Expired
-        && let Some(deadline) = later_deadline(deps, record).await
+        && let Some(why) = spared_by_manifest(deps, record).await
     {
-        return Ok(Some(format!(
-            "the manifest on {} says that it lives until {deadline}: somebody moved its deadline from another copy of this data directory",
-            record.host
-        )));
+        return Ok(Some(why));
     }
     if item.class == StaleClass::Lost && !is_gone(deps, record).await? {
         return Ok(Some(format!("{} has something of it again", record.host)));

@@ -5,16 +5,19 @@ use futures_util::future::join_all;
 use crate::domain::name::HostName;
 use crate::manager::deps::Deps;
 use crate::manager::sandboxes::manifest::{is_manifest_pending, write_manifest};
+use crate::manager::snapshots::undo_retention::prune_undo;
 use crate::manager::upkeep::forget::collect_tombstones;
 use crate::manager::upkeep::ownership::ensure_own;
 use crate::manager::upkeep::sweep_memory::Paused;
 
-/// Removes what waits for this host, and writes the deadlines that its manifests lack. What fails is tried again at the next
+/// Removes what waits for this host and undo snapshots that are not kept any longer, and writes the deadlines that its
+/// manifests lack. What fails is tried again at the next
 /// contact, and is no failure of whatever reached the host.
 pub(crate) async fn host_reached(deps: &Deps, host: &HostName) {
     deps.sweep.went_well(&Paused::host(host));
     collect_tombstones(deps, host).await;
     write_manifests(deps, host).await;
+    prune_undo(deps, host, None).await;
 }
 
 /// Writes the deadlines that were moved while the host did not answer.

@@ -146,15 +146,23 @@ async fn ready_again(
     let expires_at =
         if remade { record.ttl_s.map(|ttl| now.plus_seconds(ttl)) } else { record.expires_at };
     let is_moved = expires_at != record.expires_at;
+    let max_s = target.profile.max_ttl.map(crate::domain::profile::Seconds::get);
+    let max_expires_at = max_s.map(|max| ready_at.plus_seconds(max));
     if is_moved {
-        extension.set_deadline(target, expires_at).await?;
+        let told = SandboxRecord {
+            state: State::Ready,
+            ready_at: Some(ready_at),
+            expires_at,
+            max_expires_at,
+            ..record.clone()
+        };
+        extension.write_manifest(target, &told).await?;
     }
     let mut seen = seen;
     let alone = match &mut seen.reachability {
         Some(there) => attach_tunnels(deps, &record.id, there).await,
         None => None,
     };
-    let max_s = target.profile.max_ttl.map(crate::domain::profile::Seconds::get);
     let data = serde_json::json!({"host": record.host, "reason": Reason::CrashRecovered});
     let events = vec![(EventKind::SandboxReady, data)];
     op.update(events, move |record| {
@@ -166,7 +174,7 @@ async fn ready_again(
         record.ready_at = Some(ready_at);
         record.expires_at = expires_at;
         record.manifest_pending &= !is_moved;
-        record.max_expires_at = max_s.map(|max| ready_at.plus_seconds(max));
+        record.max_expires_at = max_expires_at;
         record.services = seen.services;
         record.reachability = seen.reachability.or(record.reachability.take());
         record.operation = None;

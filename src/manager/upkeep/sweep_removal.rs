@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::domain::Time;
 use crate::domain::error::{Code, Error, Kind};
 use crate::domain::operation::OperationKind;
 use crate::domain::profile::Seconds;
@@ -16,9 +15,10 @@ use crate::manager::operation::dead::{has_ended, runs_here};
 use crate::manager::operation::locks::sandbox_busy_error;
 use crate::manager::operation::record::operation_on;
 use crate::manager::sandboxes::remove::destroy_unchanged;
+use crate::manager::snapshots::undo::UndoPolicy;
 use crate::manager::upkeep::sweep_memory::Paused;
 use crate::store::Held;
-use crate::transport::probe::deadline_of;
+use crate::transport::probe::{ManifestTold, manifest_told};
 
 /// Record with which something is due.
 pub(crate) struct Due {
@@ -100,13 +100,19 @@ async fn remove_locked(deps: &Deps, due: &Due) -> Result<Option<SweepItem>, Erro
     let operation = operation_on(deps, OperationKind::Destroy, record);
     let subject = SandboxRecord::clone(record);
     let op = Box::pin(Op::queue(deps, operation, subject, Some(lock))).await?;
-    let operation =
-        op.run(None, |op| async move { destroy_unchanged(&op, &op.subject, reason).await });
+    let operation = op.run(None, |op| async move {
+        destroy_unchanged(&op, &op.subject, reason, UndoPolicy::BestEffort).await
+    });
     let ended = deps.jobs.ended(&operation).await;
     let ended = ended.ok_or_else(|| Error::internal("nobody knows how the removal ended"))?;
     match ended.operation.error {
         Some(error) => Err(*error),
-        None => Ok(Some(item(record, outcome, words.to_owned()))),
+        None => {
+            // What was kept of it, or why nothing was.
+            let note = ended.outcome.ok().and_then(|record| record.into_sandbox().ok()?.message);
+            let words = note.map_or_else(|| words.to_owned(), |note| format!("{words}; {note}"));
+            Ok(Some(item(record, outcome, words)))
+        }
     }
 }
 
@@ -139,30 +145,41 @@ async fn lock_unchanged(deps: &Deps, due: &Due) -> Result<Locked, Error> {
         return Ok(Locked::Left(SkipReason::Busy, words));
     }
     if due.task == SweepTask::Destroy
-        && let Some(deadline) = later_deadline(deps, &found).await
+        && let Some(words) = spared_by_manifest(deps, &found).await
     {
-        let words = format!(
-            "the manifest on {} says that it lives until {deadline}: somebody moved its deadline from another copy of this data directory",
-            found.host
-        );
         return Ok(Locked::Left(SkipReason::Changed, words));
     }
     Ok(Locked::Unchanged(lock))
 }
 
-/// Deadline that its host has of a sandbox, where it is yet to come and this data directory does not know of it. A host that
-/// does not tell says nothing against a removal, which proves for itself what it removes.
-pub(crate) async fn later_deadline(deps: &Deps, record: &SandboxRecord) -> Option<Time> {
-    // Ours is the later one then, or the host has an earlier one of ours.
+/// Sentence on what the manifest on its host has against the end of a sandbox, and this data directory does not know of: it is
+/// protected, or has a deadline that is yet to come. A host that does not tell says nothing against a removal, which proves for
+/// itself what it removes.
+pub(crate) async fn spared_by_manifest(deps: &Deps, record: &SandboxRecord) -> Option<String> {
+    // What this data directory knows is newer then.
     let workdir = record.workdir.as_deref().filter(|_| !record.manifest_pending)?;
     let asked = async {
         let transport = deps.transports.open(&record.host).await?;
-        deadline_of(transport.as_ref(), workdir, &record.id, &record.owner).await
+        manifest_told(transport.as_ref(), workdir, &record.id, &record.owner).await
     };
-    let told: Result<Option<Time>, Error> = asked.await;
-    let deadline = told.ok().flatten()?;
+    let told: Result<Option<ManifestTold>, Error> = asked.await;
+    let told = told.ok().flatten()?;
+    let whence = "from another copy of this data directory";
+    if told.protected {
+        let host = &record.host;
+        return Some(format!(
+            "the manifest on {host} says protect=true: somebody labelled it {whence}"
+        ));
+    }
+    let deadline = told.expires_at?;
     let is_possible = record.max_expires_at.is_none_or(|most| deadline <= most);
-    (deadline > deps.now() && Some(deadline) > record.expires_at && is_possible).then_some(deadline)
+    let is_later = deadline > deps.now() && Some(deadline) > record.expires_at && is_possible;
+    is_later.then(|| {
+        format!(
+            "the manifest on {} says that it lives until {deadline}: somebody moved its deadline {whence}",
+            record.host
+        )
+    })
 }
 
 /// Item of a sandbox about which something was done.

@@ -103,7 +103,7 @@ sbx_directories() {
         ;;
     esac
   done
-  [ $# = 0 ] || sbx_manifests 33 '' "$@"
+  [ $# = 0 ] || sbx_manifests 257 '' "$@"
   set --
   [ -L snapshots ] || for sbx_dir in snapshots/snap-*; do
     case $sbx_dir in *[!a-z0-9/-]*) continue ;; esac

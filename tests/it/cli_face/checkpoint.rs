@@ -127,6 +127,32 @@ async fn restore_makes_another_one() {
 }
 
 #[tokio::test]
+async fn undo_makes_another_one_of_what_was_removed() {
+    let fake = family();
+    let none = run(&fake, "undo").await;
+    assert_eq!((none.status, last(&fake).1), (3, json!({"id": null})), "{none}");
+    fake.lock().records.push(named("d1d2d3d4", "shop", State::Destroyed));
+    assert_snapshot!("undo", run(&fake, "undo shop").await);
+    assert_eq!(last(&fake), ("undo".to_owned(), json!({"id": "shop"})));
+    let ran = run(&fake, "undo --json").await;
+    assert_eq!((ran.status, &ran.json()["undo_of"]), (0, &json!("d1d2d3d4")), "{ran}");
+}
+
+#[tokio::test]
+async fn a_destroy_says_what_is_kept_and_one_without_is_asked_for() {
+    let fake = family();
+    let mut gone = named("a1b2c3d4", "my-env", State::Destroyed);
+    gone.message = Some("undo snapshot snap-0000000e is kept\u{1b}[2J until tomorrow".to_owned());
+    fake.lock().ends.insert("a1b2c3d4".into(), End::Well(Box::new(gone)));
+    let ran = run(&fake, "destroy my-env").await;
+    assert_snapshot!("destroy_kept", ran);
+    let fake = family();
+    let ran = run(&fake, "destroy my-env --no-undo --json").await;
+    assert_eq!(ran.json(), json!([{"id": "a1b2c3d4", "ok": true}]));
+    assert!(fake.lock().calls.iter().any(|call| call.contains("\"no_undo\":true")));
+}
+
+#[tokio::test]
 async fn a_restore_that_is_less_than_hoped_says_so() {
     let mut left = based("r0000001", "try", A);
     left.not_preserved = [("owners".to_owned(), 12)].into();

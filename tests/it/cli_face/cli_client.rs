@@ -25,6 +25,7 @@ use sandboxer::domain::stale::{
 };
 use sandboxer::domain::sweep::{SweepReport, SweepRequest};
 use sandboxer::domain::telemetry::HostSample;
+use sandboxer::domain::undo::UndoRequest;
 use sandboxer::domain::{
     Actor, Code, Event, Operation, OperationId, OperationState, SandboxId, SandboxRecord,
     SnapshotId, State, Time,
@@ -242,6 +243,21 @@ impl FakeClient {
         Ok(self.begin(made))
     }
 
+    fn undo(&self, request: &UndoRequest) -> Result<OnSandbox, Error> {
+        drop(self.called("undo", request));
+        let removed =
+            self.lock().records.iter().rfind(|one| one.state == State::Destroyed).cloned();
+        let removed = removed.ok_or_else(|| {
+            Error::new(
+                Code::NotFound,
+                "there is nothing to undo: nothing is kept of any removed sandbox",
+            )
+        })?;
+        let mut made = super::record("r0000001", State::Provisioning);
+        (made.name, made.undo_of) = (removed.name, Some(removed.id));
+        Ok(self.begin(made))
+    }
+
     async fn sandbox_ended(&self, operation: &OperationId) -> Result<SandboxRecord, Error> {
         let id = operation.as_str().trim_start_matches("op-").to_owned();
         let mut end = self.lock().ends.get(&id).cloned();
@@ -336,10 +352,7 @@ impl Client for FakeClient {
                     report.ok_or_else(|| Error::new(Code::NotFound, "there is no such plan"))?;
                 ReapStarted { operation: None, report }.into()
             }
-            Request::Undo(request) => {
-                self.lock().calls.push(format!("undo {:?}", request.id));
-                return Err(Error::new(Code::NotFound, "there is nothing to undo"));
-            }
+            Request::Undo(request) => self.undo(&request)?.into(),
         })
     }
 

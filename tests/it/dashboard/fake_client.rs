@@ -1027,6 +1027,8 @@ pub fn record(
         idempotency_key: None,
         request_hash: None,
         kept_failed: false,
+        adopted_at: None,
+        imported: None,
         pending: Vec::new(),
     }
 }

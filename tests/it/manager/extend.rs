@@ -1,7 +1,9 @@
 //! `extend`: later only, never past what the profile allows, beside whatever works on the sandbox.
 
-use sandboxer::domain::request::{CreateRequest, ExtendRequest};
-use sandboxer::domain::sandbox::SandboxRecord;
+use std::collections::BTreeMap;
+
+use sandboxer::domain::request::{CreateRequest, ExtendRequest, LabelRequest};
+use sandboxer::domain::sandbox::{SandboxRecord, State};
 use sandboxer::domain::{Code, Time};
 
 use super::house::{House, house};
@@ -16,7 +18,7 @@ async fn living(house: &House, ttl: &str) -> SandboxRecord {
 
 fn rewritten(house: &House) -> usize {
     let asked = house.script.asked.lock().unwrap();
-    asked.iter().filter(|call| *call == "set_deadline").count()
+    asked.iter().filter(|call| *call == "write_manifest").count()
 }
 
 fn by(record: &SandboxRecord, seconds: u64) -> ExtendRequest {
@@ -90,4 +92,51 @@ async fn an_extension_that_the_host_does_not_know_of_says_so_and_is_written_by_t
     let before = rewritten(&house);
     assert_eq!(house.manager.extend(&to(&made, at)).await.unwrap().unwritten, None);
     assert_eq!(rewritten(&house), before + 1);
+}
+
+fn labelled(record: &SandboxRecord, key: &str, value: &str) -> LabelRequest {
+    let set = BTreeMap::from([(key.to_owned(), value.to_owned())]);
+    LabelRequest { id: record.id.to_string(), set, ..LabelRequest::default() }
+}
+
+#[tokio::test]
+async fn labels_are_written_to_the_manifest_at_once_or_at_the_next_contact() {
+    let house = house();
+    let made = living(&house, "30m").await;
+    let on_host = || house.script.manifests.lock().unwrap()[&made.id].clone();
+    assert_eq!((on_host().state, on_host().expires_at), (State::Ready, made.expires_at));
+    let record = house.manager.label(labelled(&made, "protect", "true")).await.unwrap();
+    assert!(!record.manifest_pending && on_host().is_protected());
+    house.script.down.lock().unwrap().insert("local");
+    let record = house.manager.label(labelled(&made, "team", "a")).await.unwrap();
+    assert!(record.manifest_pending && record.labels["team"] == "a");
+    assert_eq!(on_host().labels.get("team"), None);
+    house.script.down.lock().unwrap().clear();
+    house.other.check_host("local").await.unwrap();
+    let record = house.manager.get(made.id.as_str()).await.unwrap();
+    assert!(!record.manifest_pending && on_host().labels["team"] == "a");
+}
+
+#[tokio::test]
+async fn a_label_does_not_wait_for_a_host_that_hangs() {
+    let house = house();
+    let made = living(&house, "30m").await;
+    house.script.dated.lock().unwrap().push_back(Act::Hang);
+    let record = house.manager.label(labelled(&made, "team", "a")).await.unwrap();
+    assert!(record.manifest_pending && record.labels["team"] == "a");
+}
+
+#[tokio::test]
+async fn a_label_that_comes_while_it_is_made_is_in_its_manifest_in_the_end() {
+    let house = house();
+    house.script.ready.lock().unwrap().push_back(Act::Slow);
+    let started = house.manager.create(CreateRequest::default()).await.unwrap();
+    while !house.script.asked().contains(&"wait_ready".to_owned()) {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    house.other.label(labelled(&started.sandbox, "protect", "true")).await.unwrap();
+    let (_, record) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
+    let record = record.unwrap();
+    assert_eq!(record.state, State::Ready);
+    assert!(house.script.manifests.lock().unwrap()[&record.id].is_protected());
 }

@@ -107,7 +107,7 @@ pub(crate) fn manager_on(
             config_file: "config.yaml".into(),
             temporary: data.join("tmp"),
             stale: Default::default(),
-            undo: Default::default(),
+            undo: script.undo.lock().unwrap().clone(),
         },
     })
 }

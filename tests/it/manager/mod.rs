@@ -28,6 +28,7 @@ mod shelf;
 mod sleep;
 mod snapshots;
 mod sweep;
+mod undo;
 mod unswept;
 mod vanished;
 mod verbs;

@@ -25,8 +25,9 @@ use sandboxer::domain::name::SnapshotId;
 use sandboxer::domain::output::{OutputSink, Source};
 use sandboxer::domain::profile::Profile;
 use sandboxer::domain::root::{KnownRoots, MarkedRoot};
-use sandboxer::domain::sandbox::{Reachability, Rewrite, Service};
-use sandboxer::domain::{Code, Error, ExtensionId, HostName, SandboxId, Time};
+use sandboxer::domain::sandbox::{Reachability, Rewrite, SandboxRecord, Service};
+use sandboxer::domain::undo::{Footprint, UndoSettings};
+use sandboxer::domain::{Code, Error, ExtensionId, HostName, SandboxId};
 
 use super::shelf::{Archives, Shelf};
 
@@ -122,9 +123,17 @@ pub(crate) struct Scripted {
     /// What a host says of itself when something is made there, and what makers were told that it said last.
     pub(crate) report: Mutex<Option<HostReport>>,
     pub(crate) reports: Mutex<Vec<Option<HostReport>>>,
+    /// What undo snapshots may take, in managers that are made from then on.
+    pub(crate) undo: Mutex<UndoSettings>,
+    /// How large sandboxes are, and what their host has room for.
+    pub(crate) footprint: Mutex<Footprint>,
+    /// How the next questions for that go.
+    pub(crate) measure: Mutex<VecDeque<Act>>,
     /// What its host keeps of snapshots.
     pub(crate) shelf: Shelf,
     pub(crate) asked: Mutex<Vec<String>>,
+    /// Records as the manifests on hosts have them.
+    pub(crate) manifests: Mutex<BTreeMap<SandboxId, SandboxRecord>>,
 }
 
 impl Scripted {
@@ -313,9 +322,10 @@ impl SandboxExtension for Shared {
         Ok(Readiness { unsettled: Unsettled::None, ..found })
     }
 
-    async fn set_deadline(&self, target: &Target, _: Option<Time>) -> Result<(), Error> {
-        self.script.note("set_deadline");
+    async fn write_manifest(&self, target: &Target, record: &SandboxRecord) -> Result<(), Error> {
+        self.script.note("write_manifest");
         self.script.check_up(target)?;
+        self.script.manifests.lock().unwrap().insert(target.id.clone(), record.clone());
         Scripted::act(Scripted::next(&self.script.dated)).await
     }
 
@@ -366,6 +376,13 @@ impl SandboxExtension for Shared {
     ) -> Result<Captured, Error> {
         self.script.note(format!("snapshot {}", request.snapshot.id));
         self.script.shelf.capture(&target.profile, request).await
+    }
+
+    async fn measure(&self, target: &Target) -> Result<Footprint, Error> {
+        self.script.note(format!("measure {}", target.id));
+        self.script.check_up(target)?;
+        Scripted::act(Scripted::next(&self.script.measure)).await?;
+        Ok(*self.script.footprint.lock().unwrap())
     }
 
     async fn restore_from_snapshot(

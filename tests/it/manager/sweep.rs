@@ -237,15 +237,18 @@ async fn whoever_changes_it_between_judgement_and_removal_wins() {
     }
 }
 
-/// Somebody extended it from another copy of this data directory, of which this one knows nothing.
+/// Somebody extended or protected it from another copy of this data directory, of which this one knows nothing.
 #[tokio::test]
 async fn one_that_lives_longer_by_its_hosts_manifest_is_left() {
-    for (what, later_s, owner, outcome) in [
-        ("extended", 7200, None, "changed"),
-        ("extended, and over by now", 30, None, "destroyed"),
-        ("as recorded", 0, None, "destroyed"),
-        ("somebody else's manifest", 7200, Some("ffff"), "destroyed"),
-        ("beyond what its profile allows", 90 * 24 * 3600, None, "destroyed"),
+    for (what, later_s, owner, protect, outcome) in [
+        ("extended", 7200, None, "", "changed"),
+        ("extended, and over by now", 30, None, "", "destroyed"),
+        ("as recorded", 0, None, "", "destroyed"),
+        ("somebody else's manifest", 7200, Some("ffff"), "", "destroyed"),
+        ("beyond what its profile allows", 90 * 24 * 3600, None, "", "destroyed"),
+        ("protected", 0, None, "true", "changed"),
+        ("not protected any more", 0, None, "false", "destroyed"),
+        ("somebody else's, protected", 0, Some("ffff"), "true", "destroyed"),
     ] {
         let house = house();
         let root = house.folder.path().join("root");
@@ -256,6 +259,7 @@ async fn one_that_lives_longer_by_its_hosts_manifest_is_left() {
         let manifest = serde_json::json!({
             "schema": 1, "id": record.id, "owner": owner.unwrap_or(record.owner.as_str()), "profile": "profile.x",
             "expires_at": record.expires_at.unwrap().plus_seconds(later_s),
+            "sandbox": {"labels": {"protect": protect}},
         });
         std::fs::write(folder.join("manifest.json"), manifest.to_string()).unwrap();
         house.script.pass(31 * 60);
@@ -460,7 +464,7 @@ async fn a_deadline_that_was_moved_while_the_host_was_down_is_written_at_the_nex
     let error = extended.unwritten.unwrap();
     assert!(error.hint.as_ref().unwrap().contains("when local is next reached"), "{error:?}");
     assert!(house.manager.get(record.id.as_str()).await.unwrap().manifest_pending);
-    let asked = || house.script.asked().iter().filter(|call| *call == "set_deadline").count();
+    let asked = || house.script.asked().iter().filter(|call| *call == "write_manifest").count();
     let before = asked();
     // Another process reaches it, and it is still not well; then it is.
     house.other.check_host("local").await.unwrap();

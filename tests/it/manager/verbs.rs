@@ -51,7 +51,7 @@ async fn a_create_is_written_down_before_the_host_is_touched_and_becomes_ready()
     let asked = house.script.asked();
     assert_eq!(
         asked[asked.len() - 3..],
-        ["provision 2", "wait_ready", "set_deadline"],
+        ["provision 2", "wait_ready", "write_manifest"],
         "the owner's counter was raised"
     );
 }
@@ -64,7 +64,7 @@ async fn what_dies_while_it_settles_is_not_ready() {
     let asked = house.script.asked();
     assert_eq!(
         asked[asked.len() - 3..],
-        ["wait_ready", "wait_settled", "set_deadline"],
+        ["wait_ready", "wait_settled", "write_manifest"],
         "TTL counts from what is ready"
     );
     house

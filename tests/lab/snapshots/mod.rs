@@ -10,5 +10,5 @@ mod neutral;
 mod odd_names;
 mod odd_root;
 mod onto_vm;
-mod place;
+pub(crate) mod place;
 mod sudo;

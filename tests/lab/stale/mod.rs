@@ -2,6 +2,7 @@
 
 mod classes;
 mod days;
+mod walk;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -8,6 +8,7 @@ pub(crate) mod entries;
 mod import;
 pub(crate) mod keeper;
 mod listing;
+pub(crate) mod measure;
 mod passage;
 mod reading;
 pub(crate) mod restore;

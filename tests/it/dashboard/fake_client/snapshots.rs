@@ -374,6 +374,7 @@ pub fn snapshot_of(
         created_at: now,
         imported_at: None,
         expires_at: None,
+        undo: None,
         archive: ArchiveFacts {
             bytes: Some(120_000_000),
             content_bytes: Some(410_000_000),
@@ -398,6 +399,7 @@ pub fn snapshot_of(
         actor: operator(),
         owner: source.owner.clone(),
         revision: 2,
+        imported: None,
         pending: Vec::new(),
     }
 }

@@ -1,0 +1,85 @@
+//! Manifest of a sandbox as its host has it: its text, and what it says that somebody with another copy of the records may have
+//! written there.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::domain::error::{Code, Error};
+use crate::domain::name::{OwnerId, SandboxId};
+use crate::domain::time::Time;
+use crate::transport::{Command, Transport};
+
+const MANIFEST_SH: &str = include_str!("../scripts/manifest.sh");
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// The longest manifest that is read, in bytes.
+const LONGEST: usize = 128 * 1024;
+
+/// Words of a manifest against the end of its sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ManifestTold {
+    /// Its deadline.
+    pub expires_at: Option<Time>,
+    /// Whether it is labelled `protect=true`.
+    pub protected: bool,
+}
+
+#[derive(Deserialize)]
+struct Head {
+    id: String,
+    owner: String,
+    expires_at: Option<Time>,
+    #[serde(default)]
+    sandbox: Option<Labelled>,
+}
+
+#[derive(Deserialize)]
+struct Labelled {
+    #[serde(default)]
+    labels: serde_json::Map<String, serde_json::Value>,
+}
+
+/// The text of the manifest in a sandbox's directory; none where there is none, or no regular file.
+///
+/// Errors: the transport's, and `operation_failed` for one that is too long or no text.
+pub async fn manifest_text(
+    transport: &dyn Transport,
+    workdir: &str,
+) -> Result<Option<String>, Error> {
+    let command = Command::script(MANIFEST_SH).arg(workdir).arg((LONGEST + 1).to_string());
+    let output = transport.run(&command, LIMIT).await?;
+    let unfit = |why: &str| {
+        let message = format!("the manifest in {workdir} on {} {why}", transport.spec().name);
+        Err(Error::new(Code::OperationFailed, message))
+    };
+    match String::from_utf8(output.stdout.clone()) {
+        Ok(text) if text.is_empty() => Ok(None),
+        Ok(text) if text.len() > LONGEST => unfit("is longer than any of sandboxer's"),
+        Ok(text) => Ok(Some(text)),
+        Err(_) => unfit("is no text"),
+    }
+}
+
+/// What the manifest in a sandbox's directory says, where that is this sandbox's and this owner's; none where it cannot be read.
+///
+/// Errors: the transport's.
+pub async fn manifest_told(
+    transport: &dyn Transport,
+    workdir: &str,
+    id: &SandboxId,
+    owner: &OwnerId,
+) -> Result<Option<ManifestTold>, Error> {
+    let command = Command::script(MANIFEST_SH).arg(workdir).arg(LONGEST.to_string());
+    let output = transport.run(&command, LIMIT).await?;
+    let head: Option<Head> = serde_json::from_str(&output.text()).ok();
+    let ours = head.filter(|found| found.id == id.as_str() && found.owner == owner.as_str());
+    Ok(ours.map(|found| {
+        let protect = found.sandbox.as_ref().and_then(|sandbox| sandbox.labels.get("protect"));
+        ManifestTold {
+            expires_at: found.expires_at,
+            protected: protect.and_then(serde_json::Value::as_str) == Some("true"),
+        }
+    }))
+}
