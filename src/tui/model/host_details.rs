@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Model;
 use super::hosts::{Host, Standing};
 use super::sandboxes::Sandboxes;
-use super::stale::{is_counted, reap_words};
+use super::stale::{is_counted, stale_sentence};
 use super::text_block::{Role, TextBlock};
 use super::words::{state_glyph, state_role};
 use crate::client::StaleItem;
@@ -293,7 +293,7 @@ fn stale<'a>(block: &mut TextBlock, items: impl Iterator<Item = &'a StaleItem>) 
             (role, "  ◷ ".to_owned()),
             (Role::Plain, format!("{}{name}  {}", item.id(), item.class)),
         ]);
-        block.text(Role::Dim, 4, &format!("{}: {}", item.why, reap_words(&item.action)));
+        block.text(Role::Dim, 4, &stale_sentence(item));
     }
 }
 

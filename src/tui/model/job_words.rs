@@ -33,6 +33,12 @@ impl Job {
         }
     }
 
+    /// Items of a reap that are done, of how many.
+    fn count_words(&self) -> Option<String> {
+        let (done, of) = self.part.filter(|_| self.kind == OperationKind::Reap)?;
+        Some(format!("{done}/{of}"))
+    }
+
     /// The step that it is at: `3/6 transfer`.
     pub fn stage_words(&self) -> Option<String> {
         self.stage.as_ref().map(|(stage, step, steps)| format!("{step}/{steps} {stage}"))
@@ -58,7 +64,7 @@ impl Model {
     pub fn job_words(&self, job: &Job) -> String {
         match &job.state {
             JobState::Starting | JobState::Cancelling => job.state.word().to_owned(),
-            JobState::Running => job.stage_words().unwrap_or_default(),
+            JobState::Running => job.count_words().or(job.stage_words()).unwrap_or_default(),
             JobState::Succeeded => match &job.result {
                 JobResult::Done => self.made(job).unwrap_or_else(|| "done".to_owned()),
                 JobResult::Told(told) => told.clone(),

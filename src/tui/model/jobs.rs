@@ -303,7 +303,8 @@ impl Jobs {
                     && (job.sandbox.is_some() && job.sandbox == progress.sandbox_id
                         || job.sandbox.is_none()
                             && job.snapshot.is_some()
-                            && job.snapshot == progress.snapshot_id)
+                            && job.snapshot == progress.snapshot_id
+                        || job.kind == OperationKind::Reap)
                     && !job.is_rollout())
         });
         let at = known.unwrap_or_else(|| {

@@ -43,6 +43,8 @@ impl Model {
         if let Some(change) = self.record_change(item) {
             return Some(change);
         }
+        // Of a record its revision tells; what was last seen of its host may not say what a look at it said.
+        let item = Some(item).filter(|item| item.state.is_none())?;
         let newer = self.stale.report().filter(|report| Some(report.at) > reap.at)?;
         let pass = newer.hosts.iter().find(|pass| pass.host.same(item.host.as_str()))?;
         if pass.state != PassState::Read {

@@ -36,7 +36,7 @@ pub(super) fn is_never(item: &StaleItem) -> Option<&'static str> {
         StaleClass::Foreign => Some("another owner's: never reaped"),
         StaleClass::Unreadable => Some("nobody can tell whose it is: look at it on its host"),
         StaleClass::Other(_) => Some("of a class that this version does not know: left alone"),
-        _ if item.protected => Some("protected (label protect=true): it is kept"),
+        _ if item.possible.is_empty() && item.protected => Some("protected: it is kept"),
         _ if item.possible.is_empty() => Some("nothing can be done about it from here"),
         _ => None,
     }
@@ -53,10 +53,15 @@ fn place_of(item: &StaleItem) -> (String, String) {
 }
 
 impl Stale {
-    /// Whether a judgement is another one but for its time.
+    /// Whether a judgement is another one, but for how old everything is by now.
     pub fn is_news(&self, report: &StaleReport) -> bool {
-        let same = |old: &StaleReport| old.items == report.items && old.hosts == report.hosts;
-        !self.report.as_deref().is_some_and(same)
+        let Some(old) = self.report.as_deref() else { return true };
+        let pairs = || old.items.iter().zip(&report.items);
+        let same = |(old, new): (&StaleItem, &StaleItem)| {
+            let (was, is) = ((&old.class, &old.action), (&new.class, &new.action));
+            old.is_same(new) && old.identity == new.identity && was == is
+        };
+        old.items.len() != report.items.len() || !pairs().all(same)
     }
 
     /// Takes a newer judgement.
@@ -114,14 +119,22 @@ impl Stale {
     }
 }
 
-/// What a reap does about something, as the end of a sentence.
-pub(super) fn reap_words(action: &ReapAction) -> &'static str {
+/// What a reap does about something.
+fn reap_words(action: &ReapAction) -> Option<&'static str> {
     match action {
-        ReapAction::Destroy | ReapAction::Remove => "reap takes it",
-        ReapAction::Recover => "reap recovers it",
-        ReapAction::Close => "reap closes its record",
-        ReapAction::Adopt => "reap adopts it",
-        ReapAction::Keep | ReapAction::Other(_) => "reap leaves it",
+        ReapAction::Destroy | ReapAction::Remove => Some("reap takes it"),
+        ReapAction::Recover => Some("reap recovers it"),
+        ReapAction::Close => Some("reap closes its record"),
+        ReapAction::Adopt => Some("reap adopts it"),
+        ReapAction::Keep | ReapAction::Other(_) => None,
+    }
+}
+
+/// Why something is stale, and what a reap does about it; where it is left alone, the reason says so.
+pub(super) fn stale_sentence(item: &StaleItem) -> String {
+    match reap_words(&item.action) {
+        Some(reap) => format!("{}: {reap}", item.why),
+        None => item.why.clone(),
     }
 }
 
@@ -129,6 +142,13 @@ impl Model {
     /// Why a row is stale, and what a reap would do: a sentence; none where it is not.
     pub fn stale_words(&self, entry: &Entry) -> Option<(Role, String)> {
         let item = self.stale.of(&entry.record.id)?;
-        Some((Role::Warn, format!("{}: {}", item.why, reap_words(&item.action))))
+        Some((Role::Warn, stale_sentence(item)))
+    }
+
+    /// The same in a few words.
+    pub(super) fn stale_word(&self, entry: &Entry) -> Option<(Role, String)> {
+        let item = self.stale.of(&entry.record.id)?;
+        let reap = reap_words(&item.action).unwrap_or("kept");
+        Some((Role::Warn, format!("{}: {reap}", item.class)))
     }
 }

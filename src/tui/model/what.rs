@@ -20,7 +20,7 @@ impl Model {
         if silent {
             return (Role::Warn, not_seen(self, entry));
         }
-        let stale = self.stale_words(entry);
+        let stale = self.stale_word(entry);
         if let Some(words) = stale.filter(|_| self.sandboxes.conditions().is_left_behind(entry)) {
             return words;
         }

@@ -1,9 +1,9 @@
 //! The reap plan: asked for, changed, applied after a question; and what comes of each item while it runs.
 
-use super::{Effect, external_operations, keys, snapshots, stale, work};
+use super::{Effect, keys, snapshots, stale, work};
 use crate::client::{Error, PlanSource, ReapItem, ReapReport, ReapRequest, Request};
 use crate::domain::OperationKind;
-use crate::domain::name::OperationId;
+use crate::domain::name::{HostName, OperationId};
 use crate::domain::stale::{ReapAction, ReapOutcome};
 use crate::tui::keymap::Action;
 use crate::tui::model::{
@@ -132,33 +132,39 @@ pub(super) fn apply(model: &mut Model, confirm: Confirm) -> Vec<Effect> {
 
 /// An item is done: of the reap that was asked for here, also where its start was not answered yet.
 pub(super) fn reaped(model: &mut Model, operation: &OperationId, item: ReapItem) -> Vec<Effect> {
-    let begun_here = model.reap.job.and_then(|id| model.jobs.get(id));
-    let begun_here = begun_here
-        .filter(|job| job.operation.as_ref().is_none_or(|own| own == operation))
-        .filter(|job| job.is_running())
-        .map(|job| job.id);
-    let job = begun_here.or_else(|| model.jobs.of_operation(operation).map(|job| job.id));
-    if let Some(job) = job.and_then(|id| model.jobs.get_mut(id)) {
-        job.write(format!("{} {} on {}: {}", item.outcome, item.id, item.host, item.message));
-        if let Some((done, of)) = job.part.as_mut().filter(|_| begun_here.is_some()) {
-            *done = (model.reap.done_count() as u64 + 1).min(*of);
-        }
-    }
-    if begun_here.is_some() {
+    let job = model.reap.job.and_then(|id| model.jobs.get(id));
+    let begun_here = job.is_some_and(|job| match &job.operation {
+        Some(own) => own == operation,
+        None => job.is_running(),
+    });
+    if begun_here {
         model.reap.done(item);
     }
     Vec::new()
+}
+
+/// It ended with an error: some of it could not be done, or it was cancelled. What was done was told item by item.
+pub(super) fn ended_badly(model: &mut Model) -> Vec<Effect> {
+    let hosts: Vec<HostName> = model.reap.to_do().map(|(_, item)| item.host.clone()).collect();
+    look_again(model, hosts.iter())
+}
+
+/// Hosts on which something was done are looked at again.
+fn look_again<'a>(model: &mut Model, hosts: impl Iterator<Item = &'a HostName>) -> Vec<Effect> {
+    for host in hosts {
+        if let Some(host) = model.hosts.get_mut(host.as_str()) {
+            host.changed = true;
+        }
+    }
+    let mut effects = snapshots::read(model);
+    effects.extend(stale::read(model));
+    effects
 }
 
 /// It ended, and this is what it did.
 pub(super) fn ended(model: &mut Model, id: JobId, report: &ReapReport) -> Vec<Effect> {
     if model.reap.job == Some(id) {
         model.reap.done_all(report);
-    }
-    for item in &report.items {
-        if let Some(host) = model.hosts.get_mut(item.host.as_str()) {
-            host.changed = true;
-        }
     }
     let outcomes = reap_outcomes(|outcome| report.with(outcome).count());
     let bad = report.items.iter().find(|item| item.outcome == ReapOutcome::Failed);
@@ -170,8 +176,6 @@ pub(super) fn ended(model: &mut Model, id: JobId, report: &ReapReport) -> Vec<Ef
         }
     };
     let mut effects = work::ended_as(model, id, result);
-    effects.extend(snapshots::read(model));
-    effects.extend(stale::read(model));
-    effects.extend(external_operations::read(model));
+    effects.extend(look_again(model, report.items.iter().map(|item| &item.host)));
     effects
 }

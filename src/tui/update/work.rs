@@ -160,7 +160,9 @@ pub(super) fn ended(
         Err(problem) => {
             let kind = model.jobs.get(job).map(|job| job.kind.clone());
             let mut effects = ended_badly(model, job, problem);
-            if kind.is_some_and(|kind| is_on_snapshot(&kind)) {
+            if kind == Some(OperationKind::Reap) {
+                effects.extend(reap::ended_badly(model));
+            } else if kind.is_some_and(|kind| is_on_snapshot(&kind)) {
                 effects.extend(snapshots::read(model));
             }
             return effects;

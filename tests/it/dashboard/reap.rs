@@ -368,7 +368,7 @@ fn each_result_is_shown_as_it_comes_and_the_overlay_may_be_closed_meanwhile() {
     press(&mut model, "esc");
     assert!(model.overlays.is_empty());
     let seen = screen(&mut model, (120, 36));
-    assert!(seen.contains("◐ reap 7 stale items"), "{seen}");
+    assert!(seen.contains("◐ reap 7 stale items") && seen.contains("0/7"), "{seen}");
     reaped(&mut model, 2);
     (3..6).for_each(|at| drop(reaped(&mut model, at)));
     assert_eq!(press(&mut model, "X"), [], "the one that runs");
@@ -384,7 +384,6 @@ fn each_result_is_shown_as_it_comes_and_the_overlay_may_be_closed_meanwhile() {
     assert_snapshot!("reap_done", screen(&mut model, (120, 36)));
     let job = model.jobs.get(job).unwrap();
     assert_eq!(job.state, JobState::Succeeded);
-    assert_eq!(job.output.len(), 6);
     assert!(matches!(press(&mut model, "r").as_slice(), [Effect::PlanReap(2)]));
 }
 

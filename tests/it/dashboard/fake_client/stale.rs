@@ -216,6 +216,7 @@ impl FakeClient {
             return Err(Error::new(Code::NotFound, "the fake keeps no plans"));
         };
         let to_do: Vec<StaleItem> = plan.to_do().cloned().collect();
+        let count = to_do.len() as u64;
         let words: Vec<String> =
             to_do.iter().map(|item| format!("{} {}", item.action, item.id())).collect();
         self.asked.lock().unwrap().push(format!("reap {}: {}", plan.id, words.join(", ")));
@@ -232,7 +233,21 @@ impl FakeClient {
                     }
                     let done = done(&item);
                     client.inner.lock().unwrap().reap.items.push(done.clone());
+                    let progress = Progress {
+                        operation: operation.clone(),
+                        kind: OperationKind::Reap,
+                        sandbox_id: None,
+                        snapshot_id: None,
+                        stage: "reap".to_owned(),
+                        step: 1,
+                        steps: 1,
+                        done: Some(client.inner.lock().unwrap().reap.items.len() as u64),
+                        of: Some(count),
+                        bytes: None,
+                        message: Some(format!("{} {}: {}", done.id, done.outcome, done.message)),
+                    };
                     let _ = client.updates.send(Update::Reaped(operation.clone(), Box::new(done)));
+                    let _ = client.updates.send(Update::Progress(progress));
                     if item.state.is_some() && item.action == ReapAction::Destroy {
                         let id = SandboxId::new(item.id());
                         client.change(&id, EventKind::SandboxDestroyed, |record| {
