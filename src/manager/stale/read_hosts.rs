@@ -220,3 +220,84 @@ async fn owners_ahead(deps: &Deps, host: &HostName) -> Result<Vec<OwnerId>, Erro
     }
     Ok(Vec::new())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::facts::{Engine, HostIdentity};
+    use crate::domain::time::Time;
+
+    fn reading(engines: &[(&str, &str)], tools: &[&str]) -> HostReading {
+        let mut facts: HostFacts = serde_json::from_value(serde_json::json!({
+            "at": Time::from_unix(0), "machine_id": "m1", "hostname": "far", "kernel": "Linux", "os": null, "user": "ops",
+            "uid": 1, "cpus": 1, "load1": 0.0, "mem_total_bytes": 1, "mem_available_bytes": 1, "disk": null,
+            "workspace_root": "/r", "clock_offset_s": null, "inventory": {"sandboxes": []}
+        }))
+        .unwrap();
+        facts.tools = tools.iter().map(|tool| ((*tool).to_owned(), "/bin/x".to_owned())).collect();
+        facts.engines = engines
+            .iter()
+            .map(|(program, id)| Engine {
+                program: (*program).to_owned(),
+                version: None,
+                id: Some((*id).to_owned()),
+                rootless: false,
+                podman_behind: false,
+            })
+            .collect();
+        let pass = HostPass {
+            host: HostName::new("far"),
+            state: PassState::Read,
+            machine_id: Some("m1".into()),
+            error: None,
+        };
+        HostReading { pass, facts: Some(facts), owners_ahead: Vec::new() }
+    }
+
+    fn record(machine_id: &str, engine: Option<(&str, &str)>) -> SandboxRecord {
+        let mut record: SandboxRecord = serde_json::from_value(serde_json::json!({
+            "id": "a1b2c3d4", "name": null, "profile": {"id": "profile.x", "version": "1.0.0", "hash": "0"},
+            "extension": "ext.x", "host": "far", "host_identity": null, "workdir": null, "state": "ready", "reason": null,
+            "message": null, "since": Time::from_unix(0), "observed_at": null, "revision": 7, "operation": null,
+            "handle": null, "reachability": null, "created_at": Time::from_unix(0), "ready_at": null, "expires_at": null,
+            "max_expires_at": null, "based_on_snapshot": null, "patch_error": null, "undo_of": null, "quote_usd": null,
+            "hold_usd": null, "cost_usd": null, "route": null, "failure": null, "telemetry": null, "certificate": null,
+            "actor": {"type": "adm", "name": "kim"}, "owner": "us", "idempotency_key": null
+        }))
+        .unwrap();
+        record.host_identity = Some(HostIdentity {
+            machine_id: machine_id.to_owned(),
+            engine: engine.map(|(program, _)| program.to_owned()),
+            engine_id: engine.map(|(_, id)| id.to_owned()),
+        });
+        record
+    }
+
+    #[test]
+    fn a_pass_ends_where_the_host_or_its_engine_is_another_or_silent() {
+        let judge = |reading: &mut HostReading, record: &SandboxRecord| {
+            reading.prove(std::iter::once(record));
+            let has_inventory = reading.inventory().is_some();
+            assert_eq!(has_inventory, reading.pass.state == PassState::Read, "judged by or not");
+            reading.pass.state.to_string()
+        };
+        let docker = [("docker", "D1")];
+        for (engines, record, state) in [
+            (&docker[..], record("m1", None), "read"),
+            (&docker, record("m1", Some(("docker", "D1"))), "read"),
+            (&docker, record("m2", None), "changed"),
+            (&docker, record("m1", Some(("docker", "D2"))), "changed"),
+            (&docker, record("m1", Some(("podman", "/p:1"))), "unread"),
+            (&[], record("m1", Some(("docker", "D1"))), "unread"),
+            (&[], record("m1", None), "read"),
+            // A record of a host without an id proves nothing against this one.
+            (&[], record("", None), "read"),
+        ] {
+            assert_eq!(judge(&mut reading(engines, &[]), &record), state, "{record:?}");
+        }
+        assert!(reading(&docker, &["docker"]).silent_engine().is_none());
+        assert!(
+            reading(&docker, &["docker", "podman"]).silent_engine().unwrap().contains("podman")
+        );
+    }
+}
