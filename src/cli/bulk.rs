@@ -46,7 +46,15 @@ pub(super) fn end(
     items: &[BulkItem],
     printed: Result<(), CliError>,
 ) -> Outcome {
-    let problem = summary(items);
+    end_with(context, summary(items), printed)
+}
+
+/// Ends with the status of the one problem that stands for all, after they were printed.
+pub(super) fn end_with(
+    context: &Context<'_>,
+    problem: Option<Error>,
+    printed: Result<(), CliError>,
+) -> Outcome {
     let status = problem.as_ref().map_or(0, |problem| exit_status(&problem.code));
     match printed {
         // What failed, failed, whether or not anybody read the list.
@@ -89,7 +97,7 @@ pub(super) fn complain(context: &mut Context<'_>, item: &BulkItem, alone: bool) 
 }
 
 /// The one problem that stands for all failures.
-fn summary(items: &[BulkItem]) -> Option<Error> {
+pub(super) fn summary(items: &[BulkItem]) -> Option<Error> {
     let problems: Vec<_> = items.iter().filter_map(|item| item.error.as_ref()).collect();
     let first = *problems.first()?;
     if items.len() == 1 {

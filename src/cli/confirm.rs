@@ -14,10 +14,14 @@ use crate::domain::figures::{age_of, bytes};
 use crate::domain::lineage::SnapshotView;
 use crate::domain::patch::Patch;
 use crate::domain::stale::StaleItem;
+use crate::domain::text::clean_line;
 use crate::domain::{Code, SandboxRecord, Time};
 
 /// How often the terminal is looked at for an answer.
 const GLANCE: Duration = Duration::from_millis(30);
+
+/// The longest name of something on a host that is shown in a question, in columns.
+const NAME: usize = 64;
 
 /// What is about to be done.
 pub(super) struct Question<'a> {
@@ -104,7 +108,9 @@ pub(super) fn patch(patch: &Patch, view: &SnapshotView, now: Time) -> Subjects {
 /// The subjects of a question about stale things: what is done about each, and why.
 pub(super) fn stale(items: &[&StaleItem]) -> Subjects {
     let line = |item: &&StaleItem| {
-        let name = item.name.as_deref().map(|name| format!("{name}, ")).unwrap_or_default();
+        // A name on a host may be anybody's, and must not push the reason out of the line.
+        let name = item.name.as_deref().map(|name| format!("{}, ", clean_line(name, NAME)));
+        let name = name.unwrap_or_default();
         let size = item.bytes.map(|size| format!("{}, ", bytes(size))).unwrap_or_default();
         format!(
             "{}  {}  ({name}{} on {}, {size}{})",

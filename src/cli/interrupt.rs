@@ -93,9 +93,20 @@ impl<'a> Running<'a> {
     pub(super) async fn finish(&self, started: Started) -> Result<Record, Error> {
         let Some(operation) = started.operation else { return Ok(started.record) };
         let ended = self.client.wait(&operation).await;
-        self.done_anyway.set(self.done_anyway.get() || self.asked.get() && ended.is_ok());
+        // A reap's report comes of a cancelled one too: [`Self::was_cancelled`] tells.
+        let is_done = matches!(&ended, Ok(record) if !matches!(record, Record::Reap(_)));
+        self.done_anyway.set(self.done_anyway.get() || self.asked.get() && is_done);
         self.operations.borrow_mut().retain(|(known, _)| *known != operation);
         ended
+    }
+
+    /// Whether Ctrl-C cut short an operation that has ended and whose report comes either way.
+    pub(super) async fn was_cancelled(&self, operation: Option<&OperationId>) -> bool {
+        let Some(operation) = operation.filter(|_| self.asked.get()) else { return false };
+        let ended = self.client.operation(operation.as_str()).await;
+        let cancelled = ended.is_ok_and(|ended| ended.state == OperationState::Cancelled);
+        self.done_anyway.set(!cancelled);
+        cancelled
     }
 
     /// Does what is asked for, to its end.

@@ -1,13 +1,13 @@
 //! `reap-stale`: a plan, a question, and then exactly that plan.
 
-use std::path::Path;
+use std::io::Read as _;
 
 use super::args::ReapArgs;
-use super::bulk::{BulkItem, complain, end};
+use super::bulk::{BulkItem, complain, end_with, summary};
 use super::confirm::{self, Question, allow};
 use super::interrupt::{Running, until_interrupted, with_progress};
 use super::output::{CliError, Context, Outcome, Tone};
-use super::stale::{print_items, sum, unread};
+use super::stale::{Unread, print_items, remark_held, sum};
 use super::table::{self, Line};
 use crate::client::{
     Error, PlanRequest, PlanSource, ReapItem, ReapPlan, ReapReport, ReapRequest, Request,
@@ -15,9 +15,20 @@ use crate::client::{
 use crate::domain::Code;
 use crate::domain::name::PlanId;
 use crate::domain::stale::{ReapAction, ReapOutcome};
+use crate::domain::sweep::HoldReason;
+use crate::domain::text::plural;
 
 /// The largest file that is read as a plan.
 const MAX_PLAN_BYTES: u64 = 64 << 20;
+
+/// A plan that is to be applied.
+struct Chosen {
+    source: PlanSource,
+    /// What it says; none of a kept one that was named by its id.
+    plan: Option<ReapPlan>,
+    /// Hosts that could not be read for it just now.
+    unread: Unread,
+}
 
 pub(super) async fn reap(context: &mut Context<'_>, args: &ReapArgs) -> Outcome {
     let terminal = context.io.terminals.stdin && !context.options.json;
@@ -25,17 +36,25 @@ pub(super) async fn reap(context: &mut Context<'_>, args: &ReapArgs) -> Outcome 
         let error = Error::new(Code::Usage, "reap-stale needs --yes where nobody can be asked");
         return Err(error.hint("--dry-run shows the plan").into());
     }
-    let (source, plan) = match &args.plan {
+    let chosen = match &args.plan {
         Some(plan) => given(plan)?,
         None => {
             let plan = make(context, args).await?;
+            let unread = Unread::of(&plan.hosts, &args.hosts);
             if args.dry_run {
-                return show_plan(context, &plan);
+                show_plan(context, &plan)?;
+                return unread.conclude(context);
             }
-            (PlanSource::Id(plan.id.to_string()), Some(plan))
+            Chosen { source: PlanSource::Id(plan.id.to_string()), plan: Some(plan), unread }
         }
     };
-    if let Some(plan) = &plan {
+    if let Some(plan) = &chosen.plan {
+        if let Some(error) = held_back(plan) {
+            return Err(error.into());
+        }
+        if plan.to_do().next().is_none() {
+            return nothing_to_do(context, plan, &chosen.unread, args.yes);
+        }
         agree(context, args, plan).await?;
     } else if !args.yes {
         // What a plan that is kept says, only its maker knows.
@@ -44,17 +63,18 @@ pub(super) async fn reap(context: &mut Context<'_>, args: &ReapArgs) -> Outcome 
             .hint("--dry-run shows a new one; without --plan it is shown and asked about")
             .into());
     }
-    let request = ReapRequest { plan: source, no_undo: args.no_undo, alone: args.yes };
-    let report = apply(context, request).await?;
-    finish(context, plan.as_ref(), &report)
+    let request = ReapRequest { plan: chosen.source, no_undo: args.no_undo, alone: args.yes };
+    let (report, was_cancelled) = apply(context, request).await?;
+    let kept = chosen.plan.map_or(0, |plan| plan.items.len() - plan.to_do().count());
+    finish(context, &report, &chosen.unread, kept, was_cancelled)
 }
 
 /// A plan that was given: an id, or a file.
-fn given(plan: &str) -> Result<(PlanSource, Option<ReapPlan>), Error> {
+fn given(plan: &str) -> Result<Chosen, Error> {
     if PlanId::is_one(plan) {
-        return Ok((PlanSource::Id(plan.to_owned()), None));
+        let source = PlanSource::Id(plan.to_owned());
+        return Ok(Chosen { source, plan: None, unread: Unread::default() });
     }
-    let path = Path::new(plan);
     let unusable = |why: String| {
         Error::invalid_input(
             "plan",
@@ -63,14 +83,17 @@ fn given(plan: &str) -> Result<(PlanSource, Option<ReapPlan>), Error> {
         .because(why)
         .hint("`sandboxer reap-stale --dry-run --json >FILE` writes one")
     };
-    let size = std::fs::metadata(path).map_err(|error| unusable(error.to_string()))?.len();
-    if size > MAX_PLAN_BYTES {
-        return Err(unusable(format!("it has {size} bytes")));
+    let mut text = Vec::new();
+    let read = std::fs::File::open(plan)
+        .and_then(|file| file.take(MAX_PLAN_BYTES + 1).read_to_end(&mut text));
+    read.map_err(|error| unusable(error.to_string()))?;
+    if text.len() as u64 > MAX_PLAN_BYTES {
+        return Err(unusable(format!("it has more than {MAX_PLAN_BYTES} bytes")));
     }
-    let text = std::fs::read(path).map_err(|error| unusable(error.to_string()))?;
     let plan: ReapPlan =
         serde_json::from_slice(&text).map_err(|error| unusable(error.to_string()))?;
-    Ok((PlanSource::Plan(Box::new(plan.clone())), Some(plan)))
+    let source = PlanSource::Plan(Box::new(plan.clone()));
+    Ok(Chosen { source, plan: Some(plan), unread: Unread::default() })
 }
 
 async fn make(context: &mut Context<'_>, args: &ReapArgs) -> Result<ReapPlan, CliError> {
@@ -83,35 +106,52 @@ async fn make(context: &mut Context<'_>, args: &ReapArgs) -> Result<ReapPlan, Cl
     Ok(until_interrupted(context, client.plan_reap(request)).await??)
 }
 
-fn show_plan(context: &mut Context<'_>, plan: &ReapPlan) -> Outcome {
+fn show_plan(context: &mut Context<'_>, plan: &ReapPlan) -> Result<(), CliError> {
     if context.options.json {
-        context.document(plan)?;
+        return context.document(plan);
+    }
+    print_items(context, &plan.items)?;
+    context.remark(&sum(&plan.items, &plan.hosts));
+    remark_held(context, plan.held_back.as_ref());
+    if plan.held_back.is_none() && plan.to_do().next().is_some() {
+        context.remark(&format!(
+            "`sandboxer reap-stale --plan {} --yes` does exactly this, until {}",
+            plan.id, plan.valid_until
+        ));
+    }
+    Ok(())
+}
+
+/// Why a plan may not be applied from here: nobody is asked about it. That a clock jumped matters only where there is something to do.
+fn held_back(plan: &ReapPlan) -> Option<Error> {
+    let held = plan.held_back.as_ref()?;
+    if held.reason == HoldReason::ClockJumped && plan.to_do().next().is_none() {
+        return None;
+    }
+    let error = Error::new(Code::Conflict, held.message.clone());
+    Some(match &held.hint {
+        Some(hint) => error.hint(hint.clone()),
+        None => error,
+    })
+}
+
+/// Ends where the plan has nothing to do: a timer's mail stays empty.
+fn nothing_to_do(
+    context: &mut Context<'_>,
+    plan: &ReapPlan,
+    unread: &Unread,
+    yes: bool,
+) -> Outcome {
+    if context.options.json {
+        context.document(&Vec::<ReapItem>::new())?;
     } else {
-        print_items(context, &plan.items)?;
-        context.remark(&sum(&plan.items));
-        let id = &plan.id;
-        match &plan.held_back {
-            Some(held) => {
-                let hint = held.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-                let text = format!("remark: {}{hint}", held.message);
-                context.remark(&context.options.clean(&text, 1000));
-            }
-            None if plan.to_do().next().is_some() => context.remark(&format!(
-                "`sandboxer reap-stale --plan {id} --yes` does exactly this, until {}",
-                plan.valid_until
-            )),
-            None => {}
+        if !yes {
+            print_items(context, &plan.items)?;
         }
+        let kept = if plan.items.is_empty() { "" } else { "nothing is to be reaped; " };
+        context.remark(&format!("{kept}{}", sum(&plan.items, &plan.hosts)));
     }
-    let failed = unread(&plan.hosts);
-    let Some(error) = super::stale::unread_error(&failed, &plan.hosts) else { return Ok(0) };
-    if context.options.json {
-        return Err(error.into());
-    }
-    for item in &failed {
-        complain(context, item, false);
-    }
-    Ok(crate::client::problem::exit_status(&error.code))
+    unread.conclude(context)
 }
 
 /// Shows the plan and asks.
@@ -126,44 +166,74 @@ async fn agree(
         print_items(context, &kept)?;
     }
     let to_do: Vec<_> = plan.to_do().collect();
-    let note = (to_do.len() > 1).then(|| sum(&plan.items));
+    let note = (plan.items.len() > 1).then(|| sum(&plan.items, &plan.hosts));
     let about = confirm::stale(&to_do);
     let needs_yes = Some("reap-stale".to_owned());
     allow(context, &Question { verb: "reap", note, about, yes: args.yes, needs_yes }).await?;
     Ok(())
 }
 
-async fn apply(context: &mut Context<'_>, request: ReapRequest) -> Result<ReapReport, CliError> {
+/// Does what the plan says; whether Ctrl-C cut it short.
+async fn apply(
+    context: &mut Context<'_>,
+    request: ReapRequest,
+) -> Result<(ReapReport, bool), CliError> {
     let running = Running::new(context.client);
-    let work = async { running.run(Request::Reap(Box::new(request))).await?.into_reap() };
+    let work = async {
+        let started = running.start(Request::Reap(Box::new(request))).await?;
+        let operation = started.operation.clone();
+        let report = running.finish(started).await?.into_reap()?;
+        let was_cancelled = running.was_cancelled(operation.as_ref()).await;
+        Ok::<_, Error>((report, was_cancelled))
+    };
     Ok(Box::pin(with_progress(context, &running, work)).await??)
 }
 
 /// Prints what was done; the status is that of all of it, hosts that could not be read among them.
-fn finish(context: &mut Context<'_>, plan: Option<&ReapPlan>, report: &ReapReport) -> Outcome {
-    let mut ends: Vec<BulkItem> = report.items.iter().map(end_of).collect();
-    let kept = plan.map_or(0, |plan| plan.items.len() - plan.to_do().count());
+fn finish(
+    context: &mut Context<'_>,
+    report: &ReapReport,
+    unread: &Unread,
+    kept: usize,
+    was_cancelled: bool,
+) -> Outcome {
+    let ends: Vec<BulkItem> = report.items.iter().map(end_of).collect();
     let printed = print(context, report, kept);
     if !context.options.json {
         for item in &ends {
             complain(context, item, false);
         }
+        unread.complain(context);
     }
-    let unread = plan.map(|plan| unread(&plan.hosts)).unwrap_or_default();
-    if !context.options.json {
-        for item in &unread {
-            complain(context, item, false);
-        }
+    if was_cancelled {
+        printed?;
+        let message = "the reap was cancelled: what was begun came to its end, the rest is left";
+        let error = Error::new(Code::Cancelled, message);
+        return Err(error.hint("sandboxer reap-stale goes on with a new plan").into());
     }
-    ends.extend(unread);
-    end(context, &ends, printed)
+    end_with(context, problem(&ends, unread), printed)
+}
+
+/// The one problem that stands for what failed and for hosts that could not be read.
+fn problem(ends: &[BulkItem], unread: &Unread) -> Option<Error> {
+    let Some(hosts) = unread.error() else { return summary(ends) };
+    let Some(mut failed) = summary(ends) else {
+        let code = if ends.is_empty() { hosts.code.clone() } else { Code::Partial };
+        return Some(Error { code, ..hosts });
+    };
+    if failed.code != hosts.code {
+        failed.code = Code::Partial;
+    }
+    failed.causes.push(hosts.message);
+    failed.causes.extend(hosts.causes);
+    Some(failed)
 }
 
 fn end_of(item: &ReapItem) -> BulkItem {
     BulkItem::new(item.id.as_str(), item.error.clone().map_or(Ok(()), Err))
 }
 
-/// Prints an item a row, and the sum. Where nothing was stale a timer's mail stays empty.
+/// Prints an item a row, and the sum, which a timer's mail has alone.
 fn print(context: &mut Context<'_>, report: &ReapReport, kept: usize) -> Result<(), CliError> {
     if context.options.json {
         return context.document(&report.items);
@@ -176,7 +246,12 @@ fn print(context: &mut Context<'_>, report: &ReapReport, kept: usize) -> Result<
         let rows: Vec<Line> = report.items.iter().map(row).collect();
         table::print(context, &["ID", "CLASS!", "HOST", "DONE!", "WHY"], &rows)?;
     }
-    context.line(&sum_line(report, kept))
+    context.line(&sum_line(report))?;
+    if kept > 0 {
+        let words = plural(kept as u64, "is kept", "are kept");
+        context.remark(&format!("{words}; `sandboxer inspect stale` says why"));
+    }
+    Ok(())
 }
 
 fn row(item: &ReapItem) -> Line {
@@ -199,8 +274,8 @@ fn row(item: &ReapItem) -> Line {
     Line { tone, cells }
 }
 
-/// `5 found, 3 removed, 1 skipped, 1 failed; 2 kept`: the first four always.
-fn sum_line(report: &ReapReport, kept: usize) -> String {
+/// `5 found, 3 removed, 1 skipped, 1 failed`: these four always.
+fn sum_line(report: &ReapReport) -> String {
     let count = |outcome: &ReapOutcome| report.with(outcome).count();
     let mut parts = vec![
         format!("{} found", report.items.len()),
@@ -213,6 +288,5 @@ fn sum_line(report: &ReapReport, kept: usize) -> String {
     }
     parts.push(format!("{} skipped", count(&ReapOutcome::Skipped)));
     parts.push(format!("{} failed", count(&ReapOutcome::Failed)));
-    let kept = if kept > 0 { format!("; {kept} kept") } else { String::new() };
-    format!("{}{kept}", parts.join(", "))
+    parts.join(", ")
 }

@@ -8,8 +8,9 @@ use crate::domain::stale::StaleClass;
 /// Flags of `inspect stale`.
 #[derive(Debug, Clone, Default, Args)]
 #[command(after_help = "\
-Compares records with what is on the hosts, in both directions, and changes nothing. `possible` says what a plan may do with an \
-item; foreign and unreadable ones are never touched.")]
+Compares records with what is on the hosts, in both directions, and changes nothing. ACTION is what `sandboxer reap-stale` does \
+with it; with --json, `possible` says what else a plan may do. Nothing on a host that cannot be read is judged: the status is 8 \
+then, and where none could be read the one code that all have, else 5.")]
 pub struct StaleArgs {
     /// Only on this host; may be repeated [default: all]
     #[arg(long = "host", value_name = "H")]
@@ -23,8 +24,9 @@ pub struct StaleArgs {
 Makes a plan, shows it, asks, and does exactly what it says, where that is still so: what changed meanwhile is skipped. Orphans \
 whose time is not over are adopted, unless their class is named; archives that no record knows stay without --snapshots; foreign, \
 unreadable and protected ones always stay.
-For a timer or cron: --yes --quiet, which prints nothing where nothing is stale, else a line with the sum, one at a time. The \
-status is 8 where some of it failed, or a host could not be read.")]
+Classes: expired, failed, stuck, lost, orphan_stack, orphan_dir, orphan_snapshot.
+For a timer or cron: --yes --quiet, which prints nothing where nothing is to be done, else one line with the sum; one at a time. \
+The status is 8 where some of it failed, or a host could not be read.")]
 pub struct ReapArgs {
     /// Touch nothing; print the plan, which is kept for an hour
     #[arg(long)]

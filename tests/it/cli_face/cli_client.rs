@@ -72,8 +72,10 @@ pub struct Inner {
     pub stale: Option<StaleReport>,
     pub plan: Option<ReapPlan>,
     pub reaped: Option<ReapReport>,
+    /// Whether a reap goes on until it is cancelled.
+    pub reap_waits: bool,
     pub adopted: Vec<Adopted>,
-    /// Whether `recover` and `sweep` never end.
+    /// Whether `recover`, `sweep` and a look at what is stale never end.
     pub recovers_for_ever: bool,
     /// What `exec` tells; it goes on for ever where that has no end.
     pub exec: Vec<Result<ExecOutput, Error>>,
@@ -298,6 +300,14 @@ impl FakeClient {
         self.lock().shelf.end(operation)
     }
 
+    async fn reap_ended(&self, operation: &OperationId) -> Result<ReapReport, Error> {
+        while !self.lock().cancelled.contains(operation) {
+            self.wake.notified().await;
+        }
+        let report = self.lock().reaped.clone();
+        report.ok_or_else(|| Error::new(Code::Internal, "the fake has no report"))
+    }
+
     async fn check_ended(&self, operation: &OperationId) -> Result<HostView, Error> {
         while self.lock().deep_checks_wait && !self.lock().cancelled.contains(operation) {
             self.wake.notified().await;
@@ -350,7 +360,8 @@ impl Client for FakeClient {
                 let report = self.lock().reaped.clone();
                 let report =
                     report.ok_or_else(|| Error::new(Code::NotFound, "there is no such plan"))?;
-                ReapStarted { operation: None, report }.into()
+                let operation = self.lock().reap_waits.then(|| OperationId::new("op-reap"));
+                ReapStarted { operation, report }.into()
             }
             Request::Undo(request) => self.undo(&request)?.into(),
         })
@@ -360,6 +371,9 @@ impl Client for FakeClient {
         let of = operation.as_str().trim_start_matches("op-").to_owned();
         if of.starts_with("snap-") {
             return self.snapshot_ended(operation).await.map(Record::from);
+        }
+        if of == "reap" {
+            return self.reap_ended(operation).await.map(Record::from);
         }
         if self.lock().hosts.iter().any(|host| host.name.same(&of)) {
             return self.check_ended(operation).await.map(Record::from);
@@ -555,6 +569,9 @@ impl Client for FakeClient {
 
     async fn stale(&self, query: StaleQuery) -> Result<StaleReport, Error> {
         self.lock().calls.push(format!("stale {query:?}"));
+        if self.lock().recovers_for_ever {
+            std::future::pending::<()>().await;
+        }
         let stale = self.lock().stale.clone();
         let none =
             || StaleReport { at: now(), hosts: Vec::new(), held_back: None, items: Vec::new() };

@@ -9,6 +9,7 @@ mod deep;
 mod inside;
 mod inspect;
 mod patches;
+mod reap;
 mod snapshots;
 mod sweep;
 mod terminal;

@@ -127,7 +127,7 @@ async fn ctrl_c_leaves_a_sweep() {
 }
 
 /// Each `KEY=VALUE` of a unit.
-fn unit(name: &str) -> Vec<(String, String)> {
+pub(super) fn unit(name: &str) -> Vec<(String, String)> {
     let path = format!("{}/assets/systemd/{name}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).unwrap();
     let lines = text.lines().filter(|line| !line.starts_with('#'));

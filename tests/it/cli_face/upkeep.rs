@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::cli_client::{End, FakeClient, now};
 use super::cli_world::*;
 
-fn operation(id: &str, state: &str) -> Operation {
+pub(super) fn operation(id: &str, state: &str) -> Operation {
     let ended = (state != "running").then(|| now().minus_seconds(30));
     let error = (state == "failed").then(|| {
         json!({"code": "operation_failed", "message": "it did not start", "causes": ["no such\nimage"], "hint": "look"})

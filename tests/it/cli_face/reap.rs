@@ -1,0 +1,549 @@
+//! `inspect stale` and `reap-stale`: for a person, a script and a timer; and the units that call it.
+
+use insta::assert_snapshot;
+use sandboxer::cli;
+use sandboxer::client::Error;
+use sandboxer::domain::clock::ClockJump;
+use sandboxer::domain::name::PlanId;
+use sandboxer::domain::stale::{
+    HostPass, PassState, ReapAction, ReapItem, ReapOutcome, ReapPlan, ReapReport, StaleClass,
+    StaleItem, StaleReport,
+};
+use sandboxer::domain::sweep::{HeldBack, HoldReason};
+use sandboxer::domain::{Actor, Code, HostName, OperationState};
+
+use super::cli_client::{FakeClient, now};
+use super::cli_world::*;
+use super::fits;
+use super::sweep::unit;
+
+fn item(id: &str, class: StaleClass, action: ReapAction, why: &str) -> StaleItem {
+    StaleItem {
+        possible: vec![action.clone()],
+        class,
+        action,
+        host: HostName::new("coulombcore"),
+        sandbox_id: Some(id.into()),
+        snapshot_id: None,
+        name: None,
+        owner: Some("0123456789abcdef0123456789abcdef".into()),
+        profile: None,
+        state: None,
+        created_at: Some(now().minus_seconds(7200)),
+        expires_at: None,
+        age_s: Some(7200),
+        bytes: None,
+        protected: false,
+        resources: Vec::new(),
+        identity: "revision 7".into(),
+        why: why.into(),
+    }
+}
+
+fn expired() -> StaleItem {
+    let why = "its time was over 5m ago";
+    StaleItem {
+        name: Some("nightly".into()),
+        bytes: Some(1_288_490_188),
+        ..item("a0000001", StaleClass::Expired, ReapAction::Destroy, why)
+    }
+}
+
+fn orphan() -> StaleItem {
+    let why = "no record knows it, and its time was over 1d ago";
+    item("a0000002", StaleClass::OrphanStack, ReapAction::Remove, why)
+}
+
+fn foreign() -> StaleItem {
+    let why = "it is another installation's";
+    StaleItem {
+        name: Some("\u{1b}[2Jtheirs\u{202e}".into()),
+        owner: Some("\u{1b}]0;x\u{7}ffffffffffff".into()),
+        ..item("b0000001", StaleClass::Foreign, ReapAction::Keep, why)
+    }
+}
+
+fn archive() -> StaleItem {
+    let why = "no record knows it; kept: only --snapshots removes it";
+    StaleItem {
+        sandbox_id: None,
+        snapshot_id: Some("snap-0000000a".into()),
+        ..item("", StaleClass::OrphanSnapshot, ReapAction::Keep, why)
+    }
+}
+
+fn pass(host: &str, state: PassState) -> HostPass {
+    let error = match state {
+        PassState::Read => None,
+        PassState::Forbidden => {
+            Some(Error::new(Code::Forbidden, format!("{host} is forbidden: production")))
+        }
+        PassState::Changed => {
+            Some(Error::new(Code::HostChanged, format!("{host}: this is machine x")))
+        }
+        _ => Some(Error::new(Code::HostUnreachable, "no answer\u{1b}[2J").hint("is sshd running?")),
+    };
+    HostPass { host: HostName::new(host), state, machine_id: None, error }
+}
+
+fn read() -> Vec<HostPass> {
+    vec![pass("coulombcore", PassState::Read)]
+}
+
+fn half_read() -> Vec<HostPass> {
+    vec![pass("coulombcore", PassState::Read), pass("sandboxer01", PassState::Unread)]
+}
+
+fn a_copy() -> HeldBack {
+    HeldBack {
+        reason: HoldReason::NotOwn,
+        message: "nothing is reaped from here: this is a copy".into(),
+        hint: Some("`sandboxer doctor --claim`".into()),
+    }
+}
+
+fn a_jump() -> HeldBack {
+    HeldBack::over_jump(ClockJump::Forward(std::time::Duration::from_hours(1)))
+}
+
+fn stale(items: Vec<StaleItem>, hosts: Vec<HostPass>, held_back: Option<HeldBack>) -> FakeClient {
+    let fake = fleet();
+    fake.lock().stale = Some(StaleReport { at: now(), hosts, held_back, items });
+    fake
+}
+
+fn plan(items: Vec<StaleItem>, hosts: Vec<HostPass>, held_back: Option<HeldBack>) -> ReapPlan {
+    ReapPlan {
+        id: PlanId::new("plan-0000000a"),
+        at: now(),
+        valid_until: now().plus_seconds(3600),
+        actor: Actor::parse("adm:tester").unwrap(),
+        hosts,
+        held_back,
+        items,
+    }
+}
+
+fn done(of: &StaleItem, outcome: ReapOutcome, message: &str) -> ReapItem {
+    ReapItem {
+        id: of.id().to_owned(),
+        ok: outcome != ReapOutcome::Failed,
+        class: of.class.clone(),
+        host: of.host.clone(),
+        action: of.action.clone(),
+        error: (outcome == ReapOutcome::Failed).then(|| Error::new(Code::HostUnreachable, message)),
+        outcome,
+        message: message.into(),
+    }
+}
+
+fn removed(of: &StaleItem) -> ReapItem {
+    done(of, ReapOutcome::Removed, "destroyed")
+}
+
+fn failed(of: &StaleItem) -> ReapItem {
+    done(of, ReapOutcome::Failed, "coulombcore does not answer\u{1b}[2J")
+}
+
+fn skipped(of: &StaleItem) -> ReapItem {
+    done(of, ReapOutcome::Skipped, "it changed since the plan was made")
+}
+
+/// Plans this, and does that.
+fn reaps(plan: ReapPlan, items: Vec<ReapItem>) -> FakeClient {
+    let fake = fleet();
+    let mut inner = fake.lock();
+    inner.reaped = Some(ReapReport { plan: plan.id.clone(), items });
+    inner.plan = Some(plan);
+    drop(inner);
+    fake
+}
+
+fn two() -> ReapPlan {
+    plan(vec![expired(), orphan(), foreign()], read(), None)
+}
+
+/// A file with this text.
+fn file(text: &str) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    file
+}
+
+fn reaped(fake: &FakeClient) -> bool {
+    fake.calls().iter().any(|call| call.starts_with("reap "))
+}
+
+// --- inspect stale
+
+#[tokio::test]
+async fn inspect_stale_shows_each_item_the_sum_and_why_nothing_may_be_reaped() {
+    let items = vec![expired(), orphan(), archive(), foreign()];
+    let fake = stale(items.clone(), read(), None);
+    assert_snapshot!("inspect_stale", run(&fake, "inspect stale --host coulombcore").await);
+    assert_eq!(
+        fake.calls(),
+        ["stale StaleQuery { hosts: [\"coulombcore\"], as_last_seen: false }"]
+    );
+    let ran = run(&stale(items.clone(), read(), Some(a_copy())), "inspect stale").await;
+    let remark =
+        "remark: nothing is reaped from here: this is a copy; `sandboxer doctor --claim`\n";
+    assert!(ran.status == 0 && ran.stderr.ends_with(remark), "{ran}");
+    let ran = run(&stale(items, read(), Some(a_copy())), "inspect stale --json").await;
+    assert_eq!((ran.status, ran.json().as_array().unwrap().len()), (0, 4));
+    fits("stale", &ran.json());
+}
+
+#[tokio::test]
+async fn inspect_stale_of_many_hosts_ends_by_those_that_could_not_be_read() {
+    let (read, unread, changed, forbidden) =
+        (PassState::Read, PassState::Unread, PassState::Changed, PassState::Forbidden);
+    for (states, status, code) in [
+        (vec![], 0, ""),
+        (vec![&read], 0, ""),
+        (vec![&read, &forbidden], 0, ""),
+        (vec![&forbidden], 0, ""),
+        (vec![&unread], 5, "host_unreachable"),
+        (vec![&unread, &changed], 5, "host_unreachable"),
+        (vec![&changed, &forbidden], 5, "host_changed"),
+        (vec![&read, &unread], 8, "partial"),
+        (vec![&read, &changed, &forbidden], 8, "partial"),
+    ] {
+        let hosts =
+            || (0..).zip(&states).map(|(n, state)| pass(&format!("h{n}"), (*state).clone()));
+        let ran = run(&stale(vec![], hosts().collect(), None), "inspect stale").await;
+        assert_eq!((ran.status, ran.stdout.as_str()), (status, ""), "{states:?}: {ran}");
+        assert!(!ran.stderr.contains('\u{1b}'), "{ran}");
+        // Nothing is said of what was not read.
+        assert_eq!(ran.stderr.contains("nothing is stale\n"), status == 0, "{states:?}: {ran}");
+        let ran = run(&stale(vec![], hosts().collect(), None), "inspect stale --json").await;
+        assert_eq!((ran.status, ran.stdout.as_str()), (status, "[]\n"), "{states:?}: {ran}");
+        if status != 0 {
+            assert_eq!(ran.error()["code"], code, "{states:?}: {ran}");
+            assert!(ran.error()["causes"][0].as_str().unwrap().starts_with('h'), "{ran}");
+        }
+    }
+    let hosts = vec![pass("coulombcore", PassState::Read), pass("old", PassState::Unread)];
+    let ran = run(&stale(vec![expired()], hosts, None), "inspect stale").await;
+    assert_snapshot!("inspect_stale_half_read", ran);
+}
+
+#[tokio::test]
+async fn a_forbidden_host_that_is_asked_for_by_name_is_forbidden() {
+    let prod = || vec![pass("prod", PassState::Forbidden)];
+    let ran = run(&stale(vec![], prod(), None), "inspect stale --host PROD").await;
+    assert_eq!(ran.status, 9, "{ran}");
+    let ran = run(&reaps(plan(vec![], prod(), None), vec![]), "reap-stale --yes --host prod").await;
+    assert_eq!(ran.status, 9, "{ran}");
+    let ran = run(&reaps(plan(vec![], prod(), None), vec![]), "reap-stale --yes").await;
+    assert_eq!(ran.status, 0, "{ran}");
+}
+
+#[tokio::test]
+async fn ctrl_c_leaves_a_look_at_what_is_stale() {
+    let fake = fleet();
+    fake.lock().recovers_for_ever = true;
+    let ran = run_in(World { presses: 1, ..World::default() }, &fake, "inspect stale").await;
+    assert_eq!((ran.status, ran.left_at_once), (130, false), "{ran}");
+    assert!(ran.stderr.contains("nothing was changed"), "{ran}");
+}
+
+// --- the plan
+
+#[tokio::test]
+async fn off_a_terminal_without_yes_no_host_is_asked() {
+    for line in ["reap-stale", "reap-stale --class expired", "reap-stale --plan plan-0000000a"] {
+        let fake = reaps(two(), vec![]);
+        let ran = run(&fake, line).await;
+        assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{line}: {ran}");
+        assert!(ran.stderr.contains("reap-stale needs --yes where nobody can be asked"), "{ran}");
+        // Under --json nobody can be asked, terminal or not.
+        let ran = run_in(on_terminal("y\n"), &fake, &format!("{line} --json")).await;
+        assert_eq!((ran.status, &ran.error()["code"]), (2, &"usage".into()), "{line}: {ran}");
+        assert!(fake.calls().is_empty(), "{line}: {:?}", fake.calls());
+    }
+}
+
+#[tokio::test]
+async fn a_dry_run_shows_the_plan_and_does_nothing() {
+    let fake = reaps(two(), vec![]);
+    let line = "reap-stale --dry-run --host coulombcore --class expired --snapshots";
+    assert_snapshot!("reap_stale_dry_run", run(&fake, line).await);
+    assert_eq!(
+        fake.calls(),
+        ["plan_reap PlanRequest { hosts: [\"coulombcore\"], classes: {Expired}, snapshots: true }"]
+    );
+    let ran = run(&reaps(two(), vec![]), "reap-stale --dry-run --json").await;
+    assert_eq!((ran.status, &ran.json()["id"]), (0, &"plan-0000000a".into()));
+    fits("reap_plan", &ran.json());
+    // A plan that may not be applied is not recommended.
+    let held = plan(vec![expired()], read(), Some(a_jump()));
+    let ran = run(&reaps(held, vec![]), "reap-stale --dry-run").await;
+    assert!(ran.status == 0 && ran.stderr.contains("remark: this machine's clock"), "{ran}");
+    assert!(!ran.stderr.contains("does exactly this"), "{ran}");
+    let half = plan(vec![expired()], half_read(), None);
+    for line in ["reap-stale --dry-run", "reap-stale --dry-run --json"] {
+        assert_eq!(run(&reaps(half.clone(), vec![]), line).await.status, 8, "{line}");
+    }
+}
+
+#[tokio::test]
+async fn on_a_terminal_every_item_is_shown_with_its_full_id_and_asked_about() {
+    for (types, status) in [("y\n", 0), ("n\n", 130), ("\n", 130), ("y", 130)] {
+        let fake = reaps(two(), vec![removed(&expired()), removed(&orphan())]);
+        let world = World { width: Some(60), ..on_terminal(types) };
+        let ran = run_in(world, &fake, "reap-stale --no-color").await;
+        assert_eq!((ran.status, reaped(&fake)), (status, status == 0), "{types:?}: {ran}");
+        for id in ["a0000001", "a0000002", "b0000001"] {
+            assert!(ran.tty.contains(id) || ran.stdout.contains(id), "{types:?} {id}: {ran}");
+        }
+    }
+    let fake = reaps(two(), vec![removed(&expired()), removed(&orphan())]);
+    let ran = run_in(on_terminal("y\n"), &fake, "reap-stale --no-color --no-undo").await;
+    assert_snapshot!("reap_stale_asks", ran);
+    // Exactly the plan that was shown, and others may reap meanwhile.
+    let request = "reap ReapRequest { plan: Id(\"plan-0000000a\"), no_undo: true, alone: false }";
+    assert_eq!(fake.calls()[1], request);
+    let fake = reaps(two(), vec![]);
+    let ran = run_in(World { no_tty: true, ..on_terminal("y\n") }, &fake, "reap-stale").await;
+    assert_eq!((ran.status, reaped(&fake)), (2, false), "{ran}");
+    let world = World { terminal: true, presses: 1, ..World::default() };
+    let ran = run_in(world, &fake, "reap-stale").await;
+    assert_eq!((ran.status, reaped(&fake)), (130, false), "{ran}");
+}
+
+#[tokio::test]
+async fn a_name_of_a_host_neither_moves_the_cursor_nor_hides_the_reason() {
+    let long = StaleItem { name: Some("\u{1b}[2J\u{202e}long".repeat(200)), ..orphan() };
+    let fake = reaps(plan(vec![long], read(), None), vec![]);
+    let ran = run_in(on_terminal("n\n"), &fake, "reap-stale --no-color").await;
+    assert!(!ran.to_string().contains(['\u{1b}', '\u{202e}']), "{ran}");
+    assert!(ran.tty.contains("orphan_stack on coulombcore, no record knows it, and its"), "{ran}");
+}
+
+#[tokio::test]
+async fn nobody_is_asked_about_a_plan_that_may_not_be_applied() {
+    for held in [a_copy(), a_jump()] {
+        let fake = reaps(plan(vec![expired()], read(), Some(held.clone())), vec![]);
+        let ran = run_in(on_terminal("y\n"), &fake, "reap-stale").await;
+        assert_eq!((ran.status, ran.tty.as_str(), reaped(&fake)), (4, "", false), "{ran}");
+        assert!(ran.stderr.contains(&held.message), "{ran}");
+        let ran = run(&fake, "reap-stale --yes --json").await;
+        assert_eq!((ran.status, &ran.error()["code"]), (4, &"conflict".into()), "{ran}");
+        assert!(!reaped(&fake), "{ran}");
+    }
+    // A clock that jumped is no news where there is nothing to do; a copy is.
+    for (held, status) in [(a_copy(), 4), (a_jump(), 0)] {
+        let fake = reaps(plan(vec![foreign()], read(), Some(held)), vec![]);
+        let ran = run(&fake, "reap-stale --yes --quiet").await;
+        assert_eq!((ran.status, ran.stderr.is_empty()), (status, status == 0), "{ran}");
+    }
+}
+
+#[tokio::test]
+async fn where_there_is_nothing_to_do_nobody_is_asked() {
+    let only_kept = || reaps(plan(vec![foreign(), archive()], read(), None), vec![]);
+    let fake = only_kept();
+    assert_snapshot!(
+        "reap_stale_nothing",
+        run_in(on_terminal("y\n"), &fake, "reap-stale --no-color").await
+    );
+    assert!(!reaped(&fake));
+    let ran = run(&only_kept(), "reap-stale --yes --json").await;
+    assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (0, "[]\n", ""));
+    let ran = run(&reaps(plan(vec![], read(), None), vec![]), "reap-stale --yes").await;
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", "nothing is stale\n"));
+}
+
+#[tokio::test]
+async fn a_plan_is_given_by_its_id_or_as_a_file() {
+    let items = || vec![removed(&expired()), removed(&orphan())];
+    let fake = reaps(two(), items());
+    let ran = run(&fake, "reap-stale --plan plan-0000000a --yes").await;
+    assert_eq!(ran.status, 0, "{ran}");
+    assert_eq!(
+        fake.calls(),
+        ["reap ReapRequest { plan: Id(\"plan-0000000a\"), no_undo: false, alone: true }"]
+    );
+    // What a kept one says cannot be shown.
+    let fake = reaps(two(), items());
+    let ran = run_in(on_terminal("y\n"), &fake, "reap-stale --plan plan-0000000a").await;
+    assert_eq!((ran.status, fake.calls().is_empty()), (2, true), "{ran}");
+    assert!(ran.stderr.contains("a kept plan is applied with --yes only"), "{ran}");
+
+    let printed = run(&reaps(two(), vec![]), "reap-stale --dry-run --json").await.stdout;
+    let file = file(&printed);
+    let line = format!("reap-stale --plan {}", file.path().display());
+    let fake = reaps(two(), items());
+    let ran = run_in(on_terminal("y\n"), &fake, &line).await;
+    assert!(ran.status == 0 && ran.tty.contains("Reap these 2 items? [y/N]"), "{ran}");
+    assert!(fake.calls().len() == 1 && fake.calls()[0].contains("plan: Plan(ReapPlan"), "{ran}");
+    let fake = reaps(two(), items());
+    assert_eq!(run(&fake, &format!("{line} --yes")).await.status, 0);
+    assert_eq!(fake.calls().len(), 1, "no host is asked for a plan");
+}
+
+#[tokio::test]
+async fn what_is_no_plan_is_refused() {
+    let text = serde_json::to_string(&two()).unwrap();
+    let (garbage, cut) = (file("\u{1b}[2J{}"), file(&text[..text.len() / 2]));
+    let array = file("[]");
+    for path in ["/nowhere/plan.json", "/", "plan-xyz", "/dev/null"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain([&garbage, &cut, &array].map(|file| file.path().display().to_string()))
+    {
+        let fake = reaps(two(), vec![]);
+        let ran = run(&fake, &format!("reap-stale --yes --plan {path}")).await;
+        assert_eq!((ran.status, fake.calls().is_empty()), (2, true), "{path}: {ran}");
+        assert!(ran.stderr.contains("is neither a plan's id nor a file with a plan"), "{ran}");
+        assert!(!ran.stderr.contains('\u{1b}'), "{ran}");
+    }
+    // A device that has no end is not read to it.
+    let ran = run(&fleet(), "reap-stale --yes --plan /dev/zero").await;
+    assert!(ran.status == 2 && ran.stderr.contains("more than 67108864 bytes"), "{ran}");
+}
+
+#[tokio::test]
+async fn flags_that_do_not_go_together_are_wrong_usage() {
+    for line in [
+        "reap-stale --plan plan-0000000a --dry-run",
+        "reap-stale --plan plan-0000000a --yes --class expired",
+        "reap-stale --plan plan-0000000a --yes --host coulombcore",
+        "reap-stale --plan plan-0000000a --yes --snapshots",
+        "reap-stale --yes --class foreign",
+        "reap-stale --yes --class unreadable",
+        "reap-stale --yes --class expird",
+        "reap-stale --yes coulombcore",
+    ] {
+        let fake = reaps(two(), vec![]);
+        let ran = run(&fake, line).await;
+        assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{line}: {ran}");
+        assert!(fake.calls().is_empty(), "{line}");
+    }
+    let ran = run(&fleet(), "reap-stale --yes --class foreign").await;
+    assert!(ran.stderr.contains("orphan_dir") && !ran.stderr.contains(", foreign"), "{ran}");
+}
+
+// --- what was done
+
+#[tokio::test]
+async fn a_reap_ends_like_a_bulk_verb() {
+    let (a, b) = (expired(), orphan());
+    let refused = |of: &StaleItem| ReapItem {
+        error: Some(Error::new(Code::Conflict, "it is not as planned")),
+        ..failed(of)
+    };
+    for (items, hosts, status) in [
+        (vec![removed(&a)], read(), 0),
+        (vec![skipped(&a), skipped(&b)], read(), 0),
+        (vec![removed(&a), failed(&b)], read(), 8),
+        (vec![skipped(&a), failed(&b)], read(), 8),
+        (vec![failed(&a), failed(&b)], read(), 5),
+        (vec![failed(&a)], read(), 5),
+        (vec![failed(&a), refused(&b)], read(), 8),
+        (vec![refused(&a), refused(&b)], read(), 4),
+        (vec![removed(&a), removed(&b)], half_read(), 8),
+        (vec![failed(&a), failed(&b)], half_read(), 8),
+        (vec![], half_read(), 8),
+        (vec![], vec![pass("sandboxer01", PassState::Unread)], 5),
+    ] {
+        let planned = if items.is_empty() { vec![] } else { vec![a.clone(), b.clone()] };
+        let fake = || reaps(plan(planned.clone(), hosts.clone(), None), items.clone());
+        let ran = run(&fake(), "reap-stale --yes").await;
+        assert_eq!(ran.status, status, "{items:?}: {ran}");
+        assert!(!ran.to_string().contains('\u{1b}'), "{ran}");
+        let ran = run(&fake(), "reap-stale --yes --json").await;
+        assert_eq!((ran.status, ran.json().as_array().unwrap().len()), (status, items.len()));
+        fits("reaped", &ran.json());
+        for (item, shown) in items.iter().zip(ran.json().as_array().unwrap()) {
+            assert_eq!((&shown["id"], &shown["ok"]), (&item.id.as_str().into(), &item.ok.into()));
+            assert_eq!(shown.get("error").is_some(), !item.ok, "{shown}");
+        }
+        if status == 8 && hosts.len() == 2 {
+            let causes = ran.error()["causes"].to_string();
+            assert!(causes.contains("sandboxer01: no answer"), "which host: {ran}");
+        }
+    }
+    let items = vec![removed(&a), failed(&b)];
+    let planned = plan(vec![a.clone(), b.clone(), foreign()], half_read(), None);
+    assert_snapshot!("reap_stale_partial", run(&reaps(planned, items), "reap-stale --yes").await);
+    // A reader that went away hides no failure.
+    let world = World { stdout: Some(std::io::ErrorKind::BrokenPipe), ..World::default() };
+    let fake = reaps(two(), vec![failed(&a), failed(&b)]);
+    assert_eq!(run_in(world, &fake, "reap-stale --yes").await.status, 5);
+}
+
+#[tokio::test]
+async fn a_timer_hears_one_line_and_nothing_where_nothing_is_stale() {
+    const LINE: &str = "reap-stale --yes --quiet --actor atm:systemd";
+    for items in [vec![], vec![foreign(), archive()]] {
+        let ran = run(&reaps(plan(items, read(), None), vec![]), LINE).await;
+        assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""));
+    }
+    let items = vec![removed(&expired()), skipped(&orphan())];
+    let fake = reaps(two(), items);
+    let ran = run(&fake, LINE).await;
+    assert_eq!(
+        (ran.status, ran.stdout.as_str(), ran.stderr.as_str()),
+        (0, "2 found, 1 removed, 1 skipped, 0 failed\n", "")
+    );
+    assert!(fake.calls()[1].contains("alone: true"), "{:?}", fake.calls());
+    let outcomes = [
+        ReapOutcome::Recovered,
+        ReapOutcome::Closed,
+        ReapOutcome::Adopted,
+        ReapOutcome::Removed,
+        ReapOutcome::Failed,
+    ];
+    let items = outcomes.map(|outcome| done(&expired(), outcome, "done")).to_vec();
+    let ran = run(&reaps(two(), items), LINE).await;
+    assert_eq!(
+        ran.stdout,
+        "5 found, 1 removed, 1 recovered, 1 closed, 1 adopted, 0 skipped, 1 failed\n"
+    );
+    assert_eq!((ran.status, ran.stderr.as_str()), (8, "error: a0000001: done\n"));
+}
+
+#[tokio::test]
+async fn ctrl_c_ends_a_reap_and_says_what_was_done() {
+    let waits = |end: OperationState| {
+        let fake = reaps(two(), vec![removed(&expired()), skipped(&orphan())]);
+        let mut inner = fake.lock();
+        inner.reap_waits = true;
+        inner.cancel_ends = Some(end);
+        inner.operations = vec![super::upkeep::operation("op-reap", "running")];
+        drop(inner);
+        fake
+    };
+    let once = || World { presses: 1, ..World::default() };
+    let fake = waits(OperationState::Cancelled);
+    assert_snapshot!("reap_stale_cancelled", run_in(once(), &fake, "reap-stale --yes").await);
+    assert_eq!(fake.calls().last().map(String::as_str), Some("cancel op-reap"));
+    let ran = run_in(once(), &waits(OperationState::Cancelled), "reap-stale --yes --json").await;
+    assert_eq!((ran.status, &ran.error()["code"]), (130, &"cancelled".into()), "{ran}");
+    assert_eq!(ran.json().as_array().unwrap().len(), 2, "{ran}");
+    // It came to its end first.
+    let ran = run_in(once(), &waits(OperationState::Succeeded), "reap-stale --yes").await;
+    assert!(ran.status == 0 && ran.stderr.contains("the cancel came too late"), "{ran}");
+}
+
+// --- units
+
+#[test]
+fn the_units_of_a_reap_call_a_command_that_there_is() {
+    let service = unit("sandboxer-reap.service");
+    let starts: Vec<_> = service.iter().filter(|(key, _)| key == "ExecStart").collect();
+    let [(_, start)] = &starts[..] else { panic!("{starts:?}") };
+    let words = shlex::split(start).unwrap();
+    assert!(words[0].ends_with("/sandboxer"), "{start}");
+    let parsed = cli::parse(words.iter().map(String::as_str)).unwrap();
+    let Some(cli::args::Command::ReapStale(args)) = &parsed.command else { panic!("{start}") };
+    assert!(args.yes && !args.snapshots && args.classes.is_empty(), "{start}");
+    assert!(parsed.global.quiet && parsed.global.actor.is_some(), "{start}");
+    assert!(service.contains(&("Type".into(), "oneshot".into())), "one at a time");
+    // Both name each other by the name of the file.
+    let timer = unit("sandboxer-reap.timer");
+    assert!(timer.iter().any(|(key, _)| key == "OnUnitInactiveSec"), "{timer:?}");
+    assert!(!timer.iter().any(|(key, _)| key == "Unit"), "{timer:?}");
+}
