@@ -112,7 +112,8 @@ async fn run_recreate(
 ) -> Result<(), Error> {
     let (deps, id) = (&op.deps, &op.subject.id);
     let before = find_sandbox(deps, id.as_str()).await?;
-    check_before_removal(op, &before, &establishment).await?;
+    let keeps = undo != UndoPolicy::None && establishment.provision.profile.undo;
+    check_before_removal(op, &before, &establishment, 1 + u32::from(keeps)).await?;
     let taken = take_undo(op, &before, undo).await?;
     establishment.note.clone_from(&taken.note);
     let replaced = Box::pin(replace(op, &before, establishment)).await;
@@ -120,20 +121,18 @@ async fn run_recreate(
 }
 
 /// Finds out what would keep it from being made again, while nothing of it is removed. Whatever that is, the record is freed.
+/// `removal`: how many steps that has, behind these.
 async fn check_before_removal(
     op: &Op<SandboxRecord>,
     before: &SandboxRecord,
     establishment: &Establishment,
+    removal: u32,
 ) -> Result<(), Error> {
     let deps = &op.deps;
-    // The archive is read, images are found, and what is there is removed.
+    // The archive is read, images are found, and what is there is kept and removed.
     let pulls = establishment.provision.compose_host.is_some();
-    announce_steps(
-        op,
-        establishment,
-        1 + u32::from(establishment.from.is_some()) + u32::from(pulls),
-    )
-    .await;
+    let before_it = u32::from(establishment.from.is_some()) + u32::from(pulls) + removal;
+    announce_steps(op, establishment, before_it).await;
     if let Some(from) = &establishment.from
         && let Err(error) = verify_base(op, before, from).await
     {

@@ -129,7 +129,7 @@ async fn a_name_that_is_taken_gets_a_suffix_and_two_at_once_get_two_names() {
         names.sort();
         names
     };
-    assert_eq!(names.await, ["shop", "shop-undo"]);
+    assert_eq!(Box::pin(names).await, ["shop", "shop-undo"]);
     let third = house.undo(Some(record.id.as_str())).await.unwrap();
     assert_eq!(third.name.as_deref(), Some("shop-undo-2"));
 }
