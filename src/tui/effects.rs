@@ -138,14 +138,6 @@ impl Effects {
                 let query = StaleQuery { as_last_seen: true, ..StaleQuery::default() };
                 client.stale(query).await.map(Box::new)
             }),
-            Effect::Removed(ids) => self.task(|_| Msg::Removed(Vec::new()), async move {
-                let mut removed = Vec::with_capacity(ids.len());
-                for id in ids {
-                    let last = client.get(id.as_str()).await.ok().map(Box::new);
-                    removed.push((id, last));
-                }
-                Msg::Removed(removed)
-            }),
             Effect::PlanReap(number) => {
                 self.answer(move |answer| Msg::ReapPlanned(number, answer), async move {
                     let plan = client.plan_reap(PlanRequest::default()).await?;

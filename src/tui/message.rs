@@ -94,8 +94,6 @@ pub enum Msg {
     Stale(Result<Box<StaleReport>, Error>),
     /// The reap plan that was asked for under that number, or what is stale.
     ReapPlanned(u64, Result<Judged, Error>),
-    /// Last records of removed sandboxes, as far as they are kept.
-    Removed(Vec<(SandboxId, Option<Box<SandboxRecord>>)>),
     /// It is time to sweep.
     SweepDue,
     /// The sweep of that number came to its end.
@@ -212,8 +210,6 @@ pub enum Effect {
     Operations,
     /// Asks what is stale, by what each host said last.
     Stale,
-    /// Reads the last records of removed sandboxes.
-    Removed(Vec<SandboxId>),
     /// Makes a reap plan, under that number.
     PlanReap(u64),
     /// Asks every host what is stale on it, under that number; nothing is kept.

@@ -84,7 +84,6 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::StaleDue => stale::due(model),
         Msg::Stale(answer) => stale::taken(model, answer),
         Msg::ReapPlanned(number, answer) => reap::planned(model, number, answer),
-        Msg::Removed(removed) => undo::found(model, &removed),
         Msg::SweepDue => sweep::due(model),
         Msg::Swept(number, answer) => sweep::swept(model, number, answer),
         Msg::ServicesRefreshed(host, answer) => {

@@ -1,14 +1,13 @@
 //! Undo: which removed sandbox is meant, and what of it comes back.
 
-use std::sync::Arc;
-
 use super::{Job, Load, Model, Overlay, Pane, is_undo};
-use crate::domain::OperationKind;
 use crate::domain::lineage::SnapshotView;
 use crate::domain::name::{SandboxId, SnapshotId};
 use crate::domain::sandbox::SandboxRecord;
-use crate::domain::snapshot::SnapshotState;
+use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
 use crate::domain::time::Time;
+use crate::domain::undo::names_for;
+use crate::domain::{OperationKind, State};
 use crate::tui::keymap::Action;
 
 /// A removed sandbox that is to be brought back.
@@ -18,7 +17,7 @@ pub struct UndoTarget {
     pub id: SandboxId,
     /// What it was called.
     pub title: String,
-    /// What it will be called, where it has a name.
+    /// What it will be called, where it had a name.
     pub name: Option<String>,
     /// The snapshot that was taken of it.
     pub snapshot: SnapshotId,
@@ -28,31 +27,45 @@ pub struct UndoTarget {
     pub bytes: Option<u64>,
     /// Where it is.
     pub host: String,
-    /// Its time to live; none where its record is not known.
+    /// The time to live that it had; none where that is not known.
     pub ttl: Option<Option<u64>>,
     /// The sandbox that brought it back before.
     pub before: Option<String>,
 }
 
-impl Model {
-    /// The snapshot that was taken of a sandbox before it was removed: the newest.
-    fn undo_of(&self, id: &SandboxId) -> Option<&Arc<SnapshotView>> {
-        self.undo_snapshots().filter(|view| view.record.sandbox_id == *id).last()
-    }
+/// What is pointed at.
+enum Pointed {
+    /// A sandbox, by its id.
+    Sandbox(SandboxId),
+    /// An undo snapshot.
+    Snapshot(SnapshotId),
+}
 
-    /// Snapshots from which something can be brought back, the oldest first.
-    fn undo_snapshots(&self) -> impl Iterator<Item = &Arc<SnapshotView>> {
-        let over = |view: &SnapshotView| view.record.expires_at.is_some_and(|end| end <= self.now);
-        let all = self.snapshots.all().iter();
-        all.filter(move |view| {
-            is_undo(view) && view.record.state == SnapshotState::Ready && !over(view)
+impl Model {
+    /// Snapshots from which something can be brought back, the newest first.
+    fn undo_snapshots(&self) -> impl Iterator<Item = &SnapshotRecord> {
+        let all = self.snapshots.all().iter().filter(|view| is_undo(view)).rev();
+        all.map(|view| &view.record).filter(|record| {
+            let over = record.expires_at.is_some_and(|end| end <= self.now);
+            record.state == SnapshotState::Ready && !record.is_lost() && !over
         })
     }
 
-    /// What was brought back of a sandbox already.
-    fn brought_back(&self, id: &SandboxId) -> Option<&SandboxRecord> {
-        let back = self.sandboxes.all().find(|entry| entry.record.undo_of.as_ref() == Some(id));
-        back.map(|entry| &*entry.record)
+    /// Whether what a snapshot was taken of was removed since, or made again.
+    fn was_removed(&self, snapshot: &SnapshotRecord) -> bool {
+        let Some(entry) = self.sandboxes.get(&snapshot.sandbox_id) else { return true };
+        let made_again = entry.record.ready_at.is_some_and(|at| at > snapshot.created_at);
+        made_again || !matches!(entry.record.state, State::Ready | State::Sleeping)
+    }
+
+    /// What came back of a snapshot already.
+    fn came_back(&self, snapshot: &SnapshotRecord) -> Option<&SandboxRecord> {
+        let came = |record: &SandboxRecord| {
+            record.undo_of.as_ref() == Some(&snapshot.sandbox_id)
+                && record.created_at >= snapshot.created_at
+                && record.state != State::Failed
+        };
+        self.sandboxes.all().map(|entry| &*entry.record).find(|record| came(record))
     }
 
     /// The key that goes on without an undo snapshot, after a removal that failed and takes one.
@@ -81,84 +94,92 @@ impl Model {
         }
     }
 
-    /// The removed sandboxes that are meant: that of the overlay, that under the cursor, or what was removed last: by the last
+    /// What is to come back: of the overlay, or under the cursor; else what was removed last and did not come back: by the last
     /// reap, all of it.
     ///
-    /// Errors: why there is none, a sentence.
-    pub fn undo_meant(&self) -> Result<Vec<SandboxId>, String> {
+    /// Errors: why there is nothing, a sentence.
+    pub fn undo_meant(&self) -> Result<Vec<UndoTarget>, String> {
         match &self.snapshots.load {
             Load::Loading => return Err("the snapshots are not read yet".to_owned()),
             Load::Failed(error) => return Err(format!("nothing can be undone: {}", error.message)),
             Load::Ready => {}
         }
-        if let Some(id) = self.undo_pointed()? {
-            return match self.undo_of(&id) {
-                Some(_) => Ok(vec![id]),
-                None => Err(format!(
-                    "{id} was removed without an undo snapshot, or that is gone by now: nothing brings it back"
-                )),
-            };
-        }
-        let removed = |id: &SandboxId| self.sandboxes.get(id).is_none();
-        let open = |id: &SandboxId| removed(id) && self.brought_back(id).is_none();
-        let last = self.undo_snapshots().map(|view| &view.record.sandbox_id).filter(|id| open(id));
-        let Some(last) = last.last() else {
-            return Err(
-                "nothing to undo: no undo snapshot of a removed sandbox is there".to_owned()
-            );
+        let newest = |id: &SandboxId| {
+            let mut of_it = self.undo_snapshots().filter(|kept| kept.sandbox_id == *id);
+            of_it.find(|kept| self.was_removed(kept))
         };
-        let reaped: Vec<SandboxId> =
-            self.reap.removed().iter().map(|id| SandboxId::new(id.as_str())).collect();
-        if !reaped.contains(last) {
-            return Ok(vec![last.clone()]);
-        }
-        Ok(reaped.into_iter().filter(|id| open(id) && self.undo_of(id).is_some()).collect())
+        let found = match self.undo_pointed() {
+            Some(Pointed::Snapshot(id)) => {
+                let kept = self.undo_snapshots().find(|kept| kept.id == id);
+                let kept = kept.filter(|kept| self.was_removed(kept));
+                vec![kept.ok_or_else(|| format!("{id} brings nothing back now"))?]
+            }
+            Some(Pointed::Sandbox(id)) => {
+                let why = match self.sandboxes.get(&id) {
+                    Some(_) => format!("{id} is there as it was: there is nothing to undo"),
+                    None => format!("{id} was removed, and nothing of it is kept"),
+                };
+                vec![newest(&id).ok_or(why)?]
+            }
+            None => {
+                let open = |kept: &&SnapshotRecord| {
+                    self.was_removed(kept) && self.came_back(kept).is_none()
+                };
+                let nothing = "nothing to undo: nothing is kept of any removed sandbox";
+                let last = self.undo_snapshots().find(open).ok_or(nothing)?;
+                let reaped = self.reap.removed();
+                if reaped.iter().any(|id| *id == last.sandbox_id.as_str()) {
+                    let ids = reaped.iter().map(|id| SandboxId::new(id.as_str()));
+                    ids.filter_map(|id| newest(&id)).filter(open).collect()
+                } else {
+                    vec![last]
+                }
+            }
+        };
+        Ok(found.into_iter().map(|snapshot| self.undo_target(snapshot)).collect())
     }
 
-    /// The removed sandbox that is pointed at; none where what was removed last is meant.
-    fn undo_pointed(&self) -> Result<Option<SandboxId>, String> {
-        let destroyed = |id: &SandboxId| self.sandboxes.get(id).is_none();
-        Ok(match self.overlays.last() {
-            Some(Overlay::Details(details)) if destroyed(&details.id) => Some(details.id.clone()),
-            Some(Overlay::Details(details)) => {
-                return Err(format!("{} is not destroyed", details.record.title()));
-            }
-            Some(Overlay::Snapshot(details)) if is_undo(&details.view) => {
-                Some(details.view.record.sandbox_id.clone())
-            }
+    /// What is pointed at; none where what was removed last is meant.
+    fn undo_pointed(&self) -> Option<Pointed> {
+        let undo =
+            |view: &SnapshotView| is_undo(view).then(|| Pointed::Snapshot(view.record.id.clone()));
+        match self.overlays.last() {
+            Some(Overlay::Details(details)) => Some(Pointed::Sandbox(details.id.clone())),
+            Some(Overlay::Snapshot(details)) => undo(&details.view),
             Some(_) => None,
             None => match self.focus {
                 Pane::Sandboxes if self.sandboxes.shows_destroyed() => {
-                    self.sandboxes.selected().map(|entry| entry.record.id.clone())
+                    let selected = self.sandboxes.selected();
+                    selected.map(|entry| Pointed::Sandbox(entry.record.id.clone()))
                 }
-                Pane::Snapshots => {
-                    let pointed = self.snapshots.pointed().filter(|view| is_undo(view));
-                    pointed.map(|view| view.record.sandbox_id.clone())
+                Pane::Snapshots => self.snapshots.pointed().and_then(|view| undo(view)),
+                Pane::Activity => {
+                    let id = self.activity_sandbox();
+                    id.filter(|id| self.sandboxes.get(id).is_none()).map(Pointed::Sandbox)
                 }
-                Pane::Activity => self.activity_sandbox().filter(destroyed),
                 Pane::Sandboxes | Pane::Hosts => None,
             },
-        })
+        }
     }
 
-    /// What comes back of a sandbox, by its snapshot and, where that is known, by its last record.
-    pub fn undo_target(&self, id: &SandboxId, last: Option<&SandboxRecord>) -> Option<UndoTarget> {
-        let snapshot = &self.undo_of(id)?.record;
-        let old = last.and_then(|record| record.name.clone()).or(snapshot.sandbox_name.clone());
-        let taken =
-            |name: &str| self.sandboxes.all().any(|entry| entry.record.name_in_use() == Some(name));
-        let name = old.clone().map(|name| if taken(&name) { format!("{name}-undo") } else { name });
-        let before = self.brought_back(id).map(|record| record.title().to_owned());
-        Some(UndoTarget {
-            id: id.clone(),
-            title: old.unwrap_or_else(|| id.to_string()),
-            name,
+    fn undo_target(&self, snapshot: &SnapshotRecord) -> UndoTarget {
+        let name = snapshot.sandbox_name.as_deref();
+        let taken = |name: &str| {
+            let mut all = self.sandboxes.all().map(|entry| &entry.record);
+            all.any(|record| record.name_in_use() == Some(name) || record.id.as_str() == name)
+        };
+        let mut names = names_for(name).into_iter();
+        let free = names.find(|name| name.as_ref().is_none_or(|name| !taken(name)));
+        UndoTarget {
+            id: snapshot.sandbox_id.clone(),
+            title: name.unwrap_or(snapshot.sandbox_id.as_str()).to_owned(),
+            name: free.flatten(),
             snapshot: snapshot.id.clone(),
             taken: snapshot.created_at,
             bytes: snapshot.archive.bytes,
             host: snapshot.host.to_string(),
-            ttl: last.map(|record| record.ttl_s),
-            before,
-        })
+            ttl: snapshot.undo.as_ref().map(|facts| facts.ttl_s),
+            before: self.came_back(snapshot).map(|record| record.title().to_owned()),
+        }
     }
 }

@@ -102,6 +102,10 @@ pub(super) fn take(model: &mut Model, event: &Event) {
     if !model.activity.note(event) {
         return;
     }
+    // A plan changes nothing, and that one was applied is told by the row of its operation.
+    if matches!(event.kind, EventKind::ReapPlanned | EventKind::ReapApplied) {
+        return;
+    }
     if event.kind.is_of_operation() {
         model.activity.wait(event.clone(), model.now);
     } else {

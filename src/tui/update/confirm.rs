@@ -75,11 +75,9 @@ fn question(model: &mut Model, purpose: Purpose) -> Option<Confirm> {
 /// Whether an undo snapshot is taken of a sandbox before it is removed: its profile wants one, and there is something of it.
 fn takes_undo(model: &Model, purpose: Purpose, record: &SandboxRecord) -> bool {
     let removes = matches!(purpose, Purpose::Destroy | Purpose::Recreate);
-    let is_there = matches!(record.state, State::Ready | State::Sleeping | State::Failed);
-    removes
-        && is_there
-        && !record.left_nothing()
-        && model.undo_profiles.contains(&record.profile.id)
+    // Of what is neither nothing can be brought back.
+    let is_there = matches!(record.state, State::Ready | State::Sleeping);
+    removes && is_there && model.undo_profiles.contains(&record.profile.id)
 }
 
 /// What a verb does to a sandbox beyond its name: which patches it will get, which snapshot it is made of again.

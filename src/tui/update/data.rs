@@ -242,12 +242,12 @@ fn heard_end(model: &mut Model, ended: Ended) -> Vec<Effect> {
             .and_then(|id| model.sandboxes.get(id))
             .map(|entry| entry.record.host.clone()),
     };
-    // Its inventory is another one now.
+    // Its inventory is another one now; by the old one, what was removed would be called an orphan. What is stale is asked
+    // behind the next look.
     if let Some(host) = host.and_then(|name| model.hosts.get_mut(name.as_str())) {
         host.changed = true;
     }
     let took = operation.finished_at.map(|end| end.since(operation.started_at));
-    let judged = stale::read(model);
     let mut of_others = None;
     if let Some(job) = model.jobs.of_operation(&operation.id) {
         job.took = took;
@@ -257,7 +257,6 @@ fn heard_end(model: &mut Model, ended: Ended) -> Vec<Effect> {
         Some(job) => work::ended(model, job, outcome, took),
         None => Vec::new(),
     };
-    effects.extend(judged);
     if operation.subject.snapshot().is_some() {
         effects.extend(snapshots::read(model));
     }

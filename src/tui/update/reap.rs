@@ -1,6 +1,6 @@
 //! The reap plan: asked for, changed, applied after a question; and what comes of each item while it runs.
 
-use super::{Effect, keys, snapshots, stale, work};
+use super::{Effect, keys, snapshots, work};
 use crate::client::{Error, PlanSource, ReapItem, ReapReport, ReapRequest, Request};
 use crate::domain::OperationKind;
 use crate::domain::name::{HostName, OperationId};
@@ -149,16 +149,14 @@ pub(super) fn ended_badly(model: &mut Model) -> Vec<Effect> {
     look_again(model, hosts.iter())
 }
 
-/// Hosts on which something was done are looked at again.
+/// Hosts on which something was done are looked at again; what is stale is asked behind that.
 fn look_again<'a>(model: &mut Model, hosts: impl Iterator<Item = &'a HostName>) -> Vec<Effect> {
     for host in hosts {
         if let Some(host) = model.hosts.get_mut(host.as_str()) {
             host.changed = true;
         }
     }
-    let mut effects = snapshots::read(model);
-    effects.extend(stale::read(model));
-    effects
+    snapshots::read(model)
 }
 
 /// It ended, and this is what it did.

@@ -1,4 +1,5 @@
-//! What is stale: asked after each look at a host and after work, and only by what hosts said last. No host is asked for it.
+//! What is stale: asked after each look at a host, which work on it leads to, and only by what hosts said last. No host is asked
+//! for it.
 
 use std::time::Duration;
 

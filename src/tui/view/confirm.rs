@@ -182,7 +182,7 @@ fn coming_back(model: &Model, target: &UndoTarget) -> Vec<Line> {
     let ttl = match target.ttl {
         Some(Some(seconds)) => format!("a fresh time to live of {}", age(seconds)),
         Some(None) => "no deadline, as it had none".to_owned(),
-        None => "a fresh time to live".to_owned(),
+        None => "its profile's time to live".to_owned(),
     };
     let mut lines = vec![
         vec![

@@ -7,8 +7,10 @@ use sandboxer::client::{DestroyRequest, Error, Request, UndoRequest};
 use sandboxer::domain::error::Code;
 use sandboxer::domain::lineage::SnapshotView;
 use sandboxer::domain::name::{ProfileId, SandboxId};
-use sandboxer::domain::sandbox::{SandboxRecord, State};
+use sandboxer::domain::operation::OperationKind;
+use sandboxer::domain::sandbox::State;
 use sandboxer::domain::snapshot::{SnapshotKind, SnapshotRecord};
+use sandboxer::domain::undo::UndoFacts;
 use sandboxer::tui::model::{Model, Overlay, Pane};
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg};
@@ -22,6 +24,12 @@ fn undo_of(id: &str, sandbox: &str, name: &str, ago: u64) -> SnapshotRecord {
     let removed = record(sandbox, Some(name), "compose-checkpoint", "coulombcore", state, now());
     let mut snapshot = snapshot_of(&removed, id, None, now().minus_seconds(ago));
     snapshot.kind = SnapshotKind::Undo;
+    snapshot.sandbox_name = Some(name.to_owned());
+    snapshot.undo = Some(Box::new(UndoFacts {
+        before: OperationKind::Destroy,
+        ttl_s: Some(14_400),
+        applied_patches: Vec::new(),
+    }));
     snapshot.expires_at = Some(now().plus_seconds(86_400 - ago));
     snapshot
 }
@@ -40,20 +48,6 @@ fn take(model: &mut Model, snapshots: Vec<SnapshotRecord>) {
     update(model, Msg::Snapshots(Ok(snapshots.into_iter().map(view).collect())));
 }
 
-/// Answers the look-up of the effects, with the last records of these.
-fn found(model: &mut Model, effects: &[Effect], records: &[SandboxRecord]) {
-    let ids = effects.iter().find_map(|effect| match effect {
-        Effect::Removed(ids) => Some(ids.clone()),
-        _ => None,
-    });
-    let last = |id: SandboxId| {
-        let record = records.iter().find(|record| record.id == id).cloned().map(Box::new);
-        (id, record)
-    };
-    update(model, Msg::Removed(ids.expect("a look-up").into_iter().map(last).collect()));
-    update(model, Msg::Drawn);
-}
-
 fn undone(effects: &[Effect]) -> Vec<String> {
     let of = |effect: &Effect| match effect {
         Effect::Start(_, Request::Undo(UndoRequest { id })) => id.clone(),
@@ -68,24 +62,13 @@ fn the_last_removed_one_comes_back_after_a_question() {
         undo_of("snap-00000001", "aaaa0001", "older", 900),
         undo_of("snap-00000002", "aaaa0002", "e2e-core", 300),
     ]);
-    let effects = press(&mut model, "u");
-    let mut last = record(
-        "aaaa0002",
-        Some("e2e-core"),
-        "compose-checkpoint",
-        "coulombcore",
-        State::Destroyed,
-        now(),
-    );
-    last.ttl_s = Some(14_400);
-    found(&mut model, &effects, &[last]);
+    press(&mut model, "u");
     // Its name is another one's by now.
     assert_snapshot!("undo_question", screen(&mut model, (120, 36)));
     press(&mut model, "enter");
     assert!(model.overlays.is_empty(), "cancel has the focus");
-    let effects = press(&mut model, "u");
-    found(&mut model, &effects, &[]);
-    assert_eq!(undone(&press(&mut model, "tab enter")), ["aaaa0002"]);
+    press(&mut model, "u");
+    assert_eq!(undone(&press(&mut model, "tab enter")), ["snap-00000002"]);
     assert!(screen(&mut model, (120, 36)).contains("restore e2e-core-undo"));
 }
 
@@ -113,10 +96,9 @@ fn a_whole_reap_comes_back() {
             undo_of("snap-00000003", "0b1c2d3e", "nightly", 20),
         ],
     );
-    let effects = press(&mut model, "u");
-    found(&mut model, &effects, &[]);
+    press(&mut model, "u");
     assert!(screen(&mut model, (120, 36)).contains("Bring 2 sandboxes back?"));
-    assert_eq!(undone(&press(&mut model, "tab enter")), ["e1e1e1e1", "0b1c2d3e"]);
+    assert_eq!(undone(&press(&mut model, "tab enter")), ["snap-00000002", "snap-00000003"]);
 }
 
 #[test]
@@ -134,7 +116,7 @@ fn where_there_is_nothing_to_undo_it_says_why() {
     press(&mut model, "u");
     assert!(model.toast.take().unwrap().text.starts_with("nothing to undo"));
     press(&mut model, "enter u");
-    assert!(model.toast.take().unwrap().text.ends_with("is not destroyed"));
+    assert!(model.toast.take().unwrap().text.contains("is there as it was"));
 }
 
 #[test]
@@ -153,10 +135,11 @@ fn the_destroyed_row_under_the_cursor_is_meant() {
     let rows = vec![entry(gone("aaaa0001")), entry(gone("aaaa0003"))];
     update(&mut model, Msg::ListedDestroyed(Ok(rows)));
     model.sandboxes.go(0);
-    assert_eq!(press(&mut model, "u"), [Effect::Removed(vec![SandboxId::new("aaaa0001")])]);
+    press(&mut model, "u");
+    assert_eq!(undone(&press(&mut model, "tab enter")), ["snap-00000001"]);
     model.sandboxes.go(1);
     press(&mut model, "u");
-    assert!(model.toast.take().unwrap().text.contains("removed without an undo snapshot"));
+    assert!(model.toast.take().unwrap().text.contains("nothing of it is kept"));
 }
 
 #[test]
@@ -168,7 +151,8 @@ fn an_undo_snapshot_in_its_pane_is_meant() {
     model.focus_on(Pane::Snapshots);
     let id = sandboxer::tui::model::NodeId::Snapshot("snap-00000001".into());
     model.snapshots.point_at(id);
-    assert_eq!(press(&mut model, "u"), [Effect::Removed(vec![SandboxId::new("aaaa0001")])]);
+    press(&mut model, "u");
+    assert_eq!(undone(&press(&mut model, "tab enter")), ["snap-00000001"]);
 }
 
 #[test]

@@ -290,21 +290,17 @@ impl FakeClient {
     pub(super) fn begin_undo(&self, request: &UndoRequest) -> Result<OnSandbox, Error> {
         let old = request.id.clone().unwrap_or_default();
         self.asked.lock().unwrap().push(format!("undo {old}"));
-        let name = {
+        let snapshot = {
             let mut inner = self.inner.lock().unwrap();
             inner.next += 1;
-            inner.records.get(&SandboxId::new(old.as_str())).and_then(|record| record.name.clone())
+            let found = inner.snapshots.get(&SnapshotId::new(old.as_str())).cloned();
+            found.ok_or_else(|| Error::new(Code::NotFound, format!("nothing is kept of {old}")))?
         };
+        let name = snapshot.sandbox_name.as_deref();
         let id = SandboxId::from_random(0xbacc_0000 + self.inner.lock().unwrap().next);
-        let mut record = record(
-            id.as_str(),
-            name.as_deref(),
-            "compose-e2e",
-            "local",
-            State::Requested,
-            self.now(),
-        );
-        record.undo_of = Some(SandboxId::new(old));
+        let mut record =
+            record(id.as_str(), name, "compose-e2e", "local", State::Requested, self.now());
+        record.undo_of = Some(snapshot.sandbox_id);
         self.insert(record.clone());
         let operation = self.start(OperationKind::Restore, &id);
         Ok(OnSandbox { operation: Some(operation), sandbox: record })
