@@ -150,7 +150,7 @@ impl Unread {
         let count = errors.len() as u64;
         let words = plural(count, "host could not be read", "hosts could not be read");
         let mut error = Error::new(code, words);
-        error.causes = self.hosts.iter().filter_map(cause).collect();
+        error.causes = errors.iter().map(|error| error.message.clone()).collect();
         error.retryable = errors.iter().all(|error| error.retryable);
         error.hint.clone_from(&first.hint);
         Some(error)
@@ -163,14 +163,4 @@ impl Unread {
         }
         end_with(context, self.error(), Ok(()))
     }
-}
-
-/// Why a host could not be read, with its name.
-fn cause(item: &BulkItem) -> Option<String> {
-    let message = &item.error.as_ref()?.message;
-    Some(if message.contains(&item.id) {
-        message.clone()
-    } else {
-        format!("{}: {message}", item.id)
-    })
 }

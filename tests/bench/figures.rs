@@ -9,6 +9,7 @@
 //! * `stack`: create + destroy of a compose stack against the same by hand (ssh, rsync, docker compose), alternating
 //! * `checkpoint`: snapshot and restore of 1 GiB in 20,000 files against `tar | zstd` by hand, alternating; memory
 //! * `copy`: an archive of 0.5 GiB to another host against `ssh a cat | ssh b cat` by hand, alternating; memory
+//! * `reap`: reap of 60 stacks over 2 hosts against one `compose down -v` after another over ssh by hand; sessions
 //! * `far`: one-shot commands on a host whose connection is open, with 0, 25 and 150 ms on the way
 
 #![allow(clippy::expect_used, reason = "a figure that cannot be taken ends the run")]
@@ -19,6 +20,7 @@ mod copy;
 mod far;
 mod hosts;
 mod house;
+mod reap;
 mod sample;
 mod stack;
 
@@ -48,12 +50,13 @@ fn main() {
         }
     }
     let lab = std::env::var_os("LAB_DIR").map(PathBuf::from);
-    let on_hosts: [(&str, Measure); 5] = [
+    let on_hosts: [(&str, Measure); 6] = [
         ("hosts", hosts::measure),
         ("stack", stack::measure),
         ("far", far::measure),
         ("checkpoint", checkpoint::measure),
         ("copy", copy::measure),
+        ("reap", reap::measure),
     ];
     for (part, measure) in on_hosts {
         match &lab {

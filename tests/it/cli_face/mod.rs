@@ -11,6 +11,7 @@ mod inspect;
 mod patches;
 mod reap;
 mod snapshots;
+mod stale;
 mod sweep;
 mod terminal;
 mod upkeep;
