@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use sandboxer::cli::{BulkItem, ErrorLine, ExecResult, LogEntry, ProgressLine, SandboxDetail};
 use sandboxer::client::{
-    Check, Decision, ExtensionView, PatchStatus, ProfileView, PruneItem, Recovered, RolloutItem,
-    SnapshotDiff, SweepReport,
+    Adopted, Check, Decision, ExtensionView, PatchStatus, ProfileView, PruneItem, Recovered,
+    RolloutItem, SnapshotDiff, SweepReport,
 };
 use sandboxer::domain::facts::HostView;
 use sandboxer::domain::lineage::SnapshotView;
@@ -56,6 +56,7 @@ fn schemas() -> Vec<(&'static str, Value)> {
         ("log", of::<LogEntry>("logs: one a line")),
         ("sweep", of::<SweepReport>("sweep")),
         ("recovered", of::<Vec<Recovered>>("recover")),
+        ("adopted", of::<Vec<Adopted>>("adopt, import")),
         ("checks", of::<Vec<Check>>("doctor")),
         ("progress", of::<ProgressLine>("stderr with --json: one a line while an operation runs")),
         ("error", of::<ErrorLine>("stderr with --json: the last line when the status is not 0")),

@@ -83,8 +83,6 @@ async fn a_verb_that_comes_later_is_named_as_that() {
         "inspect stale",
         "reap-stale",
         "undo",
-        "adopt --dry-run",
-        "import",
         "credits",
         "serve",
         "extensions check ext.x",
