@@ -28,8 +28,9 @@ const LOST_OF_SANDBOXES: [&str; 16] = [
     "patch_error",
 ];
 
-/// Fields of a snapshot's record of which the same holds.
-const LOST_OF_SNAPSHOTS: [&str; 5] = ["message", "pending", "replicas", "revision", "verified_at"];
+/// Fields of a snapshot's record of which the same holds. An archive proves the machine that it is on, and no engine.
+const LOST_OF_SNAPSHOTS: [&str; 6] =
+    ["host_identity", "message", "pending", "replicas", "revision", "verified_at"];
 
 fn by_id(list: &Value) -> BTreeMap<String, Value> {
     let records = list.as_array().unwrap().iter();
