@@ -71,6 +71,7 @@ pub fn local(config: &Config) -> Result<App, Error> {
         events: stores.events,
         locks: stores.locks,
         installation: stores.installation,
+        earlier: stores.earlier,
         recipes: stores.recipes,
         catalogue: lazy_catalogue(config),
         extensions,

@@ -20,7 +20,9 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 
 pub use exec::{ExecArgs, LogsArgs, ShellArgs};
-pub use maintenance::{CompletionsArgs, DoctorArgs, ManArgs, OperationsCommand};
+pub use maintenance::{
+    AdoptArgs, CompletionsArgs, DoctorArgs, ImportEarlierArgs, ManArgs, OperationsCommand,
+};
 pub use patches::{AddArgs, ApplyArgs, PatchesCommand, RemoveArgs};
 pub use snapshots::{
     CopyArgs, DeleteArgs, DiffArgs, ExportArgs, ImportArgs, PruneArgs, RestoreArgs, SleepArgs,
@@ -172,6 +174,10 @@ pub enum Command {
     Operations(OperationsCommand),
     /// What happened, and with --follow what happens
     Events(EventsArgs),
+    /// Make records of what hosts have and no record knows
+    Adopt(AdoptArgs),
+    /// Take over what the earlier Python tool kept in this data directory
+    Import(ImportEarlierArgs),
     /// Bring into order what killed processes left
     Recover,
     /// End what has expired, once, as an open dashboard does all the time

@@ -83,6 +83,11 @@ pub(super) fn snapshots(views: &[&SnapshotView], now: Time) -> Subjects {
     Subjects { nouns: ["snapshot", "snapshots"], lines: views.iter().map(line).collect() }
 }
 
+/// The subject of a question about an owner's id.
+pub(super) fn owner(id: &str) -> Subjects {
+    Subjects { nouns: ["owner", "owners"], lines: vec![id.to_owned()] }
+}
+
 /// The subject of a question about a patch of a snapshot: who waits for it is said too.
 pub(super) fn patch(patch: &Patch, view: &SnapshotView, now: Time) -> Subjects {
     let record = &view.record;

@@ -164,6 +164,15 @@ const TABLE: &[Row] = &[
             "sandboxer events --follow --kind sandbox.failed --json",
         ],
     ),
+    (
+        "adopt",
+        &[
+            "sandboxer adopt --dry-run",
+            "sandboxer adopt --host coulombcore",
+            "sandboxer adopt --owner 5f0c0e8a7d3b4c6f9a1e2d3c4b5a6978",
+        ],
+    ),
+    ("import", &["sandboxer import --dry-run", "sandboxer import"]),
     ("recover", &["sandboxer recover"]),
     (
         "inspect stale",

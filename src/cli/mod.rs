@@ -3,6 +3,7 @@
 //! [`parse`] reads the arguments, [`alone`] does what needs no client, [`run`] everything else through a [`Client`];
 //! both return the exit status. Nothing here knows how a sandbox is made, and nothing spawns a task.
 
+mod adopt;
 pub mod args;
 pub mod examples;
 
@@ -198,6 +199,8 @@ async fn dispatch(
         }
         Some(Command::Events(args)) => events::events(context, args).await,
         Some(Command::Sweep) => sweep::sweep(context).await,
+        Some(Command::Adopt(args)) => adopt::adopt(context, args).await,
+        Some(Command::Import(args)) => adopt::import(context, args).await,
         Some(Command::Recover) => recover::recover(context).await,
         // Done by `alone` and `complete`.
         Some(

@@ -27,6 +27,12 @@ string_enum! {
         Sandbox = "sandbox",
         /// A snapshot.
         Snapshot = "snapshot",
+        /// A host that could not be read, or not be told.
+        Host = "host",
+        /// An installation's id that becomes one of ours, on a host.
+        Owner = "owner",
+        /// A file of the earlier tool.
+        File = "file",
     }
 }
 
@@ -37,7 +43,8 @@ pub struct Adopted {
     pub id: String,
     /// What it is.
     pub kind: AdoptedKind,
-    /// Whether there is a record of it now; in a dry run, whether there would be.
+    /// Whether there is a record of it now; in a dry run, whether there would be. False without an error: it is left, and nothing
+    /// is wrong with that.
     pub ok: bool,
     /// Its host.
     pub host: HostName,

@@ -108,6 +108,12 @@ pub trait SnapshotArchives: Send + Sync {
     /// What the host has of it.
     async fn look(&self, place: &ArchivePlace) -> Result<ArchiveLook, Error>;
 
+    /// Judges what lies beside an archive that no record knows as an import judges its file's head: whoever works on its host can
+    /// have written it.
+    ///
+    /// Errors: `invalid_input` for what no snapshot of ours has beside it.
+    fn check_manifest(&self, manifest: &ArchiveManifest) -> Result<(), Error>;
+
     /// Reads it whole. `operation_failed` with `details.kind` = `altered` when it is not what `facts` say, `not_found` when
     /// it is not there.
     async fn verify(

@@ -12,9 +12,11 @@
 //! * Errors are [`Error`]s: `host_unreachable`, `host_changed`, `timeout`, `missing_dependency`, `invalid_input`
 //!   (with the field), `unsupported`, `operation_failed` (with the failed step's evidence, where a program ran).
 
+mod adoption;
 mod exchange;
 mod preview;
 
+pub use adoption::{AdoptClaim, AdoptLook};
 pub use exchange::*;
 pub use preview::{Preview, Refusal};
 
@@ -165,6 +167,14 @@ pub trait SandboxExtension: Send + Sync {
     /// Errors: `host_changed` when the host is another one, and whatever keeps it from being asked.
     async fn inspect(&self, _target: &Target) -> Result<Inspection, Error> {
         Err(self.unsupported("inspect"))
+    }
+
+    /// Looks at a sandbox that its host has and no record knows: what of its claim holds, and what is there. The target has no
+    /// handle and no engine. Nothing is changed there.
+    ///
+    /// Errors: as [`Self::inspect`]; `missing_dependency` where nothing on the host can work on it.
+    async fn adopt(&self, _target: &Target, _claim: AdoptClaim<'_>) -> Result<AdoptLook, Error> {
+        Err(self.unsupported("adopt sandboxes"))
     }
 
     /// The services of these sandboxes, all of which are on `host`, as the backend reports them now: one question

@@ -48,7 +48,7 @@ impl SnapshotState {
             || match self {
                 Creating => matches!(next, Ready | Failed | Deleting),
                 // Back, when dependants turn up, or nobody could reach the host.
-                Deleting => matches!(next, Ready | Failed),
+                Deleting => matches!(next, Ready | Failed | Self::Other(_)),
                 Ready | Failed | Self::Other(_) => matches!(next, Deleting),
             }
     }

@@ -13,10 +13,11 @@ use async_trait::async_trait;
 use crate::domain::archive::{SnapshotArchives, TreeEntry};
 use crate::domain::error::{Code, Error};
 use crate::domain::extension::{
-    Capabilities, Capability, CaptureRequest, Captured, ExecRun, HostAnswer, Inspection,
-    PatchOutcome, PatchRun, Preview, ProvisionRequest, Provisioned, Readiness, Report, Reporter,
-    RestoreSource, Restored, SandboxExtension, Target, TeardownReport, Unsettled,
+    AdoptClaim, AdoptLook, Capabilities, Capability, CaptureRequest, Captured, ExecRun, HostAnswer,
+    Inspection, PatchOutcome, PatchRun, Preview, ProvisionRequest, Provisioned, Readiness, Report,
+    Reporter, RestoreSource, Restored, SandboxExtension, Target, TeardownReport, Unsettled,
 };
+use crate::domain::facts::HostIdentity;
 use crate::domain::host_report::RuntimeDetection;
 use crate::domain::name::{ExtensionId, HostName, SandboxId};
 use crate::domain::output::{Interactive, OutputSink};
@@ -165,6 +166,20 @@ impl SandboxExtension for VmPacker {
             seen.reachability = Some(reach(transport.as_ref(), target)?);
         }
         Ok(seen)
+    }
+
+    async fn adopt(&self, target: &Target, claim: AdoptClaim<'_>) -> Result<AdoptLook, Error> {
+        let (root, _) = workdir(target)?.rsplit_once('/').unwrap_or_default();
+        let identity =
+            HostIdentity { machine_id: claim.machine_id.to_owned(), engine: None, engine_id: None };
+        // Without a handle its transfer was cut off.
+        let handle = claim.handle.map(|_| serde_json::json!({"root": root}));
+        let target = Target {
+            handle: handle.clone(),
+            host_identity: Some(identity.clone()),
+            ..target.clone()
+        };
+        Ok(AdoptLook { handle, identity, seen: self.inspect(&target).await?, remarks: Vec::new() })
     }
 
     async fn services(

@@ -24,8 +24,8 @@ use crate::manager::operation::jobs::Jobs;
 use crate::manager::upkeep::sweep_memory::SweepMemory;
 use crate::store::catalogue::Catalogue;
 use crate::store::{
-    EventLog, HostStore, Installation, Locks, OperationStore, PatchStore, PlanStore, RecipeStore,
-    SandboxStore, SnapshotStore, SweepStore,
+    EarlierStore, EventLog, HostStore, Installation, Locks, OperationStore, PatchStore, PlanStore,
+    RecipeStore, SandboxStore, SnapshotStore, SweepStore,
 };
 use crate::transport::Transports;
 
@@ -93,6 +93,8 @@ pub struct Dependencies {
     pub locks: Arc<dyn Locks>,
     /// Owner ids and counter.
     pub installation: Arc<dyn Installation>,
+    /// What the earlier tool left.
+    pub earlier: Arc<dyn EarlierStore>,
     /// Pinned profiles by their hash.
     pub recipes: Arc<dyn RecipeStore>,
     /// Profiles and extension manifests.

@@ -110,17 +110,22 @@ pub(super) fn foreign(path: &Path, whose: Foreign) -> Error {
     let file = path.display();
     let (message, hint) = match whose {
         Foreign::Newer(schema) => (
-            format!("{file} was written by a newer sandboxer (schema {schema}); it is left as it is"),
+            format!(
+                "{file} was written by a newer sandboxer (schema {schema}); it is left as it is"
+            ),
             "upgrade sandboxer".to_owned(),
         ),
         Foreign::Python => (
             format!("{file} has the shape of the earlier Python tool's store; it is left as it is"),
-            "move it away, or choose another --data-dir; `sandboxer import` of a later version takes it over"
+            "`sandboxer import` takes it over (--dry-run says how); or choose another --data-dir"
                 .to_owned(),
         ),
         Foreign::Unknown => (
             format!("{file} is JSON of another program; it is left as it is"),
-            format!("move it away (mv {q} {q}.old), or choose another directory with --data-dir", q = quoted(path)),
+            format!(
+                "move it away (mv {q} {q}.old), or choose another directory with --data-dir",
+                q = quoted(path)
+            ),
         ),
     };
     let fault = Error::new(Code::StoreForeign, message).hint(hint).detail("file", file.to_string());

@@ -1,5 +1,6 @@
 //! `owner`: who this installation is on the hosts, which machine it is on, and how often it wrote there.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,6 +27,9 @@ struct Owner {
     owners: Vec<OwnerId>,
     machine_id: String,
     counter: u64,
+    /// Counters of the owner ids that were adopted.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    adopted: BTreeMap<OwnerId, u64>,
     /// Which host had seen a later state than this, and its counter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     behind: Option<Behind>,
@@ -75,6 +79,7 @@ impl OwnerFile {
                 owners: vec![OwnerId::new(uuid::Uuid::new_v4().simple().to_string())],
                 machine_id: machine_id.to_string(),
                 counter: 0,
+                adopted: BTreeMap::new(),
                 behind: None,
                 extra: Map::new(),
             });
@@ -194,9 +199,46 @@ impl Installation for OwnerFile {
             let seen = owner.behind.take().map_or(0, |behind| behind.counter).max(counters_seen);
             owner.machine_id = machine_id;
             owner.counter = owner.counter.max(seen).saturating_add(1);
+            for counter in owner.adopted.values_mut() {
+                *counter = (*counter).max(seen).saturating_add(1);
+            }
         };
         let (owner, ()) = self.change(claim).await?;
         self.stamp_of(owner)
+    }
+
+    async fn owner_counters(&self) -> Result<BTreeMap<OwnerId, u64>, Error> {
+        let owner = match self.read().await? {
+            Some(owner) => owner,
+            None => self.change(|_| ()).await?.0,
+        };
+        let counter_of = |at: usize, id: &OwnerId| match at {
+            0 => owner.counter,
+            _ => owner.adopted.get(id).copied().unwrap_or(0),
+        };
+        Ok(owner
+            .owners
+            .iter()
+            .enumerate()
+            .map(|(at, id)| (id.clone(), counter_of(at, id)))
+            .collect())
+    }
+
+    async fn adopt_owner(&self, owner: &OwnerId, counter_seen: u64) -> Result<OwnerStamp, Error> {
+        let id = owner.clone();
+        let adopt = move |owner: &mut Owner| {
+            if owner.owners.first() == Some(&id) {
+                return owner.counter;
+            }
+            if !owner.owners.contains(&id) {
+                owner.owners.push(id.clone());
+            }
+            let counter = owner.adopted.entry(id).or_default();
+            *counter = (*counter).max(counter_seen).saturating_add(1);
+            *counter
+        };
+        let (_, counter) = self.change(adopt).await?;
+        Ok(OwnerStamp { owner: owner.clone(), machine_id: self.machine_id.to_string(), counter })
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::domain::error::Error;
 use crate::domain::{SandboxRecord, SnapshotRecord};
 use crate::store::document::Document;
+use crate::store::earlier::EarlierFolder;
 use crate::store::event_file::EventFile;
 use crate::store::files::DataDir;
 use crate::store::history::History;
@@ -45,6 +46,8 @@ pub struct JsonStores {
     pub installation: Arc<OwnerFile>,
     /// `recipes/`.
     pub recipes: Arc<RecipeFolder>,
+    /// What the earlier tool left.
+    pub earlier: Arc<EarlierFolder>,
 }
 
 /// The files whose records are called by ids and names that mean one thing among all of them. Who takes a name holds the
@@ -84,6 +87,7 @@ impl JsonStores {
             locks: Arc::new(LockFolder::new(&dir)),
             installation: Arc::new(OwnerFile::new(&dir, machine_id)),
             recipes: Arc::new(RecipeFolder::new(&dir)),
+            earlier: Arc::new(EarlierFolder::new(&dir)),
         })
     }
 }

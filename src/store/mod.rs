@@ -9,6 +9,8 @@ pub mod catalogue;
 mod compact;
 mod damage;
 mod document;
+pub mod earlier;
+mod earlier_store;
 mod entry;
 pub mod event_file;
 mod event_numbers;
@@ -31,7 +33,7 @@ mod shape;
 pub mod snapshots;
 pub mod sweeps;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -51,6 +53,7 @@ use crate::domain::stale::ReapPlan;
 use crate::domain::verbatim::JsonText;
 use crate::domain::{SandboxRecord, SnapshotRecord, Time};
 
+pub use earlier_store::{EarlierFile, EarlierKind, EarlierStore};
 pub use reserve::ending;
 
 /// How a record is changed: in place, under the store's lock. An error leaves it as it was.
@@ -384,6 +387,11 @@ pub trait Installation: Send + Sync {
     /// Says that this machine is the installation's from now on, and raises the counter above its own and `counters_seen`: what
     /// hosts are to be told, so that every other copy is behind them.
     async fn claim(&self, counters_seen: u64) -> Result<OwnerStamp, Error>;
+    /// Counter of each owner id that counts as ours, as far as it is known here.
+    async fn owner_counters(&self) -> Result<BTreeMap<OwnerId, u64>, Error>;
+    /// Makes an owner id one of ours, with a counter above `counter_seen`: what hosts are to be told, so that whoever else has it is
+    /// the one behind.
+    async fn adopt_owner(&self, owner: &OwnerId, counter_seen: u64) -> Result<OwnerStamp, Error>;
 }
 
 /// Recipes by content, so that a sandbox can be made again as it was although the catalogue changed.

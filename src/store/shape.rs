@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::domain::earlier::entries_of;
 use crate::domain::error::Error;
 use crate::store::damage::{self, Foreign, Place, START};
 
@@ -32,14 +33,9 @@ pub(super) fn misfit(path: &Path, text: &str, error: &serde_json::Error) -> Erro
     }
 }
 
-/// The earlier Python tool kept `{"<id>": {...}}`, or a list of objects.
+/// Whose it is, of which we know that it is not ours.
 fn shape_of(value: &serde_json::Value) -> Foreign {
-    let python = match value {
-        serde_json::Value::Array(items) => items.iter().all(serde_json::Value::is_object),
-        serde_json::Value::Object(items) => items.values().all(serde_json::Value::is_object),
-        _ => false,
-    };
-    if python { Foreign::Python } else { Foreign::Unknown }
+    if entries_of(value).is_some() { Foreign::Python } else { Foreign::Unknown }
 }
 
 /// The document's outside, its records still bytes.

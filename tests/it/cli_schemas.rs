@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use sandboxer::cli::{BulkItem, ErrorLine, ExecResult, LogEntry, ProgressLine, SandboxDetail};
 use sandboxer::client::{
-    Check, Decision, ExtensionView, PatchStatus, ProfileView, PruneItem, ReapItem, ReapPlan,
-    Recovered, RolloutItem, SnapshotDiff, StaleItem, SweepReport,
+    Adopted, Check, Decision, ExtensionView, PatchStatus, ProfileView, PruneItem, ReapItem,
+    ReapPlan, Recovered, RolloutItem, SnapshotDiff, StaleItem, SweepReport,
 };
 use sandboxer::domain::facts::HostView;
 use sandboxer::domain::lineage::SnapshotView;
@@ -59,6 +59,7 @@ fn schemas() -> Vec<(&'static str, Value)> {
         ("reap_plan", of::<ReapPlan>("reap-stale --dry-run")),
         ("reaped", of::<Vec<ReapItem>>("reap-stale")),
         ("recovered", of::<Vec<Recovered>>("recover")),
+        ("adopted", of::<Vec<Adopted>>("adopt, import")),
         ("checks", of::<Vec<Check>>("doctor")),
         ("progress", of::<ProgressLine>("stderr with --json: one a line while an operation runs")),
         ("error", of::<ErrorLine>("stderr with --json: the last line when the status is not 0")),

@@ -4,6 +4,7 @@
 //! `teardown` removes by label and reads back. With `config.workspace_only` there is a workspace and no stack: the
 //! canary.
 
+mod adopt;
 mod canary;
 mod certify;
 mod exec;
@@ -33,9 +34,9 @@ use async_trait::async_trait;
 use crate::domain::archive::{SnapshotArchives, TreeEntry};
 use crate::domain::error::Error;
 use crate::domain::extension::{
-    Capabilities, Capability, CaptureRequest, Captured, ExecRun, HostAnswer, Inspection,
-    PatchOutcome, PatchRun, Preview, ProvisionRequest, Provisioned, Readiness, Reporter,
-    RestoreSource, Restored, SandboxExtension, Target, TeardownReport,
+    AdoptClaim, AdoptLook, Capabilities, Capability, CaptureRequest, Captured, ExecRun, HostAnswer,
+    Inspection, PatchOutcome, PatchRun, Preview, ProvisionRequest, Provisioned, Readiness,
+    Reporter, RestoreSource, Restored, SandboxExtension, Target, TeardownReport,
 };
 use crate::domain::host_report::RuntimeDetection;
 use crate::domain::name::{ExtensionId, HostName, SandboxId, SnapshotId};
@@ -97,9 +98,8 @@ impl SandboxExtension for ComposeSsh {
     }
 
     fn capabilities(&self) -> Capabilities {
-        // The rest of what the manifest names comes with the verbs that use it.
-        use Capability::{Exec, Logs, Patches, Sleep, Snapshots};
-        Capabilities::from([Snapshots, Patches, Sleep, Exec, Logs])
+        use Capability::{Adopt, Exec, Logs, Patches, Sleep, Snapshots};
+        Capabilities::from([Snapshots, Patches, Sleep, Exec, Logs, Adopt])
     }
 
     async fn preview(&self, request: &ProvisionRequest) -> Result<Preview, Error> {
@@ -184,6 +184,10 @@ impl SandboxExtension for ComposeSsh {
 
     async fn inspect(&self, target: &Target) -> Result<Inspection, Error> {
         given::told(self, target, look::inspect(self, target).await).await
+    }
+
+    async fn adopt(&self, target: &Target, claim: AdoptClaim<'_>) -> Result<AdoptLook, Error> {
+        given::told(self, target, adopt::adopt(self, target, claim).await).await
     }
 
     async fn services(

@@ -23,6 +23,7 @@ pub(crate) async fn destroy(deps: &Deps, request: &DestroyRequest) -> Result<Sta
     let (forget, forced) = (request.forget, request.force_protected);
     let undo = UndoPolicy::of_request(request.no_undo);
     if !forget {
+        refuse_imported(&record)?;
         ensure_own(deps).await?;
     }
     let operation = operation_on(deps, OperationKind::Destroy, &record);
@@ -51,6 +52,21 @@ async fn destroy_waiting(
     drop(lock);
     (deps.host_reached)(deps, &before.host).await;
     Ok(())
+}
+
+/// Refuses one of the earlier tool's: it bears no label and no manifest, so a look would find nothing of it, and what is there
+/// would be called destroyed.
+pub(crate) fn refuse_imported(record: &SandboxRecord) -> Result<(), Error> {
+    if record.imported.is_none() {
+        return Ok(());
+    }
+    let (id, host) = (&record.id, &record.host);
+    let message = format!(
+        "sandbox {id} was imported from the earlier tool: nothing on {host} proves anything there its own"
+    );
+    Err(Error::new(Code::Unsupported, message).hint(format!(
+        "remove it on {host} by hand (`sandboxer get {id} --json` shows its handle under `imported`), then `sandboxer destroy {id} --forget`"
+    )))
 }
 
 pub(crate) fn check_protection(record: &SandboxRecord, forced: bool) -> Result<(), Error> {

@@ -51,6 +51,11 @@ pub(crate) async fn establish(
         deps.now().plus_seconds(establishment.ready_timeout.as_secs().saturating_add(ttl))
     });
     establishment.provision.expires_at = deadline;
+    // One that was adopted is made again as this installation's own.
+    let owner = match establishment.recreate {
+        true => deps.installation.owners().await.ok().and_then(|owners| owners.into_iter().next()),
+        false => None,
+    };
     let provisioning = op.update(
         vec![(
             EventKind::SandboxProvisioning,
@@ -61,6 +66,9 @@ pub(crate) async fn establish(
             record.reason = Some(Reason::User);
             record.message = None;
             record.expires_at = deadline;
+            if let Some(owner) = owner {
+                record.owner = owner;
+            }
             // An earlier teardown says nothing about what is made from here on.
             record.failure = None;
             record.kept_failed = false;

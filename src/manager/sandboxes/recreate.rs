@@ -6,6 +6,7 @@ use crate::domain::extension::{ProvisionRequest, TeardownReport};
 use crate::domain::name::SnapshotId;
 use crate::domain::operation::{CancelOutcome, OperationKind};
 use crate::domain::patch::settled_state;
+use crate::domain::profile::{InputKind, Profile};
 use crate::domain::request::{RecreateRequest, Started};
 use crate::domain::root::KnownRoots;
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
@@ -53,6 +54,9 @@ pub(crate) async fn recreate(deps: &Deps, request: &RecreateRequest) -> Result<S
     // Nothing is removed for a recreate that would be refused.
     let from = find_base(deps, &record).await?;
     let target = resolve(deps, &record).await?;
+    if from.is_none() {
+        refuse_unproved_inputs(&record, &target.profile)?;
+    }
     let mut draft = ProvisionRequest {
         id: record.id.clone(),
         owner: crate::domain::extension::OwnerStamp {
@@ -242,6 +246,25 @@ async fn refuse_foreign(deps: &Deps, before: &SandboxRecord) -> Result<(), Error
         ))
         .because(first.left_alone().unwrap_or_default())
         .detail("foreign", serde_json::to_value(&seen.foreign).unwrap_or_default()))
+}
+
+/// Refuses to send a directory of this machine to the host that named it: whoever works in a sandbox can rewrite the manifest
+/// from which it was adopted.
+fn refuse_unproved_inputs(record: &SandboxRecord, profile: &Profile) -> Result<(), Error> {
+    let Some(adopted_at) = record.adopted_at else { return Ok(()) };
+    let is_directory =
+        |name: &str| profile.inputs.get(name).is_some_and(|spec| spec.kind == InputKind::Directory);
+    let Some((name, path)) = record.inputs.iter().find(|(name, _)| is_directory(name)) else {
+        return Ok(());
+    };
+    let id = &record.id;
+    let message = format!(
+        "sandbox {id} was adopted at {adopted_at}: that it was made from {path} is known from its host alone, to which that directory would be sent"
+    );
+    Err(Error::new(Code::Conflict, message).detail("field", name.as_str()).hint(format!(
+        "if it is the right one, create another sandbox from it (`sandboxer create --profile {} --input {name}=...`), and destroy {id}",
+        profile.id
+    )))
 }
 
 /// Refuses one that failed and whose name another sandbox has by now.

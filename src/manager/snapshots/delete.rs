@@ -143,7 +143,7 @@ pub(crate) async fn delete_locked(op: &Op<SnapshotRecord>, by_force: bool) -> Re
     let inspected = op
         .or_cancelled_with(
             || DeletionBlocked::from(cut_off()),
-            inspect_archives(deps, &record, by_force),
+            inspect_own_archives(deps, &record, by_force),
         )
         .await;
     let abandoned = match inspected {
@@ -190,6 +190,18 @@ pub(crate) async fn delete_locked(op: &Op<SnapshotRecord>, by_force: bool) -> Re
     Ok(())
 }
 
+/// [`inspect_archives`] of a snapshot; one of the earlier tool's has none that is sandboxer's.
+async fn inspect_own_archives(
+    deps: &Deps,
+    record: &SnapshotRecord,
+    by_force: bool,
+) -> Result<Vec<AbandonedArchive>, DeletionBlocked> {
+    match record.imported {
+        Some(_) => Ok(Vec::new()),
+        None => inspect_archives(deps, record, by_force).await,
+    }
+}
+
 /// Removes a snapshot's archive from every host that has or may have one: copies first.
 ///
 /// Errors: `operation_failed` naming what is left, or why a host could not be asked.
@@ -208,6 +220,9 @@ async fn remove_archives_but(
     progress: &ProgressReporter,
 ) -> Result<(), Error> {
     let record = get_snapshot_at_revision(deps, id.as_str(), None).await?;
+    if record.imported.is_some() {
+        return Ok(());
+    }
     let extension = deps.extension(&record.extension)?;
     let Some(archives) = extension.archives() else { return Ok(()) };
     let mut untouched = true;

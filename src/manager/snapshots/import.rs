@@ -20,7 +20,7 @@ use crate::manager::sandboxes::place::open_host;
 use crate::manager::snapshots::archive_facts::archives_of;
 use crate::manager::snapshots::archives::{CLEANUP_LIMIT, manifest_of};
 use crate::manager::snapshots::import_identity::decide_identity;
-use crate::manager::snapshots::pinned_profile::archive_place;
+use crate::manager::snapshots::pinned_profile::{archive_place, beyond_catalogue};
 use crate::manager::snapshots::replicate::TRANSFER_STEPS;
 use crate::manager::snapshots::transfer::{cleanup_partial_copy, verify_found_archive};
 
@@ -64,11 +64,7 @@ pub(crate) async fn import_snapshot(
 /// Refuses a profile from outside that asks for more than the catalogue's of its name: what it allows and where it puts
 /// things is the operator's to say.
 fn ensure_trusted_profile(deps: &Deps, profile: &Profile) -> Result<(), Error> {
-    let known = deps.catalogue.recipe(profile.id.as_str()).ok();
-    if known.is_some_and(|known| known.hash() == profile.hash()) {
-        return Ok(());
-    }
-    let more = profile.widens(known);
+    let more = beyond_catalogue(deps, profile);
     if more.is_empty() {
         return Ok(());
     }

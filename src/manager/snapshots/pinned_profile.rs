@@ -158,6 +158,15 @@ async fn place_without_profile(
     })
 }
 
+/// What a profile from outside asks for beyond the catalogue's of its name, in a phrase each.
+pub(crate) fn beyond_catalogue(deps: &Deps, profile: &Profile) -> Vec<String> {
+    let known = deps.catalogue.recipe(profile.id.as_str()).ok();
+    if known.is_some_and(|known| known.hash() == profile.hash()) {
+        return Vec::new();
+    }
+    profile.widens(known)
+}
+
 /// Whether an error says that a pinned profile is lost.
 pub(crate) fn is_profile_lost(error: &Error) -> bool {
     error.kind == Kind::RecipeLost

@@ -1,10 +1,374 @@
-//! Adoption: records of what hosts have and no record knows.
+//! Adoption: records of what hosts have and no record knows (semantics 5). A host that cannot be read is an item that says so, and
+//! nothing on it is looked for.
 
-use crate::domain::adoption::{AdoptRequest, Adopted};
-use crate::domain::error::{Code, Error};
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures_util::stream::{self, StreamExt as _};
+
+use crate::domain::adoption::{AdoptRequest, Adopted, AdoptedKind};
+use crate::domain::error::Error;
+use crate::domain::facts::{InventoryArchive, InventoryItem};
+use crate::domain::name::{HostName, OwnerId, SnapshotId};
+use crate::domain::sandbox::SandboxRecord;
+use crate::domain::snapshot::SnapshotRecord;
 use crate::manager::deps::Deps;
+use crate::manager::stale::adopt_id::{Judged, judge_id};
+use crate::manager::stale::adopt_item::{
+    AdoptItem, archive_item, foreign_words, lives, sandbox_item, sent_again, unreadable_words,
+};
+use crate::manager::stale::adopt_sandbox::{
+    FoundSandbox, SandboxDraft, insert_adopted, message, read_found,
+};
+use crate::manager::stale::adopt_snapshot::{
+    FoundArchive, SnapshotDraft, add_replica, ensure_same_archive, insert_adopted_snapshot, merged,
+    read_archive,
+};
+use crate::manager::stale::owners::{ensure_current, ensure_met, parse_owner, take_over};
+use crate::manager::stale::scan::{Scan, by_place, scan_hosts};
 
-/// Makes records of what hosts have.
-pub(crate) async fn adopt(_deps: &Deps, _request: &AdoptRequest) -> Result<Vec<Adopted>, Error> {
-    Err(Error::new(Code::Unsupported, "not there yet"))
+/// How many things are read at once.
+const AT_ONCE: usize = 6;
+
+/// What only a lost store knew of a sandbox.
+const LOST_WITH_STORE: &str =
+    "its events, prices and the output of its patches are with the store that made it";
+
+/// What only a lost store knew of a snapshot.
+const PATCHES_LOST: &str = "patches on it are with the store that had them";
+
+/// Adoption at work.
+struct Adoption<'a> {
+    deps: &'a Deps,
+    owners: Vec<OwnerId>,
+    is_dry: bool,
+}
+
+/// Makes records of what hosts have and no record knows: an item for each thing. With an owner, that becomes one of ours first.
+///
+/// Errors: `conflict` in a copied or restored data directory; `not_found` for a host that is unknown, or an owner that nobody
+/// has met.
+pub(crate) async fn adopt(deps: &Deps, request: &AdoptRequest) -> Result<Vec<Adopted>, Error> {
+    let mut owners = deps.installation.owners().await?;
+    let owner = request.owner.as_deref().map(parse_owner).transpose()?;
+    // New sandboxes bear that one already.
+    let owner = owner.filter(|owner| owners.first() != Some(owner));
+    let (scans, mut items) = scan_hosts(deps, &request.hosts).await?;
+    if !request.dry_run {
+        ensure_current(deps, &scans).await?;
+    }
+    if let Some(owner) = owner {
+        ensure_met(&owner, &scans)?;
+        if request.dry_run {
+            items.extend(scans.iter().map(|scan| would_take_over(&owner, &scan.host)));
+        } else {
+            items.extend(take_over(deps, &owner).await?);
+        }
+        if !owners.contains(&owner) {
+            owners.push(owner);
+        }
+    }
+    let adoption = Adoption { deps, owners, is_dry: request.dry_run };
+    // Snapshots first: a sandbox is based on one.
+    items.extend(adoption.snapshots(&scans).await?);
+    items.extend(adoption.sandboxes(&scans).await?);
+    if !request.dry_run {
+        let reached: BTreeSet<&HostName> = items
+            .iter()
+            .filter(|item| item.ok && item.kind == AdoptedKind::Sandbox)
+            .map(|item| &item.host)
+            .collect();
+        for host in reached {
+            (deps.host_reached)(deps, host).await;
+        }
+    }
+    Ok(items)
+}
+
+fn would_take_over(owner: &OwnerId, host: &HostName) -> Adopted {
+    Adopted {
+        id: owner.to_string(),
+        kind: AdoptedKind::Owner,
+        ok: true,
+        host: host.clone(),
+        name: None,
+        owner: Some(owner.to_string()),
+        message: "this owner would be ours, and whoever else has it the one behind".to_owned(),
+        error: None,
+    }
+}
+
+impl Adoption<'_> {
+    fn is_ours(&self, owner: Option<&String>) -> bool {
+        owner.is_some_and(|owner| self.owners.iter().any(|ours| ours.as_str() == owner))
+    }
+
+    async fn snapshots(&self, scans: &[Scan]) -> Result<Vec<Adopted>, Error> {
+        let found = scans
+            .iter()
+            .flat_map(|scan| scan.inventory.archives.iter().map(move |item| (scan, item)));
+        let mut items = Vec::new();
+        let mut wanted = Vec::new();
+        for seen in by_place(found, |item: &InventoryArchive| &item.directory).into_values() {
+            let Some((scan, item)) = seen.first().copied() else { continue };
+            if !self.is_ours(item.owner.as_ref()) {
+                items.extend(self.left_archive(scan, item));
+                continue;
+            }
+            let id = SnapshotId::new(item.snapshot_id.as_str());
+            let record = self.deps.snapshots.get(&id).await?;
+            let is_known = record.as_ref().is_some_and(|record| {
+                seen.iter()
+                    .any(|(scan, _)| record.hosts().any(|host| host.same(scan.host.as_str())))
+            });
+            if !is_known {
+                wanted.push((scan, item, record.is_some()));
+            }
+        }
+        let mut reading = Vec::new();
+        for (scan, item, has_record) in wanted {
+            let found = FoundArchive {
+                host: &scan.host,
+                facts: &scan.facts,
+                item,
+                owners: &self.owners,
+                is_dry: self.is_dry,
+            };
+            reading.push(
+                async move { (scan, item, has_record, read_archive(self.deps, found).await) },
+            );
+        }
+        let read: Vec<_> = stream::iter(reading).buffered(AT_ONCE).collect().await;
+        let mut by_id: BTreeMap<&str, Vec<SnapshotDraft>> = BTreeMap::new();
+        for (scan, item, has_record, draft) in read {
+            match draft {
+                Err(error) => items.push(archive_item(scan, item).failed(error)),
+                Ok(draft) if has_record => items.push(self.replica(scan, item, draft).await),
+                Ok(draft) => by_id.entry(item.snapshot_id.as_str()).or_default().push(draft),
+            }
+        }
+        for drafts in by_id.into_values() {
+            items.push(self.snapshot(drafts).await);
+        }
+        Ok(items)
+    }
+
+    /// Makes one record of all archives of a snapshot.
+    async fn snapshot(&self, drafts: Vec<SnapshotDraft>) -> Adopted {
+        let Some(first) = drafts.first() else {
+            return AdoptItem::new(AdoptedKind::Snapshot, "", &HostName::new(""))
+                .failed(Error::internal("there is no archive to make a record of"));
+        };
+        let item =
+            AdoptItem::new(AdoptedKind::Snapshot, first.record.id.as_str(), &first.record.host)
+                .of(first.record.owner.as_str());
+        let written = async {
+            let mut draft = merged(self.deps, drafts)?;
+            if self.is_dry {
+                let taken = self.snapshot_name(&mut draft).await?;
+                draft.remarks.extend(taken);
+                return Ok((draft.record, draft.remarks));
+            }
+            insert_adopted_snapshot(self.deps, draft).await
+        };
+        let written: Result<_, Error> = written.await;
+        match written {
+            Err(error) => item.failed(error),
+            Ok((record, mut remarks)) => {
+                let hosts: Vec<String> = record.hosts().map(ToString::to_string).collect();
+                remarks.insert(0, format!("its archive is on {}", hosts.join(", ")));
+                remarks.push(PATCHES_LOST.to_owned());
+                AdoptItem { host: record.host.clone(), name: record.name, ..item }.done(&remarks)
+            }
+        }
+    }
+
+    /// Takes a name off that is another snapshot's by now; the sentence that says so.
+    async fn snapshot_name(&self, draft: &mut SnapshotDraft) -> Result<Option<String>, Error> {
+        let others = self.deps.snapshots.list().await?;
+        let name = draft.record.name.clone();
+        let taken = name
+            .filter(|name| others.iter().any(|other| other.name_in_use() == Some(name.as_str())));
+        Ok(taken.map(|name| {
+            draft.record.name = None;
+            format!("it has no name: {name} is taken")
+        }))
+    }
+
+    /// Lists a further archive of a snapshot that has a record.
+    async fn replica(
+        &self,
+        scan: &Scan,
+        found: &InventoryArchive,
+        draft: SnapshotDraft,
+    ) -> Adopted {
+        let item = archive_item(scan, found);
+        let listed = async {
+            if self.is_dry {
+                let record = self.deps.snapshots.get(&draft.record.id).await?;
+                let record = record.ok_or_else(|| Error::internal("its record is gone"))?;
+                let sha256 = draft.record.archive.sha256.as_ref();
+                ensure_same_archive(&record, sha256, &scan.host)?;
+                return Ok(record);
+            }
+            add_replica(self.deps, &draft).await
+        };
+        let listed: Result<SnapshotRecord, Error> = listed.await;
+        match listed {
+            Err(error) => item.failed(error),
+            Ok(record) => AdoptItem { name: record.name, ..item }
+                .done(&["its record lists this archive again".to_owned()]),
+        }
+    }
+
+    async fn sandboxes(&self, scans: &[Scan]) -> Result<Vec<Adopted>, Error> {
+        let known = self.known().await?;
+        let mut items = Vec::new();
+        let found = scans.iter().flat_map(|scan| {
+            let with = scan.inventory.sandboxes.iter().filter(|item| item.directory.is_some());
+            with.map(move |item| (scan, item))
+        });
+        let places =
+            by_place(found, |item: &InventoryItem| item.directory.as_deref().unwrap_or_default());
+        let mut by_id: BTreeMap<&str, Vec<Vec<(&Scan, &InventoryItem)>>> = BTreeMap::new();
+        for seen in places.values() {
+            let Some((scan, item)) = seen.first().copied() else { continue };
+            if self.is_ours(item.owner.as_ref()) {
+                by_id.entry(item.sandbox_id.as_str()).or_default().push(seen.clone());
+            } else {
+                items.extend(self.left_sandbox(scan, item));
+            }
+        }
+        items.extend(self.without_directory(scans, &by_id, &known));
+        let mut wanted = Vec::new();
+        for (id, places) in by_id {
+            match judge_id(id, &places, known.get(id)) {
+                Judged::Known => {}
+                Judged::Refused(refused) => items.extend(refused),
+                Judged::Wanted => wanted.extend(places.into_iter().next()),
+            }
+        }
+        let mut reading = Vec::new();
+        for seen in wanted {
+            reading.push(async move { (seen.clone(), self.read(&seen).await) });
+        }
+        let read: Vec<_> = stream::iter(reading).buffered(AT_ONCE).collect().await;
+        let mut names = self.names().await?;
+        for (seen, draft) in read {
+            let Some((scan, found)) = seen.first().copied() else { continue };
+            items.push(match draft {
+                Err(error) => sandbox_item(scan, found).failed(error),
+                Ok(draft) => self.sandbox(scan, found, draft, &mut names).await,
+            });
+        }
+        Ok(items)
+    }
+
+    /// Reads a sandbox on the host that its manifest names, where that is one of those that have it; else on the first.
+    async fn read(&self, seen: &[(&Scan, &InventoryItem)]) -> Result<SandboxDraft, Error> {
+        let read_on = async |(scan, item): (&Scan, &InventoryItem)| {
+            let found = FoundSandbox {
+                host: &scan.host,
+                facts: &scan.facts,
+                item,
+                owners: &self.owners,
+                is_dry: self.is_dry,
+            };
+            read_found(self.deps, found).await
+        };
+        let first = seen.first().copied();
+        let first = first.ok_or_else(|| Error::internal("there is no sandbox to read"))?;
+        let draft = read_on(first).await?;
+        let claimed = draft.claimed_host.clone();
+        let better = seen
+            .iter()
+            .find(|(scan, _)| claimed.as_ref().is_some_and(|host| host.same(scan.host.as_str())));
+        match better {
+            Some(better) if !better.0.host.same(first.0.host.as_str()) => read_on(*better).await,
+            _ => Ok(draft),
+        }
+    }
+
+    async fn sandbox(
+        &self,
+        scan: &Scan,
+        found: &InventoryItem,
+        mut draft: SandboxDraft,
+        names: &mut BTreeSet<String>,
+    ) -> Adopted {
+        let item = AdoptItem { host: draft.record.host.clone(), ..sandbox_item(scan, found) };
+        let inputs = sent_again(&draft.record);
+        let written = if self.is_dry {
+            if let Some(name) = draft.record.name.clone()
+                && !names.insert(name.clone())
+            {
+                draft.record.name = None;
+                draft.remarks.push(format!("it has no name: {name} is taken"));
+            }
+            Ok((draft.record, draft.remarks))
+        } else {
+            insert_adopted(self.deps, draft).await
+        };
+        match written {
+            Err(error) => item.failed(error),
+            Ok((record, remarks)) => {
+                let mut words = vec![record.state.to_string(), lives(&record)];
+                words.push(message(&record, &remarks));
+                words.extend(inputs);
+                words.push(LOST_WITH_STORE.to_owned());
+                AdoptItem { name: record.name, ..item }.done(&words)
+            }
+        }
+    }
+
+    /// Records by id, those in the history too.
+    async fn known(&self) -> Result<BTreeMap<String, SandboxRecord>, Error> {
+        let mut records = self.deps.sandboxes.history().await?;
+        records.extend(self.deps.sandboxes.list().await?);
+        let known = records.iter().map(|one| (one.id.to_string(), SandboxRecord::clone(one)));
+        Ok(known.collect())
+    }
+
+    async fn names(&self) -> Result<BTreeSet<String>, Error> {
+        let records = self.deps.sandboxes.list().await?;
+        Ok(records.iter().filter_map(|one| one.name_in_use().map(str::to_owned)).collect())
+    }
+
+    /// Item of a directory that is left: another installation's, where somebody only looks, and one of which nobody can tell.
+    fn left_sandbox(&self, scan: &Scan, found: &InventoryItem) -> Option<Adopted> {
+        let item = sandbox_item(scan, found);
+        match &found.owner {
+            Some(owner) => self.is_dry.then(|| item.left(&foreign_words(owner))),
+            None => Some(item.left(&unreadable_words(found.directory.as_deref()))),
+        }
+    }
+
+    fn left_archive(&self, scan: &Scan, found: &InventoryArchive) -> Option<Adopted> {
+        let item = archive_item(scan, found);
+        match &found.owner {
+            Some(owner) => self.is_dry.then(|| item.left(&foreign_words(owner))),
+            None => Some(item.left(&unreadable_words(Some(&found.directory)))),
+        }
+    }
+
+    /// Items of what has containers, networks or volumes of ours, and no directory anywhere: nothing says what it was.
+    fn without_directory(
+        &self,
+        scans: &[Scan],
+        with: &BTreeMap<&str, Vec<Vec<(&Scan, &InventoryItem)>>>,
+        known: &BTreeMap<String, SandboxRecord>,
+    ) -> Vec<Adopted> {
+        let mut told: BTreeSet<&str> = BTreeSet::new();
+        let mut items = Vec::new();
+        for scan in scans {
+            for found in &scan.inventory.sandboxes {
+                let id = found.sandbox_id.as_str();
+                let is_bare = found.directory.is_none() && self.is_ours(found.owner.as_ref());
+                if is_bare && !with.contains_key(id) && !known.contains_key(id) && told.insert(id) {
+                    let why = "it has no directory on any host that was read, and nothing else says what it was; `sandboxer inspect stale` shows it";
+                    items.push(sandbox_item(scan, found).left(why));
+                }
+            }
+        }
+        items
+    }
 }

@@ -21,7 +21,7 @@ use crate::manager::operation::record::new_operation;
 use crate::manager::stale::inspect::inspect_stale;
 use crate::manager::stale::outcome::Done;
 use crate::manager::stale::plan::{find_plan, tell};
-use crate::manager::stale::reap_found::{remove_archive, remove_found};
+use crate::manager::stale::reap_found::{adopt_as_planned, remove_archive, remove_found};
 use crate::manager::stale::reap_record::{reap_record, recover_as_planned};
 use crate::manager::upkeep::ownership::ensure_own;
 
@@ -284,7 +284,7 @@ async fn act(
         ReapAction::Destroy | ReapAction::Close => reap_record(deps, item, no_undo).await,
         ReapAction::Remove if item.snapshot_id.is_some() => remove_archive(deps, item).await,
         ReapAction::Remove => remove_found(deps, item).await,
-        ReapAction::Adopt => Err(Error::new(Code::Unsupported, "not there yet")),
+        ReapAction::Adopt => adopt_as_planned(deps, item).await,
         ReapAction::Recover | ReapAction::Keep | ReapAction::Other(_) => {
             Ok(Done::Skipped(format!("nothing is done for {}", planned.action)))
         }

@@ -1,10 +1,16 @@
 //! Stale: what hosts and records have and should not, the plan that cleans exactly that, and records of what was lost.
 
 pub(super) mod adopt;
+mod adopt_id;
+mod adopt_item;
+pub(super) mod adopt_sandbox;
+pub(super) mod adopt_snapshot;
 pub(super) mod apply;
 pub(super) mod inspect;
 pub(super) mod outcome;
+mod owners;
 pub(super) mod plan;
 pub(super) mod read_hosts;
 pub(super) mod reap_found;
 pub(super) mod reap_record;
+mod scan;

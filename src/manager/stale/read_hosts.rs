@@ -214,11 +214,17 @@ fn read_view(view: HostView, owners_ahead: Vec<OwnerId>) -> HostReading {
 /// an old copy.
 async fn owners_ahead(deps: &Deps, host: &HostName) -> Result<Vec<OwnerId>, Error> {
     let transport = deps.transports.open(host).await?;
-    let stamp = deps.installation.stamp().await?;
-    if let Some(counter) = probe::counter(transport.as_ref(), &stamp.owner).await? {
-        deps.installation.seen_on(host, counter).await?;
+    let first = deps.installation.stamp().await?.owner;
+    let mut ahead = Vec::new();
+    for (owner, known) in deps.installation.owner_counters().await? {
+        let Some(counter) = probe::counter(transport.as_ref(), &owner).await? else { continue };
+        if owner == first {
+            deps.installation.seen_on(host, counter).await?;
+        } else if counter > known {
+            ahead.push(owner);
+        }
     }
-    Ok(Vec::new())
+    Ok(ahead)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::domain::event::{EventKind, PendingEvent, derived_event_id};
 use crate::domain::extension::{
     Capability, Report, Reporter, SandboxExtension, Target, TeardownOutcome, TeardownReport,
 };
-use crate::domain::facts::{HostFacts, HostIdentity};
+use crate::domain::facts::{HostFacts, HostIdentity, HostView};
 use crate::domain::name::{ExtensionId, OwnerId, ProfileId, SandboxId, SnapshotId};
 use crate::domain::profile::Profile;
 use crate::domain::root::MarkedRoot;
@@ -17,6 +17,8 @@ use crate::manager::deps::Deps;
 use crate::manager::hosts::roots::{known_roots, learn_root};
 use crate::manager::journal::publish_pending;
 use crate::manager::sandboxes::teardown::leftovers_error;
+use crate::manager::stale::adopt_sandbox::adopt_found;
+use crate::manager::stale::adopt_snapshot::adopt_archive;
 use crate::manager::stale::outcome::Done;
 
 /// Reporter of a removal of which nobody follows the steps; it keeps the roots that were met.
@@ -136,12 +138,44 @@ pub(crate) async fn remove_archive(deps: &Deps, item: &StaleItem) -> Result<Done
     Ok(Done::As(ReapOutcome::Removed, format!("its archive is removed from {}", item.host)))
 }
 
-/// What the host said when the item was judged, a moment ago.
-fn facts_of(deps: &Deps, item: &StaleItem) -> Result<HostFacts, Error> {
+/// Makes a record of what no record knows.
+pub(crate) async fn adopt_as_planned(deps: &Deps, item: &StaleItem) -> Result<Done, Error> {
+    let view = view_of(deps, item)?;
+    let inventory = view.facts.as_ref().and_then(|facts| facts.inventory.as_ref());
+    let inventory = inventory.ok_or_else(|| unread(item))?;
+    let message = if item.snapshot_id.is_some() {
+        let mut archives = inventory.archives.iter();
+        let found = archives.find(|found| found.snapshot_id == item.id());
+        let Some(found) = found else { return Ok(gone()) };
+        adopt_archive(deps, &view, found).await?.message
+    } else {
+        let mut sandboxes = inventory.sandboxes.iter();
+        let found = sandboxes.find(|found| found.sandbox_id == item.id());
+        let Some(found) = found else { return Ok(gone()) };
+        adopt_found(deps, &view, found).await?.message
+    };
+    let words = message.unwrap_or_else(|| "there is a record of it now".to_owned());
+    Ok(Done::As(ReapOutcome::Adopted, words))
+}
+
+fn gone() -> Done {
+    Done::Skipped("it is gone".to_owned())
+}
+
+fn unread(item: &StaleItem) -> Error {
+    Error::internal(format!("{} was not looked at", item.host))
+}
+
+/// The host as it was when the item was judged, a moment ago.
+fn view_of(deps: &Deps, item: &StaleItem) -> Result<HostView, Error> {
     let seen = deps.seen_hosts.lock().unwrap_or_else(PoisonError::into_inner);
     let view = seen.get(&item.host.as_str().to_ascii_lowercase());
-    view.and_then(|view| view.facts.clone())
-        .ok_or_else(|| Error::internal(format!("{} was not looked at", item.host)))
+    view.cloned().ok_or_else(|| unread(item))
+}
+
+/// What the host said when the item was judged, a moment ago.
+fn facts_of(deps: &Deps, item: &StaleItem) -> Result<HostFacts, Error> {
+    view_of(deps, item)?.facts.ok_or_else(|| unread(item))
 }
 
 /// The profile that the host names, as far as the catalogue has it, and an extension that removes such sandboxes.

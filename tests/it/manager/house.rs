@@ -65,6 +65,7 @@ pub(crate) fn manager_on(
         events: stores.events,
         locks: Arc::new(SlowLocks { kept: stores.locks, script: Arc::clone(script) }),
         installation: stores.installation,
+        earlier: stores.earlier,
         recipes: stores.recipes,
         catalogue: Arc::new(LazyLock::new(Box::new(move || {
             Catalogue::load(Some(&profiles), None, &available)

@@ -1,6 +1,7 @@
 //! What the manager promises, held against a scripted extension and the real files.
 
 mod adding;
+mod adopting;
 mod cancels;
 mod copies;
 mod dead;
@@ -9,6 +10,7 @@ mod extend;
 mod gone;
 mod host_events;
 mod house;
+mod importing;
 mod imports;
 mod keeping;
 mod leavings;

@@ -14,10 +14,10 @@ use sandboxer::domain::archive::ARRIVED_OTHERWISE;
 use sandboxer::domain::archive::SnapshotArchives;
 use sandboxer::domain::error::Kind;
 use sandboxer::domain::extension::{
-    Capabilities, Capability, CaptureRequest, Captured, ExecRun, HostAnswer, Inspection, Learnt,
-    PatchOutcome, PatchRun, Preview, ProvisionRequest, Provisioned, Readiness, Refusal, Reporter,
-    Resource, RestoreSource, Restored, SandboxExtension, Target, TeardownLine, TeardownOutcome,
-    TeardownReport, Unsettled,
+    AdoptClaim, AdoptLook, Capabilities, Capability, CaptureRequest, Captured, ExecRun, HostAnswer,
+    Inspection, Learnt, PatchOutcome, PatchRun, Preview, ProvisionRequest, Provisioned, Readiness,
+    Refusal, Reporter, Resource, RestoreSource, Restored, SandboxExtension, Target, TeardownLine,
+    TeardownOutcome, TeardownReport, Unsettled,
 };
 use sandboxer::domain::facts::HostIdentity;
 use sandboxer::domain::host_report::{HostReport, RuntimeDetection};
@@ -229,6 +229,7 @@ impl SandboxExtension for Shared {
             Capability::Patches,
             Capability::Sleep,
             Capability::Exec,
+            Capability::Adopt,
         ])
     }
 
@@ -365,6 +366,21 @@ impl SandboxExtension for Shared {
         Ok(Inspection {
             counter: Some(*self.script.host_counter.lock().unwrap()),
             ..self.script.seen.lock().unwrap().clone()
+        })
+    }
+
+    async fn adopt(&self, target: &Target, claim: AdoptClaim<'_>) -> Result<AdoptLook, Error> {
+        self.script.note(format!("adopt {}", target.id));
+        self.script.check_up(target)?;
+        let mut seen = self.script.seen.lock().unwrap().clone();
+        let id = target.workdir.clone().unwrap_or_default();
+        seen.resources.push(Resource { kind: "directory".into(), id });
+        let machine_id = claim.machine_id.to_owned();
+        Ok(AdoptLook {
+            handle: claim.handle.cloned(),
+            identity: HostIdentity { machine_id, engine: None, engine_id: None },
+            seen,
+            remarks: Vec::new(),
         })
     }
 

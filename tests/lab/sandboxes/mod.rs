@@ -2,6 +2,7 @@
 //! `tests/run --test lab sandboxes::`.
 
 mod accounts;
+mod adopting;
 mod attend;
 mod bad_days;
 mod bad_input;

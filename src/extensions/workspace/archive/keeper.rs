@@ -140,6 +140,10 @@ impl SnapshotArchives for Keeper {
         shelf::look(self.open(place).await?.as_ref(), place).await
     }
 
+    fn check_manifest(&self, manifest: &ArchiveManifest) -> Result<(), Error> {
+        bundle::check(manifest)
+    }
+
     async fn verify(
         &self,
         place: &ArchivePlace,

@@ -1,0 +1,99 @@
+//! `adopt`: records of what hosts have and no record knows; and `import`: what the earlier Python tool kept.
+
+use super::args::{AdoptArgs, ImportEarlierArgs};
+use super::bulk::{BulkItem, complain, end};
+use super::confirm::{Question, allow, owner};
+use super::output::{CliError, Context, Outcome, Tone};
+use super::table::{self, Line};
+use crate::client::{AdoptRequest, Adopted, AdoptedKind, ImportRequest};
+
+pub(super) async fn adopt(context: &mut Context<'_>, args: &AdoptArgs) -> Outcome {
+    let request = AdoptRequest {
+        hosts: args.hosts.clone(),
+        owner: args.owner.clone(),
+        dry_run: args.dry_run,
+    };
+    if let Some(id) = args.owner.as_deref().filter(|_| !args.dry_run) {
+        let question = Question {
+            verb: "take over",
+            note: Some(
+                "What bears this id becomes yours. The console that it came from removes nothing any more where a host \
+                 could be told."
+                    .to_owned(),
+            ),
+            about: owner(id),
+            yes: args.yes,
+            needs_yes: Some("--owner".to_owned()),
+        };
+        allow(context, &question).await?;
+    }
+    let things = context.client.adopt(request).await?;
+    let nothing = match args.dry_run {
+        true => "nothing is to be adopted",
+        false => {
+            "nothing is to be adopted; --dry-run also shows what other owners have on the hosts"
+        }
+    };
+    report(context, &things, nothing)
+}
+
+pub(super) async fn import(context: &mut Context<'_>, args: &ImportEarlierArgs) -> Outcome {
+    let things = context.client.import(ImportRequest { dry_run: args.dry_run }).await?;
+    report(context, &things, "nothing of the earlier tool is in this data directory")
+}
+
+fn report(context: &mut Context<'_>, things: &[Adopted], nothing: &str) -> Outcome {
+    // What is left and nothing is wrong with is no failure.
+    let told = things.iter().filter(|thing| thing.ok || thing.error.is_some());
+    let items: Vec<BulkItem> = told
+        .map(|thing| BulkItem::new(thing.id.as_str(), thing.error.clone().map_or(Ok(()), Err)))
+        .collect();
+    let printed = print(context, things, &items, nothing);
+    end(context, &items, printed)
+}
+
+fn print(
+    context: &mut Context<'_>,
+    things: &[Adopted],
+    items: &[BulkItem],
+    nothing: &str,
+) -> Result<(), CliError> {
+    if context.options.json {
+        return context.document(things);
+    }
+    if things.is_empty() {
+        context.remark(nothing);
+        return Ok(());
+    }
+    let rows: Vec<Line> = things.iter().map(row).collect();
+    table::print(context, &["KIND", "ID", "NAME", "HOST!", "DONE!", "WHAT"], &rows)?;
+    for item in items {
+        complain(context, item, false);
+    }
+    Ok(())
+}
+
+fn row(thing: &Adopted) -> Line {
+    let (tone, done) = match (thing.ok, &thing.error) {
+        (true, _) => (Tone::Plain, "yes"),
+        (false, Some(_)) => (Tone::Bad, "no"),
+        (false, None) => (Tone::Faint, "left"),
+    };
+    let id = match thing.kind {
+        AdoptedKind::Host => "-".to_owned(),
+        AdoptedKind::Sandbox
+        | AdoptedKind::Snapshot
+        | AdoptedKind::Owner
+        | AdoptedKind::File
+        | AdoptedKind::Other(_) => thing.id.clone(),
+    };
+    let cells = vec![
+        thing.kind.to_string(),
+        id,
+        thing.name.clone().unwrap_or_else(|| "-".to_owned()),
+        thing.host.to_string(),
+        done.to_owned(),
+        thing.message.clone(),
+    ];
+    Line { tone, cells }
+}

@@ -1,0 +1,31 @@
+//! What goes into an extension for an adoption, and what comes out of it.
+
+use crate::domain::extension::exchange::{Handle, Inspection};
+use crate::domain::facts::{Engine, HostIdentity, Runtime};
+
+/// What a manifest and an inventory say of a sandbox that no record knows (`adopt`). Whoever works in a sandbox can write its
+/// manifest.
+#[derive(Debug, Clone, Copy)]
+pub struct AdoptClaim<'a> {
+    /// Handle in its manifest, if there is one.
+    pub handle: Option<&'a Handle>,
+    /// Machine that it was found on.
+    pub machine_id: &'a str,
+    /// Engines that answer there.
+    pub engines: &'a [Engine],
+    /// Compose runtimes that were found there, the preferred one first.
+    pub runtimes: &'a [Runtime],
+}
+
+/// Sandbox that was looked at to be adopted.
+#[derive(Debug, Clone)]
+pub struct AdoptLook {
+    /// Handle that can be trusted; none where it never came so far as to have one.
+    pub handle: Option<Handle>,
+    /// What the host proved to be, with the engine that has its containers.
+    pub identity: HostIdentity,
+    /// What is there.
+    pub seen: Inspection,
+    /// What of the claim was not taken, a sentence each.
+    pub remarks: Vec<String>,
+}

@@ -1,0 +1,253 @@
+//! Claim of a manifest: the record that a sandbox's manifest makes, as far as it is believed. Whoever works in a sandbox can rewrite
+//! its manifest, so each field is judged as if a stranger had typed it; where the sandbox is, on which machine and engine, and how
+//! it is, is the host's to say.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::domain::event::Actor;
+use crate::domain::name::{HostName, SandboxId, SnapshotId, check_label, check_name, is_hex8};
+use crate::domain::patch::{AppliedPatch, PatchState, settled_state};
+use crate::domain::profile::{Profile, Seconds};
+use crate::domain::sandbox::{ProfileRef, SandboxRecord, State};
+use crate::domain::sandbox_manifest::SandboxManifest;
+use crate::domain::text::{clean_line, plural};
+use crate::domain::time::Time;
+
+/// Seconds that an adopted sandbox lives at least.
+pub const LEAST_LIFE_S: u64 = 3600;
+
+/// The most labels, inputs and patches that are taken from a manifest.
+const MOST: usize = 200;
+
+/// The longest value of an input that is taken from a manifest, in bytes.
+const LONGEST_INPUT: usize = 4096;
+
+/// Place and moment at which a manifest was found.
+#[derive(Debug, Clone, Copy)]
+pub struct FoundAt<'a> {
+    /// The host.
+    pub host: &'a HostName,
+    /// The sandbox's directory there.
+    pub workdir: &'a str,
+    /// Now.
+    pub now: Time,
+    /// Who adopts it.
+    pub actor: &'a Actor,
+}
+
+/// Record that a manifest makes, and what of it was not believed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Believed {
+    /// The record, without what its host has to say.
+    pub record: SandboxRecord,
+    /// What was left out or changed, a sentence each.
+    pub remarks: Vec<String>,
+}
+
+/// Makes a record of a manifest, for a sandbox of this recipe.
+pub fn believe(manifest: &SandboxManifest, recipe: &Profile, at: FoundAt<'_>) -> Believed {
+    let mut remarks = Vec::new();
+    let claimed = manifest.sandbox.as_deref();
+    let created_at = manifest.created_at.min(at.now);
+    let ready_at = claimed.and_then(|record| record.ready_at);
+    let ready_at = ready_at.filter(|ready| (created_at..=at.now).contains(ready));
+    let (expires_at, max_expires_at) =
+        lifetime(manifest, recipe, ready_at.unwrap_or(created_at), at.now, &mut remarks);
+    let ttl_s = claimed.map_or(recipe.ttl, |record| record.ttl_s.map(Seconds));
+    let most = recipe.max_ttl.unwrap_or(Seconds::MAX);
+    let ttl = ttl_s.or(recipe.max_ttl.and(recipe.ttl)).map(|ttl| ttl.min(most).max(Seconds(1)));
+    let applied = applied_patches(claimed, &mut remarks);
+    let has = applied.iter().filter(|patch| patch.state == PatchState::Applied);
+    let last_patch_sequence = has.map(|patch| patch.sequence).max().unwrap_or(0);
+    let based_on = claimed.and_then(|record| record.based_on_snapshot.clone());
+    let undo_of = claimed.and_then(|record| record.undo_of.clone());
+    let actor = claimed.map(|record| record.actor.clone());
+    let actor = actor.filter(|actor| Actor::parse(&actor.to_string()).as_ref() == Ok(actor));
+    let mut record = SandboxRecord {
+        id: manifest.id.clone(),
+        name: believed_name(claimed, &mut remarks),
+        labels: believed_labels(claimed, &mut remarks),
+        profile: ProfileRef {
+            id: recipe.id.clone(),
+            version: recipe.version.to_string(),
+            hash: recipe.hash(),
+        },
+        extension: recipe.extension.clone(),
+        host: at.host.clone(),
+        host_identity: None,
+        workdir: Some(at.workdir.to_owned()),
+        state: State::Failed,
+        reason: None,
+        message: None,
+        since: at.now,
+        observed_at: Some(at.now),
+        revision: 0,
+        operation: None,
+        inputs: believed_inputs(claimed, recipe, &mut remarks),
+        handle: None,
+        reachability: None,
+        services: Vec::new(),
+        created_at,
+        ready_at,
+        expires_at,
+        max_expires_at,
+        expiring_told: None,
+        // The deadline may be another one, and what was not believed is to be gone there too.
+        manifest_pending: true,
+        ttl_s: ttl.map(Seconds::get),
+        based_on_snapshot: based_on.filter(|id| SnapshotId::is_one(id.as_str())),
+        applied_patches: applied,
+        last_patch_sequence,
+        patch_state: PatchState::None,
+        patch_error: None,
+        patch_error_of: None,
+        undo_of: undo_of.filter(|id| SandboxId::parse(id.as_str()).is_ok()),
+        quote_usd: None,
+        hold_usd: None,
+        cost_usd: None,
+        route: None,
+        attempts: Vec::new(),
+        rewrites: Vec::new(),
+        failure: None,
+        teardown: Vec::new(),
+        leftovers: Vec::new(),
+        not_preserved: believed_counts(claimed),
+        telemetry: None,
+        certificate: None,
+        actor: actor.unwrap_or_else(|| at.actor.clone()),
+        owner: manifest.owner.clone(),
+        idempotency_key: None,
+        request_hash: None,
+        kept_failed: claimed.is_some_and(|record| record.kept_failed),
+        adopted_at: Some(at.now),
+        imported: None,
+        pending: Vec::new(),
+    };
+    record.patch_state = settled_state(&record, &[]);
+    Believed { record, remarks }
+}
+
+/// Its deadline, and what no `extend` passes. It has an hour at least, and none where the profile allows none.
+fn lifetime(
+    manifest: &SandboxManifest,
+    recipe: &Profile,
+    since: Time,
+    now: Time,
+    remarks: &mut Vec<String>,
+) -> (Option<Time>, Option<Time>) {
+    let least = now.plus_seconds(LEAST_LIFE_S);
+    let max = recipe.max_ttl.map(|max| since.plus_seconds(max.get()).max(least));
+    let latest = max.unwrap_or_else(|| now.plus_seconds(Seconds::MAX.get()));
+    let deadline = match manifest.expires_at {
+        Some(deadline) => Some(deadline.clamp(least, latest)),
+        None => max,
+    };
+    if deadline != manifest.expires_at
+        && let Some(deadline) = deadline
+    {
+        let was =
+            manifest.expires_at.map_or_else(|| "none".to_owned(), |deadline| deadline.to_string());
+        remarks.push(format!("its deadline is {deadline}, and was {was}"));
+    }
+    (deadline, max)
+}
+
+fn believed_name(claimed: Option<&SandboxRecord>, remarks: &mut Vec<String>) -> Option<String> {
+    let name = claimed?.name.as_ref()?;
+    if check_name(name).is_ok() {
+        return Some(name.clone());
+    }
+    remarks.push(format!("the name {:?} in its manifest is none: left out", clean_line(name, 40)));
+    None
+}
+
+fn believed_labels(
+    claimed: Option<&SandboxRecord>,
+    remarks: &mut Vec<String>,
+) -> BTreeMap<String, String> {
+    let Some(claimed) = claimed else { return BTreeMap::new() };
+    let mut labels: BTreeMap<String, String> = claimed
+        .labels
+        .iter()
+        .filter(|(key, value)| check_label(key, value).is_ok())
+        .take(MOST)
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    let mut refused = claimed.labels.len() - labels.len();
+    // Beyond the most of them, too: whoever lost it would lose the sandbox.
+    if claimed.is_protected() && labels.insert("protect".to_owned(), "true".to_owned()).is_none() {
+        refused -= 1;
+    }
+    if refused > 0 {
+        let what = plural(refused as u64, "label", "labels");
+        remarks.push(format!("{what} in its manifest cannot be given to a sandbox: left out"));
+    }
+    labels
+}
+
+/// Inputs that the recipe takes.
+fn believed_inputs(
+    claimed: Option<&SandboxRecord>,
+    recipe: &Profile,
+    remarks: &mut Vec<String>,
+) -> BTreeMap<String, String> {
+    let Some(claimed) = claimed else {
+        if !recipe.inputs.is_empty() {
+            remarks.push("its manifest does not say its inputs".to_owned());
+        }
+        return BTreeMap::new();
+    };
+    let mut inputs = claimed.inputs.clone();
+    let refused = recipe.check_inputs(&inputs).err().unwrap_or_default();
+    let refused: BTreeSet<String> = refused.into_iter().map(|problem| problem.field).collect();
+    inputs.retain(|name, value| !refused.contains(name) && value.len() <= LONGEST_INPUT);
+    let left_out = claimed.inputs.len() - inputs.len();
+    if left_out > 0 {
+        let what = plural(left_out as u64, "input", "inputs");
+        remarks.push(format!("{what} in its manifest are none that {} takes: left out", recipe.id));
+    }
+    inputs
+}
+
+fn believed_counts(claimed: Option<&SandboxRecord>) -> BTreeMap<String, u64> {
+    let counts = claimed.map(|record| record.not_preserved.clone()).unwrap_or_default();
+    let is_word = |text: &str| text.len() <= 40 && text.bytes().all(|b| b.is_ascii_lowercase());
+    counts.into_iter().filter(|(kind, _)| is_word(kind)).take(MOST).collect()
+}
+
+/// Patches that it says it has. A script whose end its manifest does not know is `unknown`.
+fn applied_patches(
+    claimed: Option<&SandboxRecord>,
+    remarks: &mut Vec<String>,
+) -> Vec<AppliedPatch> {
+    let Some(claimed) = claimed else { return Vec::new() };
+    let mut seen = BTreeSet::new();
+    let is_one = |patch: &AppliedPatch| {
+        patch.id.as_str().strip_prefix("pat-").is_some_and(is_hex8) && patch.sequence > 0
+    };
+    let mut patches: Vec<AppliedPatch> = claimed
+        .applied_patches
+        .iter()
+        .filter(|patch| is_one(patch) && seen.insert(patch.id.clone()))
+        .take(MOST)
+        .map(|patch| AppliedPatch {
+            state: match patch.state {
+                PatchState::Applied => PatchState::Applied,
+                PatchState::Failed => PatchState::Failed,
+                _ => PatchState::Unknown,
+            },
+            output: None,
+            ..patch.clone()
+        })
+        .collect();
+    patches.sort_by(|a, b| (a.sequence, &a.id).cmp(&(b.sequence, &b.id)));
+    let refused = claimed.applied_patches.len() - patches.len();
+    if refused > 0 {
+        let what = plural(refused as u64, "patch", "patches");
+        remarks.push(format!("{what} in its manifest are none: left out"));
+    }
+    patches
+}
+
+#[cfg(test)]
+mod tests;

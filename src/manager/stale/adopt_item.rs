@@ -1,0 +1,83 @@
+//! Items of an adoption, and what is said in them.
+
+use crate::domain::adoption::{Adopted, AdoptedKind};
+use crate::domain::error::Error;
+use crate::domain::facts::{InventoryArchive, InventoryItem};
+use crate::domain::name::HostName;
+use crate::domain::sandbox::SandboxRecord;
+use crate::manager::stale::scan::Scan;
+
+/// What a recreate would send to the host, by the manifest that came from there.
+pub(crate) fn sent_again(record: &SandboxRecord) -> Option<String> {
+    let repo = record.inputs.get("repo").filter(|_| record.based_on_snapshot.is_none())?;
+    Some(format!("it says that it was made from {repo}, which no recreate sends there"))
+}
+
+pub(crate) fn lives(record: &SandboxRecord) -> String {
+    match record.expires_at {
+        Some(deadline) => format!("lives until {deadline}"),
+        None => "lives until it is destroyed".to_owned(),
+    }
+}
+
+pub(crate) fn foreign_words(owner: &str) -> String {
+    format!("of another owner: `sandboxer adopt --owner {owner}` takes that over")
+}
+
+pub(crate) fn unreadable_words(directory: Option<&str>) -> String {
+    format!(
+        "nobody can tell whose it is: what {} has for a manifest cannot be read, or says another thing than its labels",
+        directory.unwrap_or("it")
+    )
+}
+
+pub(crate) fn sandbox_item(scan: &Scan, found: &InventoryItem) -> AdoptItem {
+    let item = AdoptItem::new(AdoptedKind::Sandbox, &found.sandbox_id, &scan.host);
+    AdoptItem { owner: found.owner.clone(), ..item }
+}
+
+pub(crate) fn archive_item(scan: &Scan, found: &InventoryArchive) -> AdoptItem {
+    let item = AdoptItem::new(AdoptedKind::Snapshot, &found.snapshot_id, &scan.host);
+    AdoptItem { owner: found.owner.clone(), ..item }
+}
+
+/// Item of an adoption before it is known how that ended.
+pub(crate) struct AdoptItem {
+    /// Id of the thing.
+    pub(crate) id: String,
+    /// What it is.
+    pub(crate) kind: AdoptedKind,
+    /// Its host.
+    pub(crate) host: HostName,
+    /// Its name.
+    pub(crate) name: Option<String>,
+    /// The owner that it bears.
+    pub(crate) owner: Option<String>,
+}
+
+impl AdoptItem {
+    pub(crate) fn new(kind: AdoptedKind, id: &str, host: &HostName) -> Self {
+        Self { id: id.to_owned(), kind, host: host.clone(), name: None, owner: None }
+    }
+
+    pub(crate) fn of(self, owner: &str) -> Self {
+        Self { owner: Some(owner.to_owned()), ..self }
+    }
+
+    fn with(self, ok: bool, message: String, error: Option<Error>) -> Adopted {
+        let Self { id, kind, host, name, owner } = self;
+        Adopted { id, kind, ok, host, name, owner, message, error }
+    }
+
+    pub(crate) fn done(self, words: &[String]) -> Adopted {
+        self.with(true, words.join("; "), None)
+    }
+
+    pub(crate) fn left(self, why: &str) -> Adopted {
+        self.with(false, format!("left: {why}"), None)
+    }
+
+    pub(crate) fn failed(self, error: Error) -> Adopted {
+        self.with(false, "it is not adopted".to_owned(), Some(error))
+    }
+}

@@ -1,0 +1,294 @@
+//! Adoption of one sandbox: its manifest is read and judged, its host is asked how it is, and a record is made of both.
+
+use crate::domain::error::{Code, Error, Kind, Unique};
+use crate::domain::event::EventKind;
+use crate::domain::extension::{AdoptClaim, AdoptLook, Capability, Target};
+use crate::domain::facts::{HostFacts, HostView, InventoryItem};
+use crate::domain::manifest_claim::{Believed, FoundAt, LEAST_LIFE_S, believe};
+use crate::domain::name::{HostName, OwnerId, SandboxId, is_hex8};
+use crate::domain::profile::Profile;
+use crate::domain::root::KnownRoots;
+use crate::domain::sandbox::{Reason, SandboxRecord, State};
+use crate::domain::sandbox_manifest::{SCHEMA, SandboxManifest};
+use crate::domain::text::clean_line;
+use crate::manager::deps::Deps;
+use crate::manager::hosts::roots::learn_root;
+use crate::manager::journal::{JournalRecord as _, publish_pending};
+use crate::manager::operation::locks::sandbox_busy_error;
+use crate::manager::sandboxes::inspect::attach_tunnels;
+use crate::manager::stale::scan::{roots_to_look, trusted_recipe};
+use crate::transport::probe::manifest_text;
+
+/// Sandbox on a host that no record knows, and whose owner counts as ours.
+#[derive(Clone, Copy)]
+pub(crate) struct FoundSandbox<'a> {
+    /// The host.
+    pub(crate) host: &'a HostName,
+    /// What it said.
+    pub(crate) facts: &'a HostFacts,
+    /// What of the sandbox is there.
+    pub(crate) item: &'a InventoryItem,
+    /// Owner ids that count as ours.
+    pub(crate) owners: &'a [OwnerId],
+    /// Whether nothing is written down.
+    pub(crate) is_dry: bool,
+}
+
+/// Record that was made of a sandbox, not written yet.
+pub(crate) struct SandboxDraft {
+    /// The record.
+    pub(crate) record: SandboxRecord,
+    /// Its recipe.
+    pub(crate) recipe: Profile,
+    /// What was left out or changed, a sentence each.
+    pub(crate) remarks: Vec<String>,
+    /// Host that its manifest names: one of several names of a host may be the one that it was made under.
+    pub(crate) claimed_host: Option<HostName>,
+}
+
+/// Makes a record of a sandbox that a host has and no record knows, and writes it.
+///
+/// Errors: `conflict` where it is another installation's, or its id was used here; whatever keeps its manifest from being
+/// believed, or its host from being asked.
+pub(crate) async fn adopt_found(
+    deps: &Deps,
+    host: &HostView,
+    item: &InventoryItem,
+) -> Result<SandboxRecord, Error> {
+    let facts = host.facts.as_ref();
+    let facts = facts.ok_or_else(|| Error::internal(format!("{} said nothing", host.name)))?;
+    let owners = deps.installation.owners().await?;
+    let found = FoundSandbox { host: &host.name, facts, item, owners: &owners, is_dry: false };
+    let draft = read_found(deps, found).await?;
+    insert_adopted(deps, draft).await.map(|(record, _)| record)
+}
+
+/// Reads a sandbox's manifest and looks at it on its host.
+pub(crate) async fn read_found(
+    deps: &Deps,
+    found: FoundSandbox<'_>,
+) -> Result<SandboxDraft, Error> {
+    let (host, item) = (found.host, found.item);
+    let (manifest, workdir) = read_manifest(deps, found).await?;
+    let (recipe, replaced) = trusted_recipe(deps, manifest.recipe.as_deref(), &manifest.profile)?;
+    let at = FoundAt { host, workdir: &workdir, now: deps.now(), actor: &deps.actor() };
+    let Believed { mut record, mut remarks } = believe(&manifest, &recipe, at);
+    remarks.extend(replaced);
+    let extension = deps.extension(&record.extension)?;
+    extension.ensure(&Capability::Adopt, "adopt sandboxes")?;
+    let claim = AdoptClaim {
+        handle: manifest.sandbox.as_ref().and_then(|record| record.handle.as_ref()),
+        machine_id: &found.facts.machine_id,
+        engines: &found.facts.engines,
+        runtimes: &found.facts.runtimes,
+    };
+    let roots = roots_to_look(deps, host, found.is_dry).await;
+    let target = target(&record, &recipe, found.owners, roots);
+    let mut look = extension.adopt(&target, claim).await?;
+    let is_paused = look.seen.services.iter().any(|service| service.state == "paused");
+    if is_paused && !found.is_dry {
+        // A snapshot of a console that died.
+        let identity = Some(look.identity.clone());
+        let target =
+            Target { handle: look.handle.clone(), host_identity: identity, ..target.clone() };
+        extension.resume(&target, None).await?;
+        look = extension.adopt(&target, claim).await?;
+    }
+    if !look.seen.resources.iter().any(|one| one.kind == "directory") {
+        let message = format!("{} has no directory of sandbox {} any more", host, item.sandbox_id);
+        return Err(Error::new(Code::Conflict, message).of_kind(Kind::Stale));
+    }
+    if let Some(root) = look.seen.root.clone().filter(|_| !found.is_dry) {
+        learn_root(deps, host, root).await;
+    }
+    remarks.extend(look.remarks.iter().cloned());
+    remarks.extend(look.seen.foreign.iter().filter_map(|line| line.left_alone()));
+    remarks.extend(drop_distant_base(deps, &mut record).await?);
+    note_look(deps, &mut record, look, found.is_dry).await;
+    let claimed_host = manifest.sandbox.map(|claimed| claimed.host);
+    Ok(SandboxDraft { record, recipe, remarks, claimed_host })
+}
+
+/// The manifest, where it is this sandbox's and this owner's; and its directory.
+async fn read_manifest(
+    deps: &Deps,
+    found: FoundSandbox<'_>,
+) -> Result<(SandboxManifest, String), Error> {
+    let (host, item) = (found.host, found.item);
+    let id = SandboxId::parse(&item.sandbox_id)?;
+    let refuse = |why: String| Err(Error::new(Code::OperationFailed, why));
+    if ["snap-", "pat-", "op-", "plan-"]
+        .iter()
+        .any(|other| id.as_str().strip_prefix(other).is_some_and(is_hex8))
+    {
+        return refuse(format!("{id} is no sandbox's id"));
+    }
+    let ours = found.owners.iter().find(|owner| item.owner.as_deref() == Some(owner.as_str()));
+    let Some(owner) = ours else {
+        let message =
+            format!("sandbox {id} on {host} is another installation's, or nobody can tell whose");
+        return Err(Error::new(Code::Conflict, message));
+    };
+    let Some(workdir) = item.directory.clone() else {
+        let message =
+            format!("{host} has no directory of sandbox {id}, and nothing else says what it was");
+        return Err(Error::new(Code::Unsupported, message).hint(
+            "`sandboxer inspect stale` shows what is left of it, and `reap-stale` removes that",
+        ));
+    };
+    let transport = deps.transports.open(host).await?;
+    let Some(text) = manifest_text(transport.as_ref(), &workdir).await? else {
+        return refuse(format!("{workdir} on {host} has no manifest.json that can be read"));
+    };
+    let manifest: SandboxManifest = match serde_json::from_str(&text) {
+        Ok(manifest) => manifest,
+        Err(error) => {
+            let message = format!("the manifest of sandbox {id} on {host} cannot be read");
+            return Err(Error::new(Code::OperationFailed, message)
+                .hint("nothing was touched; look at it there")
+                .because(clean_line(&error.to_string(), 200)));
+        }
+    };
+    let named = manifest.sandbox.as_ref().is_none_or(|record| record.id == id);
+    if manifest.id != id || manifest.owner != *owner || !named {
+        return refuse(format!(
+            "the manifest in {workdir} on {host} names another sandbox, or another installation"
+        ));
+    }
+    if manifest.schema > SCHEMA {
+        let message = format!(
+            "the manifest of sandbox {id} on {host} is of a newer sandboxer (schema {})",
+            manifest.schema
+        );
+        return Err(Error::new(Code::Unsupported, message).hint("adopt it with that"));
+    }
+    Ok((manifest, workdir))
+}
+
+fn target(
+    record: &SandboxRecord,
+    recipe: &Profile,
+    owners: &[OwnerId],
+    roots: KnownRoots,
+) -> Target {
+    let mut owners: Vec<OwnerId> =
+        owners.iter().filter(|owner| **owner != record.owner).cloned().collect();
+    owners.push(record.owner.clone());
+    Target {
+        id: record.id.clone(),
+        owners,
+        host: record.host.clone(),
+        profile: recipe.clone(),
+        inputs: record.inputs.clone(),
+        created_at: record.created_at,
+        handle: None,
+        workdir: record.workdir.clone(),
+        host_identity: None,
+        stamp: None,
+        roots,
+        start_output: None,
+    }
+}
+
+/// Leaves out a base whose archives are on other hosts: else whoever rewrites a manifest has a stranger's snapshot brought to
+/// him by the next recreate. One that nobody knows stays: it may be known again.
+async fn drop_distant_base(
+    deps: &Deps,
+    record: &mut SandboxRecord,
+) -> Result<Option<String>, Error> {
+    let Some(base) = record.based_on_snapshot.clone() else { return Ok(None) };
+    let Some(snapshot) = deps.snapshots.get(&base).await? else { return Ok(None) };
+    if snapshot.hosts().any(|host| host.same(record.host.as_str())) {
+        return Ok(None);
+    }
+    record.based_on_snapshot = None;
+    Ok(Some(format!("the snapshot {base} that its manifest names is not on its host: left out")))
+}
+
+/// Writes on the record what its host has of it.
+async fn note_look(deps: &Deps, record: &mut SandboxRecord, look: AdoptLook, is_dry: bool) {
+    let now = deps.now();
+    let AdoptLook { handle, identity, mut seen, .. } = look;
+    let stood = record.ready_at.is_some() && !record.kept_failed && !seen.services.is_empty();
+    record.state = if seen.ready || (stood && !seen.asleep) {
+        State::Ready
+    } else if seen.asleep {
+        State::Sleeping
+    } else {
+        State::Failed
+    };
+    record.handle = handle;
+    record.host_identity = Some(identity);
+    record.reason = Some(Reason::User);
+    if record.state == State::Failed {
+        // A create whose console died half-way, or one that was kept: somebody may want to look at it.
+        record.kept_failed = true;
+        record.expires_at.get_or_insert(now.plus_seconds(LEAST_LIFE_S));
+    } else {
+        record.kept_failed = false;
+        record.ready_at.get_or_insert(now);
+    }
+    record.services = seen.services;
+    if let Some(there) = &mut seen.reachability
+        && !is_dry
+    {
+        attach_tunnels(deps, &record.id, there).await;
+    }
+    record.reachability = seen.reachability;
+}
+
+/// Writes the record; without its name where that is another's. What is said of that, with the record as it is then.
+///
+/// Errors: `conflict` where its id was used here, `busy` where somebody makes a sandbox of this id now.
+pub(crate) async fn insert_adopted(
+    deps: &Deps,
+    draft: SandboxDraft,
+) -> Result<(SandboxRecord, Vec<String>), Error> {
+    let SandboxDraft { mut record, recipe, mut remarks, .. } = draft;
+    deps.recipes.put(&recipe).await?;
+    let Some(_lock) = deps.locks.try_lock(&record.id).await? else {
+        return Err(sandbox_busy_error(deps, &record.id).await);
+    };
+    let data = serde_json::json!({
+        "host": record.host, "state": record.state, "owner": record.owner, "profile": record.profile.id,
+    });
+    loop {
+        let mut draft = record.clone();
+        draft.message = Some(message(&record, &remarks));
+        let adopted = (EventKind::SandboxAdopted, data.clone());
+        let adopted = draft.event(adopted, &deps.actor(), deps.now());
+        draft.pending = vec![adopted];
+        match deps.sandboxes.insert(draft).await {
+            Ok(written) => {
+                publish_pending(deps, &written.pending).await;
+                return Ok((written, remarks));
+            }
+            Err(error) if error.kind == Kind::Taken(Unique::Name) && record.name.is_some() => {
+                remarks.push(no_name(&mut record, &error));
+            }
+            Err(error) if error.kind == Kind::Taken(Unique::Id) => {
+                return Err(error.hint(
+                    "an id is used once: what is on the host is left of that one, or a copy; `sandboxer inspect stale` shows it",
+                ));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Takes its name off, which is another's; the sentence that says so.
+pub(crate) fn no_name(record: &mut SandboxRecord, error: &Error) -> String {
+    let name = record.name.take().unwrap_or_default();
+    format!("it has no name: {name} is taken ({})", error.message)
+}
+
+/// Message of an adopted sandbox.
+pub(crate) fn message(record: &SandboxRecord, remarks: &[String]) -> String {
+    let how = match (&record.state, record.degraded().next()) {
+        (State::Failed, _) => "it never became ready, and is kept to be looked at",
+        (State::Ready, Some(_)) => "not all of its services run",
+        _ => "as its host says",
+    };
+    let words: Vec<&str> = std::iter::once(how).chain(remarks.iter().map(String::as_str)).collect();
+    format!("adopted from its manifest on {}: {}", record.host, words.join("; "))
+}

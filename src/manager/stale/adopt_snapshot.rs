@@ -1,0 +1,314 @@
+//! Adoption of snapshots: what lies beside archives is read and judged, and those of one snapshot become one record.
+
+use crate::domain::archive::ArchivePlace;
+use crate::domain::error::{Code, Error, Kind, Unique};
+use crate::domain::event::EventKind;
+use crate::domain::facts::{HostFacts, HostIdentity, HostView, InventoryArchive};
+use crate::domain::name::{HostName, OwnerId, SandboxId, SnapshotId, check_label, check_name};
+use crate::domain::profile::Profile;
+use crate::domain::sandbox::ProfileRef;
+use crate::domain::snapshot::{ArchiveManifest, Replica, SnapshotRecord, SnapshotState};
+use crate::domain::text::plural;
+use crate::manager::deps::Deps;
+use crate::manager::journal::{self, Guard, JournalRecord as _, publish_pending};
+use crate::manager::snapshots::archive_facts::{archives_of, is_sealed};
+use crate::manager::snapshots::import_identity::decide_identity;
+use crate::manager::stale::scan::{roots_to_look, trusted_recipe};
+
+/// Archive on a host that no record knows, and whose owner counts as ours.
+#[derive(Clone, Copy)]
+pub(crate) struct FoundArchive<'a> {
+    /// The host.
+    pub(crate) host: &'a HostName,
+    /// What it said.
+    pub(crate) facts: &'a HostFacts,
+    /// What is there.
+    pub(crate) item: &'a InventoryArchive,
+    /// Owner ids that count as ours.
+    pub(crate) owners: &'a [OwnerId],
+    /// Whether nothing is written down.
+    pub(crate) is_dry: bool,
+}
+
+/// Record that was made of a snapshot's archives, not written yet.
+#[derive(Clone)]
+pub(crate) struct SnapshotDraft {
+    /// The record.
+    pub(crate) record: SnapshotRecord,
+    /// What lies beside the first of its archives.
+    pub(crate) manifest: ArchiveManifest,
+    /// Its recipe.
+    pub(crate) recipe: Profile,
+    /// What was left out or changed, a sentence each.
+    pub(crate) remarks: Vec<String>,
+}
+
+/// Record of one archive that a host has, made and not written: for whoever adopts or removes it.
+///
+/// Errors: `conflict` where it is another installation's; whatever keeps it from being believed, or its host from being asked.
+pub(crate) async fn archive_record(
+    deps: &Deps,
+    host: &HostView,
+    item: &InventoryArchive,
+) -> Result<SnapshotDraft, Error> {
+    let facts = host.facts.as_ref();
+    let facts = facts.ok_or_else(|| Error::internal(format!("{} said nothing", host.name)))?;
+    let owners = deps.installation.owners().await?;
+    let found = FoundArchive { host: &host.name, facts, item, owners: &owners, is_dry: false };
+    read_archive(deps, found).await
+}
+
+/// Makes a record of an archive that a host has and no record knows, and writes it.
+///
+/// Errors: those of [`archive_record`], and `conflict` where its id is another one's here.
+pub(crate) async fn adopt_archive(
+    deps: &Deps,
+    host: &HostView,
+    item: &InventoryArchive,
+) -> Result<SnapshotRecord, Error> {
+    let draft = archive_record(deps, host, item).await?;
+    insert_adopted_snapshot(deps, draft).await.map(|(record, _)| record)
+}
+
+/// Reads what lies beside an archive, and makes a record of it.
+pub(crate) async fn read_archive(
+    deps: &Deps,
+    found: FoundArchive<'_>,
+) -> Result<SnapshotDraft, Error> {
+    let (host, item) = (found.host, found.item);
+    let id = SnapshotId::new(item.snapshot_id.as_str());
+    if !SnapshotId::is_one(id.as_str()) {
+        return Err(Error::new(
+            Code::OperationFailed,
+            format!("{} is no snapshot's folder", item.directory),
+        ));
+    }
+    let ours = found.owners.iter().any(|owner| item.owner.as_deref() == Some(owner.as_str()));
+    if !ours {
+        let message =
+            format!("snapshot {id} on {host} is another installation's, or nobody can tell whose");
+        return Err(Error::new(Code::Conflict, message));
+    }
+    let reader = deps.extensions.values().find(|extension| extension.archives().is_some());
+    let reader =
+        reader.ok_or_else(|| Error::new(Code::Unsupported, "this build keeps no snapshots"))?;
+    let archives = archives_of(reader.as_ref())?;
+    let machine_id = found.facts.machine_id.clone();
+    let place = ArchivePlace {
+        id: id.clone(),
+        owners: found.owners.to_vec(),
+        host: host.clone(),
+        profile: None,
+        path: Some(item.directory.clone()),
+        host_identity: Some(HostIdentity { machine_id, engine: None, engine_id: None }),
+        roots: roots_to_look(deps, host, found.is_dry).await,
+    };
+    let seen = archives.look(&place).await?;
+    let unfit = |why: &str| {
+        let message = format!("the archive of snapshot {id} on {host} {why}");
+        Error::new(Code::OperationFailed, message).hint("nothing was touched; look at it there")
+    };
+    let Some(manifest) = seen.manifest.clone() else {
+        return Err(unfit("has no manifest beside it that says what it is"));
+    };
+    let named = manifest.id == id && manifest.snapshot.id == id;
+    if !named || item.owner.as_deref() != Some(manifest.owner.as_str()) {
+        return Err(unfit("has the manifest of another one beside it"));
+    }
+    archives.check_manifest(&manifest).map_err(|error| {
+        unfit("has a manifest beside it that is none of sandboxer's").because(error)
+    })?;
+    if !is_sealed(&seen, &manifest.snapshot.archive) {
+        return Err(unfit("is not of the size that its manifest says"));
+    }
+    archives_of(deps.extension(&manifest.snapshot.extension)?.as_ref())?;
+    let id = manifest.recipe.id.as_str();
+    let (recipe, replaced) = trusted_recipe(deps, Some(&manifest.recipe), id)?;
+    let mut remarks: Vec<String> = replaced.into_iter().collect();
+    let record = SnapshotRecord {
+        path: Some(item.directory.clone()),
+        host: host.clone(),
+        host_identity: seen.identity,
+        ..believed(deps, &manifest, &recipe, &mut remarks)
+    };
+    Ok(SnapshotDraft { record, manifest, recipe, remarks })
+}
+
+/// Record that a manifest makes, wherever its archive is.
+fn believed(
+    deps: &Deps,
+    manifest: &ArchiveManifest,
+    recipe: &Profile,
+    remarks: &mut Vec<String>,
+) -> SnapshotRecord {
+    let claimed = &manifest.snapshot;
+    let mut labels = claimed.labels.clone();
+    labels.retain(|key, value| check_label(key, value).is_ok());
+    let refused = claimed.labels.len() - labels.len();
+    if refused > 0 {
+        let what = plural(refused as u64, "label", "labels");
+        remarks.push(format!("{what} beside it cannot be given to a snapshot: left out"));
+    }
+    let is_name = |name: &String| check_name(name).is_ok();
+    SnapshotRecord {
+        id: manifest.id.clone(),
+        owner: manifest.owner.clone(),
+        name: claimed.name.clone().filter(is_name),
+        sandbox_name: claimed.sandbox_name.clone().filter(is_name),
+        sandbox_id: match SandboxId::parse(claimed.sandbox_id.as_str()) {
+            Ok(id) => id,
+            Err(_) => SandboxId::from_random(0),
+        },
+        profile: ProfileRef {
+            id: recipe.id.clone(),
+            version: recipe.version.to_string(),
+            hash: recipe.hash(),
+        },
+        state: SnapshotState::Ready,
+        message: None,
+        failure: None,
+        unremoved: false,
+        created_at: claimed.created_at.min(deps.now()),
+        imported_at: None,
+        labels,
+        replicas: Vec::new(),
+        copying_to: None,
+        verified_at: None,
+        damage: Vec::new(),
+        operation: None,
+        revision: 0,
+        imported: None,
+        pending: Vec::new(),
+        ..claimed.clone()
+    }
+}
+
+/// One record of a snapshot's archives on several hosts: the first is where it was made, as far as that is among them.
+///
+/// Errors: `conflict` where they are not the same.
+pub(crate) fn merged(deps: &Deps, mut drafts: Vec<SnapshotDraft>) -> Result<SnapshotDraft, Error> {
+    let is_origin =
+        |draft: &SnapshotDraft| draft.manifest.snapshot.host.same(draft.record.host.as_str());
+    drafts.sort_by_key(|draft| !is_origin(draft));
+    let mut drafts = drafts.into_iter();
+    let mut first =
+        drafts.next().ok_or_else(|| Error::internal("there is no archive to make a record of"))?;
+    for draft in drafts {
+        let (one, other) = (&first.record, &draft.record);
+        if (&one.archive.sha256, &one.owner, &one.profile.hash)
+            != (&other.archive.sha256, &other.owner, &other.profile.hash)
+        {
+            let message = format!(
+                "{} and {} have different archives of snapshot {}",
+                one.host, other.host, one.id
+            );
+            return Err(Error::new(Code::Conflict, message).hint(format!(
+                "adopt the right one alone, with --host; {} is the other's folder",
+                other.path.as_deref().unwrap_or_default()
+            )));
+        }
+        first.record.replicas.push(replica_of(deps, &draft.record)?);
+    }
+    Ok(first)
+}
+
+/// An archive of a record, as a replica of another one.
+fn replica_of(deps: &Deps, record: &SnapshotRecord) -> Result<Replica, Error> {
+    let archive = &record.archive;
+    match (record.path.clone(), archive.format.clone(), archive.bytes) {
+        (Some(path), Some(format), Some(bytes)) => Ok(Replica {
+            host: record.host.clone(),
+            host_identity: record.host_identity.clone(),
+            path,
+            format,
+            bytes,
+            created_at: deps.now(),
+        }),
+        _ => Err(Error::internal(format!("snapshot {} has no archive", record.id))),
+    }
+}
+
+/// Lists an archive again of a snapshot that has a record, which does not know of it.
+///
+/// Errors: `conflict` where it is another one.
+pub(crate) async fn add_replica(
+    deps: &Deps,
+    draft: &SnapshotDraft,
+) -> Result<SnapshotRecord, Error> {
+    let replica = replica_of(deps, &draft.record)?;
+    let (sha256, host) = (draft.record.archive.sha256.clone(), replica.host.clone());
+    let data = serde_json::json!({"host": host, "reason": "adopted"});
+    let events = vec![(EventKind::SnapshotCopied, data)];
+    journal::update(
+        deps,
+        &draft.record.id,
+        Guard::Any,
+        events,
+        move |record: &mut SnapshotRecord| {
+            ensure_same_archive(record, sha256.as_ref(), &host)?;
+            if !record.hosts().any(|known| known.same(host.as_str())) {
+                record.replicas.push(replica);
+            }
+            Ok(())
+        },
+    )
+    .await
+}
+
+/// Refuses an archive that is not what a recorded snapshot has.
+pub(crate) fn ensure_same_archive(
+    record: &SnapshotRecord,
+    sha256: Option<&String>,
+    host: &HostName,
+) -> Result<(), Error> {
+    if record.state == SnapshotState::Ready && record.archive.sha256.as_ref() == sha256 {
+        return Ok(());
+    }
+    let message = format!(
+        "{host} has an archive of snapshot {} that is not the one that is recorded",
+        record.id
+    );
+    Err(Error::new(Code::Conflict, message)
+        .hint("nothing was touched; `sandboxer inspect stale` shows it"))
+}
+
+/// Writes the record; without its name where that is another's. What is said of that, with the record as it is then.
+///
+/// Errors: `conflict` where its id is another one's here.
+pub(crate) async fn insert_adopted_snapshot(
+    deps: &Deps,
+    draft: SnapshotDraft,
+) -> Result<(SnapshotRecord, Vec<String>), Error> {
+    let SnapshotDraft { mut record, manifest, recipe, mut remarks } = draft;
+    let identity = decide_identity(deps, &manifest, true).await?;
+    if let Some(why) = identity.refused {
+        let message = format!("snapshot {} cannot have its id here: {why}", record.id);
+        return Err(Error::new(Code::Conflict, message).hint(
+            "nothing was touched; `sandboxer snapshots import` of its export gives it another id",
+        ));
+    }
+    deps.recipes.put(&recipe).await?;
+    record.next_patch_sequence = identity.next_patch_sequence;
+    record.revision = identity.revision;
+    let hosts: Vec<String> = record.hosts().map(ToString::to_string).collect();
+    let data =
+        serde_json::json!({"bytes": record.archive.bytes, "host": hosts, "reason": "adopted"});
+    loop {
+        let mut draft = record.clone();
+        let ready =
+            draft.event((EventKind::SnapshotReady, data.clone()), &deps.actor(), deps.now());
+        draft.pending = vec![ready];
+        match deps.snapshots.insert(draft).await {
+            Ok(written) => {
+                publish_pending(deps, &written.pending).await;
+                SnapshotRecord::announce(deps);
+                return Ok((written, remarks));
+            }
+            Err(error) if error.kind == Kind::Taken(Unique::Name) && record.name.is_some() => {
+                let name = record.name.take().unwrap_or_default();
+                remarks.push(format!("it has no name: {name} is taken ({})", error.message));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}

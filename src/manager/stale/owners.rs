@@ -1,0 +1,103 @@
+//! Take-over of an owner id: it becomes one of ours, and each host counts more of it than whoever had it knows of.
+
+use futures_util::future::join_all;
+
+use crate::domain::adoption::{Adopted, AdoptedKind};
+use crate::domain::error::{Code, Error};
+use crate::domain::extension::OwnerStamp;
+use crate::domain::name::{HostName, OwnerId};
+use crate::manager::deps::Deps;
+use crate::manager::stale::scan::Scan;
+use crate::manager::upkeep::ownership::{CLAIM_HINT, standing_words};
+use crate::store::Standing;
+use crate::transport::probe;
+
+/// An owner id as somebody typed it. It becomes a file's name on hosts.
+///
+/// Errors: `invalid_input` for what is none.
+pub(crate) fn parse_owner(text: &str) -> Result<OwnerId, Error> {
+    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if text.is_empty() || text.len() > 64 || !text.chars().all(legal) {
+        return Err(Error::invalid_input("owner", "an owner's id is letters, digits, '-' and '_'")
+            .hint("`sandboxer inspect stale` shows whose the things on hosts are"));
+    }
+    Ok(OwnerId::new(text))
+}
+
+/// Refuses an owner of which no host that was read has anything: it may be a slip of the pen.
+pub(crate) fn ensure_met(owner: &OwnerId, scans: &[Scan]) -> Result<(), Error> {
+    let is_it = |of: &Option<String>| of.as_deref() == Some(owner.as_str());
+    let met = scans.iter().any(|scan| {
+        scan.inventory.sandboxes.iter().any(|item| is_it(&item.owner))
+            || scan.inventory.archives.iter().any(|item| is_it(&item.owner))
+    });
+    if met {
+        return Ok(());
+    }
+    let message = format!("no host that could be read has anything of the owner {owner}");
+    Err(Error::new(Code::NotFound, message)
+        .hint("`sandboxer adopt --dry-run` lists the owners that hosts have something of"))
+}
+
+/// Refuses an adoption by a data directory that may be an old or somebody else's copy: what it does not know may be what the
+/// original made since. The hosts are asked how much they have seen of us.
+pub(crate) async fn ensure_current(deps: &Deps, scans: &[Scan]) -> Result<(), Error> {
+    let ours = deps.installation.stamp().await?.owner;
+    for scan in scans {
+        let transport = deps.transports.open(&scan.host).await?;
+        if let Some(counter) = probe::counter(transport.as_ref(), &ours).await? {
+            deps.installation.seen_on(&scan.host, counter).await?;
+        }
+    }
+    match deps.installation.standing().await? {
+        Standing::Own => Ok(()),
+        standing => {
+            let message = format!("nothing was adopted: {}", standing_words(&standing));
+            Err(Error::new(Code::Conflict, message).hint(CLAIM_HINT))
+        }
+    }
+}
+
+/// Makes an owner one of ours, and tells every host that may be asked: an item for each.
+pub(crate) async fn take_over(deps: &Deps, owner: &OwnerId) -> Result<Vec<Adopted>, Error> {
+    let mut hosts = deps.transports.hosts();
+    hosts.retain(|spec| spec.forbid.is_none());
+    let asked = join_all(hosts.iter().map(async |spec| {
+        let transport = deps.transports.open(&spec.name).await?;
+        probe::counter(transport.as_ref(), owner).await
+    }))
+    .await;
+    let highest = asked.iter().flatten().flatten().copied().max().unwrap_or(0);
+    let stamp = deps.installation.adopt_owner(owner, highest).await?;
+    let told = join_all(hosts.iter().map(|spec| tell(deps, &spec.name, &stamp))).await;
+    Ok(hosts.iter().zip(told).map(|(spec, told)| item(&spec.name, owner, told)).collect())
+}
+
+async fn tell(deps: &Deps, host: &HostName, stamp: &OwnerStamp) -> Result<u64, Error> {
+    let transport = deps.transports.open(host).await?;
+    probe::raise_counter(transport.as_ref(), stamp).await
+}
+
+fn item(host: &HostName, owner: &OwnerId, told: Result<u64, Error>) -> Adopted {
+    let message = match &told {
+        Ok(counter) => format!(
+            "this owner is ours: {host} counts {counter} changes of it, and whoever else has it is behind"
+        ),
+        Err(_) => format!(
+            "this owner is ours, but {host} does not know it: whoever else has it may still remove things there"
+        ),
+    };
+    let error = told.err().map(|error| {
+        error.hint(format!("adopt it again when {host} answers: `sandboxer adopt --owner {owner}`"))
+    });
+    Adopted {
+        id: owner.to_string(),
+        kind: AdoptedKind::Owner,
+        ok: error.is_none(),
+        host: host.clone(),
+        name: None,
+        owner: Some(owner.to_string()),
+        message,
+        error,
+    }
+}
