@@ -5,6 +5,7 @@ mod complete;
 mod follow;
 mod hosts;
 mod scripts;
+mod stale;
 mod verbs;
 
 use std::any::Any;
@@ -22,16 +23,14 @@ use tokio_util::task::TaskTracker;
 
 use std::os::unix::fs::DirBuilderExt as _;
 
-use crate::client::{
-    Client, Error, EventQuery, ListQuery, LogsRequest, PlanRequest, SnapshotQuery, StaleQuery,
-};
+use crate::client::{Client, Error, EventQuery, ListQuery, LogsRequest, SnapshotQuery};
 use crate::domain::error::Code;
 use crate::domain::event::Event;
 use crate::domain::name::SandboxId;
 use crate::domain::{State, Time};
 use crate::tui::effects::scripts::add_patch;
 use crate::tui::message::{Effect, Msg, Timer};
-use crate::tui::model::{Entry, JobId, Judged, LastLook, LogText, SavedState};
+use crate::tui::model::{Entry, JobId, LastLook, LogText, SavedState};
 
 /// How many targets of a bulk are begun at once.
 const AT_ONCE: usize = 8;
@@ -134,22 +133,9 @@ impl Effects {
             Effect::Operations => {
                 self.answer(Msg::Operations, async move { client.operations().await });
             }
-            Effect::Stale => self.answer(Msg::Stale, async move {
-                let query = StaleQuery { as_last_seen: true, ..StaleQuery::default() };
-                client.stale(query).await.map(Box::new)
-            }),
-            Effect::PlanReap(number) => {
-                self.answer(move |answer| Msg::ReapPlanned(number, answer), async move {
-                    let plan = client.plan_reap(PlanRequest::default()).await?;
-                    Ok(Judged::Plan(Box::new(plan)))
-                });
-            }
-            Effect::InspectStale(number) => {
-                self.answer(move |answer| Msg::ReapPlanned(number, answer), async move {
-                    let report = client.stale(StaleQuery::default()).await?;
-                    Ok(Judged::Report(Box::new(report)))
-                });
-            }
+            Effect::Stale => self.stale(),
+            Effect::PlanReap(number) => self.plan_reap(number),
+            Effect::InspectStale(number) => self.inspect_stale(number),
             Effect::Sweep(number) => self.sweep(number),
             Effect::RefreshServices(name) => self.refresh_services(name),
             Effect::Follow(generation, request) => self.follow(generation, request),

@@ -201,7 +201,7 @@ fn place(item: &StaleItem) -> String {
 fn size(item: &StaleItem) -> String {
     let old = item.age_s.map(|seconds| format!("{} old", age(seconds)));
     let old = old.unwrap_or_else(|| "of unknown age".to_owned());
-    let size = item.bytes.map(bytes).unwrap_or_else(|| "not measured".to_owned());
+    let size = item.bytes.map_or_else(|| "not measured".to_owned(), bytes);
     format!("{old}, {size}")
 }
 

@@ -148,7 +148,7 @@ fn body(model: &Model, confirm: &Confirm) -> Vec<Line> {
         Purpose::DeleteSnapshots => lines.extend(deletion(model, confirm)),
         Purpose::RemovePatch => lines.extend(confirm.patch.iter().flat_map(removal)),
         Purpose::Undo => {
-            lines.extend(confirm.undo.iter().flat_map(|target| coming_back(model, target)))
+            lines.extend(confirm.undo.iter().flat_map(|target| coming_back(model, target)));
         }
         Purpose::Reap => {
             lines.extend(confirm.plan.iter().flat_map(|target| reap::question(model, target)));
