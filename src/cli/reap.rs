@@ -36,17 +36,16 @@ pub(super) async fn reap(context: &mut Context<'_>, args: &ReapArgs) -> Outcome 
         let error = Error::new(Code::Usage, "reap-stale needs --yes where nobody can be asked");
         return Err(error.hint("--dry-run shows the plan").into());
     }
-    let chosen = match &args.plan {
-        Some(plan) => given(plan)?,
-        None => {
-            let plan = make(context, args).await?;
-            let unread = Unread::of(&plan.hosts, &args.hosts);
-            if args.dry_run {
-                show_plan(context, &plan)?;
-                return unread.conclude(context);
-            }
-            Chosen { source: PlanSource::Id(plan.id.to_string()), plan: Some(plan), unread }
+    let chosen = if let Some(plan) = &args.plan {
+        given(plan)?
+    } else {
+        let plan = make(context, args).await?;
+        let unread = Unread::of(&plan.hosts, &args.hosts);
+        if args.dry_run {
+            show_plan(context, &plan)?;
+            return unread.conclude(context);
         }
+        Chosen { source: PlanSource::Id(plan.id.to_string()), plan: Some(plan), unread }
     };
     if let Some(plan) = &chosen.plan {
         if let Some(error) = held_back(plan) {

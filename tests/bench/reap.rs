@@ -44,7 +44,9 @@ pub(crate) fn measure(house: &House, lab: &Path) {
     fleet.run(&["reap-stale", "--yes", "--quiet"]);
     let by_hand: Duration = downs.iter().sum();
     let mut each = Sample::default();
-    downs.into_iter().for_each(|took| each.push(took));
+    for took in downs {
+        each.push(took);
+    }
     println!("reap-stale --yes, {} stacks {:>27.1} s", 2 * fleet.count, reap.as_secs_f64());
     println!("  by hand, one after another {:>26.1} s", by_hand.as_secs_f64());
     each.print("  by hand, each");
