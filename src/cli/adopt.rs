@@ -28,11 +28,10 @@ pub(super) async fn adopt(context: &mut Context<'_>, args: &AdoptArgs) -> Outcom
         allow(context, &question).await?;
     }
     let things = context.client.adopt(request).await?;
-    let nothing = match args.dry_run {
-        true => "nothing is to be adopted",
-        false => {
-            "nothing is to be adopted; --dry-run also shows what other owners have on the hosts"
-        }
+    let nothing = if args.dry_run {
+        "nothing is to be adopted"
+    } else {
+        "nothing is to be adopted; --dry-run also shows what other owners have on the hosts"
     };
     report(context, &things, nothing)
 }

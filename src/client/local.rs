@@ -198,7 +198,7 @@ impl Client for LocalClient {
     }
 
     async fn adopt(&self, request: AdoptRequest) -> Result<Vec<Adopted>, Error> {
-        self.manager.adopt(&request).await
+        Box::pin(self.manager.adopt(&request)).await
     }
 
     async fn import(&self, request: ImportRequest) -> Result<Vec<Adopted>, Error> {

@@ -66,9 +66,8 @@ impl EarlierStore for EarlierFolder {
         blocking(move || {
             dir.prepare(None)?;
             // Under the lock: somebody may have done it meanwhile.
-            match read(&names)? {
-                Some(EarlierFile { is_aside: false, .. }) => set_aside(&names)?,
-                Some(_) | None => {}
+            if read(&names)?.is_some_and(|file| !file.is_aside) {
+                set_aside(&names)?;
             }
             drop(turn);
             Ok(())

@@ -143,18 +143,14 @@ impl Fields {
                 && !host.starts_with('-')
                 && host.chars().all(|c| c.is_ascii_graphic())
         };
-        match host.filter(is_plain) {
-            Some(host) => {
-                if self.rest.get("host").is_some_and(Value::is_string) {
-                    self.rest.remove("host");
-                }
-                HostName::new(host)
-            }
-            None => {
-                self.remark("it does not say its host");
-                HostName::new("unknown")
-            }
+        let Some(host) = host.filter(is_plain) else {
+            self.remark("it does not say its host");
+            return HostName::new("unknown");
+        };
+        if self.rest.get("host").is_some_and(Value::is_string) {
+            self.rest.remove("host");
         }
+        HostName::new(host)
     }
 
     pub(super) fn profile(&mut self, into: &ImportInto<'_>) -> (ProfileRef, ExtensionId) {
@@ -181,16 +177,12 @@ impl Fields {
     }
 
     pub(super) fn created_at(&mut self, now: Time) -> Time {
-        match self.rest.get("created_at").and_then(moment) {
-            Some(time) => {
-                self.rest.remove("created_at");
-                time.min(now)
-            }
-            None => {
-                self.remark("it does not say when it was made");
-                now
-            }
-        }
+        let Some(time) = self.rest.get("created_at").and_then(moment) else {
+            self.remark("it does not say when it was made");
+            return now;
+        };
+        self.rest.remove("created_at");
+        time.min(now)
     }
 
     /// The state's word, and whether it says that it is over.

@@ -136,7 +136,7 @@ fn what_is_odd_is_said_and_what_is_no_entry_is_refused() {
         assert!(remarks.iter().any(|remark| remark.contains(word)), "{word}: {remarks:?}");
     }
     assert_eq!(record.imported.unwrap()["id"], "My Box");
-    let number = sandbox(json!({"id": 12345678, "state": "Destroyed"})).unwrap().record;
+    let number = sandbox(json!({"id": 12_345_678, "state": "Destroyed"})).unwrap().record;
     assert_eq!((number.id.as_str(), number.state), ("12345678", State::Destroyed));
     let reserved = sandbox(json!({"id": "snap-deadbeef"})).unwrap().record;
     assert!(is_hex8(reserved.id.as_str()));

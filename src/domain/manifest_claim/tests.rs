@@ -16,7 +16,7 @@ fn recipe(max_ttl: Option<Seconds>) -> Profile {
 }
 
 /// An honest record of a day ago, with these fields instead.
-fn manifest(expires_at: Option<Time>, fields: Value) -> SandboxManifest {
+fn manifest(expires_at: Option<Time>, fields: &Value) -> SandboxManifest {
     let mut record = json!({
         "id": "a1b2c3d4", "name": "mine", "labels": {"team": "a", "protect": "true"},
         "profile": {"id": "profile.x", "version": "9", "hash": "0".repeat(64)},
@@ -46,7 +46,7 @@ fn believed(manifest: &SandboxManifest, recipe: &Profile) -> Believed {
 #[test]
 fn an_honest_manifest_gives_the_record_back_but_for_what_others_say() {
     let Believed { record, remarks } =
-        believed(&manifest(Some(now().plus_seconds(9000)), json!({})), &recipe(None));
+        believed(&manifest(Some(now().plus_seconds(9000)), &json!({})), &recipe(None));
     assert_eq!(remarks, Vec::<String>::new());
     assert_eq!(record.name.as_deref(), Some("mine"));
     assert!(record.is_protected() && record.labels["team"] == "a");
@@ -88,7 +88,7 @@ fn a_deadline_is_an_hour_ahead_at_least_and_never_beyond_what_the_profile_allows
             None,
         ),
     ] {
-        let Believed { record, remarks } = believed(&manifest(was, json!({})), &recipe(max_ttl));
+        let Believed { record, remarks } = believed(&manifest(was, &json!({})), &recipe(max_ttl));
         assert_eq!((record.expires_at, record.max_expires_at), (deadline, latest), "{what}");
         assert_eq!(remarks.len(), usize::from(deadline != was), "{what}: {remarks:?}");
     }
@@ -107,7 +107,7 @@ fn what_nobody_could_have_typed_is_left_out_and_said() {
         ),
     ] {
         let Believed { record, remarks } =
-            believed(&manifest(Some(now().plus_seconds(9000)), fields), &recipe(None));
+            believed(&manifest(Some(now().plus_seconds(9000)), &fields), &recipe(None));
         assert!(remarks.len() == 1 && remarks[0].starts_with(said), "{said}: {remarks:?}");
         assert!(record.inputs.is_empty() && record.applied_patches.is_empty());
     }
@@ -116,7 +116,7 @@ fn what_nobody_could_have_typed_is_left_out_and_said() {
         "actor": {"type": "root", "name": "x"}, "ttl_s": u64::MAX,
         "not_preserved": {"owners": 3, "\u{1b}[2J": 1},
     });
-    let record = believed(&manifest(None, wild), &recipe(None)).record;
+    let record = believed(&manifest(None, &wild), &recipe(None)).record;
     assert_eq!((record.ready_at, record.based_on_snapshot, record.undo_of), (None, None, None));
     assert_eq!(record.actor.to_string(), "adm:me");
     assert_eq!(record.ttl_s, Some(Seconds::MAX.get()));
@@ -130,7 +130,7 @@ fn a_script_whose_end_is_not_known_is_unknown_and_its_words_are_gone() {
         {"id": "pat-00000001", "sequence": 1, "state": "applied", "output": "y"},
         {"id": "pat-00000001", "sequence": 3, "state": "applied"},
     ]});
-    let record = believed(&manifest(None, patches), &recipe(None)).record;
+    let record = believed(&manifest(None, &patches), &recipe(None)).record;
     let states: Vec<_> =
         record.applied_patches.iter().map(|one| (one.sequence, &one.state)).collect();
     assert_eq!(states, [(1, &PatchState::Applied), (2, &PatchState::Unknown)]);
@@ -140,7 +140,7 @@ fn a_script_whose_end_is_not_known_is_unknown_and_its_words_are_gone() {
 
 #[test]
 fn a_manifest_of_an_earlier_sandboxer_makes_a_record_too() {
-    let old = SandboxManifest { sandbox: None, ..manifest(None, json!({})) };
+    let old = SandboxManifest { sandbox: None, ..manifest(None, &json!({})) };
     let Believed { record, remarks } = believed(&old, &recipe(None));
     assert_eq!((record.name, record.ttl_s), (None, Some(4 * 3600)));
     assert_eq!(remarks, Vec::<String>::new());

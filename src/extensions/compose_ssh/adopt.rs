@@ -49,7 +49,7 @@ pub(super) async fn adopt(
         };
         let runtime = runtime_of(engine, wanted, claim.runtimes, target)?;
         let is_anything = claim.handle.is_some() || !services.services.is_empty();
-        let stack = is_anything.then(|| Stack { runtime: Some(runtime), ..services });
+        let stack = is_anything.then_some(Stack { runtime: Some(runtime), ..services });
         (Some(engine), stack)
     };
     let handle = stack.map(|stack| stack.to_handle()).transpose()?;

@@ -38,9 +38,9 @@ pub(crate) fn of_request(request: &ProvisionRequest) -> Result<String, Error> {
         sandbox: None,
         recipe: None,
     };
-    let Some(record) = &request.sandbox else { return text(head) };
+    let Some(record) = &request.sandbox else { return text(&head) };
     let whole = SandboxManifest::of(record, &request.profile);
-    text(SandboxManifest { sandbox: whole.sandbox, recipe: whole.recipe, ..head })
+    text(&SandboxManifest { sandbox: whole.sandbox, recipe: whole.recipe, ..head })
 }
 
 /// Writes it anew from the record, once the place is proved to be the sandbox's, and the target's stamp, if it has one, where
@@ -50,7 +50,7 @@ pub(crate) async fn write(
     target: &Target,
     record: &SandboxRecord,
 ) -> Result<(), Error> {
-    let text = text(SandboxManifest::of(record, &target.profile))?;
+    let text = text(&SandboxManifest::of(record, &target.profile))?;
     let stamp = target.stamp.as_ref();
     let root = root(target, &transport.spec().workspace_root);
     let command = Command::script(MANIFEST_SH)
@@ -66,7 +66,7 @@ pub(crate) async fn write(
 }
 
 /// Its text. One that became too long to be sent has only what tells whose it is and until when.
-fn text(manifest: SandboxManifest) -> Result<String, Error> {
+fn text(manifest: &SandboxManifest) -> Result<String, Error> {
     let head = SandboxManifest { sandbox: None, recipe: None, ..manifest.clone() };
     let mut text = serde_json::to_string_pretty(&head).map_err(unfit)?;
     let whole = [
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn the_lines_that_teardown_looks_for_are_there() {
-        let text = text(manifest()).unwrap();
+        let text = text(&manifest()).unwrap();
         assert!(text.lines().any(|line| line == "  \"id\": \"a1b2c3d4\","), "{text}");
         assert!(text.lines().any(|line| line == "  \"owner\": \"0f\","), "{text}");
         assert!(text.contains("\"expires_at\": null"), "{text}");
@@ -139,7 +139,7 @@ mod tests {
             "ext.compose-ssh".into(),
         );
         let whole = SandboxManifest { recipe: Some(Box::new(recipe)), ..manifest() };
-        let text = text(whole.clone()).unwrap();
+        let text = text(&whole).unwrap();
         assert_eq!(text.lines().count(), 10, "{text}");
         assert!(text.lines().any(|line| line == "  \"owner\": \"0f\","), "{text}");
         assert_eq!(serde_json::from_str::<SandboxManifest>(&text).unwrap(), whole);

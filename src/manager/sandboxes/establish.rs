@@ -52,9 +52,10 @@ pub(crate) async fn establish(
     });
     establishment.provision.expires_at = deadline;
     // One that was adopted is made again as this installation's own.
-    let owner = match establishment.recreate {
-        true => deps.installation.owners().await.ok().and_then(|owners| owners.into_iter().next()),
-        false => None,
+    let owner = if establishment.recreate {
+        deps.installation.owners().await.ok().and_then(|owners| owners.into_iter().next())
+    } else {
+        None
     };
     let provisioning = op.update(
         vec![(

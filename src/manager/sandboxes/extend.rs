@@ -28,7 +28,7 @@ pub(crate) async fn extend(deps: &Deps, request: &ExtendRequest) -> Result<Exten
     } else {
         move_deadline(deps, &record.id, was, deadline).await?
     };
-    match write_manifest(deps, &sandbox).await {
+    match Box::pin(write_manifest(deps, &sandbox)).await {
         Ok(sandbox) => Ok(Extended { sandbox, unwritten: None }),
         Err(error) => {
             tracing::warn!(sandbox = %sandbox.id, %error, "its deadline could not be written to its host");

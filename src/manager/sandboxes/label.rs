@@ -59,7 +59,7 @@ async fn tell_host(deps: &Deps, record: SandboxRecord) -> SandboxRecord {
     if !may_write || is_known_down(deps, &record.host) {
         return record;
     }
-    match tokio::time::timeout(HOST_LIMIT, write_manifest(deps, &record)).await {
+    match tokio::time::timeout(HOST_LIMIT, Box::pin(write_manifest(deps, &record))).await {
         Ok(Ok(written)) => written,
         Ok(Err(error)) => {
             tracing::warn!(sandbox = %record.id, %error, "its labels could not be written to its host yet");

@@ -69,8 +69,8 @@ pub(crate) async fn adopt(deps: &Deps, request: &AdoptRequest) -> Result<Vec<Ado
     }
     let adoption = Adoption { deps, owners, is_dry: request.dry_run };
     // Snapshots first: a sandbox is based on one.
-    items.extend(adoption.snapshots(&scans).await?);
-    items.extend(adoption.sandboxes(&scans).await?);
+    items.extend(Box::pin(adoption.snapshots(&scans)).await?);
+    items.extend(Box::pin(adoption.sandboxes(&scans)).await?);
     if !request.dry_run {
         let reached: BTreeSet<&HostName> = items
             .iter()
@@ -257,7 +257,7 @@ impl Adoption<'_> {
             let Some((scan, found)) = seen.first().copied() else { continue };
             items.push(match draft {
                 Err(error) => sandbox_item(scan, found).failed(error),
-                Ok(draft) => self.sandbox(scan, found, draft, &mut names).await,
+                Ok(draft) => Box::pin(self.sandbox(scan, found, draft, &mut names)).await,
             });
         }
         Ok(items)

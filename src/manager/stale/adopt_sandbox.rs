@@ -2,7 +2,7 @@
 
 use crate::domain::error::{Code, Error, Kind, Unique};
 use crate::domain::event::EventKind;
-use crate::domain::extension::{AdoptClaim, AdoptLook, Capability, Target};
+use crate::domain::extension::{AdoptClaim, AdoptLook, Capability, Target, TeardownLine};
 use crate::domain::facts::{HostFacts, HostView, InventoryItem};
 use crate::domain::manifest_claim::{Believed, FoundAt, LEAST_LIFE_S, believe};
 use crate::domain::name::{HostName, OwnerId, SandboxId, is_hex8};
@@ -102,7 +102,7 @@ pub(crate) async fn read_found(
         learn_root(deps, host, root).await;
     }
     remarks.extend(look.remarks.iter().cloned());
-    remarks.extend(look.seen.foreign.iter().filter_map(|line| line.left_alone()));
+    remarks.extend(look.seen.foreign.iter().filter_map(TeardownLine::left_alone));
     remarks.extend(drop_distant_base(deps, &mut record).await?);
     note_look(deps, &mut record, look, found.is_dry).await;
     let claimed_host = manifest.sandbox.map(|claimed| claimed.host);

@@ -1,7 +1,7 @@
 //! Inspection: records against hosts, in both directions. Hosts are looked at first, so that whatever was made meanwhile has a
 //! record by the time records are read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt as _};
@@ -63,9 +63,10 @@ pub(crate) async fn inspect_stale(deps: &Deps, query: &StaleQuery) -> Result<Sta
         let from = Standpoint { owners_ahead: reading.owners_ahead.clone(), ..from.clone() };
         let there: Vec<_> =
             records.iter().filter(|record| record.host.same(reading.pass.host.as_str())).collect();
-        let gone = match query.as_last_seen {
-            true => marked_as_lost(&there),
-            false => gone_records(deps, reading, &there).await,
+        let gone = if query.as_last_seen {
+            marked_as_lost(&there)
+        } else {
+            gone_records(deps, reading, &there).await
         };
         for record in &there {
             items.extend(judge_recorded(deps, reading, record, &gone, &from).await?);
@@ -298,10 +299,10 @@ fn without_aliases(items: &mut Vec<StaleItem>, readings: &[HostReading]) {
         let reading = readings.iter().find(|reading| reading.pass.host.same(host.as_str()));
         reading.and_then(|reading| reading.pass.machine_id.clone()).unwrap_or_default()
     };
-    let mut seen = BTreeMap::new();
+    let mut seen = BTreeSet::new();
     items.retain(|item| {
         let is_found = item.state.is_none() && item.class != StaleClass::Stuck;
         let key = (machine(&item.host), item.id().to_owned(), item.identity.clone());
-        !is_found || seen.insert(key, ()).is_none()
+        !is_found || seen.insert(key)
     });
 }

@@ -1,4 +1,4 @@
-//! HostReading at hosts for what is stale: what each has, and whether that may be judged by.
+//! Readings of hosts for what is stale: what each has, and whether that may be judged by.
 
 use std::sync::PoisonError;
 

@@ -6,7 +6,8 @@ use crate::domain::archive::ArchivePlace;
 use crate::domain::error::{Code, Error};
 use crate::domain::event::{EventKind, PendingEvent, derived_event_id};
 use crate::domain::extension::{
-    Capability, Report, Reporter, SandboxExtension, Target, TeardownOutcome, TeardownReport,
+    Capability, Report, Reporter, SandboxExtension, Target, TeardownLine, TeardownOutcome,
+    TeardownReport,
 };
 use crate::domain::facts::{HostFacts, HostIdentity, HostView};
 use crate::domain::name::{ExtensionId, OwnerId, ProfileId, SandboxId, SnapshotId};
@@ -82,10 +83,11 @@ pub(crate) async fn remove_found(deps: &Deps, item: &StaleItem) -> Result<Done, 
         return Err(leftovers_error(&id, &report));
     }
     if report.lines.iter().all(|line| line.outcome != TeardownOutcome::Removed) {
-        let left: Vec<String> = report.lines.iter().filter_map(|line| line.left_alone()).collect();
-        return Ok(Done::Skipped(match left.is_empty() {
-            true => "nothing of it was there any more".to_owned(),
-            false => format!("nothing of it is ours by id, owner and name; {}", left.join("; ")),
+        let left: Vec<String> = report.lines.iter().filter_map(TeardownLine::left_alone).collect();
+        return Ok(Done::Skipped(if left.is_empty() {
+            "nothing of it was there any more".to_owned()
+        } else {
+            format!("nothing of it is ours by id, owner and name; {}", left.join("; "))
         }));
     }
     let data = serde_json::json!({"host": item.host, "class": item.class, "name": item.name, "reason": "reaped"});
@@ -258,7 +260,7 @@ fn removed_words(report: &TeardownReport) -> String {
     let removed = report.lines.iter().filter(|line| line.outcome == TeardownOutcome::Removed);
     let words: Vec<String> =
         removed.map(|line| format!("{} {}", line.resource.kind, line.resource.id)).collect();
-    let left: Vec<String> = report.lines.iter().filter_map(|line| line.left_alone()).collect();
+    let left: Vec<String> = report.lines.iter().filter_map(TeardownLine::left_alone).collect();
     let mut words = format!("removed {}", words.join(", "));
     for left in left {
         words = format!("{words}; {left}");

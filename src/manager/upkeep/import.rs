@@ -120,7 +120,10 @@ async fn sandbox(deps: &Deps, made: Imported<SandboxRecord>, is_dry: bool) -> Op
         Err(error) if is_dry && error.code == Code::StoreForeign => {}
         Err(error) => return Some(failed(done, error)),
     }
-    while !is_dry {
+    loop {
+        if is_dry {
+            break;
+        }
         let mut draft = record.clone();
         if draft.state != State::Destroyed {
             let data = serde_json::json!({"host": draft.host, "reason": "imported"});
@@ -152,7 +155,10 @@ async fn snapshot(deps: &Deps, made: Imported<SnapshotRecord>, is_dry: bool) -> 
         Err(error) if is_dry && error.code == Code::StoreForeign => {}
         Err(error) => return Some(failed(done, error)),
     }
-    while !is_dry {
+    loop {
+        if is_dry {
+            break;
+        }
         match deps.snapshots.insert(record.clone()).await {
             Ok(_) => break,
             Err(error) if error.kind == Kind::Taken(Unique::Name) && record.name.is_some() => {

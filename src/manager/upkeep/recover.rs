@@ -56,7 +56,7 @@ pub(crate) struct RecoveryPlan {
 ///
 /// Errors: `conflict` in a copied or restored data directory.
 pub(crate) async fn recover(deps: &Deps) -> Result<Vec<Recovered>, Error> {
-    ending(recover_all(deps)).await
+    ending(Box::pin(recover_all(deps))).await
 }
 
 async fn recover_all(deps: &Deps) -> Result<Vec<Recovered>, Error> {

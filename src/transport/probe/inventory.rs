@@ -24,17 +24,24 @@ pub(super) struct Found {
     pub(super) failed: Vec<String>,
 }
 
+/// What the manifest of a sandbox's directory tells of whose it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Told {
+    /// There is none, or nothing of it was read yet.
+    #[default]
+    Nothing,
+    /// This sandbox, and an owner.
+    Owner,
+    /// It is not this directory's, or cannot be read: nobody's, whatever the labels say.
+    Nobody,
+}
+
 /// What is known of one sandbox while reading.
 #[derive(Default)]
 struct Draft {
     directory: Option<String>,
     owners: BTreeSet<String>,
-    /// A manifest that is not this directory's, or cannot be read: nobody's, whatever the labels say.
-    unidentified: bool,
-    /// Whether there is a manifest of which nothing was read yet.
-    awaited: bool,
-    /// Whether a manifest names this sandbox and an owner.
-    identified: bool,
+    manifest: Told,
     // Sets: `docker` may be a second way to the same podman.
     containers: BTreeSet<String>,
     container_ids: BTreeSet<String>,
@@ -77,12 +84,6 @@ pub(super) fn parse(entries: &[Entry<'_>]) -> Found {
         match entry.key {
             "inventory" => entry.value.clone_into(&mut root),
             "dir" => directory(&mut drafts, &root, entry),
-            "manifest" => {
-                let id = entry.value.strip_prefix("sbx-");
-                if let Some(draft) = id.and_then(|id| drafts.get_mut(id)) {
-                    draft.awaited = true;
-                }
-            }
             "archive" => archive(&mut archives, &root, entry.value),
             "manifests" => manifests(&mut drafts, &mut archives, &root, entry),
             "list" => list(&mut drafts, entry),
@@ -116,9 +117,12 @@ pub(super) fn parse(entries: &[Entry<'_>]) -> Found {
 fn item(sandbox_id: String, draft: Draft) -> InventoryItem {
     let mut owners = draft.owners.into_iter();
     // A directory that nothing identifies is nobody's, whatever the labels say.
-    let unidentified = draft.unidentified || draft.directory.is_some() && !draft.identified;
-    let owner =
-        owners.next().filter(|_| owners.next().is_none() && !unidentified && !draft.awaited);
+    let identified = match draft.manifest {
+        Told::Owner => true,
+        Told::Nothing => draft.directory.is_none(),
+        Told::Nobody => false,
+    };
+    let owner = owners.next().filter(|_| owners.next().is_none() && identified);
     InventoryItem {
         fingerprint: fingerprint(&draft.read),
         sandbox_id,
@@ -155,7 +159,7 @@ fn directory(drafts: &mut BTreeMap<String, Draft>, root: &str, entry: &Entry<'_>
     draft.read.insert(format!("directory {}", below(root, &name)));
     if draft.directory.is_some() {
         // The same id under two roots: one of them is a copy, and which one is not ours to guess.
-        draft.unidentified = true;
+        draft.manifest = Told::Nobody;
     } else {
         draft.directory = Some(below(root, &name));
     }
@@ -203,7 +207,6 @@ fn manifests(
         } else if let Some(id) = name.strip_prefix("sbx-")
             && let Some(draft) = drafts.get_mut(id)
         {
-            draft.awaited = false;
             manifest(draft, id, &lines.join("\n"));
         }
     }
@@ -215,7 +218,9 @@ fn manifest(draft: &mut Draft, id: &str, text: &str) {
         |name: &str| parsed.as_ref().and_then(|value| value.get(name)).and_then(Value::as_str);
     match (field("id"), field("owner")) {
         (Some(named), Some(owner)) if named == id && !owner.is_empty() => {
-            draft.identified = true;
+            if draft.manifest == Told::Nothing {
+                draft.manifest = Told::Owner;
+            }
             draft.owners.insert(owner.to_owned());
             draft.profile = field("profile").map(|profile| clean_line(profile, 100));
             draft.created_at = field("created_at").and_then(|time| time.parse().ok());
@@ -230,7 +235,7 @@ fn manifest(draft: &mut Draft, id: &str, text: &str) {
                     clean_line(engine, 100)
                 });
         }
-        _ => draft.unidentified = true,
+        _ => draft.manifest = Told::Nobody,
     }
     draft.read.insert(format!("manifest {text}"));
 }

@@ -1,11 +1,12 @@
 //! The dashboard without a terminal: keys in, screens out, and effects on a fake client.
 
+use futures_util::FutureExt as _;
+use futures_util::future::LocalBoxFuture;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use futures_util::FutureExt as _;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
@@ -154,8 +155,9 @@ pub(crate) struct Drive {
 }
 
 impl Drive {
-    pub(crate) async fn new(scenario: Scenario) -> Self {
-        Self::paced(scenario, Duration::from_millis(5)).await
+    pub(crate) fn new(scenario: Scenario) -> LocalBoxFuture<'static, Self> {
+        // Boxed: a scenario is large, and a part of nearly every test.
+        Self::paced(scenario, Duration::from_millis(5)).boxed_local()
     }
 
     /// With operations whose steps take so long.

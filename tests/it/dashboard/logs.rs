@@ -184,7 +184,10 @@ fn no_size_and_no_place_panics() {
 }
 
 async fn opened(scenario: Scenario) -> Drive {
-    let mut drive = Drive::new(scenario).await;
+    opened_on(Drive::new(scenario).await)
+}
+
+fn opened_on(mut drive: Drive) -> Drive {
     drive.press("G");
     while drive.model.sandboxes.selected().unwrap().record.name.as_deref() != Some("e2e-core") {
         drive.press("k");

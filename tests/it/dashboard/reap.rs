@@ -1,12 +1,13 @@
 //! The reap plan: shown, changed, applied after a question, and what comes of it.
 
 use insta::assert_snapshot;
-use sandboxer::client::{Error, PlanSource, ReapPlan, Request, StaleReport, Update};
+use sandboxer::client::{Error, PlanSource, ReapPlan, Request, StaleItem, StaleReport, Update};
 use sandboxer::domain::error::Code;
 use sandboxer::domain::name::{OperationId, SandboxId};
+use sandboxer::domain::operation::CancelOutcome;
 use sandboxer::domain::stale::{ReapReport, StaleClass};
 use sandboxer::domain::sweep::{HeldBack, HoldReason};
-use sandboxer::tui::model::{JobId, JobState, Judged, Model, Overlay, ReapRow};
+use sandboxer::tui::model::{JobId, JobState, Judged, Model, Overlay, Reap, ReapRow};
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg};
 
@@ -266,7 +267,7 @@ fn an_item_that_changed_since_says_so_and_is_left_out() {
     assert!(seen.contains("4 left out: changed since the plan was made"), "{seen}");
     let effects = press(&mut model, "enter");
     let (_, sent) = begun(&effects).expect("a reap");
-    let sent: Vec<&str> = sent.to_do().map(|item| item.id()).collect();
+    let sent: Vec<&str> = sent.to_do().map(StaleItem::id).collect();
     assert_eq!(sent, ["0b1c2d3e", "57c57c57", "0a0a0a01"]);
 }
 
@@ -403,7 +404,6 @@ fn a_reap_that_was_cancelled_says_what_is_left() {
     );
     press(&mut model, "tab enter");
     assert_eq!(model.jobs.get(job).unwrap().state, JobState::Cancelling);
-    use sandboxer::domain::operation::CancelOutcome;
     let error = CancelOutcome::Stopped.fault("cancelled; 6 items are left as they were");
     update(&mut model, Msg::Ended(job, Err(error), None));
     let seen = screen(&mut model, (120, 36));
@@ -439,7 +439,7 @@ fn enter_opens_a_recorded_ones_details_and_the_palette_knows_reap_and_stale() {
         type_text(&mut model, name);
         assert!(matches!(press(&mut model, "enter").as_slice(), [Effect::PlanReap(_)]), "{name}");
         press(&mut model, "esc");
-        model.reap = Default::default();
+        model.reap = Reap::default();
     }
 }
 

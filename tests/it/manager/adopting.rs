@@ -143,7 +143,7 @@ async fn a_lost_store_gets_its_sandbox_back_but_for_what_only_it_knew() {
     assert!(after.is_protected() && after.idempotency_key.is_none());
     assert!(!after.manifest_pending, "the host was reached");
     let kinds: Vec<String> = console
-        .events(&Default::default())
+        .events(&sandboxer::domain::request::EventQuery::default())
         .await
         .unwrap()
         .iter()

@@ -107,7 +107,7 @@ pub(crate) fn manager_on(
             actor: Actor::parse("adm:test").unwrap(),
             config_file: "config.yaml".into(),
             temporary: data.join("tmp"),
-            stale: Default::default(),
+            stale: sandboxer::domain::stale::StaleSettings::default(),
             undo: script.undo.lock().unwrap().clone(),
         },
     })

@@ -155,7 +155,7 @@ async fn a_file_that_was_set_aside_before_is_not_overwritten() {
 #[tokio::test]
 async fn ours_anothers_and_garbage_are_left_alone() {
     let house = house();
-    house.create(Default::default()).await.1.unwrap();
+    house.create(sandboxer::domain::request::CreateRequest::default()).await.1.unwrap();
     assert_eq!(verdicts(&import(&house.manager, false).await), [], "ours");
     let data = house.folder.path();
     fs::write(data.join("snapshots.json"), "{\"title\": 1}").unwrap();

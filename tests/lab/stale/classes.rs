@@ -163,7 +163,7 @@ fn every_class_is_listed_and_reaped(host: &str, tag: &str) {
     assert_eq!(bench.get(&id("expired"))["reason"], "reaped");
 
     // Named, the bare one goes, and the archive where it is asked for; a second reap has nothing to do.
-    let named = bench
+    let by_class = bench
         .run([
             "reap-stale",
             "--yes",
@@ -181,7 +181,7 @@ fn every_class_is_listed_and_reaped(host: &str, tag: &str) {
         (archive.as_str(), "orphan_snapshot removed"),
     ]);
     classes.clear();
-    assert_eq!(ended(&items(&named, &bench, &ids)), ends, "{named:#}");
+    assert_eq!(ended(&items(&by_class, &bench, &ids)), ends, "{by_class:#}");
     let again = bench.run(["reap-stale", "--yes", "--host", host, "--snapshots"]).ok();
     assert_eq!(items(&again, &bench, &ids).len(), 0, "{again:#}");
 

@@ -441,10 +441,10 @@ impl Allowed {
             .map(|item| (text(&item["id"]), text(&item["outcome"])))
             .collect();
         let gone = ends.iter().filter(|(_, outcome)| *outcome == "removed");
-        let names = gone.flat_map(|(id, _)| [format!("sbx-{id}"), id.clone()]).collect();
+        let gone = gone.flat_map(|(id, _)| [format!("sbx-{id}"), id.clone()]).collect();
         Self {
             what: "reap",
-            names,
+            names: gone,
             undo_archives: true,
             reap: true,
             named,
@@ -481,10 +481,8 @@ impl Allowed {
         if name.starts_with("snap-") {
             let recorded = snapshots.iter().find(|record| record["id"] == *name);
             let is_undo = recorded.is_some_and(|record| record["kind"] == "undo");
-            return match is_undo && self.undo_archives || self.names.contains(name) {
-                true => Ok(()),
-                false => Err("an archive that nobody asked for".to_owned()),
-            };
+            let may_go = is_undo && self.undo_archives || self.names.contains(name);
+            return may_go.then_some(()).ok_or("an archive that nobody asked for".to_owned());
         }
         let bare = name.strip_prefix("container sbx-").map(|rest| rest.trim_end_matches("-x-1"));
         let id = bare.or(name.strip_prefix("sbx-")).unwrap_or(name);

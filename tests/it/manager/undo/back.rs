@@ -166,7 +166,7 @@ async fn an_undo_of_what_is_there_or_never_was_says_so() {
     assert_eq!((there.code, there.details["state"].as_str()), (Code::Conflict, Some("ready")));
     let never = house.undo(Some("nobody")).await.unwrap_err();
     assert_eq!(never.code, Code::NotFound);
-    let (plain, _) = house.create(Default::default()).await;
+    let (plain, _) = house.create(sandboxer::domain::request::CreateRequest::default()).await;
     house.removed(of(&plain)).await.unwrap();
     let plain = house.undo(Some(plain.id.as_str())).await.unwrap_err();
     assert!(plain.causes[0].contains("undo: false"), "{plain:?}");

@@ -57,7 +57,9 @@ async fn a_process_killed_over_it_leaves_a_sandbox_that_lives() {
                     manager.recreate(&request).await.map(|_| ())
                 }
                 _ => {
-                    tokio::spawn(async move { manager.sweep(&Default::default()).await });
+                    tokio::spawn(async move {
+                        manager.sweep(&sandboxer::domain::sweep::SweepRequest::default()).await
+                    });
                     Ok(())
                 }
             }
@@ -229,7 +231,8 @@ async fn a_copied_data_directory_deletes_none() {
     house.script.pass(3601);
     house.copy_from_elsewhere();
     let copied = super::super::house::manager(house.folder.path(), &house.script);
-    let started = copied.create(Default::default()).await.unwrap();
+    let started =
+        copied.create(sandboxer::domain::request::CreateRequest::default()).await.unwrap();
     copied.wait(&started.operation.unwrap()).await.unwrap();
     assert_eq!(house.there().len(), 1);
 }
