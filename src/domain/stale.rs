@@ -3,8 +3,8 @@
 mod judge;
 
 pub use judge::{
-    LeftByDead, RecordSight, Standpoint, judge_archive, judge_found, judge_record, judge_snapshot,
-    keep,
+    FoundSight, LeftByDead, RecordSight, Standpoint, judge_archive, judge_found, judge_record,
+    judge_snapshot, keep,
 };
 
 use std::collections::BTreeSet;

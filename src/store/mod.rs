@@ -304,6 +304,10 @@ pub trait PlanStore: Send + Sync {
     async fn put(&self, plan: &ReapPlan) -> Result<(), Error>;
     /// The plan with exactly this id; `None` where none is kept any more, or it cannot be read.
     async fn get(&self, id: &PlanId) -> Result<Option<ReapPlan>, Error>;
+    /// Clocks at the last plan; `None` where none was made.
+    async fn last(&self) -> Result<Option<ClockReading>, Error>;
+    /// Notes the clocks of a plan.
+    async fn note(&self, reading: &ClockReading) -> Result<(), Error>;
     /// Takes the lock of a reap that wants to be alone. `None`: another one has it.
     async fn try_lock(&self) -> Result<Option<Box<dyn Held>>, Error>;
 }

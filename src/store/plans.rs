@@ -5,12 +5,16 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 
+use crate::domain::clock::ClockReading;
 use crate::domain::error::Error;
 use crate::domain::name::PlanId;
 use crate::domain::stale::{PLAN_KEPT_S, ReapPlan};
 use crate::store::files::{self, DataDir, blocking};
 use crate::store::lock::try_lock_file;
 use crate::store::{Held, PlanStore};
+
+/// File with the clocks of the last plan.
+const CLOCK: &str = "clock.json";
 
 /// Plans, a file each.
 pub struct PlanFolder {
@@ -70,6 +74,27 @@ impl PlanStore for PlanFolder {
             Ok(serde_json::from_slice(&bytes)
                 .inspect_err(|error| tracing::warn!(path = %path.display(), %error, "no plan"))
                 .ok())
+        })
+        .await
+    }
+
+    async fn last(&self) -> Result<Option<ClockReading>, Error> {
+        let path = self.folder.join(CLOCK);
+        blocking(move || {
+            let Some((bytes, _)) = files::read_whole(&path)? else { return Ok(None) };
+            // What cannot be read says nothing, and the next plan writes it anew.
+            Ok(serde_json::from_slice(&bytes).ok())
+        })
+        .await
+    }
+
+    async fn note(&self, reading: &ClockReading) -> Result<(), Error> {
+        let (dir, path) = (self.dir.clone(), self.folder.join(CLOCK));
+        let text = serde_json::to_vec(reading)
+            .map_err(|error| Error::internal("the clocks cannot be written").because(error))?;
+        blocking(move || {
+            dir.prepare(Some("plans"))?;
+            files::replace_for_now(&path, &text, false).map(|_| ())
         })
         .await
     }

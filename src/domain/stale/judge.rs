@@ -2,7 +2,7 @@
 //! comes in.
 
 use crate::domain::extension::Resource;
-use crate::domain::facts::{InventoryArchive, InventoryItem};
+use crate::domain::facts::{Engine, InventoryArchive, InventoryItem, NO_ENGINE};
 use crate::domain::name::{HostName, OwnerId, SandboxId, SnapshotId};
 use crate::domain::profile::Seconds;
 use crate::domain::sandbox::{SandboxRecord, State};
@@ -59,8 +59,10 @@ pub fn judge_record(sight: RecordSight<'_>, from: &Standpoint) -> Option<StaleIt
     let record = sight.record;
     let Verdict { class, action, why } = verdict(sight, from)?;
     let protected = record.is_protected();
+    let is_ahead = from.owners_ahead.contains(&record.owner);
     let held = match sight.unjudged {
         _ if protected => Some("it is labelled protect=true".to_owned()),
+        _ if is_ahead => Some(OWNER_AHEAD.to_owned()),
         Some(unjudged) => Some(unjudged.to_owned()),
         None => None,
     };
@@ -125,14 +127,24 @@ fn verdict(sight: RecordSight<'_>, from: &Standpoint) -> Option<Verdict> {
     })
 }
 
-/// The item of something that a host has and no record knows; none where it is too young to be judged. `silent`: why the
-/// engines of this host may have more of it than was seen.
-pub fn judge_found(
-    host: &HostName,
-    found: &InventoryItem,
-    silent: Option<&str>,
-    from: &Standpoint,
-) -> Option<StaleItem> {
+/// Something that a host has and no live record knows, as it was looked at.
+#[derive(Debug, Clone, Copy)]
+pub struct FoundSight<'a> {
+    /// The host.
+    pub host: &'a HostName,
+    /// What it has.
+    pub found: &'a InventoryItem,
+    /// Engines that answered.
+    pub answering: &'a [Engine],
+    /// Why an engine of the host may have more of it than was seen.
+    pub silent: Option<&'a str>,
+    /// When a sandbox of this id was destroyed, by its record.
+    pub destroyed_at: Option<Time>,
+}
+
+/// The item of something that a host has and no live record knows; none where it is too young to be judged.
+pub fn judge_found(sight: FoundSight<'_>, from: &Standpoint) -> Option<StaleItem> {
+    let FoundSight { host, found, .. } = sight;
     let is_stack = !found.engines.is_empty();
     let ours = owner_of(found.owner.as_deref(), from);
     let class = match (&ours, SandboxId::parse(&found.sandbox_id)) {
@@ -147,8 +159,8 @@ pub fn judge_found(
     let (possible, action, why) = match (&class, ours) {
         (StaleClass::Unreadable, _) => kept("nothing tells whose it is"),
         (StaleClass::Foreign, _) => kept("it is another installation's"),
-        (_, Whose::Ahead) => kept(AHEAD),
-        _ => orphan_action(found, &class, silent, from),
+        (_, Whose::Ahead) => kept(&format!("no record knows it; kept: {OWNER_AHEAD}")),
+        _ => orphan_action(sight, &class, from),
     };
     Some(StaleItem {
         class,
@@ -172,15 +184,27 @@ pub fn judge_found(
     })
 }
 
-/// What may be done, and is by default, with a sandbox of ours that no record knows, and why.
+/// Engine that a sandbox was made on and that does not answer: it may have more of it than was seen.
+fn unanswered<'a>(sight: &FoundSight<'a>) -> Option<&'a str> {
+    let made_on = sight.found.made_on.as_deref().filter(|engine| *engine != NO_ENGINE)?;
+    let answers = sight.answering.iter().any(|engine| engine.program == made_on);
+    (!answers).then_some(made_on)
+}
+
+/// What may be done, and is by default, with a sandbox of ours that no live record knows, and why.
 fn orphan_action(
-    found: &InventoryItem,
+    sight: FoundSight<'_>,
     class: &StaleClass,
-    silent: Option<&str>,
     from: &Standpoint,
 ) -> (Vec<ReapAction>, ReapAction, String) {
-    let can_adopt = found.directory.is_some();
+    let found = sight.found;
+    let can_adopt = found.directory.is_some() && sight.destroyed_at.is_none();
     let adopt = can_adopt.then_some(ReapAction::Adopt);
+    if let Some(engine) = unanswered(&sight) {
+        return kept(&format!(
+            "no record knows it; kept: it was made on {engine}, which does not answer there"
+        ));
+    }
     if found.protected {
         let why = "no record knows it; kept: its manifest says protect=true".to_owned();
         return (adopt.into_iter().collect(), ReapAction::Keep, why);
@@ -188,25 +212,30 @@ fn orphan_action(
     let possible = std::iter::once(ReapAction::Remove).chain(adopt).collect();
     let by_class = format!("`--class {class}` removes it");
     // What a directory says nothing of may be on an engine that says nothing.
-    let unseen = silent.filter(|_| can_adopt && found.made_on.is_none());
-    let (action, why) = match (found.expires_at, unseen) {
-        (Some(deadline), Some(unseen)) if deadline <= from.now => {
-            (ReapAction::Keep, format!("no record knows it; kept: {unseen}; {by_class}"))
+    let unseen = sight.silent.filter(|_| found.directory.is_some() && found.made_on.is_none());
+    let ago = |then| rounded(age(from.now, then));
+    let (remove, why) = match (sight.destroyed_at, found.expires_at) {
+        (Some(destroyed), _) => {
+            (true, format!("it was destroyed {} ago, and is here all the same", ago(destroyed)))
         }
-        (Some(deadline), _) if deadline <= from.now => {
-            let ago = rounded(age(from.now, deadline));
-            (ReapAction::Remove, format!("no record knows it, and its time was over {ago} ago"))
+        (None, Some(deadline)) if deadline <= from.now => {
+            (true, format!("no record knows it, and its time was over {} ago", ago(deadline)))
         }
-        (Some(deadline), _) if can_adopt => {
-            (ReapAction::Adopt, format!("no record knows it, and it may live until {deadline}"))
+        (None, Some(deadline)) => {
+            (false, format!("no record knows it, and it may live until {deadline}"))
         }
-        _ if can_adopt => {
-            (ReapAction::Adopt, "no record knows it, and it has no deadline".to_owned())
+        (None, None) if can_adopt => {
+            (false, "no record knows it, and it has no deadline".to_owned())
         }
-        _ => {
-            let why = format!("no record knows it, and nothing says when it may go: {by_class}");
-            (ReapAction::Keep, why)
+        (None, None) => {
+            (false, format!("no record knows it, and nothing says when it may go: {by_class}"))
         }
+    };
+    let (action, why) = match (remove, unseen) {
+        (true, Some(unseen)) => (ReapAction::Keep, format!("{why}; kept: {unseen}; {by_class}")),
+        (true, None) => (ReapAction::Remove, why),
+        (false, _) if can_adopt => (ReapAction::Adopt, why),
+        (false, _) => (ReapAction::Keep, why),
     };
     (possible, action, why)
 }
@@ -232,7 +261,7 @@ pub fn judge_archive(
             kept("its archive is not whole, or nothing tells whose it is")
         }
         (StaleClass::Foreign, _) => kept("it is another installation's"),
-        (_, Whose::Ahead) => kept(AHEAD),
+        (_, Whose::Ahead) => kept(&format!("no record knows it; kept: {OWNER_AHEAD}")),
         _ if found.protected => (
             vec![ReapAction::Adopt],
             ReapAction::Keep,
@@ -307,7 +336,8 @@ enum Whose {
 }
 
 /// Reason to keep what is of an owner whose counter is higher on the host than it is known here.
-const AHEAD: &str = "no record knows it; kept: another console of the same owner has made more on this host than is known here";
+const OWNER_AHEAD: &str =
+    "another console of the same owner has made more on this host than is known here";
 
 fn owner_of(owner: Option<&str>, from: &Standpoint) -> Whose {
     let is_in =

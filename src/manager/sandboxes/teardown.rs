@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::domain::error::{Code, Error, Kind};
 use crate::domain::extension::{
-    Report, Reporter, Resource, Target, TeardownLine, TeardownOutcome, TeardownReport,
+    OwnerStamp, Report, Reporter, Resource, Target, TeardownLine, TeardownOutcome, TeardownReport,
 };
-use crate::domain::name::SandboxId;
+use crate::domain::name::{OwnerId, SandboxId};
 use crate::domain::sandbox::SandboxRecord;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::roots::learn_roots_during;
@@ -36,8 +36,14 @@ pub(crate) async fn tear_down_checked(
     progress: &ProgressReporter,
 ) -> Result<TeardownReport, Error> {
     let mut target = resolve_as_known(deps, record).await.map_err(Error::untouched)?;
-    target.stamp = Some(deps.installation.stamp().await.map_err(Error::untouched)?);
+    let stamp = stamp_of_owner(deps, &record.owner).await.map_err(Error::untouched)?;
+    let is_adopted =
+        stamp.owner != deps.installation.stamp().await.map_err(Error::untouched)?.owner;
+    target.stamp = Some(stamp);
     match tear_down_target(deps, record, target.clone(), progress).await {
+        Err(Error { kind: Kind::Behind(counter), .. }) if is_adopted => {
+            Err(other_console_error(record, counter).untouched())
+        }
         Err(Error { kind: Kind::Behind(counter), .. }) => {
             deps.installation.seen_on(&record.host, counter).await.map_err(Error::untouched)?;
             ensure_own(deps).await.map_err(Error::untouched)?;
@@ -47,6 +53,27 @@ pub(crate) async fn tear_down_checked(
         }
         outcome => outcome,
     }
+}
+
+/// Stamp of the owner that a sandbox bears: ours, or one that was adopted, with what is known here of its counter.
+async fn stamp_of_owner(deps: &Deps, owner: &OwnerId) -> Result<OwnerStamp, Error> {
+    let ours = deps.installation.stamp().await?;
+    if ours.owner == *owner {
+        return Ok(ours);
+    }
+    let known = deps.installation.owner_counters().await?.get(owner).copied();
+    Ok(known.map_or(ours.clone(), |counter| OwnerStamp { owner: owner.clone(), counter, ..ours }))
+}
+
+/// Error of a removal on a host where another console works under the owner id that was adopted from it.
+fn other_console_error(record: &SandboxRecord, counter: u64) -> Error {
+    let (id, host, owner) = (&record.id, &record.host, &record.owner);
+    let message = format!(
+        "sandbox {id}: nothing was removed: {host} counts {counter} changes by the owner {owner}, more than are known here: another console works under it"
+    );
+    Error::new(Code::Conflict, message).hint(format!(
+        "leave it to that console, or `sandboxer adopt --owner {owner}` takes it over again"
+    ))
 }
 
 async fn tear_down_target(

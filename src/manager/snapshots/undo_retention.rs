@@ -22,6 +22,11 @@ pub(crate) async fn prune_undo(deps: &Deps, host: &HostName, newest: Option<&Sna
     if surplus.is_empty() {
         return;
     }
+    // By a clock that jumped since the last sweep nothing is over.
+    let swept = deps.sweeps.last().await.ok().flatten();
+    if let Some(jump) = swept.and_then(|last| deps.read_clocks().jump_since(&last)) {
+        return tracing::warn!(%host, ?jump, "old undo snapshots stay: the clock jumped");
+    }
     if let Err(error) = ensure_own(deps).await {
         return tracing::warn!(%host, %error, "old undo snapshots are not deleted from here");
     }

@@ -1,6 +1,6 @@
 //! Reap: exactly what the plan says, where it is still so. Each host is looked at anew; what changed is skipped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,6 +9,7 @@ use futures_util::future::join_all;
 use crate::domain::error::{Code, Error};
 use crate::domain::event::{EventKind, Update};
 use crate::domain::extension::{Report, Reporter as _};
+use crate::domain::facts::HostFacts;
 use crate::domain::name::HostName;
 use crate::domain::operation::{OperationKind, Subject};
 use crate::domain::stale::{
@@ -18,7 +19,7 @@ use crate::domain::stale::{
 use crate::manager::deps::Deps;
 use crate::manager::operation::Op;
 use crate::manager::operation::record::new_operation;
-use crate::manager::stale::inspect::inspect_stale;
+use crate::manager::stale::inspect::inspect_with_readings;
 use crate::manager::stale::outcome::Done;
 use crate::manager::stale::plan::{find_plan, tell};
 use crate::manager::stale::reap_found::{adopt_as_planned, remove_archive, remove_found};
@@ -61,12 +62,16 @@ fn reports(
 async fn apply(op: &Op<ReapPlan>, no_undo: bool) -> Result<(), Error> {
     let deps = &op.deps;
     let plan = &op.subject;
-    let count = plan.to_do().count();
     op.progress.announce(1, 0);
     let mut by_host: BTreeMap<String, Vec<&StaleItem>> = BTreeMap::new();
     for item in plan.to_do() {
-        by_host.entry(item.host.as_str().to_ascii_lowercase()).or_default().push(item);
+        let on_host = by_host.entry(item.host.as_str().to_ascii_lowercase()).or_default();
+        // A file may have one twice.
+        if !on_host.iter().any(|known: &&StaleItem| known.is_same(item)) {
+            on_host.push(item);
+        }
     }
+    let count = by_host.values().map(Vec::len).sum();
     let told = Told { op, count, done: Mutex::new(Vec::new()) };
     let hosts = by_host.into_values().map(|items| Box::pin(apply_on_host(&told, items, no_undo)));
     let cancel_requested = async {
@@ -87,7 +92,7 @@ async fn apply(op: &Op<ReapPlan>, no_undo: bool) -> Result<(), Error> {
         "outcomes": ReapOutcome::ALL.iter().map(|outcome| (outcome.as_str(), counts(outcome)))
             .filter(|(_, count)| *count > 0).collect::<BTreeMap<_, _>>(),
     });
-    tell(deps, &plan.id, EventKind::ReapApplied, data).await;
+    tell(deps, op.id().as_str(), EventKind::ReapApplied, data).await;
     let failed = counts(&ReapOutcome::Failed);
     let outcome = if op.is_cancelled() {
         Err(Error::new(
@@ -152,7 +157,9 @@ impl Told<'_> {
         let of = |planned: &StaleItem| {
             done.iter().find(|item| item.id == planned.id() && item.host == planned.host).cloned()
         };
-        plan.to_do().filter_map(of).collect()
+        let mut told = BTreeSet::new();
+        let once = |item: &ReapItem| told.insert((item.host.clone(), item.id.clone()));
+        plan.to_do().filter_map(of).filter(once).collect()
     }
 }
 
@@ -160,12 +167,14 @@ async fn apply_on_host(told: &Told<'_>, items: Vec<&StaleItem>, no_undo: bool) {
     let deps = &told.op.deps;
     let Some(host) = items.first().map(|item| item.host.clone()) else { return };
     let query = StaleQuery { hosts: vec![host.to_string()], as_last_seen: false };
-    let fresh = match inspect_stale(deps, &query).await {
-        Ok(fresh) => judged(fresh),
-        Err(error) => Err(error),
-    };
-    let fresh = match fresh {
-        Ok(fresh) => fresh,
+    let read = inspect_with_readings(deps, &query).await;
+    let read = read.and_then(|(fresh, readings)| {
+        let facts = readings.into_iter().find_map(|reading| reading.facts);
+        let unread = || Error::internal(format!("{host} was not read"));
+        Ok((judged(fresh)?, facts.ok_or_else(unread)?))
+    });
+    let (fresh, facts) = match read {
+        Ok(read) => read,
         Err(error) => {
             for item in items {
                 told.tell(item, Err(error.clone()));
@@ -175,7 +184,7 @@ async fn apply_on_host(told: &Told<'_>, items: Vec<&StaleItem>, no_undo: bool) {
     };
     let down: Mutex<Option<Error>> = Mutex::new(None);
     let work = items.into_iter().map(|planned| {
-        let item = ItemOnHost { told, planned, fresh: &fresh, down: &down, no_undo };
+        let item = ItemOnHost { told, planned, fresh: &fresh, facts: &facts, down: &down, no_undo };
         Box::pin(async move { told.tell(planned, item.apply().await) })
     });
     join_all(work).await;
@@ -209,6 +218,7 @@ struct ItemOnHost<'a> {
     told: &'a Told<'a>,
     planned: &'a StaleItem,
     fresh: &'a StaleReport,
+    facts: &'a HostFacts,
     down: &'a Mutex<Option<Error>>,
     no_undo: bool,
 }
@@ -231,13 +241,31 @@ impl ItemOnHost<'_> {
         if let Some(error) = self.is_down() {
             return Err(error);
         }
-        let done = act(deps, item, self.planned, self.no_undo).await;
+        let done = self.act(deps, item).await;
         if let Err(error) = &done
             && matches!(error.code, Code::HostUnreachable | Code::HostChanged)
         {
             self.set_down(&self.planned.host, error);
         }
         done
+    }
+
+    async fn act(&self, deps: &Deps, item: &StaleItem) -> Result<Done, Error> {
+        let is_stuck = item.class == StaleClass::Stuck;
+        match &self.planned.action {
+            ReapAction::Recover | ReapAction::Destroy | ReapAction::Close if is_stuck => {
+                recover_as_planned(deps, item).await
+            }
+            ReapAction::Destroy | ReapAction::Close => reap_record(deps, item, self.no_undo).await,
+            ReapAction::Remove if item.snapshot_id.is_some() => {
+                remove_archive(deps, item, self.facts).await
+            }
+            ReapAction::Remove => remove_found(deps, item, self.facts).await,
+            ReapAction::Adopt => adopt_as_planned(deps, item, self.facts).await,
+            ReapAction::Recover | ReapAction::Keep | ReapAction::Other(_) => {
+                Ok(Done::Skipped(format!("nothing is done for {}", self.planned.action)))
+            }
+        }
     }
 
     /// Error of an item that is not begun, because its host failed a moment ago.
@@ -268,25 +296,4 @@ fn unchanged<'a>(planned: &StaleItem, fresh: &'a StaleReport) -> Result<&'a Stal
         return Err(format!("{} is not possible: {}", planned.action, item.why));
     }
     Ok(item)
-}
-
-async fn act(
-    deps: &Deps,
-    item: &StaleItem,
-    planned: &StaleItem,
-    no_undo: bool,
-) -> Result<Done, Error> {
-    let is_stuck = item.class == StaleClass::Stuck;
-    match &planned.action {
-        ReapAction::Recover | ReapAction::Destroy | ReapAction::Close if is_stuck => {
-            recover_as_planned(deps, item).await
-        }
-        ReapAction::Destroy | ReapAction::Close => reap_record(deps, item, no_undo).await,
-        ReapAction::Remove if item.snapshot_id.is_some() => remove_archive(deps, item).await,
-        ReapAction::Remove => remove_found(deps, item).await,
-        ReapAction::Adopt => adopt_as_planned(deps, item).await,
-        ReapAction::Recover | ReapAction::Keep | ReapAction::Other(_) => {
-            Ok(Done::Skipped(format!("nothing is done for {}", planned.action)))
-        }
-    }
 }

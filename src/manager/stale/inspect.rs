@@ -1,7 +1,7 @@
 //! Inspection: records against hosts, in both directions. Hosts are looked at first, so that whatever was made meanwhile has a
 //! record by the time records are read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt as _};
@@ -13,10 +13,11 @@ use crate::domain::name::{HostName, SandboxId};
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::stale::{
-    LeftByDead, ReapAction, RecordSight, StaleClass, StaleItem, StaleQuery, StaleReport,
-    Standpoint, judge_archive, judge_found, judge_record, judge_snapshot, keep,
+    FoundSight, LeftByDead, ReapAction, RecordSight, StaleClass, StaleItem, StaleQuery,
+    StaleReport, Standpoint, judge_archive, judge_found, judge_record, judge_snapshot, keep,
 };
 use crate::domain::sweep::{HeldBack, HoldReason};
+use crate::domain::time::Time;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::status::report_host_status;
 use crate::manager::operation::dead::{by, has_ended, runs_here};
@@ -35,6 +36,14 @@ const AT_ONCE: usize = 6;
 ///
 /// Errors: `not_found` for an unknown host, and what of this installation cannot be read.
 pub(crate) async fn inspect_stale(deps: &Deps, query: &StaleQuery) -> Result<StaleReport, Error> {
+    inspect_with_readings(deps, query).await.map(|(report, _)| report)
+}
+
+/// [`inspect_stale`], with what was read of the hosts.
+pub(crate) async fn inspect_with_readings(
+    deps: &Deps,
+    query: &StaleQuery,
+) -> Result<(StaleReport, Vec<HostReading>), Error> {
     let mut readings = read_hosts(deps, query).await?;
     let (records, snapshots) = tokio::try_join!(deps.sandboxes.list(), deps.snapshots.list())?;
     for reading in &mut readings {
@@ -75,12 +84,13 @@ pub(crate) async fn inspect_stale(deps: &Deps, query: &StaleQuery) -> Result<Sta
         {
             items.extend(judge_snapshot_record(deps, reading, record, &from).await?);
         }
-        items.extend(judge_unrecorded(reading, &records, &snapshots, &from));
+        let destroyed = destroyed_ids(deps, reading, &records, &from).await?;
+        items.extend(judge_unrecorded(reading, &records, &destroyed, &snapshots, &from));
     }
     without_aliases(&mut items, &readings);
     items.sort_by(|a, b| (&a.class, &a.host, a.id()).cmp(&(&b.class, &b.host, b.id())));
-    let hosts = readings.into_iter().map(|reading| reading.pass).collect();
-    Ok(StaleReport { at: from.now, hosts, held_back, items })
+    let hosts = readings.iter().map(|reading| reading.pass.clone()).collect();
+    Ok((StaleReport { at: from.now, hosts, held_back, items }, readings))
 }
 
 /// Why nothing may be reaped from here.
@@ -108,8 +118,16 @@ async fn gone_records(
     there: &[&Arc<SandboxRecord>],
 ) -> BTreeSet<SandboxId> {
     let Some(inventory) = reading.inventory() else { return BTreeSet::new() };
-    let has =
-        |id: &SandboxId| inventory.sandboxes.iter().any(|item| item.sandbox_id == id.as_str());
+    // A namesake of another owner's says nothing of ours.
+    let owners = deps.installation.owners().await.unwrap_or_default();
+    let is_ours = |owner: &Option<String>| {
+        let is_it = |owner: &String| owners.iter().any(|ours| ours.as_str() == owner);
+        owner.as_ref().is_none_or(is_it)
+    };
+    let has = |id: &SandboxId| {
+        let mut items = inventory.sandboxes.iter();
+        items.any(|item| item.sandbox_id == id.as_str() && is_ours(&item.owner))
+    };
     let missing: Vec<Arc<SandboxRecord>> = there
         .iter()
         .filter(|record| stands(record) && !has(&record.id))
@@ -213,10 +231,43 @@ async fn judge_snapshot_record(
     }))
 }
 
-/// What a host has and no record knows.
+/// Sandboxes that were destroyed, by their records, and of which a host has something: since when. The history is read only
+/// where something is there that no live record knows.
+async fn destroyed_ids(
+    deps: &Deps,
+    reading: &HostReading,
+    records: &[Arc<SandboxRecord>],
+    from: &Standpoint,
+) -> Result<BTreeMap<String, Time>, Error> {
+    let Some(inventory) = reading.inventory() else { return Ok(BTreeMap::new()) };
+    let is_ours = |owner: &Option<String>| {
+        owner.as_ref().is_some_and(|owner| from.owners.iter().any(|ours| ours.as_str() == owner))
+    };
+    let live = |id: &str| {
+        let is_it = |record: &&Arc<SandboxRecord>| record.id.as_str() == id;
+        records.iter().find(is_it).is_some_and(|record| record.state != State::Destroyed)
+    };
+    let unknown: BTreeSet<&str> = inventory
+        .sandboxes
+        .iter()
+        .filter(|item| is_ours(&item.owner) && !live(&item.sandbox_id))
+        .map(|item| item.sandbox_id.as_str())
+        .collect();
+    if unknown.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let past = deps.sandboxes.history().await?;
+    let all = past.iter().chain(records);
+    let destroyed = all
+        .filter(|record| record.state == State::Destroyed && unknown.contains(record.id.as_str()));
+    Ok(destroyed.map(|record| (record.id.to_string(), record.since)).collect())
+}
+
+/// What a host has and no record knows. What was destroyed after the host was read is not there any more.
 fn judge_unrecorded(
     reading: &HostReading,
     records: &[Arc<SandboxRecord>],
+    destroyed: &BTreeMap<String, Time>,
     snapshots: &[SnapshotRecord],
     from: &Standpoint,
 ) -> Vec<StaleItem> {
@@ -233,7 +284,18 @@ fn judge_unrecorded(
         if record.is_some_and(|record| is_recorded_here(record, host, facts, found)) {
             return None;
         }
-        let item = judge_found(host, found, silent.as_deref(), from)?;
+        let destroyed_at = destroyed.get(&found.sandbox_id).copied();
+        if destroyed_at.is_some_and(|at| at >= facts.at) {
+            return None;
+        }
+        let sight = FoundSight {
+            host,
+            found,
+            answering: &facts.engines,
+            silent: silent.as_deref(),
+            destroyed_at,
+        };
+        let item = judge_found(sight, from)?;
         Some(match record {
             Some(record) if !item.class.is_never_reaped() => {
                 keep(item, &format!("sandbox {} is recorded on {}", record.id, record.host))
@@ -264,10 +326,9 @@ fn is_recorded_here(
     facts: &HostFacts,
     found: &InventoryItem,
 ) -> bool {
-    let same_machine = record
-        .host_identity
-        .as_ref()
-        .is_some_and(|recorded| recorded.machine_id == facts.machine_id);
+    let same_machine = record.host_identity.as_ref().is_some_and(|recorded| {
+        !recorded.machine_id.is_empty() && recorded.machine_id == facts.machine_id
+    });
     let same_place = found.directory.is_none() || found.directory == record.workdir;
     record.host.same(host.as_str()) || same_machine && same_place
 }
@@ -280,7 +341,8 @@ fn is_archived_here(
     found: &InventoryArchive,
 ) -> bool {
     let is_here = |machine: Option<&str>, path: Option<&str>| {
-        machine == Some(facts.machine_id.as_str()) && path == Some(found.directory.as_str())
+        let is_machine = !facts.machine_id.is_empty() && machine == Some(facts.machine_id.as_str());
+        is_machine && path == Some(found.directory.as_str())
     };
     let machine = |identity: &Option<crate::domain::facts::HostIdentity>| {
         identity.as_ref().map(|identity| identity.machine_id.clone())

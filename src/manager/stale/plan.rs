@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::clock::ClockReading;
 use crate::domain::error::{Code, Error};
 use crate::domain::event::{EventKind, PendingEvent, derived_event_id};
 use crate::domain::name::PlanId;
@@ -14,9 +13,6 @@ use crate::manager::deps::Deps;
 use crate::manager::journal::publish_pending;
 use crate::manager::stale::inspect::inspect_stale;
 
-/// Time since the last sweep, by the monotonic clock, within which the wall clock is compared with it; milliseconds.
-const COMPARED_FOR_MS: u64 = 600_000;
-
 /// Makes a plan and keeps it.
 ///
 /// Errors: those of an inspection; a data directory that takes no plan.
@@ -27,7 +23,10 @@ pub(crate) async fn plan_reap(deps: &Deps, request: &PlanRequest) -> Result<Reap
     let jumped = clock_jumped(deps).await;
     let query = StaleQuery { hosts: request.hosts.clone(), as_last_seen: false };
     let report = inspect_stale(deps, &query).await?;
-    let wanted = |class: &StaleClass| request.classes.is_empty() || request.classes.contains(class);
+    let wanted = |class: &StaleClass| {
+        let archives = request.snapshots && *class == StaleClass::OrphanSnapshot;
+        request.classes.is_empty() || request.classes.contains(class) || archives
+    };
     let mut items: Vec<StaleItem> =
         report.items.into_iter().filter(|item| wanted(&item.class)).collect();
     for item in &mut items {
@@ -50,7 +49,7 @@ pub(crate) async fn plan_reap(deps: &Deps, request: &PlanRequest) -> Result<Reap
     }
     let data =
         serde_json::json!({"plan": plan.id, "items": plan.to_do().count(), "classes": counts});
-    tell(deps, &plan.id, EventKind::ReapPlanned, data).await;
+    tell(deps, plan.id.as_str(), EventKind::ReapPlanned, data).await;
     Ok(plan)
 }
 
@@ -66,10 +65,10 @@ fn set_action(item: &mut StaleItem, request: &PlanRequest) {
     }
 }
 
-/// Tells of a plan, or of its end.
-pub(crate) async fn tell(deps: &Deps, plan: &PlanId, kind: EventKind, data: serde_json::Value) {
+/// Tells of a plan, or of a reap; `of`: its id, of which there is one event of this kind.
+pub(crate) async fn tell(deps: &Deps, of: &str, kind: EventKind, data: serde_json::Value) {
     let event = PendingEvent {
-        id: derived_event_id(plan.as_str(), 0, &kind),
+        id: derived_event_id(of, 0, &kind),
         time: deps.now(),
         kind,
         sandbox_id: None,
@@ -79,22 +78,22 @@ pub(crate) async fn tell(deps: &Deps, plan: &PlanId, kind: EventKind, data: serd
     publish_pending(deps, &[event]).await;
 }
 
-/// Why nothing is judged now: the wall clock jumped since the last sweep or plan, a moment ago. The next one judges.
+/// Why nothing is judged now: the wall clock jumped since the last plan or sweep of this boot. The next plan judges.
 async fn clock_jumped(deps: &Deps) -> Option<HeldBack> {
     let reading = deps.read_clocks();
-    let last = deps.sweeps.last().await.inspect_err(|error| {
-        tracing::warn!(%error, "when something swept last cannot be read");
-    });
-    let is_recent = |last: &ClockReading| {
-        let (now, then) = (&reading.monotonic, &last.monotonic);
-        now.boot == then.boot && now.elapsed_ms.abs_diff(then.elapsed_ms) <= COMPARED_FOR_MS
-    };
-    let jump = last.ok().flatten().filter(is_recent).and_then(|last| reading.jump_since(&last));
-    if let Err(error) = deps.sweeps.note(&reading).await {
+    let (swept, planned) = (deps.sweeps.last().await, deps.plans.last().await);
+    for unread in [&swept, &planned].into_iter().filter_map(|last| last.as_ref().err()) {
+        tracing::warn!(error = %unread, "the clocks at the last sweep or plan cannot be read");
+    }
+    let known = [swept.ok().flatten(), planned.ok().flatten()].into_iter().flatten();
+    let of_this_boot = known.filter(|last| last.monotonic.boot == reading.monotonic.boot);
+    let last = of_this_boot.max_by_key(|last| last.monotonic.elapsed_ms);
+    if let Err(error) = deps.plans.note(&reading).await {
         tracing::warn!(%error, "the clocks could not be noted");
     }
     let hint = "nothing is reaped by this plan; another one judges by the clock as it is now";
-    jump.map(|jump| HeldBack { hint: Some(hint.to_owned()), ..HeldBack::over_jump(jump) })
+    let jump = last.and_then(|last| reading.jump_since(&last))?;
+    Some(HeldBack { hint: Some(hint.to_owned()), ..HeldBack::over_jump(jump) })
 }
 
 /// The plan that is meant, if it may still be applied.

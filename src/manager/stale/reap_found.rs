@@ -15,12 +15,14 @@ use crate::domain::profile::Profile;
 use crate::domain::root::MarkedRoot;
 use crate::domain::stale::{ReapOutcome, StaleItem};
 use crate::manager::deps::Deps;
+use crate::manager::hosts::check::unchecked_host;
 use crate::manager::hosts::roots::{known_roots, learn_root};
 use crate::manager::journal::publish_pending;
 use crate::manager::sandboxes::teardown::leftovers_error;
 use crate::manager::stale::adopt_sandbox::adopt_found;
 use crate::manager::stale::adopt_snapshot::adopt_archive;
 use crate::manager::stale::outcome::Done;
+use crate::transport::probe::manifest_told;
 
 /// Reporter of a removal of which nobody follows the steps; it keeps the roots that were met.
 #[derive(Default)]
@@ -44,7 +46,11 @@ impl RootsMet {
 }
 
 /// Removes a sandbox of ours that no record knows: what each engine has of it, then its directory.
-pub(crate) async fn remove_found(deps: &Deps, item: &StaleItem) -> Result<Done, Error> {
+pub(crate) async fn remove_found(
+    deps: &Deps,
+    item: &StaleItem,
+    facts: &HostFacts,
+) -> Result<Done, Error> {
     let id = SandboxId::parse(item.id())?;
     let Some(_lock) = deps.locks.try_lock(&id).await? else {
         return Ok(Done::Skipped("somebody works on a sandbox of its id".to_owned()));
@@ -53,7 +59,9 @@ pub(crate) async fn remove_found(deps: &Deps, item: &StaleItem) -> Result<Done, 
     if deps.sandboxes.get(&id).await?.is_some_and(|record| !record.state.is_over()) {
         return Ok(Done::Skipped("there is a record of it by now".to_owned()));
     }
-    let facts = facts_of(deps, item)?;
+    if let Some(changed) = changed_on_host(deps, item, &id).await? {
+        return Ok(Done::Skipped(changed));
+    }
     let (profile, extension) = profile_of(deps, item)?;
     let target = Target {
         id: id.clone(),
@@ -70,7 +78,7 @@ pub(crate) async fn remove_found(deps: &Deps, item: &StaleItem) -> Result<Done, 
         start_output: None,
     };
     let mut report = TeardownReport::default();
-    for identity in identities(&facts, item) {
+    for identity in identities(facts, item) {
         let target = Target { host_identity: Some(identity), ..target.clone() };
         let met = RootsMet::default();
         let removed = extension.teardown(&target, &met).await;
@@ -96,7 +104,11 @@ pub(crate) async fn remove_found(deps: &Deps, item: &StaleItem) -> Result<Done, 
 }
 
 /// Removes an archive of ours that no record knows.
-pub(crate) async fn remove_archive(deps: &Deps, item: &StaleItem) -> Result<Done, Error> {
+pub(crate) async fn remove_archive(
+    deps: &Deps,
+    item: &StaleItem,
+    facts: &HostFacts,
+) -> Result<Done, Error> {
     let id = SnapshotId::new(item.id());
     if !SnapshotId::is_one(id.as_str()) {
         return Ok(Done::Skipped("its name is no snapshot's id".to_owned()));
@@ -107,7 +119,6 @@ pub(crate) async fn remove_archive(deps: &Deps, item: &StaleItem) -> Result<Done
     if deps.snapshots.get(&id).await?.is_some() {
         return Ok(Done::Skipped("there is a record of it by now".to_owned()));
     }
-    let facts = facts_of(deps, item)?;
     let place = ArchivePlace {
         id: id.clone(),
         owners: owners_with(deps, item.owner.as_deref()).await?,
@@ -140,20 +151,25 @@ pub(crate) async fn remove_archive(deps: &Deps, item: &StaleItem) -> Result<Done
     Ok(Done::As(ReapOutcome::Removed, format!("its archive is removed from {}", item.host)))
 }
 
-/// Makes a record of what no record knows.
-pub(crate) async fn adopt_as_planned(deps: &Deps, item: &StaleItem) -> Result<Done, Error> {
-    let view = view_of(deps, item)?;
-    let inventory = view.facts.as_ref().and_then(|facts| facts.inventory.as_ref());
-    let inventory = inventory.ok_or_else(|| unread(item))?;
+/// Makes a record of what no record knows. `facts`: what its host said when it was judged, a moment ago.
+pub(crate) async fn adopt_as_planned(
+    deps: &Deps,
+    item: &StaleItem,
+    facts: &HostFacts,
+) -> Result<Done, Error> {
+    let view = HostView { facts: Some(facts.clone()), ..unchecked_host(deps, &item.host) };
+    let Some(inventory) = &facts.inventory else { return Ok(gone()) };
     let message = if item.snapshot_id.is_some() {
         let mut archives = inventory.archives.iter();
-        let found = archives.find(|found| found.snapshot_id == item.id());
-        let Some(found) = found else { return Ok(gone()) };
+        let Some(found) = archives.find(|found| found.snapshot_id == item.id()) else {
+            return Ok(gone());
+        };
         adopt_archive(deps, &view, found).await?.message
     } else {
         let mut sandboxes = inventory.sandboxes.iter();
-        let found = sandboxes.find(|found| found.sandbox_id == item.id());
-        let Some(found) = found else { return Ok(gone()) };
+        let Some(found) = sandboxes.find(|found| found.sandbox_id == item.id()) else {
+            return Ok(gone());
+        };
         adopt_found(deps, &view, found).await?.message
     };
     let words = message.unwrap_or_else(|| "there is a record of it now".to_owned());
@@ -164,20 +180,21 @@ fn gone() -> Done {
     Done::Skipped("it is gone".to_owned())
 }
 
-fn unread(item: &StaleItem) -> Error {
-    Error::internal(format!("{} was not looked at", item.host))
-}
-
-/// The host as it was when the item was judged, a moment ago.
-fn view_of(deps: &Deps, item: &StaleItem) -> Result<HostView, Error> {
-    let seen = deps.seen_hosts.lock().unwrap_or_else(PoisonError::into_inner);
-    let view = seen.get(&item.host.as_str().to_ascii_lowercase());
-    view.cloned().ok_or_else(|| unread(item))
-}
-
-/// What the host said when the item was judged, a moment ago.
-fn facts_of(deps: &Deps, item: &StaleItem) -> Result<HostFacts, Error> {
-    view_of(deps, item)?.facts.ok_or_else(|| unread(item))
+/// Sentence on what the manifest of a directory says now, where that is not what it was judged by.
+///
+/// Errors: why its host does not tell.
+async fn changed_on_host(
+    deps: &Deps,
+    item: &StaleItem,
+    id: &SandboxId,
+) -> Result<Option<String>, Error> {
+    let (Some(directory), Some(owner)) = (directory_of(item), &item.owner) else { return Ok(None) };
+    let owner = OwnerId::new(owner.as_str());
+    let transport = deps.transports.open(&item.host).await?;
+    let told = manifest_told(transport.as_ref(), &directory, id, &owner).await?;
+    let told = told.map(|told| (told.expires_at, told.protected));
+    let is_same = told == Some((item.expires_at, item.protected));
+    Ok((!is_same).then(|| "its manifest changed since the plan was made".to_owned()))
 }
 
 /// The profile that the host names, as far as the catalogue has it, and an extension that removes such sandboxes.

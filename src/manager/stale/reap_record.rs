@@ -17,7 +17,7 @@ use crate::manager::stale::inspect::is_gone;
 use crate::manager::stale::outcome::Done;
 use crate::manager::upkeep::recover::recover_one;
 use crate::manager::upkeep::recover_snapshots::recover_snapshot;
-use crate::manager::upkeep::sweep_removal::spared_by_manifest;
+use crate::manager::upkeep::sweep_removal::told_by_manifest;
 use crate::store::Held;
 
 /// Words of an item whose record is another one by now.
@@ -95,7 +95,7 @@ async fn reason_to_leave(
         )));
     }
     if item.class == StaleClass::Expired
-        && let Some(why) = spared_by_manifest(deps, record).await
+        && let Some(why) = told_by_manifest(deps, record).await?
     {
         return Ok(Some(why));
     }
@@ -108,7 +108,7 @@ async fn reason_to_leave(
 /// Does for a sandbox or snapshot that a dead process left what `recover` does.
 pub(crate) async fn recover_as_planned(deps: &Deps, item: &StaleItem) -> Result<Done, Error> {
     let recovered = match (&item.sandbox_id, &item.snapshot_id) {
-        (Some(id), _) => recover_one(deps, SandboxId::new(id.as_str())).await?,
+        (Some(id), _) => recover_one(deps, SandboxId::new(id.as_str()), item.revision()).await?,
         (None, Some(id)) => recover_snapshot(deps, &SnapshotId::new(id.as_str())).await?,
         (None, None) => None,
     };

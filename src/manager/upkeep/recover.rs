@@ -68,7 +68,7 @@ async fn recover_all(deps: &Deps) -> Result<Vec<Recovered>, Error> {
     let stuck = records.iter().filter(|record| plan_recovery(record).is_some());
     let stuck: Vec<SandboxId> = stuck.map(|record| record.id.clone()).collect();
     let done: Vec<Result<Option<Recovered>, Error>> = stream::iter(stuck)
-        .map(|id| recover_one(deps, id))
+        .map(|id| recover_one(deps, id, None))
         .buffer_unordered(AT_ONCE)
         .collect()
         .await;
@@ -82,10 +82,17 @@ async fn recover_all(deps: &Deps) -> Result<Vec<Recovered>, Error> {
     Ok(items)
 }
 
-/// `None`: somebody works on it after all, or it is in order by now.
-pub(crate) async fn recover_one(deps: &Deps, id: SandboxId) -> Result<Option<Recovered>, Error> {
+/// `None`: somebody works on it after all, it is in order by now, or not at the revision that was `judged`.
+pub(crate) async fn recover_one(
+    deps: &Deps,
+    id: SandboxId,
+    judged: Option<u64>,
+) -> Result<Option<Recovered>, Error> {
     let Some(lock) = deps.locks.try_lock(&id).await? else { return Ok(None) };
     let Some(record) = deps.sandboxes.get(&id).await? else { return Ok(None) };
+    if judged.is_some_and(|revision| revision != record.revision) {
+        return Ok(None);
+    }
     let Some(RecoveryPlan { action, was }) = plan_recovery(&record) else { return Ok(None) };
     if let Some(working) = record.operation.as_ref().filter(|dead| runs_here(deps, dead))
         && !has_ended(deps, &working.id).await?

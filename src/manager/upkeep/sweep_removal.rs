@@ -153,15 +153,27 @@ async fn lock_unchanged(deps: &Deps, due: &Due) -> Result<Locked, Error> {
 /// Sentence on what the manifest on its host has against the end of a sandbox, and this data directory does not know of: it is
 /// protected, or has a deadline that is yet to come. A host that does not tell says nothing against a removal, which proves for
 /// itself what it removes.
-pub(crate) async fn spared_by_manifest(deps: &Deps, record: &SandboxRecord) -> Option<String> {
+async fn spared_by_manifest(deps: &Deps, record: &SandboxRecord) -> Option<String> {
+    told_by_manifest(deps, record).await.ok().flatten()
+}
+
+/// [`spared_by_manifest`], for whoever removes nothing of which its host does not tell.
+///
+/// Errors: why the host does not tell.
+pub(crate) async fn told_by_manifest(
+    deps: &Deps,
+    record: &SandboxRecord,
+) -> Result<Option<String>, Error> {
     // What this data directory knows is newer then.
-    let workdir = record.workdir.as_deref().filter(|_| !record.manifest_pending)?;
-    let asked = async {
-        let transport = deps.transports.open(&record.host).await?;
-        manifest_told(transport.as_ref(), workdir, &record.id, &record.owner).await
+    let Some(workdir) = record.workdir.as_deref().filter(|_| !record.manifest_pending) else {
+        return Ok(None);
     };
-    let told: Result<Option<ManifestTold>, Error> = asked.await;
-    let told = told.ok().flatten()?;
+    let transport = deps.transports.open(&record.host).await?;
+    let told = manifest_told(transport.as_ref(), workdir, &record.id, &record.owner).await?;
+    Ok(told.and_then(|told| spared_by(deps, record, &told)))
+}
+
+fn spared_by(deps: &Deps, record: &SandboxRecord, told: &ManifestTold) -> Option<String> {
     let whence = "from another copy of this data directory";
     if told.protected {
         let host = &record.host;
@@ -170,7 +182,9 @@ pub(crate) async fn spared_by_manifest(deps: &Deps, record: &SandboxRecord) -> O
         ));
     }
     let deadline = told.expires_at?;
-    let is_possible = record.max_expires_at.is_none_or(|most| deadline <= most);
+    // Of an adopted one its first console may have made another, with a life of its own.
+    let is_possible =
+        record.adopted_at.is_some() || record.max_expires_at.is_none_or(|most| deadline <= most);
     let is_later = deadline > deps.now() && Some(deadline) > record.expires_at && is_possible;
     is_later.then(|| {
         format!(

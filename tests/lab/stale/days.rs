@@ -268,11 +268,15 @@ fn a_root_that_is_not_mounted_loses_and_orphans_nothing() {
 fn what_was_made_behind_a_destroyed_record_is_an_orphan() {
     let bench = Bench::new();
     configure(&bench, QUICK);
-    let made = bench.run(["create", "--id", "sdb-late", "--host", DOCKER, "--ttl", "1s"]).ok();
+    // Its time is not over: it is no wish of anybody's all the same.
+    bench.run(["create", "--id", "sdb-late", "--host", DOCKER]).ok();
     let path = bench.data().join("sandboxes.json");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("\"state\":\"ready\"", "\"state\":\"destroyed\"")).unwrap();
-    wait_past(&made["expires_at"]);
+    wait_until("it is old enough", || {
+        let all = bench.run(["inspect", "stale", "--host", DOCKER]).ok();
+        items(&all, &bench, &["sdb-late"]).contains_key("sdb-late")
+    });
     let done = bench.run(["reap-stale", "--yes", "--host", DOCKER]).ok();
     assert_eq!(
         ended(&items(&done, &bench, &["sdb-late"])),
@@ -357,6 +361,37 @@ fn a_host_that_is_down_or_full_is_no_reason_to_lose_anything() {
         ended(&done),
         expected(&[("sdf-over", "expired removed"), ("sdf-lone", "orphan_dir removed")])
     );
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_console_whose_owner_was_adopted_loses_nothing_once_it_works_again() {
+    let bench = Bench::new();
+    configure(&bench, QUICK);
+    let (first, second) = (bench.path("first"), bench.path("second"));
+    run_on(&bench, &first, &["create", "--id", "sdo-one", "--host", DOCKER]).ok();
+    let theirs = owner(&first);
+    let adopted = ["adopt", "--owner", &theirs, "--host", DOCKER, "--yes"];
+    run_on(&bench, &second, &adopted).ok();
+    assert_eq!(run_on(&bench, &second, &["get", "sdo-one"]).ok()["owner"], json!(theirs));
+    // The first console is the one behind, until it claims what is its own and goes on.
+    run_on(&bench, &first, &["reap-stale", "--yes", "--host", DOCKER]).error("conflict");
+    run_on(&bench, &first, &["doctor", "--claim"]);
+    run_on(&bench, &first, &["create", "--id", "sdo-two", "--host", DOCKER]).ok();
+    let path = second.join("sandboxes.json");
+    let mut document: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    document["records"][0]["expires_at"] = json!("2026-01-01T00:00:00.000Z");
+    fs::write(&path, document.to_string()).unwrap();
+    let words =
+        ["reap-stale", "--yes", "--host", DOCKER, "--class", "expired", "--class", "orphan_dir"];
+    let done = run_on(&bench, &second, &words).ok();
+    assert_eq!(items(&done, &bench, &["sdo-one", "sdo-two"]).len(), 0, "{done:#}");
+    let refused = run_on(&bench, &second, &["destroy", "sdo-one"]);
+    assert_eq!(refused.json()[0]["error"]["code"], "conflict", "{refused:#?}");
+    for id in ["sdo-one", "sdo-two"] {
+        assert!(bench.directory(DOCKER, id).exists(), "{id} lives");
+        run_on(&bench, &first, &["destroy", id]).ok();
+    }
 }
 
 each_point! {

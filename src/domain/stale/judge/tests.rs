@@ -104,6 +104,12 @@ fn what_is_protected_or_on_a_host_that_cannot_be_judged_is_kept() {
     let item = judge_record(unread, &from(2)).unwrap();
     assert_eq!(words(Some(item.clone())), "expired keep");
     assert!(item.possible.is_empty() && item.why.contains("far does not answer"), "{item:?}");
+    let others = record(|record| {
+        record.expires_at = Some(at(1));
+        record.owner = "ahead".into();
+    });
+    let item = judge_record(sight(&others), &from(2)).unwrap();
+    assert_eq!((words(Some(item.clone())), item.possible.len()), ("expired keep".into(), 0));
     let item = judge_record(sight(&expired), &from(2)).unwrap();
     assert_eq!((item.identity.as_str(), item.possible), ("revision 7", vec![ReapAction::Destroy]));
 }
@@ -128,11 +134,27 @@ fn found(owner: Option<&str>, expires_at: Option<Time>) -> InventoryItem {
     }
 }
 
+fn engine(program: &str) -> Engine {
+    Engine {
+        program: program.to_owned(),
+        version: None,
+        id: None,
+        rootless: false,
+        podman_behind: false,
+    }
+}
+
+fn seen<'a>(host: &'a HostName, found: &'a InventoryItem) -> FoundSight<'a> {
+    FoundSight { host, found, answering: &[], silent: None, destroyed_at: None }
+}
+
 #[test]
 fn what_no_record_knows_is_reaped_when_its_time_is_over_and_adopted_before() {
     let host = HostName::new("far");
+    let docker = [engine("docker")];
     let judge = |found: &InventoryItem, silent| {
-        let item = judge_found(&host, found, silent, &from(0));
+        let sight = FoundSight { silent, answering: &docker, ..seen(&host, found) };
+        let item = judge_found(sight, &from(0));
         let possible = item.as_ref().map_or(0, |item| item.possible.len());
         format!("{} {possible}", words(item))
     };
@@ -154,8 +176,19 @@ fn what_no_record_knows_is_reaped_when_its_time_is_over_and_adopted_before() {
     assert_eq!(judge(&guarded, None), "orphan_dir keep 1");
     // An engine that does not answer may have more of it, unless the manifest says which one it was made on.
     assert_eq!(judge(&found(Some("us"), over), Some("docker is silent")), "orphan_dir keep 2");
-    let told = InventoryItem { made_on: Some("podman".into()), ..found(Some("us"), over) };
-    assert_eq!(judge(&told, Some("docker is silent")), "orphan_dir remove 2");
+    let made_on =
+        |engine: &str| InventoryItem { made_on: Some(engine.into()), ..found(Some("us"), over) };
+    assert_eq!(judge(&made_on("docker"), Some("podman is silent")), "orphan_dir remove 2");
+    assert_eq!(judge(&made_on("none"), Some("podman is silent")), "orphan_dir remove 2");
+    assert_eq!(judge(&made_on("podman"), Some("podman is silent")), "orphan_dir keep 0");
+    // What was destroyed and is here all the same came after: it goes, whatever its deadline, and is never adopted.
+    for found in [found(Some("us"), later), bare(found(Some("us"), None))] {
+        let destroyed = FoundSight { destroyed_at: Some(at(-5)), ..seen(&host, &found) };
+        let item = judge_found(destroyed, &from(0)).unwrap();
+        assert_eq!((&item.action, item.possible.len()), (&ReapAction::Remove, 1), "{item:?}");
+    }
+    let destroyed = FoundSight { destroyed_at: Some(at(-5)), ..seen(&host, &guarded) };
+    assert_eq!(judge_found(destroyed, &from(0)).unwrap().action, ReapAction::Keep);
 }
 
 #[test]
@@ -165,7 +198,7 @@ fn what_is_young_is_not_judged_and_what_claims_the_future_is() {
         created_at: Some(at(seconds)),
         ..found(Some("us"), Some(at(-2)))
     };
-    let judge = |found: &InventoryItem| words(judge_found(&host, found, None, &from(0)));
+    let judge = |found: &InventoryItem| words(judge_found(seen(&host, found), &from(0)));
     assert_eq!(judge(&made(-59)), "-");
     assert_eq!(judge(&made(-60)), "orphan_dir remove");
     assert_eq!(judge(&made(30)), "-", "the host's clock is a little ahead");
