@@ -324,6 +324,7 @@ mod tests {
         "--name N",
         "--idempotency-key K",
         "--plan FILE|ID",
+        "--owner ID",
         "--timeout D",
         "K=V|K-",
         "CMD",

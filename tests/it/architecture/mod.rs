@@ -160,6 +160,7 @@ const LONG_FILES: &[(&str, &str)] = &[
         "src/manager/sandboxes/create.rs",
         "one decision: all that can be refused before a host is touched",
     ),
+    ("src/store/mod.rs", "one list: a trait for each store, which is its contract"),
     ("src/store/sandboxes.rs", "one store: its file, and the history behind it"),
     ("src/transport/transfer/plan.rs", "one question: what of a tree would go onto a host"),
     (
@@ -180,6 +181,7 @@ const LONG_FILES: &[(&str, &str)] = &[
         "tests/it/dashboard/screens.rs",
         "one screen, one suite: every overlay at every size, from one set of models",
     ),
+    ("tests/it/manager/scripted.rs", "one scripted extension, for all tests of the manager"),
     ("tests/lab/lab.rs", "one lab, one door: what every lab test does on the two hosts"),
     (
         "tests/it/dashboard/fake_client.rs",
@@ -199,6 +201,7 @@ const LONG_FILES: &[(&str, &str)] = &[
     ("tests/fuzz/judge/document.rs", "one grammar: a compose file as its tool resolved it"),
     ("tests/fuzz/judge/podman.rs", "one grammar: the words of podman-run, -build and -network"),
     ("tests/lab/sandboxes/lifecycle.rs", "one life, from create to destroy, on both hosts"),
+    ("tests/lab/stale/walk.rs", "one walk: its steps, and the rules that hold after each"),
 ];
 
 /// Lines above which a file of `src` needs a reason; of tests, whose snapshots and tables are long, more.

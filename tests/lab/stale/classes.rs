@@ -197,6 +197,8 @@ fn every_class_is_listed_and_reaped(host: &str, tag: &str) {
     for word in ["healthy", "fine", "dir-alive", "stack-alive"] {
         bench.run(["destroy", &id(word)]).ok();
     }
+    // Its archive was whole when its console died.
+    bench.run(["snapshots", "delete", &stuck_snapshot]).ok();
     run_on(&bench, &bench.path("other"), &["destroy", &id("foreign")]).ok();
     fs::remove_dir_all(root.join("sbx-garbage")).unwrap();
     fs::remove_dir(root.join("sbx-empty")).unwrap();
