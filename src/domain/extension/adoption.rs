@@ -13,6 +13,8 @@ pub struct AdoptClaim<'a> {
     pub machine_id: &'a str,
     /// Engines that answer there.
     pub engines: &'a [Engine],
+    /// Engines that are installed there and do not answer.
+    pub silent: &'a [&'a str],
     /// Compose runtimes that were found there, the preferred one first.
     pub runtimes: &'a [Runtime],
 }

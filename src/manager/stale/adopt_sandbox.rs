@@ -76,10 +76,12 @@ pub(crate) async fn read_found(
     remarks.extend(replaced);
     let extension = deps.extension(&record.extension)?;
     extension.ensure(&Capability::Adopt, "adopt sandboxes")?;
+    let silent = found.facts.silent_engines();
     let claim = AdoptClaim {
         handle: manifest.sandbox.as_ref().and_then(|record| record.handle.as_ref()),
         machine_id: &found.facts.machine_id,
         engines: &found.facts.engines,
+        silent: &silent,
         runtimes: &found.facts.runtimes,
     };
     let roots = roots_to_look(deps, host, found.is_dry).await;
