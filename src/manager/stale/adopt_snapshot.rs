@@ -170,6 +170,7 @@ fn believed(
         unremoved: false,
         created_at: claimed.created_at.min(deps.now()),
         imported_at: None,
+        adopted_at: Some(deps.now()),
         labels,
         replicas: Vec::new(),
         copying_to: None,
