@@ -40,7 +40,7 @@ pub struct FoundAt<'a> {
 pub struct Believed {
     /// The record, without what its host has to say.
     pub record: SandboxRecord,
-    /// What was left out or changed, a sentence each.
+    /// Remarks on what was left out or changed, a sentence each.
     pub remarks: Vec<String>,
 }
 

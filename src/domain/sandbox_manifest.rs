@@ -11,7 +11,7 @@ use crate::domain::time::Time;
 /// The schema this version writes.
 pub const SCHEMA: u64 = 1;
 
-/// What lies in a sandbox's directory. The keys before `sandbox` come first and on lines of their own, so that a shell script can
+/// Manifest in a sandbox's directory. The keys before `sandbox` come first and on lines of their own, so that a shell script can
 /// tell whose it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SandboxManifest {

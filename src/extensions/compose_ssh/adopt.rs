@@ -136,7 +136,7 @@ fn no_engine(target: &Target) -> Error {
     ))
 }
 
-/// What of a claimed stack is believed: services by names that compose gives, and images by the name that only what was built
+/// Believed part of a claimed stack: services by names that compose gives, and images by the name that only what was built
 /// for this sandbox has.
 fn believed(claimed: Stack, id: &SandboxId, remarks: &mut Vec<String>) -> Stack {
     let count = claimed.services.len();
