@@ -3,9 +3,11 @@
 use super::args::{AdoptArgs, ImportEarlierArgs};
 use super::bulk::{BulkItem, complain, end};
 use super::confirm::{Question, allow, owner};
+use super::interrupt::{Running, with_progress};
 use super::output::{CliError, Context, Outcome, Tone};
 use super::table::{self, Line};
-use crate::client::{AdoptRequest, Adopted, AdoptedKind, ImportRequest};
+use crate::client::{AdoptRequest, Adopted, AdoptedKind, Error, ImportRequest};
+use crate::domain::Code;
 
 pub(super) async fn adopt(context: &mut Context<'_>, args: &AdoptArgs) -> Outcome {
     let request = AdoptRequest {
@@ -27,7 +29,17 @@ pub(super) async fn adopt(context: &mut Context<'_>, args: &AdoptArgs) -> Outcom
         };
         allow(context, &question).await?;
     }
-    let things = context.client.adopt(request).await?;
+    let client = context.client;
+    let running = Running::new(client);
+    let work = async {
+        tokio::select! {
+            done = client.adopt(request) => done,
+            // Each record is whole or not there; nothing has to be rolled back.
+            () = running.asked_to_stop() => Err(Error::new(Code::Cancelled, "left before everything was adopted")
+                .hint("sandboxer adopt goes on with the rest")),
+        }
+    };
+    let things = Box::pin(with_progress(context, &running, work)).await??;
     let nothing = if args.dry_run {
         "nothing is to be adopted"
     } else {
@@ -42,9 +54,8 @@ pub(super) async fn import(context: &mut Context<'_>, args: &ImportEarlierArgs) 
 }
 
 fn report(context: &mut Context<'_>, things: &[Adopted], nothing: &str) -> Outcome {
-    // What is left and nothing is wrong with is no failure.
-    let told = things.iter().filter(|thing| thing.ok || thing.error.is_some());
-    let items: Vec<BulkItem> = told
+    let items: Vec<BulkItem> = things
+        .iter()
         .map(|thing| BulkItem::new(thing.id.as_str(), thing.error.clone().map_or(Ok(()), Err)))
         .collect();
     let printed = print(context, things, &items, nothing);
@@ -73,10 +84,10 @@ fn print(
 }
 
 fn row(thing: &Adopted) -> Line {
-    let (tone, done) = match (thing.ok, &thing.error) {
-        (true, _) => (Tone::Plain, "yes"),
-        (false, Some(_)) => (Tone::Bad, "no"),
-        (false, None) => (Tone::Faint, "left"),
+    let (tone, done) = match (thing.ok, thing.adopted) {
+        (true, true) => (Tone::Plain, "yes"),
+        (true, false) => (Tone::Faint, "left"),
+        (false, _) => (Tone::Bad, "no"),
     };
     let id = match thing.kind {
         AdoptedKind::Host => "-".to_owned(),

@@ -21,7 +21,7 @@ pub struct AdoptRequest {
 }
 
 string_enum! {
-    /// What an adoption is of.
+    /// Kind of what is adopted.
     pub enum AdoptedKind {
         /// A sandbox.
         Sandbox = "sandbox",
@@ -36,25 +36,27 @@ string_enum! {
     }
 }
 
-/// What an adoption, or an import, did with one thing.
+/// Thing that was met by an adoption or an import.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Adopted {
     /// Its id.
     pub id: String,
-    /// What it is.
+    /// Its kind.
     pub kind: AdoptedKind,
-    /// Whether there is a record of it now; in a dry run, whether there would be. False without an error: it is left, and nothing
-    /// is wrong with that.
+    /// Whether nothing went wrong with it.
     pub ok: bool,
+    /// Whether there is a record of it now; in a dry run, whether there would be. False where all is well: it is only listed, and
+    /// left as it is.
+    pub adopted: bool,
     /// Its host.
     pub host: HostName,
     /// Its name.
     pub name: Option<String>,
     /// The owner that it bears.
     pub owner: Option<String>,
-    /// One sentence: what it is now, what only the lost store knew.
+    /// Sentence on what it is now, and what only the lost store knew.
     pub message: String,
-    /// Why not.
+    /// Reason why not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Error>,
 }

@@ -185,6 +185,7 @@ pub fn snapshot_of(
         unremoved: false,
         created_at,
         imported_at: Some(into.now),
+        adopted_at: None,
         expires_at: None,
         archive: ArchiveFacts::default(),
         parent_snapshot: None,

@@ -160,6 +160,15 @@ pub struct HostFacts {
     pub inventory: Option<Inventory>,
 }
 
+impl HostFacts {
+    /// Container engines that are installed and do not answer.
+    pub fn silent_engines(&self) -> Vec<&'static str> {
+        let answers = |program: &str| self.engines.iter().any(|known| known.program == program);
+        let is_silent = |program: &&str| self.tools.contains_key(*program) && !answers(program);
+        ["docker", "podman"].into_iter().filter(is_silent).collect()
+    }
+}
+
 /// A container engine that answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Engine {

@@ -40,7 +40,7 @@ pub struct FoundAt<'a> {
 pub struct Believed {
     /// The record, without what its host has to say.
     pub record: SandboxRecord,
-    /// What was left out or changed, a sentence each.
+    /// Remarks on what was left out or changed, a sentence each.
     pub remarks: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ pub fn believe(manifest: &SandboxManifest, recipe: &Profile, at: FoundAt<'_>) ->
     let mut record = SandboxRecord {
         id: manifest.id.clone(),
         name: believed_name(claimed, &mut remarks),
-        labels: believed_labels(claimed, &mut remarks),
+        labels: believed_labels(manifest, &mut remarks),
         profile: ProfileRef {
             id: recipe.id.clone(),
             version: recipe.version.to_string(),
@@ -162,22 +162,21 @@ fn believed_name(claimed: Option<&SandboxRecord>, remarks: &mut Vec<String>) -> 
 }
 
 fn believed_labels(
-    claimed: Option<&SandboxRecord>,
+    manifest: &SandboxManifest,
     remarks: &mut Vec<String>,
 ) -> BTreeMap<String, String> {
-    let Some(claimed) = claimed else { return BTreeMap::new() };
+    let claimed = manifest.sandbox.as_deref().map_or_else(BTreeMap::new, |it| it.labels.clone());
     let mut labels: BTreeMap<String, String> = claimed
-        .labels
         .iter()
         .filter(|(key, value)| check_label(key, value).is_ok())
         .take(MOST)
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
-    let mut refused = claimed.labels.len() - labels.len();
-    // Beyond the most of them, too: whoever lost it would lose the sandbox.
-    if claimed.is_protected() && labels.insert("protect".to_owned(), "true".to_owned()).is_none() {
-        refused -= 1;
+    // Beyond the most of them, and without them, too: whoever lost it would lose the sandbox.
+    if manifest.is_protected() {
+        labels.insert("protect".to_owned(), "true".to_owned());
     }
+    let refused = claimed.keys().filter(|key| !labels.contains_key(*key)).count();
     if refused > 0 {
         let what = plural(refused as u64, "label", "labels");
         remarks.push(format!("{what} in its manifest cannot be given to a sandbox: left out"));

@@ -78,8 +78,9 @@ impl OldRule {
         all: &[&'a SnapshotRecord],
         now: Time,
     ) -> Vec<(&'a SnapshotRecord, String)> {
-        all.iter()
-            .filter_map(|record| Some((*record, self.judge(record, all, now).ok()?)))
+        oldest_first(all.iter().copied())
+            .into_iter()
+            .filter_map(|record| Some((record, self.judge(record, all, now).ok()?)))
             .collect()
     }
 
@@ -99,16 +100,22 @@ impl OldRule {
     }
 }
 
-/// The snapshots of one sandbox, oldest first. One that was imported is older than all that came after it, and stands where
-/// its time puts it among those that were there.
+/// The snapshots of one sandbox, oldest first.
 fn line_of<'a>(sandbox: &SandboxId, all: &[&'a SnapshotRecord]) -> Vec<&'a SnapshotRecord> {
+    oldest_first(all.iter().copied().filter(|record| record.sandbox_id == *sandbox))
+}
+
+/// Snapshots, given in the order in which they were written down first, oldest first. One that was imported or adopted is older
+/// than all that came after it, and stands where its time puts it among those that were there.
+pub fn oldest_first<'a>(
+    arrived: impl IntoIterator<Item = &'a SnapshotRecord>,
+) -> Vec<&'a SnapshotRecord> {
     let mut line: Vec<&SnapshotRecord> = Vec::new();
-    for record in all.iter().filter(|record| record.sandbox_id == *sandbox) {
-        let later = |other: &&SnapshotRecord| {
-            record.imported_at.is_some() && other.created_at > record.created_at
-        };
+    for record in arrived {
+        let came_later = record.imported_at.is_some() || record.adopted_at.is_some();
+        let later = |other: &&SnapshotRecord| came_later && other.created_at > record.created_at;
         let at = line.iter().position(later).unwrap_or(line.len());
-        line.insert(at, *record);
+        line.insert(at, record);
     }
     line
 }
@@ -124,8 +131,10 @@ pub fn surplus_undo<'a>(
     let kept = all
         .iter()
         .filter(|record| record.kind == SnapshotKind::Undo && record.state == SnapshotState::Ready);
-    let mut there: Vec<(&SnapshotRecord, u64)> =
-        kept.filter_map(|record| Some((*record, bytes_on(record, host)?))).collect();
+    let mut there: Vec<(&SnapshotRecord, u64)> = oldest_first(kept.copied())
+        .into_iter()
+        .filter_map(|record| Some((record, bytes_on(record, host)?)))
+        .collect();
     let mut surplus = Vec::new();
     there.retain(|(record, _)| {
         let over = record.expires_at.filter(|end| *end <= now);

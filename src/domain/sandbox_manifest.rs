@@ -11,7 +11,7 @@ use crate::domain::time::Time;
 /// The schema this version writes.
 pub const SCHEMA: u64 = 1;
 
-/// What lies in a sandbox's directory. The keys before `sandbox` come first and on lines of their own, so that a shell script can
+/// Manifest in a sandbox's directory. The keys before `sandbox` come first and on lines of their own, so that a shell script can
 /// tell whose it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SandboxManifest {
@@ -29,6 +29,9 @@ pub struct SandboxManifest {
     pub expires_at: Option<Time>,
     /// Its name on the host.
     pub project: String,
+    /// Whether it is labelled `protect=true`: with the head, since that is there in a manifest that is too long for its record too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub protect: bool,
     /// The record as it was then, without what the host or the store says better; none in manifests of an earlier sandboxer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Box<SandboxRecord>>,
@@ -48,6 +51,7 @@ impl SandboxManifest {
             created_at: record.created_at,
             expires_at: record.expires_at,
             project: record.id.project(),
+            protect: record.is_protected(),
             sandbox: Some(Box::new(slim(record))),
             recipe: Some(Box::new(recipe.clone())),
         }
@@ -55,7 +59,7 @@ impl SandboxManifest {
 
     /// Whether it is labelled `protect=true`.
     pub fn is_protected(&self) -> bool {
-        self.sandbox.as_ref().is_some_and(|record| record.is_protected())
+        self.protect || self.sandbox.as_ref().is_some_and(|record| record.is_protected())
     }
 }
 

@@ -236,6 +236,9 @@ pub struct SnapshotRecord {
     /// When it came here from a file; null on one that was taken here. A profile's `keep` leaves those alone.
     #[serde(default)]
     pub imported_at: Option<Time>,
+    /// When its record was made from what its host has; null where it was recorded as it was taken.
+    #[serde(default)]
+    pub adopted_at: Option<Time>,
     /// When it goes by itself (undo snapshots); null means never.
     pub expires_at: Option<Time>,
     /// What else an undo snapshot has of its sandbox.

@@ -45,7 +45,7 @@ string_enum! {
     pub enum StaleClass {
         /// Its deadline passed.
         Expired = "expired",
-        /// It failed longer ago than `stale.failed_after`.
+        /// Failure longer ago than `stale.failed_after`.
         Failed = "failed",
         /// Its operation's process is dead, or nobody finishes what was begun.
         Stuck = "stuck",
@@ -103,9 +103,9 @@ string_enum! {
 pub struct StaleItem {
     /// Why it is stale.
     pub class: StaleClass,
-    /// What is planned.
+    /// Action that is planned.
     pub action: ReapAction,
-    /// What may be planned for it, `keep` aside.
+    /// Actions that may be planned for it, `keep` aside.
     #[serde(default)]
     pub possible: Vec<ReapAction>,
     /// The host.
@@ -128,12 +128,12 @@ pub struct StaleItem {
     pub expires_at: Option<Time>,
     /// Its age when the plan was made; seconds.
     pub age_s: Option<u64>,
-    /// What its directory or archive takes on the host; null until it was measured.
+    /// Bytes that its directory or archive takes on the host; null until they were measured.
     pub bytes: Option<u64>,
     /// Whether it is labelled `protect=true`: then it is kept.
     #[serde(default)]
     pub protected: bool,
-    /// What of it is there, as far as it was looked for.
+    /// Resources of it that are there, as far as they were looked for.
     #[serde(default)]
     pub resources: Vec<Resource>,
     /// Identity at the moment of the plan: the record's revision (`revision 7`), or a hash of all that the host said of it. What has
@@ -168,9 +168,9 @@ string_enum! {
     pub enum PassState {
         /// All of its inventory was read.
         Read = "read",
-        /// It could not be read: nothing on it is judged.
+        /// Not to be read: nothing on it is judged.
         Unread = "unread",
-        /// It is another host, or has another root, than is recorded: nothing on it is judged.
+        /// Another host, or another root, than is recorded: nothing on it is judged.
         Changed = "changed",
         /// The configuration forbids it: it was not asked.
         Forbidden = "forbidden",
@@ -256,7 +256,7 @@ impl ReapPlan {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanSource {
-    /// One that is kept, by its id.
+    /// Plan that is kept, by its id.
     Id(String),
     /// The plan itself, maybe with items taken out or with another action that is possible.
     Plan(Box<ReapPlan>),
@@ -266,7 +266,7 @@ pub enum PlanSource {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReapRequest {
-    /// What is to be done.
+    /// Plan to be applied.
     pub plan: PlanSource,
     /// Take no undo snapshots.
     #[serde(default)]
@@ -277,7 +277,7 @@ pub struct ReapRequest {
 }
 
 string_enum! {
-    /// What a reap did about an item.
+    /// Outcome of an item of a reap.
     pub enum ReapOutcome {
         /// Destroyed, or removed from its host.
         Removed = "removed",
@@ -289,12 +289,12 @@ string_enum! {
         Adopted = "adopted",
         /// Nothing, for the reason said.
         Skipped = "skipped",
-        /// It could not be done.
+        /// Nothing, since it could not be done.
         Failed = "failed",
     }
 }
 
-/// What a reap did about one item of its plan.
+/// Item of a plan after a reap.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReapItem {
     /// Id of the sandbox or snapshot.
@@ -305,23 +305,23 @@ pub struct ReapItem {
     pub class: StaleClass,
     /// Its host.
     pub host: HostName,
-    /// What was planned.
+    /// Action that was planned.
     pub action: ReapAction,
-    /// What was done.
+    /// Outcome of it.
     pub outcome: ReapOutcome,
-    /// One sentence.
+    /// Sentence on it.
     pub message: String,
     /// Why it could not be done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Error>,
 }
 
-/// What a reap did: an item for each of the plan's with something to do, in the plan's order.
+/// Report of a reap: an item for each of the plan's with something to do, in the plan's order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReapReport {
     /// The plan.
     pub plan: PlanId,
-    /// What was done. While it runs: what is done by now.
+    /// Items that are done; while it runs, those by now.
     pub items: Vec<ReapItem>,
 }
 
@@ -337,6 +337,6 @@ impl ReapReport {
 pub struct ReapStarted {
     /// The operation; none where there was nothing to do.
     pub operation: Option<OperationId>,
-    /// What is done by then.
+    /// Report of what is done by then.
     pub report: ReapReport,
 }

@@ -3,7 +3,7 @@
 use crate::domain::extension::exchange::{Handle, Inspection};
 use crate::domain::facts::{Engine, HostIdentity, Runtime};
 
-/// What a manifest and an inventory say of a sandbox that no record knows (`adopt`). Whoever works in a sandbox can write its
+/// Claim of a manifest and an inventory on a sandbox that no record knows (`adopt`). Whoever works in a sandbox can write its
 /// manifest.
 #[derive(Debug, Clone, Copy)]
 pub struct AdoptClaim<'a> {
@@ -13,6 +13,8 @@ pub struct AdoptClaim<'a> {
     pub machine_id: &'a str,
     /// Engines that answer there.
     pub engines: &'a [Engine],
+    /// Engines that are installed there and do not answer.
+    pub silent: &'a [&'a str],
     /// Compose runtimes that were found there, the preferred one first.
     pub runtimes: &'a [Runtime],
 }
@@ -22,10 +24,10 @@ pub struct AdoptClaim<'a> {
 pub struct AdoptLook {
     /// Handle that can be trusted; none where it never came so far as to have one.
     pub handle: Option<Handle>,
-    /// What the host proved to be, with the engine that has its containers.
+    /// Identity that the host proved, with the engine that has its containers.
     pub identity: HostIdentity,
-    /// What is there.
+    /// Inspection of what is there.
     pub seen: Inspection,
-    /// What of the claim was not taken, a sentence each.
+    /// Remarks on what of the claim was not taken, a sentence each.
     pub remarks: Vec<String>,
 }

@@ -142,7 +142,9 @@ fn a_script_whose_end_is_not_known_is_unknown_and_its_words_are_gone() {
 fn a_manifest_of_an_earlier_sandboxer_makes_a_record_too() {
     let old = SandboxManifest { sandbox: None, ..manifest(None, &json!({})) };
     let Believed { record, remarks } = believed(&old, &recipe(None));
-    assert_eq!((record.name, record.ttl_s), (None, Some(4 * 3600)));
+    assert_eq!((&record.name, record.ttl_s), (&None, Some(4 * 3600)));
     assert_eq!(remarks, Vec::<String>::new());
-    assert!(!record.kept_failed);
+    assert!(!record.kept_failed && !record.is_protected());
+    let long = SandboxManifest { protect: true, ..old };
+    assert!(believed(&long, &recipe(None)).record.is_protected(), "its record was too long for it");
 }

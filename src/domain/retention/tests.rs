@@ -5,7 +5,7 @@ fn at(n: i64) -> Time {
     Time::from_unix(1_700_000_000 + n)
 }
 
-/// `name time`: taken here; `name time import`: brought here.
+/// `name time`: taken here; `name time import`: brought here; `name time adopt`: found on its host.
 fn line(words: &str) -> Vec<SnapshotRecord> {
     let one = |words: &str| {
         let mut words = words.split_whitespace();
@@ -16,7 +16,11 @@ fn line(words: &str) -> Vec<SnapshotRecord> {
             "next_patch_sequence": 1, "actor": {"type": "adm", "name": "ops"}, "owner": "o", "revision": 1
         }))
         .unwrap();
-        record.imported_at = words.next().map(|_| at(1000));
+        match words.next() {
+            Some("import") => record.imported_at = Some(at(1000)),
+            Some("adopt") => record.adopted_at = Some(at(1000)),
+            _ => {}
+        }
         record
     };
     words.split(',').map(one).collect()
@@ -47,6 +51,9 @@ fn the_newest_is_what_came_last_whatever_the_clock_said() {
         ("a 10, b 20, i 30 import", 1, "a b"),
         ("a 10, i 30 import, b 20", 1, "a i"),
         ("i 30 import, b 3", 1, "i"),
+        // So does what is adopted, whatever order it is written down in.
+        ("n 30 adopt, m 20 adopt, b 40, o 10 adopt", 1, "o m n"),
+        ("b 25, n 30 adopt, o 20 adopt", 1, "o b"),
     ] {
         assert_eq!(old(keep(kept), &line(records)), expected, "{records}, keep {kept}");
     }
@@ -136,6 +143,13 @@ fn undo_snapshots_of_a_host_go_when_their_window_is_over_and_the_oldest_where_th
         "host_identity": null, "path": "/r", "format": "tar.zst", "bytes": 90, "created_at": at(8)}]))
     .unwrap();
     assert_eq!(surplus(99, "elsewhere", &records), "second");
+    // One that was adopted goes by its time, not by when its record was made.
+    let mut adopted = line("old 30, found 2 adopt");
+    for record in &mut adopted {
+        record.archive.bytes = Some(10);
+        record.kind = SnapshotKind::Undo;
+    }
+    assert_eq!(surplus(10, "here", &adopted), "found");
     // What a sandbox was protected from, its undo snapshot is not.
     records[0].labels.insert("protect".into(), "true".into());
     records[1].labels.insert("protect".into(), "true".into());

@@ -7,7 +7,7 @@ use crate::domain::error::{Code, Error};
 use crate::domain::extension::{AdoptClaim, AdoptLook, Inspection, Target};
 use crate::domain::facts::{Engine, HostIdentity, Runtime};
 use crate::domain::name::SandboxId;
-use crate::domain::text::plural;
+use crate::domain::text::{clean_line, plural};
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
 use crate::extensions::compose_ssh::runtime::Container;
 use crate::extensions::compose_ssh::{ComposeSsh, look as inspecting, workspace_only};
@@ -42,7 +42,7 @@ pub(super) async fn adopt(
         }
         let wanted = claimed.as_ref().and_then(|stack| stack.runtime.clone());
         let wanted = wanted.as_ref();
-        let (engine, found) = chosen(having, wanted, claim.engines, target)?;
+        let (engine, found) = chosen(having, wanted, claim, target)?;
         let services = match claimed {
             Some(stack) => believed(stack, &target.id, &mut remarks),
             None => Stack { services: running(&found, target)?, ..Stack::default() },
@@ -58,13 +58,14 @@ pub(super) async fn adopt(
     Ok(AdoptLook { handle, identity: identity(engine), seen, remarks })
 }
 
-/// The engine that has something of the sandbox. Where none has, the one that the manifest names, if it answers; else the first.
+/// The engine that has something of the sandbox. Where none has, the one that the manifest names, else the first.
 ///
-/// Errors: `conflict` where several have, and none of them is another one's second name.
+/// Errors: `conflict` where several have, and none of them is another one's second name; `operation_failed` where none has, and
+/// the one that may have it does not answer.
 fn chosen<'a>(
     mut having: Vec<(&'a Engine, Found)>,
     wanted: Option<&Runtime>,
-    engines: &'a [Engine],
+    claim: AdoptClaim<'a>,
     target: &Target,
 ) -> Result<(&'a Engine, Found), Error> {
     let is_wanted =
@@ -85,8 +86,27 @@ fn chosen<'a>(
     if let Some(found) = having.into_iter().next() {
         return Ok(found);
     }
-    let engine = engines.iter().find(|engine| is_wanted(engine)).or(engines.first());
-    engine.map(|engine| (engine, Found::default())).ok_or_else(|| no_engine(target))
+    let engine = match (wanted, claim.silent) {
+        (Some(wanted), _) => {
+            let named = claim.engines.iter().find(|engine| is_wanted(engine));
+            named.ok_or_else(|| unanswered(&wanted.engine, "which its manifest names", target))?
+        }
+        (None, [silent, ..]) => {
+            return Err(unanswered(silent, "which is installed there", target));
+        }
+        (None, []) => claim.engines.first().ok_or_else(|| no_engine(target))?,
+    };
+    Ok((engine, Found::default()))
+}
+
+fn unanswered(engine: &str, which: &str, target: &Target) -> Error {
+    let engine = clean_line(engine, 40);
+    let message = format!(
+        "no engine that answers on {} has anything of sandbox {}, and {engine}, {which}, does not answer",
+        target.host, target.id
+    );
+    Error::new(Code::OperationFailed, message)
+        .hint("what it is made of may be there: start that engine on the host, then adopt again")
 }
 
 /// A compose runtime of the host for this engine: the one that the manifest names, where it was found there, else the first.
@@ -116,7 +136,7 @@ fn no_engine(target: &Target) -> Error {
     ))
 }
 
-/// What of a claimed stack is believed: services by names that compose gives, and images by the name that only what was built
+/// Believed part of a claimed stack: services by names that compose gives, and images by the name that only what was built
 /// for this sandbox has.
 fn believed(claimed: Stack, id: &SandboxId, remarks: &mut Vec<String>) -> Stack {
     let count = claimed.services.len();
@@ -274,18 +294,44 @@ mod tests {
         let behind = Engine { podman_behind: true, ..engine("docker") };
         let has = |engine| (engine, Found::default());
         let target = target();
-        let both = chosen(vec![has(&docker), has(&podman)], None, &[], &target).unwrap_err();
+        let both =
+            chosen(vec![has(&docker), has(&podman)], None, claim(&[], &[]), &target).unwrap_err();
         assert_eq!(both.code, Code::Conflict);
         let wanted = runtime("podman", "podman-compose");
-        let one = chosen(vec![has(&behind), has(&podman)], Some(&wanted), &[], &target).unwrap();
+        let having = vec![has(&behind), has(&podman)];
+        let one = chosen(having, Some(&wanted), claim(&[], &[]), &target).unwrap();
         assert_eq!(one.0.program, "podman");
-        let engines = [docker, podman];
-        let none = chosen(Vec::new(), Some(&wanted), &engines, &target).unwrap();
+        let engines = [docker.clone(), podman.clone()];
+        let none = chosen(Vec::new(), Some(&wanted), claim(&engines, &[]), &target).unwrap();
         assert_eq!(none.0.program, "podman");
-        assert_eq!(
-            chosen(Vec::new(), None, &[], &target).unwrap_err().code,
-            Code::MissingDependency
-        );
+        let nothing = chosen(Vec::new(), None, claim(&[], &[]), &target).unwrap_err();
+        assert_eq!(nothing.code, Code::MissingDependency);
+    }
+
+    #[test]
+    fn an_engine_that_does_not_answer_may_have_what_no_other_has() {
+        let engines = [engine("podman")];
+        let target = target();
+        let docker = runtime("docker", "docker compose");
+        let of = |having, wanted, silent| {
+            chosen(having, wanted, claim(&engines, silent), &target)
+                .map(|(engine, _)| engine.program.clone())
+                .map_err(|error| error.message)
+        };
+        for (wanted, silent) in
+            [(Some(&docker), &["docker"][..]), (Some(&docker), &[]), (None, &["docker"])]
+        {
+            let why = of(Vec::new(), wanted, silent).unwrap_err();
+            assert!(why.contains("docker, which") && why.contains("does not answer"), "{why}");
+        }
+        let podman = runtime("podman", "podman-compose");
+        assert_eq!(of(Vec::new(), Some(&podman), &["docker"]), Ok("podman".to_owned()));
+        let there = vec![(&engines[0], Found::default())];
+        assert_eq!(of(there, None, &["docker"]), Ok("podman".to_owned()));
+    }
+
+    fn claim<'a>(engines: &'a [Engine], silent: &'a [&'a str]) -> AdoptClaim<'a> {
+        AdoptClaim { handle: None, machine_id: "m", engines, silent, runtimes: &[] }
     }
 
     fn target() -> Target {

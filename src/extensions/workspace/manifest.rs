@@ -35,6 +35,7 @@ pub(crate) fn of_request(request: &ProvisionRequest) -> Result<String, Error> {
         created_at: request.created_at,
         expires_at: request.expires_at,
         project: request.id.project(),
+        protect: request.sandbox.as_ref().is_some_and(|record| record.is_protected()),
         sandbox: None,
         recipe: None,
     };
@@ -65,7 +66,7 @@ pub(crate) async fn write(
     exec::stands(target, transport, root, "manifest", &Said::read(&output.text()))
 }
 
-/// Its text. One that became too long to be sent has only what tells whose it is and until when.
+/// Its text. One that became too long to be sent has only what tells whose it is, until when, and whether it is protected.
 fn text(manifest: &SandboxManifest) -> Result<String, Error> {
     let head = SandboxManifest { sandbox: None, recipe: None, ..manifest.clone() };
     let mut text = serde_json::to_string_pretty(&head).map_err(unfit)?;
@@ -117,6 +118,7 @@ mod tests {
             created_at: Time::from_unix(1_700_000_000),
             expires_at: None,
             project: "sbx-a1b2c3d4".to_owned(),
+            protect: false,
             sandbox: None,
             recipe: None,
         }
@@ -143,5 +145,19 @@ mod tests {
         assert_eq!(text.lines().count(), 10, "{text}");
         assert!(text.lines().any(|line| line == "  \"owner\": \"0f\","), "{text}");
         assert_eq!(serde_json::from_str::<SandboxManifest>(&text).unwrap(), whole);
+    }
+
+    #[test]
+    fn one_that_is_too_long_says_still_that_it_is_protected() {
+        let mut recipe = crate::domain::profile::Profile::unknown(
+            "profile.x".into(),
+            "1.0.0",
+            "ext.compose-ssh".into(),
+        );
+        recipe.summary = "x".repeat(LONGEST);
+        let long = SandboxManifest { protect: true, recipe: Some(Box::new(recipe)), ..manifest() };
+        let read: SandboxManifest = serde_json::from_str(&text(&long).unwrap()).unwrap();
+        assert_eq!(read, SandboxManifest { protect: true, ..manifest() });
+        assert!(read.is_protected());
     }
 }

@@ -10,6 +10,7 @@ use crate::domain::name::SandboxId;
 use crate::domain::operation::OperationKind;
 use crate::domain::profile::Seconds;
 use crate::domain::request::Started;
+use crate::domain::retention::oldest_first;
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::snapshot::{SnapshotKind, SnapshotRecord, SnapshotState};
 use crate::domain::time::Time;
@@ -68,7 +69,7 @@ struct Known {
 impl Known {
     async fn read(deps: &Deps) -> Result<Self, Error> {
         let now = deps.now();
-        let mut snapshots = deps.snapshots.by_arrival().await?;
+        let snapshots = deps.snapshots.by_arrival().await?;
         let (live, history) = tokio::try_join!(deps.sandboxes.list(), deps.sandboxes.history())?;
         let names = live.iter().filter_map(|record| record.name_in_use().map(str::to_owned));
         let ids = live.iter().chain(&history).map(|record| record.id.to_string());
@@ -76,9 +77,9 @@ impl Known {
             .chain(ids)
             .chain(snapshots.iter().map(|snapshot| snapshot.id.to_string()))
             .collect();
-        snapshots.retain(|snapshot| snapshot.kind == SnapshotKind::Undo);
-        snapshots.reverse();
-        let (kept, others) = snapshots.into_iter().partition(|snapshot| {
+        let undo = snapshots.iter().filter(|snapshot| snapshot.kind == SnapshotKind::Undo);
+        let newest_first = oldest_first(undo).into_iter().rev().cloned();
+        let (kept, others) = newest_first.partition(|snapshot| {
             let ready = snapshot.state == SnapshotState::Ready && !snapshot.is_lost();
             ready && snapshot.expires_at.is_none_or(|end| end > now)
         });

@@ -121,6 +121,7 @@ pub(crate) fn draft_snapshot(deps: &Deps, sandbox: &SandboxRecord) -> SnapshotRe
         unremoved: false,
         created_at: deps.now(),
         imported_at: None,
+        adopted_at: None,
         expires_at: None,
         undo: None,
         archive: ArchiveFacts::default(),

@@ -112,6 +112,7 @@ async fn draft_import(
         unremoved: false,
         created_at: from.created_at.min(now),
         imported_at: Some(now),
+        adopted_at: None,
         expires_at: None,
         undo: None,
         // Another installation's ids mean nothing here.

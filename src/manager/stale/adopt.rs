@@ -8,7 +8,7 @@ use futures_util::stream::{self, StreamExt as _};
 use crate::domain::adoption::{AdoptRequest, Adopted, AdoptedKind};
 use crate::domain::error::Error;
 use crate::domain::facts::{InventoryArchive, InventoryItem};
-use crate::domain::name::{HostName, OwnerId, SnapshotId};
+use crate::domain::name::{HostName, OwnerId, SandboxId, SnapshotId};
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::snapshot::SnapshotRecord;
 use crate::manager::deps::Deps;
@@ -17,23 +17,24 @@ use crate::manager::stale::adopt_item::{
     AdoptItem, archive_item, foreign_words, lives, sandbox_item, sent_again, unreadable_words,
 };
 use crate::manager::stale::adopt_sandbox::{
-    FoundSandbox, SandboxDraft, insert_adopted, message, read_found,
+    FoundSandbox, SandboxDraft, insert_adopted, lock_unrecorded, message, read_found,
 };
 use crate::manager::stale::adopt_snapshot::{
-    FoundArchive, SnapshotDraft, add_replica, ensure_same_archive, insert_adopted_snapshot, merged,
-    read_archive,
+    FoundArchive, SnapshotDraft, add_replica, ensure_same_archive, insert_adopted_snapshot,
+    lock_found, merged, read_archive,
 };
 use crate::manager::stale::owners::{ensure_current, ensure_met, parse_owner, take_over};
 use crate::manager::stale::scan::{Scan, by_place, scan_hosts};
+use crate::store::Held;
 
 /// How many things are read at once.
 const AT_ONCE: usize = 6;
 
-/// What only a lost store knew of a sandbox.
+/// Loss of a sandbox with its store.
 const LOST_WITH_STORE: &str =
     "its events, prices and the output of its patches are with the store that made it";
 
-/// What only a lost store knew of a snapshot.
+/// Loss of a snapshot with its store.
 const PATCHES_LOST: &str = "patches on it are with the store that had them";
 
 /// Adoption at work.
@@ -54,7 +55,7 @@ pub(crate) async fn adopt(deps: &Deps, request: &AdoptRequest) -> Result<Vec<Ado
     let owner = owner.filter(|owner| owners.first() != Some(owner));
     let (scans, mut items) = scan_hosts(deps, &request.hosts).await?;
     if !request.dry_run {
-        ensure_current(deps, &scans).await?;
+        ensure_current(deps).await?;
     }
     if let Some(owner) = owner {
         ensure_met(&owner, &scans)?;
@@ -89,12 +90,23 @@ fn would_take_over(owner: &OwnerId, host: &HostName) -> Adopted {
         id: owner.to_string(),
         kind: AdoptedKind::Owner,
         ok: true,
+        adopted: true,
         host: host.clone(),
         name: None,
         owner: Some(owner.to_string()),
         message: "this owner would be ours, and whoever else has it the one behind".to_owned(),
         error: None,
     }
+}
+
+/// Archives of one snapshot as they were read.
+struct ReadSnapshot<'a> {
+    /// Its lock, held until it has a record; none in a dry run, or where somebody else has it.
+    lock: Option<Box<dyn Held>>,
+    /// Whether it has a record already.
+    has_record: bool,
+    /// Its archives, and what each says.
+    archives: Vec<(&'a Scan, &'a InventoryArchive, Result<SnapshotDraft, Error>)>,
 }
 
 impl Adoption<'_> {
@@ -107,7 +119,7 @@ impl Adoption<'_> {
             .iter()
             .flat_map(|scan| scan.inventory.archives.iter().map(move |item| (scan, item)));
         let mut items = Vec::new();
-        let mut wanted = Vec::new();
+        let mut wanted: BTreeMap<&str, Vec<(&Scan, &InventoryArchive)>> = BTreeMap::new();
         for seen in by_place(found, |item: &InventoryArchive| &item.directory).into_values() {
             let Some((scan, item)) = seen.first().copied() else { continue };
             if !self.is_ours(item.owner.as_ref()) {
@@ -117,39 +129,69 @@ impl Adoption<'_> {
             let id = SnapshotId::new(item.snapshot_id.as_str());
             let record = self.deps.snapshots.get(&id).await?;
             let is_known = record.as_ref().is_some_and(|record| {
-                seen.iter()
-                    .any(|(scan, _)| record.hosts().any(|host| host.same(scan.host.as_str())))
+                let mut hosts = record.hosts().chain(&record.copying_to);
+                hosts.any(|host| seen.iter().any(|(scan, _)| host.same(scan.host.as_str())))
             });
             if !is_known {
-                wanted.push((scan, item, record.is_some()));
+                wanted.entry(item.snapshot_id.as_str()).or_default().push((scan, item));
             }
         }
         let mut reading = Vec::new();
-        for (scan, item, has_record) in wanted {
-            let found = FoundArchive {
-                host: &scan.host,
-                facts: &scan.facts,
-                item,
-                owners: &self.owners,
-                is_dry: self.is_dry,
-            };
-            reading.push(
-                async move { (scan, item, has_record, read_archive(self.deps, found).await) },
-            );
+        for seen in wanted.into_values() {
+            reading.push(self.read_archives(seen));
         }
         let read: Vec<_> = stream::iter(reading).buffered(AT_ONCE).collect().await;
-        let mut by_id: BTreeMap<&str, Vec<SnapshotDraft>> = BTreeMap::new();
-        for (scan, item, has_record, draft) in read {
-            match draft {
-                Err(error) => items.push(archive_item(scan, item).failed(error)),
-                Ok(draft) if has_record => items.push(self.replica(scan, item, draft).await),
-                Ok(draft) => by_id.entry(item.snapshot_id.as_str()).or_default().push(draft),
+        let mut fresh = Vec::new();
+        for ReadSnapshot { lock, has_record, archives } in read {
+            let mut drafts = Vec::new();
+            for (scan, item, draft) in archives {
+                match draft {
+                    Err(error) => items.push(archive_item(scan, item).failed(error)),
+                    Ok(draft) if has_record => items.push(self.replica(scan, item, draft).await),
+                    Ok(draft) => drafts.push(draft),
+                }
+            }
+            if !drafts.is_empty() {
+                fresh.push((lock, drafts));
             }
         }
-        for drafts in by_id.into_values() {
+        // Oldest first: retention goes by the order in which records are made.
+        fresh.sort_by_key(|(_, drafts)| drafts.iter().map(|draft| draft.record.created_at).min());
+        for (_lock, drafts) in fresh {
             items.push(self.snapshot(drafts).await);
         }
         Ok(items)
+    }
+
+    /// Reads all archives of a snapshot under its lock.
+    async fn read_archives<'s>(
+        &self,
+        seen: Vec<(&'s Scan, &'s InventoryArchive)>,
+    ) -> ReadSnapshot<'s> {
+        let found = |scan: &'s Scan, item: &'s InventoryArchive| FoundArchive {
+            host: &scan.host,
+            facts: &scan.facts,
+            item,
+            owners: &self.owners,
+            is_dry: self.is_dry,
+        };
+        let locked = async {
+            let Some((scan, item)) = seen.first().copied() else { return Ok((None, false)) };
+            let lock = lock_found(self.deps, found(scan, item)).await?;
+            let id = SnapshotId::new(item.snapshot_id.as_str());
+            Ok((lock, self.deps.snapshots.get(&id).await?.is_some()))
+        };
+        let locked: Result<_, Error> = locked.await;
+        let mut archives = Vec::new();
+        for (scan, item) in seen {
+            let draft = match &locked {
+                Ok(_) => read_archive(self.deps, found(scan, item)).await,
+                Err(error) => Err(error.clone()),
+            };
+            archives.push((scan, item, draft));
+        }
+        let (lock, has_record) = locked.unwrap_or_default();
+        ReadSnapshot { lock, has_record, archives }
     }
 
     /// Makes one record of all archives of a snapshot.
@@ -251,20 +293,27 @@ impl Adoption<'_> {
         for seen in wanted {
             reading.push(async move { (seen.clone(), self.read(&seen).await) });
         }
-        let read: Vec<_> = stream::iter(reading).buffered(AT_ONCE).collect().await;
+        let mut read: Vec<_> = stream::iter(reading).buffered(AT_ONCE).collect().await;
+        read.sort_by_key(|(_, draft)| {
+            draft.as_ref().ok().map(|(draft, _)| draft.record.created_at)
+        });
         let mut names = self.names().await?;
         for (seen, draft) in read {
             let Some((scan, found)) = seen.first().copied() else { continue };
             items.push(match draft {
                 Err(error) => sandbox_item(scan, found).failed(error),
-                Ok(draft) => Box::pin(self.sandbox(scan, found, draft, &mut names)).await,
+                Ok((draft, _lock)) => Box::pin(self.sandbox(scan, found, draft, &mut names)).await,
             });
         }
         Ok(items)
     }
 
-    /// Reads a sandbox on the host that its manifest names, where that is one of those that have it; else on the first.
-    async fn read(&self, seen: &[(&Scan, &InventoryItem)]) -> Result<SandboxDraft, Error> {
+    /// Reads a sandbox under its lock, on the host that its manifest names, where that is one of those that have it; else on the
+    /// first. A dry run takes no lock.
+    async fn read(
+        &self,
+        seen: &[(&Scan, &InventoryItem)],
+    ) -> Result<(SandboxDraft, Option<Box<dyn Held>>), Error> {
         let read_on = async |(scan, item): (&Scan, &InventoryItem)| {
             let found = FoundSandbox {
                 host: &scan.host,
@@ -277,15 +326,18 @@ impl Adoption<'_> {
         };
         let first = seen.first().copied();
         let first = first.ok_or_else(|| Error::internal("there is no sandbox to read"))?;
+        let id = SandboxId::parse(&first.1.sandbox_id)?;
+        let lock = if self.is_dry { None } else { Some(lock_unrecorded(self.deps, &id).await?) };
         let draft = read_on(first).await?;
         let claimed = draft.claimed_host.clone();
         let better = seen
             .iter()
             .find(|(scan, _)| claimed.as_ref().is_some_and(|host| host.same(scan.host.as_str())));
-        match better {
-            Some(better) if !better.0.host.same(first.0.host.as_str()) => read_on(*better).await,
-            _ => Ok(draft),
-        }
+        let draft = match better {
+            Some(better) if !better.0.host.same(first.0.host.as_str()) => read_on(*better).await?,
+            _ => draft,
+        };
+        Ok((draft, lock))
     }
 
     async fn sandbox(

@@ -11,9 +11,9 @@ use crate::manager::stale::scan::Scan;
 pub(crate) enum Judged {
     /// Its record is of what is there.
     Known,
-    /// It cannot be adopted.
+    /// Not to be adopted, and why, for each place.
     Refused(Vec<Adopted>),
-    /// It can.
+    /// Free to be adopted.
     Wanted,
 }
 
@@ -58,6 +58,7 @@ pub(crate) fn judge_id(
             let same_machine = record
                 .host_identity
                 .as_ref()
+                .filter(|known| !known.machine_id.is_empty())
                 .is_some_and(|known| known.machine_id == scan.facts.machine_id);
             let same_folder = record.workdir.is_none() || record.workdir == item.directory;
             (record.host.same(scan.host.as_str()) || same_machine) && same_folder

@@ -7,7 +7,7 @@ use crate::domain::name::HostName;
 use crate::domain::sandbox::SandboxRecord;
 use crate::manager::stale::scan::Scan;
 
-/// What a recreate would send to the host, by the manifest that came from there.
+/// Remark on a directory of this machine that a manifest from a host names.
 pub(crate) fn sent_again(record: &SandboxRecord) -> Option<String> {
     let repo = record.inputs.get("repo").filter(|_| record.based_on_snapshot.is_none())?;
     Some(format!("it says that it was made from {repo}, which no recreate sends there"))
@@ -45,7 +45,7 @@ pub(crate) fn archive_item(scan: &Scan, found: &InventoryArchive) -> AdoptItem {
 pub(crate) struct AdoptItem {
     /// Id of the thing.
     pub(crate) id: String,
-    /// What it is.
+    /// Its kind.
     pub(crate) kind: AdoptedKind,
     /// Its host.
     pub(crate) host: HostName,
@@ -64,9 +64,9 @@ impl AdoptItem {
         Self { owner: Some(owner.to_owned()), ..self }
     }
 
-    fn with(self, ok: bool, message: String, error: Option<Error>) -> Adopted {
+    fn with(self, adopted: bool, message: String, error: Option<Error>) -> Adopted {
         let Self { id, kind, host, name, owner } = self;
-        Adopted { id, kind, ok, host, name, owner, message, error }
+        Adopted { id, kind, ok: error.is_none(), adopted, host, name, owner, message, error }
     }
 
     pub(crate) fn done(self, words: &[String]) -> Adopted {

@@ -16,17 +16,22 @@ use crate::manager::hosts::roots::learn_root;
 use crate::manager::journal::{JournalRecord as _, publish_pending};
 use crate::manager::operation::locks::sandbox_busy_error;
 use crate::manager::sandboxes::inspect::attach_tunnels;
-use crate::manager::stale::scan::{roots_to_look, trusted_recipe};
+use crate::manager::stale::adopt_trust::{roots_to_look, trusted_recipe};
+use crate::store::Held;
 use crate::transport::probe::manifest_text;
+
+/// Remark on a sandbox that was met while a snapshot held it.
+const PAUSED: &str = "containers of it are paused, by a snapshot that another console takes or that was cut off: where none is \
+                      at work any more, `sandboxer sleep` and then `sandboxer wake` set them going";
 
 /// Sandbox on a host that no record knows, and whose owner counts as ours.
 #[derive(Clone, Copy)]
 pub(crate) struct FoundSandbox<'a> {
     /// The host.
     pub(crate) host: &'a HostName,
-    /// What it said.
+    /// Facts that it said.
     pub(crate) facts: &'a HostFacts,
-    /// What of the sandbox is there.
+    /// Item of its inventory.
     pub(crate) item: &'a InventoryItem,
     /// Owner ids that count as ours.
     pub(crate) owners: &'a [OwnerId],
@@ -40,7 +45,7 @@ pub(crate) struct SandboxDraft {
     pub(crate) record: SandboxRecord,
     /// Its recipe.
     pub(crate) recipe: Profile,
-    /// What was left out or changed, a sentence each.
+    /// Remarks on what was left out or changed, a sentence each.
     pub(crate) remarks: Vec<String>,
     /// Host that its manifest names: one of several names of a host may be the one that it was made under.
     pub(crate) claimed_host: Option<HostName>,
@@ -59,8 +64,23 @@ pub(crate) async fn adopt_found(
     let facts = facts.ok_or_else(|| Error::internal(format!("{} said nothing", host.name)))?;
     let owners = deps.installation.owners().await?;
     let found = FoundSandbox { host: &host.name, facts, item, owners: &owners, is_dry: false };
+    let _lock = lock_unrecorded(deps, &SandboxId::parse(&item.sandbox_id)?).await?;
     let draft = read_found(deps, found).await?;
     insert_adopted(deps, draft).await.map(|(record, _)| record)
+}
+
+/// Lock of a sandbox that no record knows, to be held from the look at it until it has a record.
+///
+/// Errors: `busy` where somebody works on a sandbox of this id, `conflict` where there is a record of it by now.
+pub(crate) async fn lock_unrecorded(deps: &Deps, id: &SandboxId) -> Result<Box<dyn Held>, Error> {
+    let Some(lock) = deps.locks.try_lock(id).await? else {
+        return Err(sandbox_busy_error(deps, id).await);
+    };
+    if deps.sandboxes.get(id).await?.is_some() {
+        let message = format!("there is a record of sandbox {id} by now");
+        return Err(Error::new(Code::Conflict, message).of_kind(Kind::Stale));
+    }
+    Ok(lock)
 }
 
 /// Reads a sandbox's manifest and looks at it on its host.
@@ -76,23 +96,20 @@ pub(crate) async fn read_found(
     remarks.extend(replaced);
     let extension = deps.extension(&record.extension)?;
     extension.ensure(&Capability::Adopt, "adopt sandboxes")?;
+    let silent = found.facts.silent_engines();
     let claim = AdoptClaim {
         handle: manifest.sandbox.as_ref().and_then(|record| record.handle.as_ref()),
         machine_id: &found.facts.machine_id,
         engines: &found.facts.engines,
+        silent: &silent,
         runtimes: &found.facts.runtimes,
     };
     let roots = roots_to_look(deps, host, found.is_dry).await;
     let target = target(&record, &recipe, found.owners, roots);
-    let mut look = extension.adopt(&target, claim).await?;
-    let is_paused = look.seen.services.iter().any(|service| service.state == "paused");
-    if is_paused && !found.is_dry {
-        // A snapshot of a console that died.
-        let identity = Some(look.identity.clone());
-        let target =
-            Target { handle: look.handle.clone(), host_identity: identity, ..target.clone() };
-        extension.resume(&target, None).await?;
-        look = extension.adopt(&target, claim).await?;
+    let look = extension.adopt(&target, claim).await?;
+    // Nobody can tell here whether the console that paused them is alive: resuming would end its snapshot.
+    if look.seen.services.iter().any(|service| service.state == "paused") {
+        remarks.push(PAUSED.to_owned());
     }
     if !look.seen.resources.iter().any(|one| one.kind == "directory") {
         let message = format!("{} has no directory of sandbox {} any more", host, item.sandbox_id);
@@ -237,18 +254,16 @@ async fn note_look(deps: &Deps, record: &mut SandboxRecord, look: AdoptLook, is_
     record.reachability = seen.reachability;
 }
 
-/// Writes the record; without its name where that is another's. What is said of that, with the record as it is then.
+/// Writes the record, whose lock the caller holds since before the look; without its name where that is another's. What is said
+/// of that, with the record as it is then.
 ///
-/// Errors: `conflict` where its id was used here, `busy` where somebody makes a sandbox of this id now.
+/// Errors: `conflict` where its id was used here.
 pub(crate) async fn insert_adopted(
     deps: &Deps,
     draft: SandboxDraft,
 ) -> Result<(SandboxRecord, Vec<String>), Error> {
     let SandboxDraft { mut record, recipe, mut remarks, .. } = draft;
     deps.recipes.put(&recipe).await?;
-    let Some(_lock) = deps.locks.try_lock(&record.id).await? else {
-        return Err(sandbox_busy_error(deps, &record.id).await);
-    };
     let data = serde_json::json!({
         "host": record.host, "state": record.state, "owner": record.owner, "profile": record.profile.id,
     });

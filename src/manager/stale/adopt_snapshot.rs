@@ -11,18 +11,20 @@ use crate::domain::snapshot::{ArchiveManifest, Replica, SnapshotRecord, Snapshot
 use crate::domain::text::plural;
 use crate::manager::deps::Deps;
 use crate::manager::journal::{self, Guard, JournalRecord as _, publish_pending};
+use crate::manager::operation::locks::lock_snapshot;
 use crate::manager::snapshots::archive_facts::{archives_of, is_sealed};
 use crate::manager::snapshots::import_identity::decide_identity;
-use crate::manager::stale::scan::{roots_to_look, trusted_recipe};
+use crate::manager::stale::adopt_trust::{roots_to_look, trusted_recipe};
+use crate::store::Held;
 
 /// Archive on a host that no record knows, and whose owner counts as ours.
 #[derive(Clone, Copy)]
 pub(crate) struct FoundArchive<'a> {
     /// The host.
     pub(crate) host: &'a HostName,
-    /// What it said.
+    /// Facts that it said.
     pub(crate) facts: &'a HostFacts,
-    /// What is there.
+    /// Item of its inventory.
     pub(crate) item: &'a InventoryArchive,
     /// Owner ids that count as ours.
     pub(crate) owners: &'a [OwnerId],
@@ -35,54 +37,63 @@ pub(crate) struct FoundArchive<'a> {
 pub(crate) struct SnapshotDraft {
     /// The record.
     pub(crate) record: SnapshotRecord,
-    /// What lies beside the first of its archives.
+    /// Manifest beside the first of its archives.
     pub(crate) manifest: ArchiveManifest,
     /// Its recipe.
     pub(crate) recipe: Profile,
-    /// What was left out or changed, a sentence each.
+    /// Remarks on what was left out or changed, a sentence each.
     pub(crate) remarks: Vec<String>,
-}
-
-/// Record of one archive that a host has, made and not written: for whoever adopts or removes it.
-///
-/// Errors: `conflict` where it is another installation's; whatever keeps it from being believed, or its host from being asked.
-pub(crate) async fn archive_record(
-    deps: &Deps,
-    host: &HostView,
-    item: &InventoryArchive,
-) -> Result<SnapshotDraft, Error> {
-    let facts = host.facts.as_ref();
-    let facts = facts.ok_or_else(|| Error::internal(format!("{} said nothing", host.name)))?;
-    let owners = deps.installation.owners().await?;
-    let found = FoundArchive { host: &host.name, facts, item, owners: &owners, is_dry: false };
-    read_archive(deps, found).await
 }
 
 /// Makes a record of an archive that a host has and no record knows, and writes it.
 ///
-/// Errors: those of [`archive_record`], and `conflict` where its id is another one's here.
+/// Errors: `conflict` where it is another installation's, or its id is another one's here; `busy` where somebody works on a
+/// snapshot of this id; whatever keeps it from being believed, or its host from being asked.
 pub(crate) async fn adopt_archive(
     deps: &Deps,
     host: &HostView,
     item: &InventoryArchive,
 ) -> Result<SnapshotRecord, Error> {
-    let draft = archive_record(deps, host, item).await?;
+    let facts = host.facts.as_ref();
+    let facts = facts.ok_or_else(|| Error::internal(format!("{} said nothing", host.name)))?;
+    let owners = deps.installation.owners().await?;
+    let found = FoundArchive { host: &host.name, facts, item, owners: &owners, is_dry: false };
+    let _lock = lock_found(deps, found).await?;
+    let id = SnapshotId::new(item.snapshot_id.as_str());
+    if deps.snapshots.get(&id).await?.is_some() {
+        let message = format!("there is a record of snapshot {id} by now");
+        return Err(Error::new(Code::Conflict, message).of_kind(Kind::Stale));
+    }
+    let draft = read_archive(deps, found).await?;
     insert_adopted_snapshot(deps, draft).await.map(|(record, _)| record)
 }
 
-/// Reads what lies beside an archive, and makes a record of it.
+/// Lock of a snapshot, to be held from the look at its archive until a record lists that; none in a dry run.
+///
+/// Errors: `busy` where somebody works on a snapshot of this id; `operation_failed` for a folder that is no snapshot's.
+pub(crate) async fn lock_found(
+    deps: &Deps,
+    found: FoundArchive<'_>,
+) -> Result<Option<Box<dyn Held>>, Error> {
+    let id = snapshot_id(found.item)?;
+    Ok(if found.is_dry { None } else { Some(lock_snapshot(deps, &id).await?) })
+}
+
+fn snapshot_id(item: &InventoryArchive) -> Result<SnapshotId, Error> {
+    let id = SnapshotId::new(item.snapshot_id.as_str());
+    if SnapshotId::is_one(id.as_str()) {
+        return Ok(id);
+    }
+    Err(Error::new(Code::OperationFailed, format!("{} is no snapshot's folder", item.directory)))
+}
+
+/// Reads what lies beside an archive, whose lock the caller holds, and makes a record of it.
 pub(crate) async fn read_archive(
     deps: &Deps,
     found: FoundArchive<'_>,
 ) -> Result<SnapshotDraft, Error> {
     let (host, item) = (found.host, found.item);
-    let id = SnapshotId::new(item.snapshot_id.as_str());
-    if !SnapshotId::is_one(id.as_str()) {
-        return Err(Error::new(
-            Code::OperationFailed,
-            format!("{} is no snapshot's folder", item.directory),
-        ));
-    }
+    let id = snapshot_id(item)?;
     let ours = found.owners.iter().any(|owner| item.owner.as_deref() == Some(owner.as_str()));
     if !ours {
         let message =
@@ -170,6 +181,7 @@ fn believed(
         unremoved: false,
         created_at: claimed.created_at.min(deps.now()),
         imported_at: None,
+        adopted_at: Some(deps.now()),
         labels,
         replicas: Vec::new(),
         copying_to: None,
@@ -183,7 +195,7 @@ fn believed(
     }
 }
 
-/// One record of a snapshot's archives on several hosts: the first is where it was made, as far as that is among them.
+/// Record of a snapshot's archives on several hosts: the first is where it was made, as far as that is among them.
 ///
 /// Errors: `conflict` where they are not the same.
 pub(crate) fn merged(deps: &Deps, mut drafts: Vec<SnapshotDraft>) -> Result<SnapshotDraft, Error> {

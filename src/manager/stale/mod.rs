@@ -5,6 +5,7 @@ mod adopt_id;
 mod adopt_item;
 pub(super) mod adopt_sandbox;
 pub(super) mod adopt_snapshot;
+mod adopt_trust;
 pub(super) mod apply;
 pub(super) mod inspect;
 pub(super) mod outcome;

@@ -2,10 +2,10 @@
 
 use crate::domain::stale::ReapOutcome;
 
-/// What was done about an item.
+/// Outcome of an item of a plan.
 pub(crate) enum Done {
-    /// What was planned.
+    /// The planned action, done; a sentence on it.
     As(ReapOutcome, String),
-    /// Nothing: it is not what was planned any more.
+    /// Nothing, since it is not what was planned any more; why.
     Skipped(String),
 }

@@ -39,16 +39,9 @@ pub(crate) fn ensure_met(owner: &OwnerId, scans: &[Scan]) -> Result<(), Error> {
         .hint("`sandboxer adopt --dry-run` lists the owners that hosts have something of"))
 }
 
-/// Refuses an adoption by a data directory that may be an old or somebody else's copy: what it does not know may be what the
-/// original made since. The hosts are asked how much they have seen of us.
-pub(crate) async fn ensure_current(deps: &Deps, scans: &[Scan]) -> Result<(), Error> {
-    let ours = deps.installation.stamp().await?.owner;
-    for scan in scans {
-        let transport = deps.transports.open(&scan.host).await?;
-        if let Some(counter) = probe::counter(transport.as_ref(), &ours).await? {
-            deps.installation.seen_on(&scan.host, counter).await?;
-        }
-    }
+/// Refuses an adoption by a data directory that may be an old or somebody else's copy, as far as the hosts that were read know:
+/// what it does not know may be what the original made since.
+pub(crate) async fn ensure_current(deps: &Deps) -> Result<(), Error> {
     match deps.installation.standing().await? {
         Standing::Own => Ok(()),
         standing => {
@@ -94,6 +87,7 @@ fn item(host: &HostName, owner: &OwnerId, told: Result<u64, Error>) -> Adopted {
         id: owner.to_string(),
         kind: AdoptedKind::Owner,
         ok: error.is_none(),
+        adopted: error.is_none(),
         host: host.clone(),
         name: None,
         owner: Some(owner.to_string()),

@@ -14,9 +14,6 @@ use crate::manager::deps::Deps;
 use crate::manager::hosts::check::{host_spec, probe_host};
 use crate::transport::probe;
 
-/// Programs of engines that may have something of a sandbox.
-const ENGINES: [&str; 2] = ["docker", "podman"];
-
 /// Reading of one host.
 pub(crate) struct HostReading {
     /// How it ended.
@@ -41,10 +38,7 @@ impl HostReading {
 
     /// Why engines of the host may have more than was seen: one that is installed does not answer.
     pub(crate) fn silent_engine(&self) -> Option<String> {
-        let facts = self.facts.as_ref()?;
-        let silent = ENGINES
-            .iter()
-            .find(|engine| facts.tools.contains_key(**engine) && !answers(facts, engine))?;
+        let silent = self.facts.as_ref()?.silent_engines().into_iter().next()?;
         Some(format!(
             "{silent} is installed there and does not answer: it may have something of it"
         ))

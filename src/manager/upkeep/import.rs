@@ -184,6 +184,7 @@ fn item(kind: AdoptedKind, id: &str, host: &HostName) -> Adopted {
         id: id.to_owned(),
         kind,
         ok: true,
+        adopted: true,
         host: host.clone(),
         name: None,
         owner: None,
@@ -193,7 +194,8 @@ fn item(kind: AdoptedKind, id: &str, host: &HostName) -> Adopted {
 }
 
 fn failed(item: Adopted, error: Error) -> Adopted {
-    Adopted { ok: false, message: "it is not imported".to_owned(), error: Some(error), ..item }
+    let message = "it is not imported".to_owned();
+    Adopted { ok: false, adopted: false, message, error: Some(error), ..item }
 }
 
 fn of_kind(kind: EarlierKind) -> AdoptedKind {

@@ -228,7 +228,8 @@ fn manifest(draft: &mut Draft, id: &str, text: &str) {
             let sandbox = |path: &str| parsed.as_ref().and_then(|value| value.pointer(path));
             let text = |path: &str| sandbox(path).and_then(Value::as_str);
             draft.name = text("/sandbox/name").map(|name| clean_line(name, 100));
-            draft.protected = text("/sandbox/labels/protect") == Some("true");
+            draft.protected = text("/sandbox/labels/protect") == Some("true")
+                || sandbox("/protect").and_then(Value::as_bool) == Some(true);
             draft.made_on =
                 sandbox("/sandbox/host_identity").filter(|it| it.is_object()).map(|_| {
                     let engine = text("/sandbox/host_identity/engine").unwrap_or(NO_ENGINE);

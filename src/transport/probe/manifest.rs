@@ -32,6 +32,8 @@ struct Head {
     owner: String,
     expires_at: Option<Time>,
     #[serde(default)]
+    protect: bool,
+    #[serde(default)]
     sandbox: Option<Labelled>,
 }
 
@@ -79,7 +81,7 @@ pub async fn manifest_told(
         let protect = found.sandbox.as_ref().and_then(|sandbox| sandbox.labels.get("protect"));
         ManifestTold {
             expires_at: found.expires_at,
-            protected: protect.and_then(serde_json::Value::as_str) == Some("true"),
+            protected: found.protect || protect.and_then(serde_json::Value::as_str) == Some("true"),
         }
     }))
 }

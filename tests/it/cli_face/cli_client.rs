@@ -75,7 +75,7 @@ pub struct Inner {
     /// Whether a reap goes on until it is cancelled.
     pub reap_waits: bool,
     pub adopted: Vec<Adopted>,
-    /// Whether `recover`, `sweep` and a look at what is stale never end.
+    /// Whether `recover`, `adopt`, `sweep` and a look at what is stale never end.
     pub recovers_for_ever: bool,
     /// What `exec` tells; it goes on for ever where that has no end.
     pub exec: Vec<Result<ExecOutput, Error>>,
@@ -586,6 +586,9 @@ impl Client for FakeClient {
 
     async fn adopt(&self, request: AdoptRequest) -> Result<Vec<Adopted>, Error> {
         self.lock().calls.push(format!("adopt {request:?}"));
+        if self.lock().recovers_for_ever {
+            std::future::pending::<()>().await;
+        }
         Ok(self.lock().adopted.clone())
     }
 

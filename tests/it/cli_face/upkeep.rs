@@ -1,7 +1,7 @@
 //! `operations`, `recover`, `doctor`, `completions`, `man`, `destroy --forget`: what looks after an installation.
 
 use insta::assert_snapshot;
-use sandboxer::client::{Error, Recovered};
+use sandboxer::client::{Adopted, AdoptedKind, Error, Recovered};
 use sandboxer::domain::operation::CancelOutcome;
 use sandboxer::domain::sandbox::Attachment;
 use sandboxer::domain::{Code, Operation, OperationState, State};
@@ -200,6 +200,51 @@ async fn recover_ends_like_a_bulk_verb() {
     assert_snapshot!("recover", run(&fake, "recover").await);
     let ran = run(&fleet(), "recover").await;
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", "nothing was left behind\n"));
+}
+
+#[tokio::test]
+async fn ctrl_c_leaves_adopt() {
+    let fake = fleet();
+    fake.lock().recovers_for_ever = true;
+    let ran = run_in(World { presses: 1, ..World::default() }, &fake, "adopt").await;
+    assert!(!ran.left_at_once);
+    assert_eq!(ran.status, 130);
+    assert!(ran.stderr.contains("sandboxer adopt goes on with the rest"), "{ran}");
+}
+
+#[tokio::test]
+async fn what_adopt_only_lists_is_no_failure() {
+    let thing = |id: &str, adopted| Adopted {
+        id: id.into(),
+        kind: AdoptedKind::Sandbox,
+        ok: true,
+        adopted,
+        host: "coulombcore".into(),
+        name: None,
+        owner: Some("0f".into()),
+        message: "as it is\u{1b}[2J".into(),
+        error: None,
+    };
+    let failed = Adopted {
+        ok: false,
+        error: Some(Error::new(Code::HostUnreachable, "coulombcore does not answer")),
+        ..thing("c", false)
+    };
+    for (things, status) in [
+        (vec![thing("a", true), thing("b", false)], 0),
+        (vec![thing("b", false), failed.clone()], 8),
+        (vec![failed], 5),
+    ] {
+        let fake = fleet();
+        fake.lock().adopted = things;
+        let ran = run(&fake, "adopt --dry-run --json").await;
+        assert_eq!(ran.status, status, "{ran}");
+        for item in ran.json().as_array().unwrap() {
+            assert_eq!(item["ok"] == json!(true), item.get("error").is_none(), "{item}");
+        }
+        let ran = run(&fake, "adopt --dry-run").await;
+        assert!(ran.status == status && !ran.stdout.contains('\u{1b}'), "{ran}");
+    }
 }
 
 #[tokio::test]

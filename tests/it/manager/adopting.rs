@@ -7,12 +7,16 @@ use sandboxer::domain::adoption::{AdoptRequest, Adopted, AdoptedKind};
 use sandboxer::domain::extension::Inspection;
 use sandboxer::domain::host::HostSpec;
 use sandboxer::domain::profile::Profile;
-use sandboxer::domain::request::{CreateRequest, ListQuery, RecreateRequest, SnapshotRequest};
+use sandboxer::domain::request::{
+    CreateRequest, ListQuery, PruneRequest, RecreateRequest, SnapshotRequest,
+};
 use sandboxer::domain::sandbox::{SandboxRecord, State};
 use sandboxer::domain::sandbox_manifest::SandboxManifest;
-use sandboxer::domain::snapshot::ArchiveManifest;
+use sandboxer::domain::snapshot::{ArchiveManifest, SnapshotRecord};
 use sandboxer::domain::{Code, Time};
 use sandboxer::manager::SandboxManager;
+use sandboxer::store::Locks as _;
+use sandboxer::store::json::JsonStores;
 use serde_json::{Value, json};
 
 use super::house::{House, house, manager_on};
@@ -63,11 +67,46 @@ impl Orphaned {
         folder
     }
 
+    async fn taken(&self, sandbox: &SandboxRecord, name: &str) -> SnapshotRecord {
+        let request = SnapshotRequest {
+            id: sandbox.id.to_string(),
+            name: Some(name.into()),
+            ..SnapshotRequest::default()
+        };
+        let started = self.house.manager.snapshot(&request).await.unwrap();
+        self.house.manager.finish(&started.operation.unwrap()).await.unwrap();
+        self.house.manager.snapshot_view(name).await.unwrap().record
+    }
+
+    /// Puts what lies beside a snapshot's archive where a host's inventory finds it.
+    fn shelve(&self, snapshot: &SnapshotRecord, sandbox: &SandboxRecord) {
+        let folder = self.root.join("snapshots").join(snapshot.id.as_str());
+        std::fs::create_dir_all(&folder).unwrap();
+        let manifest = ArchiveManifest {
+            schema: 1,
+            id: snapshot.id.clone(),
+            owner: snapshot.owner.clone(),
+            snapshot: snapshot.clone(),
+            recipe: self.recipe(sandbox),
+        };
+        let text = serde_json::to_string_pretty(&manifest).unwrap();
+        std::fs::write(folder.join("manifest.json"), text).unwrap();
+    }
+
     /// The installation after its records were lost.
     fn console(&self, names: &[&str]) -> SandboxManager {
         std::fs::copy(self.house.folder.path().join("owner"), self.lost.path().join("owner"))
             .unwrap();
         manager_on(self.lost.path(), &self.house.script, "local", hosts(&self.root, names))
+    }
+
+    /// Takes the machine's id out of each record of the installation: the scripted extension proves another than this one.
+    fn forget_machines(&self) {
+        let file = self.lost.path().join("sandboxes.json");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let mut document: Value = serde_json::from_str(&text).unwrap();
+        clear_machines(&mut document);
+        std::fs::write(&file, serde_json::to_string_pretty(&document).unwrap()).unwrap();
     }
 
     async fn adopt(&self, dry_run: bool) -> Vec<Adopted> {
@@ -161,6 +200,7 @@ async fn a_name_that_is_taken_is_left_out_and_said() {
     let other = CreateRequest { name: Some("mine".into()), ..CreateRequest::default() };
     let started = console.create(other).await.unwrap();
     console.finish(&started.operation.unwrap()).await.unwrap();
+    world.forget_machines();
     for dry_run in [true, false] {
         let items = world.adopt(dry_run).await;
         assert_eq!(verdict(&items), [(before.id.to_string(), true, None)]);
@@ -228,10 +268,7 @@ async fn hostile_manifests_are_items_and_stop_none_of_the_others() {
     }
     for id in ["garbage", "empty", "huge", "linked", "elsewhere", "another"] {
         let item = of(id);
-        assert!(
-            !item.ok && item.error.is_none() && item.message.contains("nobody can tell"),
-            "{item:?}"
-        );
+        assert!(item.ok && !item.adopted && item.message.contains("nobody can tell"), "{item:?}");
     }
     assert!(of(honest.id.as_str()).ok);
     let wide = of("wide");
@@ -248,7 +285,8 @@ async fn what_another_owner_has_is_shown_by_a_dry_run_alone() {
     world.house.create(CreateRequest::default()).await.1.unwrap();
     world.write("theirs", &manifest.to_string());
     let items = world.adopt(true).await;
-    assert_eq!(verdict(&items), [("theirs".to_owned(), false, None)]);
+    assert_eq!(verdict(&items), [("theirs".to_owned(), true, None)]);
+    assert!(!items[0].adopted, "it is only listed");
     assert!(items[0].message.contains("--owner 0123abcd"), "{}", items[0].message);
     assert_eq!(verdict(&world.adopt(false).await), []);
     // A slip of the pen takes nothing over.
@@ -343,27 +381,10 @@ async fn a_recreate_sends_no_directory_that_only_a_manifest_names() {
 async fn a_snapshot_comes_back_with_its_name_and_its_undo_window() {
     let world = Orphaned::new();
     let sandbox = world.living(CreateRequest::default()).await;
-    let request = SnapshotRequest {
-        id: sandbox.id.to_string(),
-        name: Some("base".into()),
-        ..SnapshotRequest::default()
-    };
-    let started = world.house.manager.snapshot(&request).await.unwrap();
-    world.house.manager.finish(&started.operation.unwrap()).await.unwrap();
-    let before = world.house.manager.snapshot_view("base").await.unwrap().record;
+    let before = world.taken(&sandbox, "base").await;
     let expires_at = Some(before.created_at.plus_seconds(86_400));
     world.house.script.shelf.alter(|manifest| manifest.snapshot.expires_at = expires_at);
-    let folder = world.root.join("snapshots").join(before.id.as_str());
-    std::fs::create_dir_all(&folder).unwrap();
-    let manifest = ArchiveManifest {
-        schema: 1,
-        id: before.id.clone(),
-        owner: before.owner.clone(),
-        snapshot: before.clone(),
-        recipe: world.recipe(&sandbox),
-    };
-    std::fs::write(folder.join("manifest.json"), serde_json::to_string_pretty(&manifest).unwrap())
-        .unwrap();
+    world.shelve(&before, &sandbox);
     let console = world.console(&["local"]);
     let items =
         console.adopt(&AdoptRequest { dry_run: true, ..AdoptRequest::default() }).await.unwrap();
@@ -381,4 +402,120 @@ async fn a_snapshot_comes_back_with_its_name_and_its_undo_window() {
         (expires_at, &before.sandbox_id, &before.owner)
     );
     assert_eq!(verdict(&console.adopt(&AdoptRequest::default()).await.unwrap()), []);
+}
+
+#[tokio::test]
+async fn of_adopted_snapshots_a_prune_deletes_the_oldest_whatever_their_ids_are() {
+    let world = Orphaned::new();
+    let sandbox = world.living(CreateRequest::default()).await;
+    let mut older = world.taken(&sandbox, "s0").await;
+    let mut newer = older.clone();
+    for n in 1.. {
+        world.house.script.pass(10);
+        newer = world.taken(&sandbox, &format!("s{n}")).await;
+        if newer.id < older.id {
+            break;
+        }
+        older = newer.clone();
+    }
+    for snapshot in [&older, &newer] {
+        world.shelve(snapshot, &sandbox);
+    }
+    world.adopt(false).await;
+    let console = world.console(&["local"]);
+    let prune = PruneRequest { keep: Some(1), ..PruneRequest::default() };
+    let gone = console.prune_snapshots(&prune).await.unwrap();
+    assert_eq!(gone.iter().map(|item| item.id.as_str()).collect::<Vec<_>>(), [older.id.as_str()]);
+}
+
+#[tokio::test]
+async fn what_somebody_works_on_is_neither_looked_at_nor_adopted() {
+    let world = Orphaned::new();
+    let sandbox = world.living(CreateRequest::default()).await;
+    let snapshot = world.taken(&sandbox, "base").await;
+    world.shelve(&snapshot, &sandbox);
+    let console = world.console(&["local"]);
+    let locks = JsonStores::open(world.lost.path()).unwrap().locks;
+    let held = (
+        locks.try_lock(&sandbox.id).await.unwrap().unwrap(),
+        locks.try_lock_snapshot(&snapshot.id).await.unwrap().unwrap(),
+    );
+    world.house.script.asked.lock().unwrap().clear();
+    let items = console.adopt(&AdoptRequest::default()).await.unwrap();
+    assert_eq!(
+        verdict(&items),
+        [
+            (snapshot.id.to_string(), false, Some(Code::Busy)),
+            (sandbox.id.to_string(), false, Some(Code::Busy)),
+        ]
+    );
+    let asked = world.house.script.asked();
+    assert!(
+        !asked.iter().any(|call| call.starts_with("adopt") || call.starts_with("look")),
+        "{asked:?}"
+    );
+    drop(held);
+    let items = console.adopt(&AdoptRequest::default()).await.unwrap();
+    assert!(items.len() == 2 && items.iter().all(|item| item.adopted), "{items:?}");
+}
+
+#[tokio::test]
+async fn what_got_a_record_while_an_adoption_was_at_it_keeps_that() {
+    let world = Orphaned::new();
+    let before = world.living(CreateRequest::default()).await;
+    let (one, other) = (world.console(&["local"]), world.console(&["local"]));
+    let meanwhile = async move {
+        other.adopt(&AdoptRequest::default()).await.unwrap();
+    };
+    world.house.script.before_lock.lock().unwrap().push_back(Box::pin(meanwhile));
+    let items = one.adopt(&AdoptRequest::default()).await.unwrap();
+    assert_eq!(verdict(&items), [(before.id.to_string(), false, Some(Code::Conflict))]);
+    let looks = world.house.script.asked();
+    assert_eq!(looks.iter().filter(|call| call.starts_with("adopt")).count(), 1, "{looks:?}");
+}
+
+#[tokio::test]
+async fn what_a_snapshot_may_hold_stays_paused_and_the_record_says_so() {
+    let world = Orphaned::new();
+    let before = world.living(CreateRequest::default()).await;
+    let paused = serde_json::from_value(json!({"name": "web", "state": "paused"})).unwrap();
+    *world.house.script.seen.lock().unwrap() =
+        Inspection { services: vec![paused], ..Inspection::default() };
+    world.house.script.asked.lock().unwrap().clear();
+    let items = world.adopt(false).await;
+    assert_eq!(verdict(&items), [(before.id.to_string(), true, None)]);
+    assert!(!world.house.script.asked().contains(&"resume".to_owned()));
+    let record = world.console(&["local"]).get(before.id.as_str()).await.unwrap();
+    let said = record.message.unwrap();
+    assert!(said.contains("are paused") && said.contains("sandboxer wake"), "{said}");
+}
+
+#[tokio::test]
+async fn nothing_is_adopted_from_a_host_that_is_another_than_records_name() {
+    let world = Orphaned::new();
+    let lost = world.living(CreateRequest::default()).await;
+    let console = world.console(&["local"]);
+    let theirs = CreateRequest { host: Some("local".into()), ..CreateRequest::default() };
+    let started = console.create(theirs).await.unwrap();
+    console.finish(&started.operation.unwrap()).await.unwrap();
+    // The scripted extension proves another machine than this one.
+    let items = world.adopt(false).await;
+    assert_eq!(verdict(&items), [("local".to_owned(), false, Some(Code::HostChanged))]);
+    assert_eq!(items[0].kind, AdoptedKind::Host);
+    // A record of a machine without an id proves nothing against it.
+    world.forget_machines();
+    assert_eq!(verdict(&world.adopt(false).await), [(lost.id.to_string(), true, None)]);
+}
+
+fn clear_machines(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            if let Some(machine) = fields.get_mut("machine_id") {
+                *machine = json!("");
+            }
+            fields.values_mut().for_each(clear_machines);
+        }
+        Value::Array(items) => items.iter_mut().for_each(clear_machines),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }

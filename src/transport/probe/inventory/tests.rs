@@ -125,3 +125,18 @@ fn a_list_that_failed_is_told() {
     ));
     assert_eq!(found.failed, ["docker ps: status 1 Cannot connect", "/r cannot be read"]);
 }
+
+#[test]
+fn a_manifest_without_its_record_says_that_it_is_protected() {
+    for (said, protected) in [
+        (r#""protect":true"#, true),
+        (r#""protect":"true""#, false),
+        (r#""sandbox":{"labels":{"protect":"true"}}"#, true),
+        (r#""sandbox":{"labels":{}}"#, false),
+    ] {
+        let text = format!(
+            "inventory=/r\ndir=sbx-aa\nmanifest=sbx-aa\nmanifests=\n ./sbx-aa/manifest.json:{{\"id\":\"aa\",\"owner\":\"o\",{said}}}\n\n"
+        );
+        assert_eq!(parse(&entries(&text)).inventory.sandboxes[0].protected, protected, "{said}");
+    }
+}

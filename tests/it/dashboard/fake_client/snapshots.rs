@@ -373,6 +373,7 @@ pub fn snapshot_of(
         failure: None,
         created_at: now,
         imported_at: None,
+        adopted_at: None,
         expires_at: None,
         undo: None,
         archive: ArchiveFacts {
