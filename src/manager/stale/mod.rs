@@ -1,6 +1,7 @@
 //! Stale: what hosts and records have and should not, the plan that cleans exactly that, and records of what was lost.
 
 pub(super) mod adopt;
+mod adopt_archives;
 mod adopt_id;
 mod adopt_item;
 pub(super) mod adopt_sandbox;

@@ -7,19 +7,18 @@ use sandboxer::domain::adoption::{AdoptRequest, Adopted, AdoptedKind};
 use sandboxer::domain::extension::Inspection;
 use sandboxer::domain::host::HostSpec;
 use sandboxer::domain::profile::Profile;
-use sandboxer::domain::request::{
-    CreateRequest, ListQuery, PruneRequest, RecreateRequest, SnapshotRequest,
-};
+use sandboxer::domain::request::{CreateRequest, ListQuery, RecreateRequest, SnapshotRequest};
 use sandboxer::domain::sandbox::{SandboxRecord, State};
 use sandboxer::domain::sandbox_manifest::SandboxManifest;
 use sandboxer::domain::snapshot::{ArchiveManifest, SnapshotRecord};
 use sandboxer::domain::{Code, Time};
 use sandboxer::manager::SandboxManager;
-use sandboxer::store::Locks as _;
-use sandboxer::store::json::JsonStores;
 use serde_json::{Value, json};
 
 use super::house::{House, house, manager_on};
+
+mod held;
+mod snapshots;
 
 /// A host with a root of its own, on which a console made things that another data directory knows nothing of.
 struct Orphaned {
@@ -375,136 +374,6 @@ async fn a_recreate_sends_no_directory_that_only_a_manifest_names() {
     assert_eq!(error.code, Code::Conflict);
     assert!(error.hint.as_ref().unwrap().contains("sandboxer create"), "{error:?}");
     assert_eq!(console.get(before.id.as_str()).await.unwrap().state, State::Ready);
-}
-
-#[tokio::test]
-async fn a_snapshot_comes_back_with_its_name_and_its_undo_window() {
-    let world = Orphaned::new();
-    let sandbox = world.living(CreateRequest::default()).await;
-    let before = world.taken(&sandbox, "base").await;
-    let expires_at = Some(before.created_at.plus_seconds(86_400));
-    world.house.script.shelf.alter(|manifest| manifest.snapshot.expires_at = expires_at);
-    world.shelve(&before, &sandbox);
-    let console = world.console(&["local"]);
-    let items =
-        console.adopt(&AdoptRequest { dry_run: true, ..AdoptRequest::default() }).await.unwrap();
-    assert_eq!(items.iter().filter(|item| item.ok).count(), 2, "{items:?}");
-    let items = console.adopt(&AdoptRequest::default()).await.unwrap();
-    assert_eq!(items.iter().filter(|item| item.ok).count(), 2, "{items:?}");
-    assert!(items[0].message.contains("patches on it"), "{}", items[0].message);
-    let after = console.snapshot_view("base").await.unwrap().record;
-    assert_eq!(
-        (&after.id, &after.archive, &after.profile),
-        (&before.id, &before.archive, &before.profile)
-    );
-    assert_eq!(
-        (after.expires_at, &after.sandbox_id, &after.owner),
-        (expires_at, &before.sandbox_id, &before.owner)
-    );
-    assert_eq!(verdict(&console.adopt(&AdoptRequest::default()).await.unwrap()), []);
-}
-
-#[tokio::test]
-async fn of_adopted_snapshots_a_prune_deletes_the_oldest_whatever_their_ids_are() {
-    let world = Orphaned::new();
-    let sandbox = world.living(CreateRequest::default()).await;
-    let mut older = world.taken(&sandbox, "s0").await;
-    let mut newer = older.clone();
-    for n in 1.. {
-        world.house.script.pass(10);
-        newer = world.taken(&sandbox, &format!("s{n}")).await;
-        if newer.id < older.id {
-            break;
-        }
-        older = newer.clone();
-    }
-    for snapshot in [&older, &newer] {
-        world.shelve(snapshot, &sandbox);
-    }
-    world.adopt(false).await;
-    let console = world.console(&["local"]);
-    let prune = PruneRequest { keep: Some(1), ..PruneRequest::default() };
-    let gone = console.prune_snapshots(&prune).await.unwrap();
-    assert_eq!(gone.iter().map(|item| item.id.as_str()).collect::<Vec<_>>(), [older.id.as_str()]);
-}
-
-#[tokio::test]
-async fn what_somebody_works_on_is_neither_looked_at_nor_adopted() {
-    let world = Orphaned::new();
-    let sandbox = world.living(CreateRequest::default()).await;
-    let snapshot = world.taken(&sandbox, "base").await;
-    world.shelve(&snapshot, &sandbox);
-    let console = world.console(&["local"]);
-    let locks = JsonStores::open(world.lost.path()).unwrap().locks;
-    let held = (
-        locks.try_lock(&sandbox.id).await.unwrap().unwrap(),
-        locks.try_lock_snapshot(&snapshot.id).await.unwrap().unwrap(),
-    );
-    world.house.script.asked.lock().unwrap().clear();
-    let items = console.adopt(&AdoptRequest::default()).await.unwrap();
-    assert_eq!(
-        verdict(&items),
-        [
-            (snapshot.id.to_string(), false, Some(Code::Busy)),
-            (sandbox.id.to_string(), false, Some(Code::Busy)),
-        ]
-    );
-    let asked = world.house.script.asked();
-    assert!(
-        !asked.iter().any(|call| call.starts_with("adopt") || call.starts_with("look")),
-        "{asked:?}"
-    );
-    drop(held);
-    let items = console.adopt(&AdoptRequest::default()).await.unwrap();
-    assert!(items.len() == 2 && items.iter().all(|item| item.adopted), "{items:?}");
-}
-
-#[tokio::test]
-async fn what_got_a_record_while_an_adoption_was_at_it_keeps_that() {
-    let world = Orphaned::new();
-    let before = world.living(CreateRequest::default()).await;
-    let (one, other) = (world.console(&["local"]), world.console(&["local"]));
-    let meanwhile = async move {
-        other.adopt(&AdoptRequest::default()).await.unwrap();
-    };
-    world.house.script.before_lock.lock().unwrap().push_back(Box::pin(meanwhile));
-    let items = one.adopt(&AdoptRequest::default()).await.unwrap();
-    assert_eq!(verdict(&items), [(before.id.to_string(), false, Some(Code::Conflict))]);
-    let looks = world.house.script.asked();
-    assert_eq!(looks.iter().filter(|call| call.starts_with("adopt")).count(), 1, "{looks:?}");
-}
-
-#[tokio::test]
-async fn what_a_snapshot_may_hold_stays_paused_and_the_record_says_so() {
-    let world = Orphaned::new();
-    let before = world.living(CreateRequest::default()).await;
-    let paused = serde_json::from_value(json!({"name": "web", "state": "paused"})).unwrap();
-    *world.house.script.seen.lock().unwrap() =
-        Inspection { services: vec![paused], ..Inspection::default() };
-    world.house.script.asked.lock().unwrap().clear();
-    let items = world.adopt(false).await;
-    assert_eq!(verdict(&items), [(before.id.to_string(), true, None)]);
-    assert!(!world.house.script.asked().contains(&"resume".to_owned()));
-    let record = world.console(&["local"]).get(before.id.as_str()).await.unwrap();
-    let said = record.message.unwrap();
-    assert!(said.contains("are paused") && said.contains("sandboxer wake"), "{said}");
-}
-
-#[tokio::test]
-async fn nothing_is_adopted_from_a_host_that_is_another_than_records_name() {
-    let world = Orphaned::new();
-    let lost = world.living(CreateRequest::default()).await;
-    let console = world.console(&["local"]);
-    let theirs = CreateRequest { host: Some("local".into()), ..CreateRequest::default() };
-    let started = console.create(theirs).await.unwrap();
-    console.finish(&started.operation.unwrap()).await.unwrap();
-    // The scripted extension proves another machine than this one.
-    let items = world.adopt(false).await;
-    assert_eq!(verdict(&items), [("local".to_owned(), false, Some(Code::HostChanged))]);
-    assert_eq!(items[0].kind, AdoptedKind::Host);
-    // A record of a machine without an id proves nothing against it.
-    world.forget_machines();
-    assert_eq!(verdict(&world.adopt(false).await), [(lost.id.to_string(), true, None)]);
 }
 
 fn clear_machines(value: &mut Value) {
