@@ -196,9 +196,23 @@ pub struct Inventory {
     /// Networks of each engine.
     #[serde(default)]
     pub networks: Vec<NetworkUse>,
+    /// Workspace roots that were looked into.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roots: Vec<InventoryRoot>,
     /// When the directories were measured; null before the first time.
     #[serde(default)]
     pub sizes_at: Option<Time>,
+}
+
+/// Workspace root that an inventory looked into.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InventoryRoot {
+    /// Where it is.
+    pub path: String,
+    /// Whether it is there.
+    pub there: bool,
+    /// The mark that it bears.
+    pub mark: Option<String>,
 }
 
 /// Networks of an engine: each takes a block of addresses from its pools, of which Docker has about 31 by default.

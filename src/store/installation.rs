@@ -20,6 +20,9 @@ use crate::store::{Installation, Standing};
 /// The schema this version reads and writes.
 const SCHEMA: u64 = 1;
 
+/// Step by which a claim or an adoption raises a counter: no other copy comes by it in what it makes before it asks.
+const CLAIM_STEP: u64 = 1000;
+
 /// What the file holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Owner {
@@ -198,9 +201,9 @@ impl Installation for OwnerFile {
         let claim = move |owner: &mut Owner| {
             let seen = owner.behind.take().map_or(0, |behind| behind.counter).max(counters_seen);
             owner.machine_id = machine_id;
-            owner.counter = owner.counter.max(seen).saturating_add(1);
+            owner.counter = owner.counter.max(seen).saturating_add(CLAIM_STEP);
             for counter in owner.adopted.values_mut() {
-                *counter = (*counter).max(seen).saturating_add(1);
+                *counter = (*counter).max(seen).saturating_add(CLAIM_STEP);
             }
         };
         let (owner, ()) = self.change(claim).await?;
@@ -234,7 +237,7 @@ impl Installation for OwnerFile {
                 owner.owners.push(id.clone());
             }
             let counter = owner.adopted.entry(id).or_default();
-            *counter = (*counter).max(counter_seen).saturating_add(1);
+            *counter = (*counter).max(counter_seen).saturating_add(CLAIM_STEP);
             *counter
         };
         let (_, counter) = self.change(adopt).await?;

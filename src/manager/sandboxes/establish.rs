@@ -25,6 +25,7 @@ use crate::manager::sandboxes::resolve::resolve;
 use crate::manager::sandboxes::settle::{RunningServices, patch_and_settle};
 use crate::manager::sandboxes::write_errors::not_written_error;
 use crate::manager::snapshots::restore_archive::restore_archive;
+use crate::manager::upkeep::ownership::note_counter;
 use crate::store::ending;
 
 /// Runs an establishment as the operation's work.
@@ -122,7 +123,8 @@ async fn provision_to_ready(
     };
     failpoint::reached("create.provisioned");
     if let Some(counter) = made.counter_ahead {
-        deps.installation.seen_on(&establishment.provision.host, counter).await?;
+        let given = establishment.provision.owner.counter;
+        note_counter(deps, &establishment.provision.host, counter, given).await?;
     }
     let start_output = made.start_output.take();
     if let Some(said) = made.report.as_deref()

@@ -27,6 +27,7 @@ use crate::manager::sandboxes::resolve::resolve;
 use crate::manager::snapshots::delete::remove_archives;
 use crate::manager::snapshots::gc::collect_failed;
 use crate::manager::snapshots::prune::{apply_keep, beyond_newest};
+use crate::manager::upkeep::ownership::count_change;
 use crate::store::Held;
 
 /// Tries to find a random id that nothing has.
@@ -193,6 +194,7 @@ async fn run_capture(
     let result = match outcome {
         Ok(record) => {
             failpoint::reached("snapshot.ready");
+            count_change(deps, &target.host).await;
             let seen = after_stop(deps, extension, target, &request).await;
             release_source(op, &target.id, None, seen).await?;
             if let Some(keep) = keep {

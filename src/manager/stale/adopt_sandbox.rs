@@ -17,6 +17,7 @@ use crate::manager::journal::{JournalRecord as _, publish_pending};
 use crate::manager::operation::locks::sandbox_busy_error;
 use crate::manager::sandboxes::inspect::attach_tunnels;
 use crate::manager::stale::adopt_trust::{roots_to_look, trusted_recipe};
+use crate::manager::upkeep::ownership::count_change;
 use crate::store::Held;
 use crate::transport::probe::manifest_text;
 
@@ -276,6 +277,7 @@ pub(crate) async fn insert_adopted(
         match deps.sandboxes.insert(draft).await {
             Ok(written) => {
                 publish_pending(deps, &written.pending).await;
+                count_change(deps, &written.host).await;
                 return Ok((written, remarks));
             }
             Err(error) if error.kind == Kind::Taken(Unique::Name) && record.name.is_some() => {

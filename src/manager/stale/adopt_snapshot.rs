@@ -15,6 +15,7 @@ use crate::manager::operation::locks::lock_snapshot;
 use crate::manager::snapshots::archive_facts::{archives_of, is_sealed};
 use crate::manager::snapshots::import_identity::decide_identity;
 use crate::manager::stale::adopt_trust::{roots_to_look, trusted_recipe};
+use crate::manager::upkeep::ownership::count_change;
 use crate::store::Held;
 
 /// Archive on a host that no record knows, and whose owner counts as ours.
@@ -313,6 +314,7 @@ pub(crate) async fn insert_adopted_snapshot(
         match deps.snapshots.insert(draft).await {
             Ok(written) => {
                 publish_pending(deps, &written.pending).await;
+                count_change(deps, &written.host).await;
                 SnapshotRecord::announce(deps);
                 return Ok((written, remarks));
             }

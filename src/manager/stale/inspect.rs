@@ -9,7 +9,7 @@ use futures_util::stream::{self, StreamExt as _};
 use crate::domain::error::Error;
 use crate::domain::facts::{HostFacts, InventoryArchive, InventoryItem};
 use crate::domain::host_sight::HostSight;
-use crate::domain::name::{HostName, SandboxId};
+use crate::domain::name::{HostName, SandboxId, SnapshotId};
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::stale::{
@@ -23,7 +23,7 @@ use crate::manager::hosts::status::report_host_status;
 use crate::manager::operation::dead::{by, has_ended, runs_here};
 use crate::manager::sandboxes::inspect::inspect_sandbox;
 use crate::manager::sandboxes::resolve::resolve_as_known;
-use crate::manager::stale::read_hosts::{HostReading, read_hosts};
+use crate::manager::stale::read_hosts::{HostReading, marked_roots, read_hosts};
 use crate::manager::upkeep::ownership::{CLAIM_HINT, standing_words};
 use crate::manager::upkeep::recover::{RecoveryAction, plan_recovery};
 use crate::manager::upkeep::recover_snapshots::needs_recovery;
@@ -49,7 +49,9 @@ pub(crate) async fn inspect_with_readings(
     for reading in &mut readings {
         let host = reading.pass.host.clone();
         let there = records.iter().filter(|record| record.host.same(host.as_str()));
-        reading.prove(there.filter(|record| !record.state.is_over()).map(|record| &**record));
+        let roots = marked_roots(deps, &host).await;
+        let live = there.filter(|record| !record.state.is_over());
+        reading.prove(live.map(|record| &**record), &roots);
         if reading
             .pass
             .error
@@ -67,6 +69,7 @@ pub(crate) async fn inspect_with_readings(
         owners_ahead: Vec::new(),
     };
     let held_back = held_back(deps).await?;
+    let needed = needed_snapshots(deps, &records).await?;
     let mut items = Vec::new();
     for reading in &readings {
         let from = Standpoint { owners_ahead: reading.owners_ahead.clone(), ..from.clone() };
@@ -85,7 +88,8 @@ pub(crate) async fn inspect_with_readings(
             items.extend(judge_snapshot_record(deps, reading, record, &from).await?);
         }
         let destroyed = destroyed_ids(deps, reading, &records, &from).await?;
-        items.extend(judge_unrecorded(reading, &records, &destroyed, &snapshots, &from));
+        items.extend(judge_sandboxes(reading, &records, &destroyed, &from));
+        items.extend(judge_archives(reading, &snapshots, &needed, &from));
     }
     without_aliases(&mut items, &readings);
     items.sort_by(|a, b| (&a.class, &a.host, a.id()).cmp(&(&b.class, &b.host, b.id())));
@@ -263,12 +267,21 @@ async fn destroyed_ids(
     Ok(destroyed.map(|record| (record.id.to_string(), record.since)).collect())
 }
 
-/// What a host has and no record knows. What was destroyed after the host was read is not there any more.
-fn judge_unrecorded(
+/// Snapshots that sandboxes are based on, or that have patches, whether or not there is a record of them.
+async fn needed_snapshots(
+    deps: &Deps,
+    records: &[Arc<SandboxRecord>],
+) -> Result<BTreeSet<SnapshotId>, Error> {
+    let patches = deps.patches.list().await?;
+    let bases = records.iter().filter_map(|record| record.needs_snapshot().cloned());
+    Ok(bases.chain(patches.into_iter().map(|patch| patch.snapshot_id)).collect())
+}
+
+/// Sandboxes that a host has and no live record knows. What was destroyed after the host was read is not there any more.
+fn judge_sandboxes(
     reading: &HostReading,
     records: &[Arc<SandboxRecord>],
     destroyed: &BTreeMap<String, Time>,
-    snapshots: &[SnapshotRecord],
     from: &Standpoint,
 ) -> Vec<StaleItem> {
     let (Some(inventory), Some(facts)) = (reading.inventory(), &reading.facts) else {
@@ -279,7 +292,7 @@ fn judge_unrecorded(
     let known = |id: &str| {
         records.iter().find(|record| record.id.as_str() == id && record.state != State::Destroyed)
     };
-    let sandboxes = inventory.sandboxes.iter().filter_map(|found| {
+    let judge = |found: &InventoryItem| {
         let record = known(&found.sandbox_id);
         if record.is_some_and(|record| is_recorded_here(record, host, facts, found)) {
             return None;
@@ -302,21 +315,42 @@ fn judge_unrecorded(
             }
             _ => item,
         })
-    });
-    let archives = inventory.archives.iter().filter_map(|found| {
+    };
+    inventory.sandboxes.iter().filter_map(judge).collect()
+}
+
+/// Archives that a host has and no record knows. One that something here needs is kept.
+fn judge_archives(
+    reading: &HostReading,
+    snapshots: &[SnapshotRecord],
+    needed: &BTreeSet<SnapshotId>,
+    from: &Standpoint,
+) -> Vec<StaleItem> {
+    let (Some(inventory), Some(facts)) = (reading.inventory(), &reading.facts) else {
+        return Vec::new();
+    };
+    let host = &reading.pass.host;
+    let judge = |found: &InventoryArchive| {
         let record = snapshots.iter().find(|record| record.id.as_str() == found.snapshot_id);
         if record.is_some_and(|record| is_archived_here(record, host, facts, found)) {
             return None;
         }
         let item = judge_archive(host, found, from)?;
+        if item.class.is_never_reaped() {
+            return Some(item);
+        }
         Some(match record {
-            Some(record) if !item.class.is_never_reaped() => {
+            Some(record) => {
                 keep(item, &format!("snapshot {} is recorded on {}", record.id, record.host))
             }
-            _ => item,
+            None if needed.contains(found.snapshot_id.as_str()) => StaleItem {
+                possible: vec![ReapAction::Adopt],
+                ..keep(item, "sandboxes are based on it, or it has patches here: adopt it")
+            },
+            None => item,
         })
-    });
-    sandboxes.chain(archives).collect()
+    };
+    inventory.archives.iter().filter_map(judge).collect()
 }
 
 /// Whether what a host has is what the record is about: under this name of the host, or under another.

@@ -8,9 +8,11 @@ use crate::domain::error::{Code, Error};
 use crate::domain::facts::{HostFacts, HostState, HostView, Inventory};
 use crate::domain::host::HostSpec;
 use crate::domain::name::{HostName, OwnerId};
+use crate::domain::root::MarkedRoot;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::stale::{HostPass, PassState, StaleQuery};
 use crate::manager::deps::Deps;
+use crate::manager::hosts::capacity::occupies;
 use crate::manager::hosts::check::{host_spec, probe_host};
 use crate::transport::probe;
 
@@ -56,10 +58,14 @@ impl HostReading {
     }
 
     /// Ends the pass where a record says that its host was another one, or has an engine that does not answer now.
-    pub(crate) fn prove<'a>(&mut self, records: impl Iterator<Item = &'a SandboxRecord>) {
+    pub(crate) fn prove<'a>(
+        &mut self,
+        records: impl Iterator<Item = &'a SandboxRecord>,
+        roots: &[MarkedRoot],
+    ) {
         let Some(facts) = &self.facts else { return };
         for record in records {
-            let found = match another(facts, record) {
+            let found = match another(facts, record).or_else(|| other_root(facts, record, roots)) {
                 Some(words) => (PassState::Changed, Code::HostChanged, words),
                 None => match unanswered(facts, record) {
                     Some(words) => (PassState::Unread, Code::OperationFailed, words),
@@ -78,6 +84,17 @@ impl HostReading {
             self.pass.state = state;
             self.pass.error = Some(Error::new(code, message).hint(hint));
             return;
+        }
+    }
+}
+
+/// Workspace roots of a host whose marks are known. Where that cannot be read none is.
+pub(crate) async fn marked_roots(deps: &Deps, host: &HostName) -> Vec<MarkedRoot> {
+    match deps.hosts.get(host).await {
+        Ok(known) => known.map(|known| known.roots).unwrap_or_default(),
+        Err(error) => {
+            tracing::warn!(%host, %error, "what is known of its workspace roots cannot be read");
+            Vec::new()
         }
     }
 }
@@ -102,6 +119,26 @@ fn another(facts: &HostFacts, record: &SandboxRecord) -> Option<String> {
     let now = facts.engines.iter().find(|known| known.program == engine)?.id.as_deref()?;
     (now != wanted)
         .then(|| format!("its {engine} is {now}, and sandbox {} was made on {wanted}", record.id))
+}
+
+/// Why the root that a sandbox is recorded in is not the one that was looked into; none where nothing says so.
+fn other_root(facts: &HostFacts, record: &SandboxRecord, known: &[MarkedRoot]) -> Option<String> {
+    let (root, _) = record.workdir.as_deref().filter(|_| occupies(record))?.rsplit_once('/')?;
+    let mut seen = facts.inventory.as_ref()?.roots.iter();
+    let seen = seen.find(|seen| seen.path.trim_end_matches('/') == root)?;
+    let id = &record.id;
+    if !seen.there {
+        return Some(format!(
+            "{root}, in which sandbox {id} was made, is not there: it may not be mounted"
+        ));
+    }
+    let mut known = known.iter();
+    let known = known.find(|known| known.path == root && known.machine_id == facts.machine_id)?;
+    (seen.mark.as_deref() != Some(known.mark.as_str())).then(|| {
+        format!(
+            "{root} does not bear the mark of the root in which sandbox {id} was made: it may not be mounted"
+        )
+    })
 }
 
 /// Why a sandbox's engine says nothing of it; none where it answers.
@@ -276,7 +313,7 @@ mod tests {
     #[test]
     fn a_pass_ends_where_the_host_or_its_engine_is_another_or_silent() {
         let judge = |reading: &mut HostReading, record: &SandboxRecord| {
-            reading.prove(std::iter::once(record));
+            reading.prove(std::iter::once(record), &[]);
             let has_inventory = reading.inventory().is_some();
             assert_eq!(has_inventory, reading.pass.state == PassState::Read, "judged by or not");
             reading.pass.state.to_string()

@@ -8,7 +8,7 @@ use crate::domain::facts::{HostFacts, Inventory};
 use crate::domain::name::HostName;
 use crate::domain::stale::{PassState, StaleQuery};
 use crate::manager::deps::Deps;
-use crate::manager::stale::read_hosts::{HostReading, read_hosts};
+use crate::manager::stale::read_hosts::{HostReading, marked_roots, read_hosts};
 
 /// Host of which all was read.
 pub(crate) struct Scan {
@@ -59,7 +59,9 @@ pub(crate) async fn scan_hosts(
             continue;
         }
         let there = records.iter().filter(|record| record.host.same(host.as_str()));
-        reading.prove(there.filter(|record| !record.state.is_over()).map(|record| &**record));
+        let roots = marked_roots(deps, &host).await;
+        let live = there.filter(|record| !record.state.is_over());
+        reading.prove(live.map(|record| &**record), &roots);
         match Scan::of(reading) {
             Ok(scan) => scans.push(scan),
             Err(error) => unread.push(unread_item(&host, error)),

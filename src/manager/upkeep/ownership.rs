@@ -1,8 +1,10 @@
 //! Ownership: whether this data directory may act for what its records name (contract 1, `owner`).
 
 use crate::domain::error::{Code, Error};
+use crate::domain::name::HostName;
 use crate::manager::deps::Deps;
 use crate::store::Standing;
+use crate::transport::probe::raise_counter;
 
 /// Hint at how to make a copy one's own.
 pub(crate) const CLAIM_HINT: &str = "if the original is not used any more, `sandboxer doctor --claim` makes this data directory the one that counts";
@@ -18,6 +20,33 @@ pub(crate) async fn ensure_own(deps: &Deps) -> Result<(), Error> {
         )
         .hint(CLAIM_HINT)
         .detail("standing", if standing == Standing::Copied { "copied" } else { "behind" })),
+    }
+}
+
+/// Notes that a host had so much of us before a call that was `given` a number of its own. The very number that the call was given is
+/// another copy's, which raised it to that first.
+pub(crate) async fn note_counter(
+    deps: &Deps,
+    host: &HostName,
+    had: u64,
+    given: u64,
+) -> Result<(), Error> {
+    let had =
+        if had == given { deps.installation.stamp().await?.counter.max(had) + 1 } else { had };
+    deps.installation.seen_on(host, had).await.map(|_| ())
+}
+
+/// Counts a change on a host that is no create: a copy of our records from before it knows less than the host does from here on. What
+/// fails is logged, and fails nothing.
+pub(crate) async fn count_change(deps: &Deps, host: &HostName) {
+    let counted = async {
+        let stamp = deps.installation.next_stamp().await?;
+        let transport = deps.transports.open(host).await?;
+        let counts = raise_counter(transport.as_ref(), &stamp).await?;
+        deps.installation.seen_on(host, counts).await
+    };
+    if let Err(error) = counted.await {
+        tracing::warn!(%host, %error, "a change could not be counted there");
     }
 }
 

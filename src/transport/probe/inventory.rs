@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::lines::Entry;
 use crate::domain::Time;
-use crate::domain::facts::{Inventory, InventoryArchive, InventoryItem, NO_ENGINE};
+use crate::domain::facts::{Inventory, InventoryArchive, InventoryItem, InventoryRoot, NO_ENGINE};
 use crate::domain::name::SandboxId;
 use crate::domain::text::{clean_line, hex};
 
@@ -82,7 +82,28 @@ pub(super) fn parse(entries: &[Entry<'_>]) -> Found {
     let mut root = String::new();
     for entry in entries {
         match entry.key {
-            "inventory" => entry.value.clone_into(&mut root),
+            "inventory" => {
+                entry.value.clone_into(&mut root);
+                let path = root.clone();
+                found.inventory.roots.push(InventoryRoot { path, there: true, mark: None });
+            }
+            "absent" => found
+                .inventory
+                .roots
+                .iter_mut()
+                .last()
+                .into_iter()
+                .for_each(|root| root.there = false),
+            "mark" => {
+                let mark = Some(entry.value.to_owned()).filter(|mark| mark.len() == 32);
+                found
+                    .inventory
+                    .roots
+                    .iter_mut()
+                    .last()
+                    .into_iter()
+                    .for_each(|root| root.mark.clone_from(&mark));
+            }
             "dir" => directory(&mut drafts, &root, entry),
             "archive" => archive(&mut archives, &root, entry.value),
             "manifests" => manifests(&mut drafts, &mut archives, &root, entry),
@@ -216,8 +237,19 @@ fn manifest(draft: &mut Draft, id: &str, text: &str) {
     let parsed: Option<Value> = serde_json::from_str(text).ok();
     let field =
         |name: &str| parsed.as_ref().and_then(|value| value.get(name)).and_then(Value::as_str);
+    let value = |name: &str| parsed.as_ref().and_then(|value| value.get(name));
+    let has_time = |name: &str| match value(name) {
+        None | Some(Value::Null) => true,
+        Some(time) => time.as_str().is_some_and(|time| time.parse::<Time>().is_ok()),
+    };
+    let inner = parsed.as_ref().and_then(|value| value.pointer("/sandbox/id"));
+    let is_ours = value("schema").is_none_or(|schema| *schema == 1)
+        && inner.is_none_or(|inner| inner.as_str() == Some(id))
+        && has_time("expires_at");
     match (field("id"), field("owner")) {
-        (Some(named), Some(owner)) if named == id && !owner.is_empty() => {
+        (Some(named), Some(owner))
+            if named == id && !owner.is_empty() && is_ours && is_plain(text, id, owner) =>
+        {
             if draft.manifest == Told::Nothing {
                 draft.manifest = Told::Owner;
             }
@@ -228,8 +260,13 @@ fn manifest(draft: &mut Draft, id: &str, text: &str) {
             let sandbox = |path: &str| parsed.as_ref().and_then(|value| value.pointer(path));
             let text = |path: &str| sandbox(path).and_then(Value::as_str);
             draft.name = text("/sandbox/name").map(|name| clean_line(name, 100));
-            draft.protected = text("/sandbox/labels/protect") == Some("true")
-                || sandbox("/protect").and_then(Value::as_bool) == Some(true);
+            // Whatever else stands there than that it is not.
+            let is_set = |path: &str| match sandbox(path) {
+                None | Some(Value::Null | Value::Bool(false)) => false,
+                Some(Value::String(word)) => word != "false",
+                Some(_) => true,
+            };
+            draft.protected = is_set("/sandbox/labels/protect") || is_set("/protect");
             draft.made_on =
                 sandbox("/sandbox/host_identity").filter(|it| it.is_object()).map(|_| {
                     let engine = text("/sandbox/host_identity/engine").unwrap_or(NO_ENGINE);
@@ -239,6 +276,20 @@ fn manifest(draft: &mut Draft, id: &str, text: &str) {
         _ => draft.manifest = Told::Nobody,
     }
     draft.read.insert(format!("manifest {text}"));
+}
+
+/// Whether a manifest says whose it is as every verb reads it: each on a line of its own, once.
+fn is_plain(text: &str, id: &str, owner: &str) -> bool {
+    let lines = |key: &str| {
+        let start = format!("  \"{key}\":");
+        text.lines().filter(move |line| line.starts_with(&start)).map(str::to_owned).collect()
+    };
+    let is_line = |key: &str, value: &str| {
+        let lines: Vec<String> = lines(key);
+        lines == [format!("  \"{key}\": \"{value}\",")]
+    };
+    let deadlines: Vec<String> = lines("expires_at");
+    is_line("id", id) && is_line("owner", owner) && deadlines.len() <= 1
 }
 
 /// Chosen lines of an archive's manifest: `  "owner": "own-1",`.

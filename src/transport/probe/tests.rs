@@ -178,7 +178,9 @@ fn the_script_runs_in_every_shell_and_survives_what_lies_around() {
         for dir in ["sbx-aa", "sbx-fifo", "sbx-big", "sbx-x\nnow=5", "other", "sbx-link-in"] {
             fs::create_dir_all(root.join(dir)).unwrap();
         }
-        fs::write(root.join("sbx-aa/manifest.json"), r#"{"id":"aa","owner":"own-1"}"#).unwrap();
+        let manifest =
+            "{\n  \"id\": \"aa\",\n  \"owner\": \"own-1\",\n  \"project\": \"sbx-aa\"\n}";
+        fs::write(root.join("sbx-aa/manifest.json"), manifest).unwrap();
         fs::write(root.join("sbx-big/manifest.json"), vec![b'\n'; 50_000_000]).unwrap();
         fs::write(root.join("secret"), r#"{"id":"link-in","owner":"own-1"}"#).unwrap();
         symlink("../secret", root.join("sbx-link-in/manifest.json")).unwrap();

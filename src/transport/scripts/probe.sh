@@ -80,11 +80,17 @@ sbx_answers() {
 
 # sbx_directories ROOT: its sandboxes and archives, and their manifests.
 sbx_directories() {
-  [ -d "$1" ] || { [ ! -e "$1" ] || printf 'failed=%s is not a directory\n' "$1"; return; }
+  if [ ! -d "$1" ]; then
+    if [ -e "$1" ] || [ -L "$1" ]; then printf 'failed=%s is not a directory\n' "$1"; else echo absent=yes; fi
+    return
+  fi
   # Without this a root that we may not list looks like an empty one.
   if [ ! -r "$1" ] || [ ! -x "$1" ] || ! cd -P -- "$1" 2>/dev/null; then
     printf 'failed=%s cannot be read\n' "$1"
     return
+  fi
+  if [ -f .sandboxer-root ] && [ ! -L .sandboxer-root ]; then
+    printf 'mark=%s\n' "$(sbx_bounded 5 head -c 64 .sandboxer-root 2>/dev/null </dev/null | tr -dc '0-9a-f')"
   fi
   set --
   for sbx_dir in sbx-*; do

@@ -247,6 +247,7 @@ fn a_root_that_is_not_mounted_loses_and_orphans_nothing() {
     wait_past(&made["expires_at"]);
     disk.unmount();
     let ran = bench.run(["inspect", "stale", "--host", "disky"]);
+    assert_eq!(ran.status, Some(5), "it is said: {ran:#?}");
     let seen = items(&ran.json(), &bench, &["sdu-over", "sdu-fine", "sdu-lone"]);
     assert!(!seen.contains_key("sdu-fine") && !seen.contains_key("sdu-lone"), "{seen:#?}");
     let reaped = bench.run(["reap-stale", "--yes", "--host", "disky"]);
@@ -361,6 +362,83 @@ fn a_host_that_is_down_or_full_is_no_reason_to_lose_anything() {
         ended(&done),
         expected(&[("sdf-over", "expired removed"), ("sdf-lone", "orphan_dir removed")])
     );
+}
+
+/// A copy of a data directory as it is now.
+fn copy(from: &Path, to: &Path) {
+    assert!(Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap().success());
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_copy_that_makes_something_first_is_behind_all_the_same() {
+    let bench = Bench::new();
+    configure(&bench, QUICK);
+    let (old, new) = (bench.data(), bench.path("new"));
+    bench.run(["create", "--id", "sdc-base", "--host", DOCKER]).ok();
+    copy(&old, &new);
+    // One is claimed, the other creates: by its number it would catch up with what the host counts.
+    run_on(&bench, &new, &["doctor", "--claim"]);
+    bench.run(["create", "--id", "sdc-one", "--host", DOCKER]).ok();
+    let refused = bench.run(["destroy", "sdc-base"]);
+    assert_eq!(refused.json()[0]["error"]["code"], "conflict", "{refused:#?}");
+    run_on(&bench, &new, &["create", "--id", "sdc-two", "--host", DOCKER]).ok();
+    let named = ["reap-stale", "--yes", "--host", DOCKER, "--class", "orphan_dir"];
+    run_on(&bench, &new, &named);
+    for id in ["sdc-base", "sdc-one", "sdc-two"] {
+        assert!(bench.directory(DOCKER, id).exists(), "{id} lives");
+    }
+    // A create that failed leaves the smallest gap of all.
+    run_on(&bench, &new, &["doctor", "--claim"]);
+    let copied = bench.path("copied");
+    copy(&new, &copied);
+    let failing = bench
+        .stack("failing", "services: {x: {image: localhost/sbx-lab:1, command: [\"false\"]}}\n");
+    let repo = format!("repo={}", failing.display());
+    run_on(
+        &bench,
+        &new,
+        &["create", "--profile", "compose-e2e", "--host", DOCKER, "--input", &repo],
+    );
+    run_on(&bench, &copied, &["create", "--id", "sdc-three", "--host", DOCKER]).ok();
+    let refused = run_on(&bench, &copied, &["destroy", "sdc-base"]);
+    assert_eq!(refused.json()[0]["error"]["code"], "conflict", "{refused:#?}");
+    for id in ["sdc-base", "sdc-one", "sdc-two", "sdc-three"] {
+        for data in [&new, &old, &copied] {
+            run_on(&bench, data, &["doctor", "--claim"]);
+            run_on(&bench, data, &["destroy", id]);
+        }
+        assert!(!bench.directory(DOCKER, id).exists(), "{id} is gone");
+    }
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_copy_from_before_a_snapshot_or_an_adoption_reaps_none_of_it() {
+    let bench = Bench::new();
+    configure(&bench, QUICK);
+    bench.run(["create", "--id", "sda-source", "--host", DOCKER]).ok();
+    bench.run(["create", "--id", "sda-lost", "--host", DOCKER]).ok();
+    drop_record(&bench.data(), "sandboxes.json", "sda-lost");
+    let (before, between) = (bench.path("before"), bench.path("between"));
+    copy(&bench.data(), &before);
+    let taken = text(&bench.run(["snapshot", "sda-source", "--name", "kept"]).ok()["id"]);
+    copy(&bench.data(), &between);
+    wait_until("it is old enough to be adopted", || {
+        bench.run(["adopt", "--host", DOCKER]);
+        bench.run(["get", "sda-lost"]).status == Some(0)
+    });
+    for data in [&before, &between] {
+        let words =
+            ["reap-stale", "--yes", "--host", DOCKER, "--snapshots", "--class", "orphan_dir"];
+        run_on(&bench, data, &words).error("conflict");
+    }
+    bench.run(["snapshots", "verify", &taken]).ok();
+    assert!(bench.directory(DOCKER, "sda-lost").exists());
+    bench.run(["snapshots", "delete", &taken]).ok();
+    for id in ["sda-lost", "sda-source"] {
+        bench.run(["destroy", id]).ok();
+    }
 }
 
 #[test]

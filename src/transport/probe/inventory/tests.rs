@@ -25,6 +25,13 @@ fn told(text: &str) -> Vec<String> {
         .collect()
 }
 
+/// A manifest as it is written, with further lines.
+fn plain(id: &str, owner: &str, more: &str) -> String {
+    format!(
+        "{{\n  \"id\": \"{id}\",\n  \"owner\": \"{owner}\",\n{more}  \"project\": \"sbx-{id}\"\n}}"
+    )
+}
+
 #[test]
 fn directories_and_their_manifests() {
     let manifest = |text: &str| {
@@ -35,8 +42,20 @@ fn directories_and_their_manifests() {
         )
     };
     for (said, expected) in [
-        (manifest(r#"{"id":"aa","owner":"own-1"}"#), "aa own-1 /r/sbx-aa [] [] [] []"),
-        (manifest("{\"id\":\"aa\",\n\n\"owner\":\"own-1\"}"), "aa own-1 /r/sbx-aa [] [] [] []"),
+        (manifest(&plain("aa", "own-1", "")), "aa own-1 /r/sbx-aa [] [] [] []"),
+        (
+            manifest(&plain("aa", "own-1", "  \"expires_at\": null,\n")),
+            "aa own-1 /r/sbx-aa [] [] [] []",
+        ),
+        // Not as every other verb reads it, by lines: nobody's, until it says one thing to all of them.
+        (manifest(r#"{"id":"aa","owner":"own-1"}"#), "aa - /r/sbx-aa [] [] [] []"),
+        (manifest(&plain("aa", "own-1", "  \"owner\": \"own-2\",\n")), "aa - /r/sbx-aa [] [] [] []"),
+        (manifest(&plain("aa", "own-1", "  \"schema\": 2,\n")), "aa - /r/sbx-aa [] [] [] []"),
+        (manifest(&plain("aa", "own-1", "  \"expires_at\": 7,\n")), "aa - /r/sbx-aa [] [] [] []"),
+        (
+            manifest(&plain("aa", "own-1", "  \"sandbox\": {\"id\": \"bb\"},\n")),
+            "aa - /r/sbx-aa [] [] [] []",
+        ),
         // Not this directory's, not JSON, cut off, of another shape: nobody's.
         (manifest(r#"{"id":"bb","owner":"own-1"}"#), "aa - /r/sbx-aa [] [] [] []"),
         (manifest(r#"{"id":"aa","owner":""}"#), "aa - /r/sbx-aa [] [] [] []"),
@@ -130,12 +149,16 @@ fn a_list_that_failed_is_told() {
 fn a_manifest_without_its_record_says_that_it_is_protected() {
     for (said, protected) in [
         (r#""protect":true"#, true),
-        (r#""protect":"true""#, false),
+        (r#""protect":false"#, false),
+        // Whatever stands there than that it is not.
+        (r#""protect":"true""#, true),
+        (r#""sandbox":{"labels":{"protect":true}}"#, true),
         (r#""sandbox":{"labels":{"protect":"true"}}"#, true),
         (r#""sandbox":{"labels":{}}"#, false),
     ] {
         let text = format!(
-            "inventory=/r\ndir=sbx-aa\nmanifest=sbx-aa\nmanifests=\n ./sbx-aa/manifest.json:{{\"id\":\"aa\",\"owner\":\"o\",{said}}}\n\n"
+            "inventory=/r\ndir=sbx-aa\nmanifest=sbx-aa\nmanifests=\n ./sbx-aa/manifest.json:{}\n\n",
+            plain("aa", "o", &format!("  {said},\n")).replace('\n', "\n ./sbx-aa/manifest.json:")
         );
         assert_eq!(parse(&entries(&text)).inventory.sandboxes[0].protected, protected, "{said}");
     }
