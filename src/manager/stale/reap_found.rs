@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::domain::archive::ArchivePlace;
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::event::{EventKind, PendingEvent, derived_event_id};
 use crate::domain::extension::{
     Capability, Report, Reporter, SandboxExtension, Target, TeardownLine, TeardownOutcome,
@@ -22,6 +22,7 @@ use crate::manager::sandboxes::teardown::leftovers_error;
 use crate::manager::stale::adopt_sandbox::adopt_found;
 use crate::manager::stale::adopt_snapshot::adopt_archive;
 use crate::manager::stale::outcome::Done;
+use crate::manager::upkeep::ownership::ensure_own;
 use crate::transport::probe::manifest_told;
 
 /// Reporter of a removal of which nobody follows the steps; it keeps the roots that were met.
@@ -80,10 +81,7 @@ pub(crate) async fn remove_found(
     let mut report = TeardownReport::default();
     for identity in identities(facts, item) {
         let target = Target { host_identity: Some(identity), ..target.clone() };
-        let met = RootsMet::default();
-        let removed = extension.teardown(&target, &met).await;
-        met.learn(deps, item).await;
-        let removed = removed?;
+        let removed = tear_down(deps, item, extension.as_ref(), target).await?;
         report.lines.extend(removed.lines);
         report.leftovers.extend(removed.leftovers);
     }
@@ -101,6 +99,29 @@ pub(crate) async fn remove_found(
     let data = serde_json::json!({"host": item.host, "class": item.class, "name": item.name, "reason": "reaped"});
     tell_removed(deps, item, EventKind::SandboxDestroyed, Some(id), data).await;
     Ok(Done::As(ReapOutcome::Removed, removed_words(&report)))
+}
+
+/// Removes what one engine has of it, and its directory.
+async fn tear_down(
+    deps: &Deps,
+    item: &StaleItem,
+    extension: &dyn SandboxExtension,
+    mut target: Target,
+) -> Result<TeardownReport, Error> {
+    loop {
+        let met = RootsMet::default();
+        let removed = extension.teardown(&target, &met).await;
+        met.learn(deps, item).await;
+        let Err(Error { kind: Kind::Behind(counter), .. }) = &removed else { return removed };
+        deps.installation.seen_on(&item.host, *counter).await?;
+        ensure_own(deps).await?;
+        // Another item of this reap, or another process of ours, counted a change there a moment ago.
+        let stamp = deps.installation.stamp().await?;
+        if target.stamp.as_ref().is_some_and(|given| given.counter >= stamp.counter) {
+            return removed;
+        }
+        target.stamp = Some(stamp);
+    }
 }
 
 /// Removes an archive of ours that no record knows.

@@ -29,8 +29,8 @@ const LOST_OF_SANDBOXES: [&str; 16] = [
 ];
 
 /// Fields of a snapshot's record of which the same holds. An archive proves the machine that it is on, and no engine.
-const LOST_OF_SNAPSHOTS: [&str; 6] =
-    ["host_identity", "message", "pending", "replicas", "revision", "verified_at"];
+const LOST_OF_SNAPSHOTS: [&str; 7] =
+    ["adopted_at", "host_identity", "message", "pending", "replicas", "revision", "verified_at"];
 
 fn by_id(list: &Value) -> BTreeMap<String, Value> {
     let records = list.as_array().unwrap().iter();
