@@ -83,7 +83,9 @@ pub(crate) async fn start_capture(
 ) -> Result<SnapshotStarted, Error> {
     let Capture { draft, mode, target, extension, reached } = capture;
     let mut op = write_ahead(deps, draft, sandbox.name.as_deref()).await?;
-    lock.into_iter().for_each(|lock| op.add_lock(lock));
+    if let Some(lock) = lock {
+        op.add_lock(lock);
+    }
     if let Err(error) = op.attach_to(sandbox, guard, |_| Ok(())).await {
         deps.snapshots.remove(&op.subject.id, None).await?;
         return Err(op.abort(error).await);

@@ -160,6 +160,10 @@ const LONG_FILES: &[(&str, &str)] = &[
         "src/manager/sandboxes/create.rs",
         "one decision: all that can be refused before a host is touched",
     ),
+    (
+        "src/manager/snapshots/create.rs",
+        "one verb: from its request to the archive, and what a failure leaves",
+    ),
     ("src/store/mod.rs", "one list: a trait for each store, which is its contract"),
     ("src/store/sandboxes.rs", "one store: its file, and the history behind it"),
     ("src/transport/transfer/plan.rs", "one question: what of a tree would go onto a host"),
