@@ -4,6 +4,7 @@
 //! Nothing is made or changed on the host.
 
 mod addresses;
+mod archives;
 mod clock;
 mod containers;
 mod counter;

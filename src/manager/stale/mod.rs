@@ -8,6 +8,7 @@ pub(super) mod adopt_sandbox;
 pub(super) mod adopt_snapshot;
 mod adopt_trust;
 pub(super) mod apply;
+mod found;
 pub(super) mod inspect;
 pub(super) mod outcome;
 mod owners;

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
-use super::lines::Entry;
+use super::archives::{archive, archive_manifest};
+use super::lines::{Entry, below, fingerprint};
+use super::manifest::is_plain;
 use crate::domain::Time;
 use crate::domain::facts::{Inventory, InventoryArchive, InventoryItem, InventoryRoot, NO_ENGINE};
 use crate::domain::name::SandboxId;
-use crate::domain::text::{clean_line, hex};
+use crate::domain::text::clean_line;
 
 /// An inventory, and what does not fit into one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -163,16 +164,6 @@ fn item(sandbox_id: String, draft: Draft) -> InventoryItem {
     }
 }
 
-/// Hash of everything that was read of something.
-fn fingerprint(read: &BTreeSet<String>) -> String {
-    let mut hash = Sha256::new();
-    for text in read {
-        hash.update((text.len() as u64).to_be_bytes());
-        hash.update(text.as_bytes());
-    }
-    hex(&hash.finalize())
-}
-
 fn directory(drafts: &mut BTreeMap<String, Draft>, root: &str, entry: &Entry<'_>) {
     let name = if entry.value.is_empty() { entry.text() } else { entry.value.to_owned() };
     let Some(id) = name.strip_prefix("sbx-").filter(|id| !id.is_empty()) else { return };
@@ -184,26 +175,6 @@ fn directory(drafts: &mut BTreeMap<String, Draft>, root: &str, entry: &Entry<'_>
     } else {
         draft.directory = Some(below(root, &name));
     }
-}
-
-fn below(root: &str, name: &str) -> String {
-    format!("{}/{name}", root.trim_end_matches('/'))
-}
-
-fn archive(archives: &mut BTreeMap<String, InventoryArchive>, root: &str, name: &str) {
-    let Some(id) = name.strip_prefix("snapshots/") else { return };
-    archives.entry(id.to_owned()).or_insert_with(|| InventoryArchive {
-        snapshot_id: id.to_owned(),
-        sandbox_id: None,
-        owner: None,
-        directory: below(root, name),
-        created_at: None,
-        bytes: None,
-        name: None,
-        expires_at: None,
-        protected: false,
-        fingerprint: fingerprint(&BTreeSet::from([below(root, name)])),
-    });
 }
 
 /// Lines of manifests, each behind its file: `./sbx-aa/manifest.json:{`.
@@ -276,45 +247,6 @@ fn manifest(draft: &mut Draft, id: &str, text: &str) {
         _ => draft.manifest = Told::Nobody,
     }
     draft.read.insert(format!("manifest {text}"));
-}
-
-/// Whether a manifest says whose it is as every verb reads it: each on a line of its own, once.
-fn is_plain(text: &str, id: &str, owner: &str) -> bool {
-    let lines = |key: &str| {
-        let start = format!("  \"{key}\":");
-        text.lines().filter(move |line| line.starts_with(&start)).map(str::to_owned).collect()
-    };
-    let is_line = |key: &str, value: &str| {
-        let lines: Vec<String> = lines(key);
-        lines == [format!("  \"{key}\": \"{value}\",")]
-    };
-    let deadlines: Vec<String> = lines("expires_at");
-    is_line("id", id) && is_line("owner", owner) && deadlines.len() <= 1
-}
-
-/// Chosen lines of an archive's manifest: `  "owner": "own-1",`.
-fn archive_manifest(archive: &mut InventoryArchive, lines: &[&str]) {
-    // The first of each: what is deeper in the manifest stands behind it.
-    let field = |name: &str| {
-        let lines = lines.iter().filter_map(|line| {
-            let line = line.strip_prefix(name)?.strip_prefix(": ")?;
-            serde_json::from_str::<Value>(line.trim_end().trim_end_matches(',')).ok()
-        });
-        lines.into_iter().next()
-    };
-    let text = |name: &str| field(name).and_then(|value| Some(value.as_str()?.to_owned()));
-    archive.fingerprint =
-        fingerprint(&BTreeSet::from([archive.directory.clone(), lines.join("\n")]));
-    if text("  \"id\"").as_deref() != Some(&archive.snapshot_id) {
-        return;
-    }
-    archive.owner = text("  \"owner\"").filter(|owner| !owner.is_empty());
-    archive.sandbox_id = text("    \"sandbox_id\"");
-    archive.created_at = text("    \"created_at\"").and_then(|time| time.parse().ok());
-    archive.bytes = field("    \"bytes\"").and_then(|bytes| bytes.as_u64());
-    archive.name = text("    \"name\"").map(|name| clean_line(&name, 100));
-    archive.expires_at = text("    \"expires_at\"").and_then(|time| time.parse().ok());
-    archive.protected = text("      \"protect\"").as_deref() == Some("true");
 }
 
 /// One engine's containers, networks, volumes or pods.

@@ -1,5 +1,11 @@
 //! The lines that the probe's scripts print: `key=value`, then, each after a blank, lines of free text that belong to it.
 
+use std::collections::BTreeSet;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::domain::text::hex;
+
 /// One key, what stands behind it, and the text beneath.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry<'a> {
@@ -32,6 +38,21 @@ pub(crate) fn entries(text: &str) -> Vec<Entry<'_>> {
         }
     }
     found
+}
+
+/// Hash of the texts that were read of something.
+pub(super) fn fingerprint(read: &BTreeSet<String>) -> String {
+    let mut hash = Sha256::new();
+    for text in read {
+        hash.update((text.len() as u64).to_be_bytes());
+        hash.update(text.as_bytes());
+    }
+    hex(&hash.finalize())
+}
+
+/// A path below a root.
+pub(super) fn below(root: &str, name: &str) -> String {
+    format!("{}/{name}", root.trim_end_matches('/'))
 }
 
 #[cfg(test)]

@@ -94,8 +94,10 @@ impl Orphaned {
 
     /// The installation after its records were lost.
     fn console(&self, names: &[&str]) -> SandboxManager {
-        std::fs::copy(self.house.folder.path().join("owner"), self.lost.path().join("owner"))
-            .unwrap();
+        let owner = self.lost.path().join("owner");
+        if !owner.exists() {
+            std::fs::copy(self.house.folder.path().join("owner"), owner).unwrap();
+        }
         manager_on(self.lost.path(), &self.house.script, "local", hosts(&self.root, names))
     }
 
@@ -222,7 +224,7 @@ async fn hostile_manifests_are_items_and_stop_none_of_the_others() {
     let with = |id: &str, key: &str, value: Value| {
         let mut manifest = head(id);
         manifest[key] = value;
-        world.write(id, &manifest.to_string());
+        world.write(id, &serde_json::to_string_pretty(&manifest).unwrap());
     };
     world.write("garbage", "{\"id\": \"garbage\", \"owner\"");
     world.write("empty", "");
@@ -257,15 +259,11 @@ async fn hostile_manifests_are_items_and_stop_none_of_the_others() {
     with("wide", "recipe", wide);
     let items = world.adopt(false).await;
     let of = |id: &str| items.iter().find(|item| item.id == id).cloned().unwrap();
-    for (id, code) in [
-        ("newer", Code::Unsupported),
-        ("snap-deadbeef", Code::OperationFailed),
-        ("no-profile", Code::InvalidInput),
-        ("stranger", Code::OperationFailed),
-    ] {
+    for (id, code) in [("snap-deadbeef", Code::OperationFailed), ("no-profile", Code::InvalidInput)]
+    {
         assert_eq!(of(id).error.map(|error| error.code), Some(code), "{id}");
     }
-    for id in ["garbage", "empty", "huge", "linked", "elsewhere", "another"] {
+    for id in ["garbage", "empty", "huge", "linked", "elsewhere", "another", "newer", "stranger"] {
         let item = of(id);
         assert!(item.ok && !item.adopted && item.message.contains("nobody can tell"), "{item:?}");
     }
@@ -282,7 +280,7 @@ async fn what_another_owner_has_is_shown_by_a_dry_run_alone() {
     let manifest = json!({"schema": 1, "id": "theirs", "owner": "0123abcd", "profile": "profile.x",
         "created_at": Time::from_unix(0), "expires_at": null, "project": "sbx-theirs"});
     world.house.create(CreateRequest::default()).await.1.unwrap();
-    world.write("theirs", &manifest.to_string());
+    world.write("theirs", &serde_json::to_string_pretty(&manifest).unwrap());
     let items = world.adopt(true).await;
     assert_eq!(verdict(&items), [("theirs".to_owned(), true, None)]);
     assert!(!items[0].adopted, "it is only listed");
