@@ -170,7 +170,7 @@ fn a_shell_that_is_open_at_a_hang_up_ends_and_what_runs_is_finished() {
     // A second one, whose shell is open.
     let made = place.sandboxer(&["create", "--name", "other"]);
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    console.wait_for("other");
+    console.wait_for("● other");
     console.keys(":other\r!");
     console.wait_until("a prompt", |text| !text.contains("Sandboxes"));
     console.keys("echo the-shell-is-$((40+2)); sleep 1000\r");
