@@ -15,8 +15,10 @@ use futures_util::stream::BoxStream;
 pub use request::{Request, Started};
 
 pub use crate::domain::adoption::{AdoptRequest, Adopted, AdoptedKind, ImportRequest};
+pub use crate::domain::credit::{Credits, GrantRequest, HistoryEntry};
 pub use crate::domain::error::Error;
 pub use crate::domain::event::Update;
+pub use crate::domain::hub::{FlushReport, HubBacklog};
 pub use crate::domain::record::Record;
 pub use crate::domain::request::{
     ApplyRequest, Check, CheckState, CreateRequest, Decision, DestroyRequest, EventQuery,
@@ -159,6 +161,28 @@ pub trait Client: Send + Sync {
     async fn sample_host(&self, name: &str) -> Result<HostSample, Error>;
     /// Kept events that pass, in order.
     async fn events(&self, query: EventQuery) -> Result<Vec<Event>, Error>;
+    /// Sums of the ledger.
+    async fn credits(&self) -> Result<Credits, Error> {
+        Err(Error::new(Code::Unsupported, "credits cannot be asked for here"))
+    }
+    /// Entries of the ledger, oldest first.
+    async fn credit_history(&self) -> Result<Vec<HistoryEntry>, Error> {
+        Err(Error::new(Code::Unsupported, "credits cannot be asked for here"))
+    }
+    /// Adds credits; the sums as they are then.
+    async fn grant_credits(&self, _request: GrantRequest) -> Result<Credits, Error> {
+        Err(Error::new(Code::Unsupported, "credits cannot be granted here"))
+    }
+    /// Backlog of the State Hub; `None` where none is configured.
+    async fn hub_backlog(&self) -> Result<Option<HubBacklog>, Error> {
+        Ok(None)
+    }
+    /// Delivers what waits for the State Hub, now.
+    ///
+    /// Errors: `invalid_config` where none is configured, `busy` where another process delivers.
+    async fn flush_events(&self) -> Result<FlushReport, Error> {
+        Err(Error::new(Code::Unsupported, "events cannot be delivered here"))
+    }
     /// Everything that happens from now on, in this process and in others.
     async fn subscribe(&self) -> Result<BoxStream<'static, Update>, Error>;
     /// The actor that this client acts as.

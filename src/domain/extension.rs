@@ -28,6 +28,7 @@ use async_trait::async_trait;
 use crate::domain::Usd;
 use crate::domain::archive::{SnapshotArchives, TreeEntry};
 use crate::domain::error::{Code, Error};
+use crate::domain::facts::HostFacts;
 use crate::domain::host_report::RuntimeDetection;
 use crate::domain::name::{ExtensionId, HostName, SandboxId, SnapshotId};
 use crate::domain::output::{Interactive, LogSink, OutputSink};
@@ -84,6 +85,18 @@ pub trait SandboxExtension: Send + Sync {
         _reporter: &dyn Reporter,
     ) -> Result<(), Error> {
         Ok(())
+    }
+
+    /// Place of its sandboxes where that is no host of the operator's: a backend of its own, which no transport reaches.
+    fn place(&self) -> Option<HostName> {
+        None
+    }
+
+    /// Everything that the backend of [`Self::place`] has of any owner, for an inventory as a host's.
+    ///
+    /// Errors: why the backend could not be read; nothing is judged then.
+    async fn list_owned(&self) -> Result<HostFacts, Error> {
+        Err(self.unsupported("list its sandboxes"))
     }
 
     /// The price for a duration; `None` where it costs nothing.

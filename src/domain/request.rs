@@ -58,8 +58,14 @@ pub struct Decision {
     pub route: Option<Route>,
     /// Each candidate's verdict, also when none can take it.
     pub verdicts: Vec<crate::domain::sandbox::Verdict>,
+    /// Verdict on each candidate of the profile's `routing`, in its order, also when none can take it; empty where it has none.
+    #[serde(default)]
+    pub candidates: Vec<crate::domain::route::CandidateVerdict>,
     /// The price.
     pub quote_usd: Option<Usd>,
+    /// Credits that are missing for it; null where there are enough.
+    #[serde(default)]
+    pub missing_usd: Option<Usd>,
     /// Time to live in seconds; null means none.
     pub ttl_s: Option<u64>,
     /// Files and bytes to transfer, rewrites, refusals.

@@ -15,6 +15,8 @@ use crate::domain::name::{
 };
 use crate::domain::operation::OperationKind;
 use crate::domain::patch::{AppliedPatch, PatchState};
+use crate::domain::route::Attempt;
+pub use crate::domain::route::{Route, Verdict};
 use crate::domain::verbatim::Kept;
 use crate::domain::words::string_enum;
 use crate::domain::{Time, Usd};
@@ -216,31 +218,6 @@ pub struct Running {
     pub cancel_requested: bool,
 }
 
-/// Why a host was or was not taken.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Verdict {
-    /// The host.
-    pub host: HostName,
-    /// Whether it can take the sandbox.
-    pub ok: bool,
-    /// One sentence.
-    pub reason: String,
-}
-
-/// Which host was chosen and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Route {
-    /// The host that was chosen.
-    pub host: HostName,
-    /// One sentence.
-    pub reason: String,
-    /// What was found for each candidate.
-    pub verdicts: Vec<Verdict>,
-    /// What whoever asked should know of the choice, a sentence each.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub remarks: Vec<String>,
-}
-
 /// A change the renderer made to what the user wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rewrite {
@@ -337,9 +314,9 @@ pub struct SandboxRecord {
     pub cost_usd: Option<Usd>,
     /// Why this host.
     pub route: Option<Route>,
-    /// Hosts that were tried.
+    /// Places that were tried, in order.
     #[serde(default)]
-    pub attempts: Vec<Verdict>,
+    pub attempts: Vec<Attempt>,
     /// What the renderer changed.
     #[serde(default)]
     pub rewrites: Vec<Rewrite>,

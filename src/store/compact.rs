@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use crate::domain::SandboxRecord;
+use crate::domain::route::Attempt;
 use crate::domain::verbatim::Kept;
 use crate::store::entry::Record;
 
@@ -64,7 +65,7 @@ impl Record for SandboxRecord {
         if let Some(route) = &self.route
             && self.attempts.is_empty()
         {
-            self.attempts.clone_from(&route.verdicts);
+            self.attempts = route.verdicts.iter().cloned().map(Attempt::from).collect();
         }
     }
 }

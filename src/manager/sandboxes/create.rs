@@ -11,6 +11,7 @@ use crate::domain::patch::{Patch, PatchState, settled_state};
 use crate::domain::profile::{Profile, Seconds};
 use crate::domain::request::{CreateRequest, Decision, Started};
 use crate::domain::root::KnownRoots;
+use crate::domain::route::Attempt;
 use crate::domain::sandbox::{ProfileRef, Route, SandboxRecord, State};
 use crate::domain::snapshot::SnapshotRecord;
 use crate::failpoint;
@@ -129,7 +130,9 @@ pub(crate) async fn plan_create(deps: &Deps, request: &CreateRequest) -> Result<
         inputs: resolved.inputs,
         route,
         verdicts,
+        candidates: Vec::new(),
         quote_usd: quote.map(|quote| quote.usd),
+        missing_usd: None,
         ttl_s: resolved.ttl_s,
         preview,
     })
@@ -442,7 +445,7 @@ fn new_record(
         hold_usd: None,
         cost_usd: None,
         route: Some(route.clone()),
-        attempts: route.verdicts.clone(),
+        attempts: route.verdicts.iter().cloned().map(Attempt::from).collect(),
         rewrites: Vec::new(),
         failure: None,
         teardown: Vec::new(),

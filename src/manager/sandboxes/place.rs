@@ -105,8 +105,13 @@ pub(crate) async fn choose_host(
             let host = chosen.verdict.host.clone();
             let mut remarks = remarks(named, profile, &host);
             remarks.extend(above_limits(deps, chosen));
-            let route =
-                Route { reason: reason(named, weigh), host, verdicts: verdicts.clone(), remarks };
+            let route = Route {
+                reason: reason(named, weigh),
+                host,
+                verdicts: verdicts.clone(),
+                remarks,
+                candidates: Vec::new(),
+            };
             Ok((route, chosen.compose.clone()))
         }
         None => Err(no_host_error(findings, named, &profile.extension)),

@@ -168,9 +168,12 @@ pub(crate) fn decision(refusals: usize, placed: bool) -> Decision {
             reason: "first of the profile's list".into(),
             verdicts: vec![verdict.clone()],
             remarks: vec![],
+            candidates: Vec::new(),
         }),
         verdicts: vec![verdict],
+        candidates: Vec::new(),
         quote_usd: None,
+        missing_usd: None,
         ttl_s: Some(14_400),
         preview: Preview {
             bytes: 1_500_000,

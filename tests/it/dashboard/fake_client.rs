@@ -555,9 +555,12 @@ impl Client for FakeClient {
                 reason: "first that qualifies".to_owned(),
                 verdicts: verdicts.clone(),
                 remarks: Vec::new(),
+                candidates: Vec::new(),
             }),
             verdicts,
+            candidates: Vec::new(),
             quote_usd: None,
+            missing_usd: None,
             ttl_s: Some(14_400),
             preview: Preview {
                 bytes: if repo.is_empty() { 0 } else { 12_400_000 },

@@ -398,9 +398,12 @@ fn the_create_form() {
             reason: "first that qualifies".to_owned(),
             verdicts: verdicts.clone(),
             remarks: Vec::new(),
+            candidates: Vec::new(),
         }),
         verdicts,
+        candidates: Vec::new(),
         quote_usd: None,
+        missing_usd: None,
         ttl_s: Some(14_400),
         preview: Preview {
             bytes: 12_400_000,

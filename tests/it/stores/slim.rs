@@ -41,9 +41,10 @@ async fn a_record_is_written_without_what_is_empty_and_read_with_every_field() {
         reason: "named".into(),
         verdicts: vec![verdict.clone()],
         remarks: Vec::new(),
+        candidates: Vec::new(),
     };
     let request_hash = Some("00".into());
-    let attempts = vec![verdict];
+    let attempts = vec![verdict.into()];
     let new = SandboxRecord { route: Some(route), attempts, request_hash, ..record("a", 1) };
     let written = store.insert(new).await.unwrap();
     assert_eq!(written.request_hash, None, "nobody asks for it without a key");
