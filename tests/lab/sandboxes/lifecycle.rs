@@ -222,8 +222,15 @@ fn seconds_between(from: &Value, to: &Value) -> i64 {
 fn check_host(bench: &Bench, record: &Value, host: &str) {
     let id = text(&record["id"]);
     let folder = bench.workspace_root(host).join(format!("sbx-{id}"));
-    let manifest: Value =
+    let mut manifest: Value =
         serde_json::from_slice(&fs::read(folder.join("manifest.json")).unwrap()).unwrap();
+    let fields = manifest.as_object_mut().unwrap();
+    // Enough to adopt it: the record as it was, and the profile that it was made with.
+    let (sandbox, profile) = (fields.remove("sandbox").unwrap(), fields.remove("recipe").unwrap());
+    assert_eq!(
+        (&sandbox["id"], &sandbox["name"], &sandbox["handle"], &profile["id"]),
+        (&record["id"], &record["name"], &record["handle"], &record["profile"]["id"])
+    );
     assert_eq!(
         manifest,
         json!({
