@@ -3,14 +3,11 @@
 
 mod fields;
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::name::{SandboxId, SnapshotId, is_hex8};
-use crate::domain::patch::PatchState;
-use crate::domain::sandbox::{SandboxRecord, State};
+use crate::domain::sandbox::{RecordStart, SandboxRecord, State};
 use crate::domain::snapshot::{ArchiveFacts, SnapshotKind, SnapshotRecord, SnapshotState};
 use crate::domain::text::clean_line;
 use fields::{Fields, duration, has_field, word};
@@ -84,60 +81,25 @@ pub fn sandbox_of(
     };
     let (imported, remarks) = fields.end(if is_same { &["id", "sandbox_id"] } else { &[] });
     let record = SandboxRecord {
-        id,
         name,
         labels,
-        profile,
-        extension,
-        host,
-        host_identity: None,
-        workdir: None,
         state: if is_over { State::Destroyed } else { State::Other(IMPORTED.to_owned()) },
-        reason: None,
         message: Some(message),
         since: into.now,
-        observed_at: None,
-        revision: 0,
-        operation: None,
         inputs,
-        handle: None,
-        reachability: None,
-        services: Vec::new(),
-        created_at,
-        ready_at: None,
-        // No sweep ends what nobody can prove.
-        expires_at: None,
-        max_expires_at: None,
-        expiring_told: None,
-        manifest_pending: false,
+        // Without a deadline: no sweep ends what nobody can prove.
         ttl_s: ttl,
         based_on_snapshot: based_on,
-        applied_patches: Vec::new(),
-        last_patch_sequence: 0,
-        patch_state: PatchState::None,
-        patch_error: None,
-        patch_error_of: None,
-        undo_of: None,
-        quote_usd: None,
-        hold_usd: None,
-        cost_usd: None,
-        route: None,
-        attempts: Vec::new(),
-        rewrites: Vec::new(),
-        failure: None,
-        teardown: Vec::new(),
-        leftovers: Vec::new(),
-        not_preserved: BTreeMap::new(),
-        telemetry: None,
-        certificate: None,
-        actor: into.actor.clone(),
-        owner: into.owner.clone(),
-        idempotency_key: None,
-        request_hash: None,
-        kept_failed: false,
-        adopted_at: None,
         imported,
-        pending: Vec::new(),
+        ..SandboxRecord::new(RecordStart {
+            id,
+            profile,
+            extension,
+            host,
+            owner: into.owner.clone(),
+            actor: into.actor.clone(),
+            created_at,
+        })
     };
     Ok(Imported { record, remarks })
 }

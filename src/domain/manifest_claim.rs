@@ -8,7 +8,7 @@ use crate::domain::event::Actor;
 use crate::domain::name::{HostName, SandboxId, SnapshotId, check_label, check_name, is_hex8};
 use crate::domain::patch::{AppliedPatch, PatchState, settled_state};
 use crate::domain::profile::{Profile, Seconds};
-use crate::domain::sandbox::{ProfileRef, SandboxRecord, State};
+use crate::domain::sandbox::{ProfileRef, RecordStart, SandboxRecord, State};
 use crate::domain::sandbox_manifest::SandboxManifest;
 use crate::domain::text::{clean_line, plural};
 use crate::domain::time::Time;
@@ -64,64 +64,39 @@ pub fn believe(manifest: &SandboxManifest, recipe: &Profile, at: FoundAt<'_>) ->
     let actor = claimed.map(|record| record.actor.clone());
     let actor = actor.filter(|actor| Actor::parse(&actor.to_string()).as_ref() == Ok(actor));
     let mut record = SandboxRecord {
-        id: manifest.id.clone(),
         name: believed_name(claimed, &mut remarks),
         labels: believed_labels(manifest, &mut remarks),
-        profile: ProfileRef {
-            id: recipe.id.clone(),
-            version: recipe.version.to_string(),
-            hash: recipe.hash(),
-        },
-        extension: recipe.extension.clone(),
-        host: at.host.clone(),
-        host_identity: None,
         workdir: Some(at.workdir.to_owned()),
         state: State::Failed,
-        reason: None,
-        message: None,
         since: at.now,
         observed_at: Some(at.now),
-        revision: 0,
-        operation: None,
         inputs: believed_inputs(claimed, recipe, &mut remarks),
-        handle: None,
-        reachability: None,
-        services: Vec::new(),
-        created_at,
         ready_at,
         expires_at,
         max_expires_at,
-        expiring_told: None,
         // The deadline may be another one, and what was not believed is to be gone there too.
         manifest_pending: true,
         ttl_s: ttl.map(Seconds::get),
         based_on_snapshot: based_on.filter(|id| SnapshotId::is_one(id.as_str())),
         applied_patches: applied,
         last_patch_sequence,
-        patch_state: PatchState::None,
-        patch_error: None,
-        patch_error_of: None,
         undo_of: undo_of.filter(|id| SandboxId::parse(id.as_str()).is_ok()),
-        quote_usd: None,
-        hold_usd: None,
-        cost_usd: None,
-        route: None,
-        attempts: Vec::new(),
-        rewrites: Vec::new(),
-        failure: None,
-        teardown: Vec::new(),
-        leftovers: Vec::new(),
         not_preserved: believed_counts(claimed),
-        telemetry: None,
-        certificate: None,
-        actor: actor.unwrap_or_else(|| at.actor.clone()),
-        owner: manifest.owner.clone(),
-        idempotency_key: None,
-        request_hash: None,
         kept_failed: claimed.is_some_and(|record| record.kept_failed),
         adopted_at: Some(at.now),
-        imported: None,
-        pending: Vec::new(),
+        ..SandboxRecord::new(RecordStart {
+            id: manifest.id.clone(),
+            profile: ProfileRef {
+                id: recipe.id.clone(),
+                version: recipe.version.to_string(),
+                hash: recipe.hash(),
+            },
+            extension: recipe.extension.clone(),
+            host: at.host.clone(),
+            owner: manifest.owner.clone(),
+            actor: actor.unwrap_or_else(|| at.actor.clone()),
+            created_at,
+        })
     };
     record.patch_state = settled_state(&record, &[]);
     Believed { record, remarks }

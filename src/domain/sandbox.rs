@@ -358,7 +358,85 @@ pub struct SandboxRecord {
     pub pending: Vec<PendingEvent>,
 }
 
+/// Beginning of a record: what every one has from its first write on.
+#[derive(Debug, Clone)]
+pub struct RecordStart {
+    /// Its id.
+    pub id: SandboxId,
+    /// The recipe.
+    pub profile: ProfileRef,
+    /// The backend.
+    pub extension: ExtensionId,
+    /// The place.
+    pub host: HostName,
+    /// The installation that made it.
+    pub owner: OwnerId,
+    /// Who asked for it.
+    pub actor: Actor,
+    /// When the record was written.
+    pub created_at: Time,
+}
+
 impl SandboxRecord {
+    /// Record of which nothing else is known: `requested`, and not in a store yet.
+    pub fn new(start: RecordStart) -> Self {
+        Self {
+            id: start.id,
+            name: None,
+            labels: BTreeMap::new(),
+            profile: start.profile,
+            extension: start.extension,
+            host: start.host,
+            host_identity: None,
+            workdir: None,
+            state: State::Requested,
+            reason: None,
+            message: None,
+            since: start.created_at,
+            observed_at: None,
+            revision: 0,
+            operation: None,
+            inputs: BTreeMap::new(),
+            handle: None,
+            reachability: None,
+            services: Vec::new(),
+            created_at: start.created_at,
+            ready_at: None,
+            expires_at: None,
+            max_expires_at: None,
+            expiring_told: None,
+            manifest_pending: false,
+            ttl_s: None,
+            based_on_snapshot: None,
+            applied_patches: Vec::new(),
+            last_patch_sequence: 0,
+            patch_state: PatchState::None,
+            patch_error: None,
+            patch_error_of: None,
+            undo_of: None,
+            quote_usd: None,
+            hold_usd: None,
+            cost_usd: None,
+            route: None,
+            attempts: Vec::new(),
+            rewrites: Vec::new(),
+            failure: None,
+            teardown: Vec::new(),
+            leftovers: Vec::new(),
+            not_preserved: BTreeMap::new(),
+            telemetry: None,
+            certificate: None,
+            actor: start.actor,
+            owner: start.owner,
+            idempotency_key: None,
+            request_hash: None,
+            kept_failed: false,
+            adopted_at: None,
+            imported: None,
+            pending: Vec::new(),
+        }
+    }
+
     /// Services that should run and do not.
     pub fn degraded(&self) -> impl Iterator<Item = &Service> {
         self.services.iter().filter(|service| self.state == State::Ready && service.is_degraded())

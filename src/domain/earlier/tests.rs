@@ -1,6 +1,7 @@
 //! Entries of the earlier tool, made by hand: nobody here has one of its files.
 
 use serde_json::json;
+use std::collections::BTreeMap;
 
 use super::fields::{duration, moment};
 use super::*;

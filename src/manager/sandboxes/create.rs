@@ -7,12 +7,12 @@ use crate::domain::event::EventKind;
 use crate::domain::extension::{MeterQuote, OwnerStamp, ProvisionRequest};
 use crate::domain::name::{HostName, SandboxId, SnapshotId, check_label, check_name};
 use crate::domain::operation::{OperationKind, Subject};
-use crate::domain::patch::{Patch, PatchState, settled_state};
+use crate::domain::patch::{Patch, settled_state};
 use crate::domain::profile::{Profile, Seconds};
 use crate::domain::request::{CreateRequest, Decision, Started};
 use crate::domain::root::KnownRoots;
 use crate::domain::route::Attempt;
-use crate::domain::sandbox::{ProfileRef, Route, SandboxRecord, State};
+use crate::domain::sandbox::{ProfileRef, RecordStart, Route, SandboxRecord};
 use crate::domain::snapshot::SnapshotRecord;
 use crate::failpoint;
 use crate::manager::deps::{Deps, Random32};
@@ -404,63 +404,27 @@ fn new_record(
     let now = deps.now();
     let wait = resolved.profile.ready_timeout.get();
     SandboxRecord {
-        id: id.clone(),
         name: request.name.clone(),
         labels: request.labels.clone(),
-        profile: ProfileRef {
-            id: resolved.profile.id.clone(),
-            version: resolved.profile.version.to_string(),
-            hash: resolved.hash.clone(),
-        },
-        extension: resolved.profile.extension.clone(),
-        host: route.host.clone(),
-        host_identity: None,
-        workdir: None,
-        state: State::Requested,
-        reason: None,
-        message: None,
-        since: now,
-        observed_at: None,
-        revision: 0,
-        operation: None,
         inputs: resolved.inputs.clone(),
-        handle: None,
-        reachability: None,
-        services: Vec::new(),
-        created_at: now,
-        ready_at: None,
         expires_at: resolved.ttl_s.map(|ttl| now.plus_seconds(wait.saturating_add(ttl))),
-        max_expires_at: None,
-        expiring_told: None,
-        manifest_pending: false,
         ttl_s: resolved.ttl_s,
-        based_on_snapshot: None,
-        applied_patches: Vec::new(),
-        last_patch_sequence: 0,
-        patch_state: PatchState::None,
-        patch_error: None,
-        patch_error_of: None,
-        undo_of: None,
-        quote_usd: None,
-        hold_usd: None,
-        cost_usd: None,
         route: Some(route.clone()),
         attempts: route.verdicts.iter().cloned().map(Attempt::from).collect(),
-        rewrites: Vec::new(),
-        failure: None,
-        teardown: Vec::new(),
-        leftovers: Vec::new(),
-        not_preserved: BTreeMap::new(),
-        telemetry: None,
-        certificate: None,
-        actor: deps.actor(),
-        owner,
         idempotency_key: request.idempotency_key.clone(),
-        request_hash: None,
-        kept_failed: false,
-        adopted_at: None,
-        imported: None,
-        pending: Vec::new(),
+        ..SandboxRecord::new(RecordStart {
+            id: id.clone(),
+            profile: ProfileRef {
+                id: resolved.profile.id.clone(),
+                version: resolved.profile.version.to_string(),
+                hash: resolved.hash.clone(),
+            },
+            extension: resolved.profile.extension.clone(),
+            host: route.host.clone(),
+            owner,
+            actor: deps.actor(),
+            created_at: now,
+        })
     }
 }
 
