@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::domain::error::{Code, Error, Kind};
+use crate::domain::name::SandboxId;
 use crate::domain::operation::OperationKind;
 use crate::domain::profile::Seconds;
 use crate::domain::sandbox::{Reason, SandboxRecord};
@@ -118,13 +119,12 @@ async fn remove_locked(deps: &Deps, due: &Due) -> Result<Option<SweepItem>, Erro
 async fn lock_unchanged(deps: &Deps, due: &Due) -> Result<Locked, Error> {
     let judged = &due.record;
     let Some(lock) = deps.locks.try_lock(&judged.id).await? else {
-        return Ok(match due.task {
-            SweepTask::Finish | SweepTask::Collect => Locked::AtWork,
-            SweepTask::Destroy | SweepTask::Warn | SweepTask::Protected => {
-                let busy = sandbox_busy_error(deps, &judged.id).await;
-                Locked::Left(SkipReason::Busy, busy.message)
-            }
-        });
+        let is_due_anyway = matches!(due.task, SweepTask::Finish | SweepTask::Collect);
+        if is_due_anyway || is_being_destroyed(deps, &judged.id).await? {
+            return Ok(Locked::AtWork);
+        }
+        let busy = sandbox_busy_error(deps, &judged.id).await;
+        return Ok(Locked::Left(SkipReason::Busy, busy.message));
     };
     let found = deps.sandboxes.get(&judged.id).await?;
     let Some(found) = found.filter(|found| {
@@ -148,6 +148,12 @@ async fn lock_unchanged(deps: &Deps, due: &Due) -> Result<Locked, Error> {
         return Ok(Locked::Left(SkipReason::Changed, words));
     }
     Ok(Locked::Unchanged(lock))
+}
+
+/// Whether the operation that stands on a sandbox is its removal: its state tells that only once its host removes something.
+async fn is_being_destroyed(deps: &Deps, id: &SandboxId) -> Result<bool, Error> {
+    let working = deps.sandboxes.get(id).await?.and_then(|record| record.operation);
+    Ok(working.is_some_and(|working| working.kind == OperationKind::Destroy))
 }
 
 /// Sentence on what the manifest on its host has against the end of a sandbox, and this data directory does not know of: it is
