@@ -93,7 +93,8 @@ async fn remove_locked(deps: &Deps, due: &Due) -> Result<Option<SweepItem>, Erro
         SweepTask::Collect => {
             (Reason::User, SweepOutcome::Collected, "it had been forgotten; nothing is left of it")
         }
-        SweepTask::Finish | SweepTask::Warn | SweepTask::Protected => {
+        SweepTask::Unpaid => (Reason::Credits, SweepOutcome::Destroyed, "its credits ran out"),
+        SweepTask::Finish | SweepTask::Warn | SweepTask::Protected | SweepTask::Renew => {
             (reason_to_finish(record), SweepOutcome::Finished, "its removal is finished")
         }
     };
@@ -120,7 +121,11 @@ async fn lock_unchanged(deps: &Deps, due: &Due) -> Result<Locked, Error> {
     let Some(lock) = deps.locks.try_lock(&judged.id).await? else {
         return Ok(match due.task {
             SweepTask::Finish | SweepTask::Collect => Locked::AtWork,
-            SweepTask::Destroy | SweepTask::Warn | SweepTask::Protected => {
+            SweepTask::Destroy
+            | SweepTask::Unpaid
+            | SweepTask::Warn
+            | SweepTask::Protected
+            | SweepTask::Renew => {
                 let busy = sandbox_busy_error(deps, &judged.id).await;
                 Locked::Left(SkipReason::Busy, busy.message)
             }
@@ -142,7 +147,7 @@ async fn lock_unchanged(deps: &Deps, due: &Due) -> Result<Locked, Error> {
         );
         return Ok(Locked::Left(SkipReason::Busy, words));
     }
-    if due.task == SweepTask::Destroy
+    if matches!(due.task, SweepTask::Destroy | SweepTask::Unpaid)
         && let Some(words) = spared_by_manifest(deps, &found).await
     {
         return Ok(Locked::Left(SkipReason::Changed, words));
