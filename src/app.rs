@@ -22,7 +22,6 @@ use crate::domain::text::hex;
 use crate::extensions::compose_ssh::ComposeSsh;
 use crate::extensions::vm_packer::VmPacker;
 use crate::extensions::{self, compose_ssh, vm_packer};
-use crate::manager::ledger::NoLedger;
 use crate::manager::{Dependencies, LazyCatalogue, SandboxManager, Settings};
 use crate::store::catalogue::Catalogue;
 use crate::store::json::JsonStores;
@@ -76,7 +75,7 @@ pub fn local(config: &Config) -> Result<App, Error> {
         catalogue: lazy_catalogue(config),
         extensions,
         transports,
-        ledger: Arc::new(NoLedger),
+        credits: stores.credits,
         clock: Arc::new(now),
         monotonic: Arc::new(clock::monotonic),
         random_u32: Arc::new(|| uuid::Uuid::new_v4().as_fields().0),

@@ -8,6 +8,7 @@
     reason = "the comments of fields are the help text, which is no markdown"
 )]
 
+mod credits;
 mod exec;
 mod maintenance;
 mod patches;
@@ -19,6 +20,7 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 
+pub use credits::{CreditsCommand, GrantArgs};
 pub use exec::{ExecArgs, LogsArgs, ShellArgs};
 pub use maintenance::{
     AdoptArgs, CompletionsArgs, DoctorArgs, ImportEarlierArgs, ManArgs, OperationsCommand,
@@ -172,6 +174,13 @@ pub enum Command {
     /// What is being done, by which process, and how it ended
     #[command(subcommand, arg_required_else_help = false)]
     Operations(OperationsCommand),
+    /// The prepaid money that metered sandboxes are paid from
+    #[command(args_conflicts_with_subcommands = true)]
+    Credits {
+        /// Verb; none: the balance.
+        #[command(subcommand)]
+        command: Option<CreditsCommand>,
+    },
     /// What happened, and with --follow what happens
     Events(EventsArgs),
     /// Make records of what hosts have and no record knows

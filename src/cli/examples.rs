@@ -173,6 +173,22 @@ const TABLE: &[Row] = &[
         ],
     ),
     ("import", &["sandboxer import --dry-run", "sandboxer import"]),
+    ("credits", &["sandboxer credits", "sandboxer credits grant 25"]),
+    ("credits balance", &["sandboxer credits balance --json"]),
+    (
+        "credits grant",
+        &[
+            "sandboxer credits grant 25 --note 'invoice 4711'",
+            "sandboxer credits grant 0.50 --json",
+        ],
+    ),
+    (
+        "credits history",
+        &[
+            "sandboxer credits history",
+            "sandboxer credits history --json | jq '.[] | select(.kind == \"charge\")'",
+        ],
+    ),
     ("recover", &["sandboxer recover"]),
     (
         "inspect stale",

@@ -12,6 +12,7 @@ mod checkpoint;
 mod complete;
 mod confirm;
 mod create;
+mod credits;
 mod destroy;
 mod doctor;
 mod events;
@@ -197,6 +198,7 @@ async fn dispatch(
         Some(Command::Operations(OperationsCommand::Cancel { id })) => {
             operations::cancel(context, id).await
         }
+        Some(Command::Credits { command }) => credits::credits(context, command.as_ref()).await,
         Some(Command::Events(args)) => events::events(context, args).await,
         Some(Command::Sweep) => sweep::sweep(context).await,
         Some(Command::Adopt(args)) => adopt::adopt(context, args).await,

@@ -88,6 +88,7 @@ fn row(item: &SweepItem) -> Line {
         SweepOutcome::Failed => Tone::Bad,
         SweepOutcome::Skipped => Tone::Faint,
         SweepOutcome::Warned
+        | SweepOutcome::Renewed
         | SweepOutcome::Destroyed
         | SweepOutcome::Finished
         | SweepOutcome::Collected

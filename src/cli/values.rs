@@ -8,7 +8,7 @@ use super::CliError;
 use crate::domain::error::Error;
 use crate::domain::profile::{Seconds, SnapshotMode};
 use crate::domain::stale::StaleClass;
-use crate::domain::{Code, EventKind, State, Time};
+use crate::domain::{Code, EventKind, State, Time, Usd};
 
 /// `KEY=VALUE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +37,14 @@ pub enum Since {
     Time(Time),
     /// This long ago or later.
     Ago(Seconds),
+}
+
+/// An amount above zero.
+pub(super) fn amount(text: &str) -> Result<Usd, String> {
+    match text.parse::<Usd>() {
+        Ok(Usd::ZERO) => Err("an amount is above zero".to_owned()),
+        parsed => parsed,
+    }
 }
 
 pub(super) fn pair(text: &str) -> Result<Pair, String> {

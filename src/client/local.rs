@@ -8,6 +8,7 @@ use futures_util::stream::BoxStream;
 use crate::client::{Client, Record, Request, Started};
 use crate::domain::Error;
 use crate::domain::adoption::{AdoptRequest, Adopted, ImportRequest};
+use crate::domain::credit::{Credits, GrantRequest, HistoryEntry};
 use crate::domain::event::{Actor, Event, Update};
 use crate::domain::facts::HostView;
 use crate::domain::lineage::{Lineage, SnapshotView};
@@ -247,6 +248,18 @@ impl Client for LocalClient {
 
     async fn events(&self, query: EventQuery) -> Result<Vec<Event>, Error> {
         self.manager.events(&query).await
+    }
+
+    async fn credits(&self) -> Result<Credits, Error> {
+        self.manager.credits().await
+    }
+
+    async fn credit_history(&self) -> Result<Vec<HistoryEntry>, Error> {
+        self.manager.credit_history().await
+    }
+
+    async fn grant_credits(&self, request: GrantRequest) -> Result<Credits, Error> {
+        self.manager.grant_credits(request).await
     }
 
     async fn subscribe(&self) -> Result<BoxStream<'static, Update>, Error> {

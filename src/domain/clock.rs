@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::time::Time;
@@ -11,7 +12,7 @@ use crate::domain::time::Time;
 pub const CLOCK_TOLERANCE: Duration = Duration::from_secs(5);
 
 /// Reading of the monotonic clock. It stands still while the machine is suspended, and begins anew with each boot.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MonotonicTime {
     /// Boot since which it counts.
     pub boot: String,
@@ -20,7 +21,7 @@ pub struct MonotonicTime {
 }
 
 /// Reading of both clocks at one moment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockReading {
     /// Wall clock.
     pub wall: Time,

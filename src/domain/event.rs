@@ -5,7 +5,6 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::Time;
 use crate::domain::error::{Code, Error};
 use crate::domain::facts::HostView;
 use crate::domain::name::{EventId, OperationId, SandboxId};
@@ -14,6 +13,7 @@ use crate::domain::record::Record;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::stale::ReapItem;
 use crate::domain::words::string_enum;
+use crate::domain::{Time, Usd};
 
 string_enum! {
     /// What kind of actor acts.
@@ -296,6 +296,11 @@ pub struct PendingEvent {
 }
 
 impl PendingEvent {
+    /// The amount among its particulars.
+    pub fn usd(&self) -> Option<Usd> {
+        Usd::deserialize(self.data.get("usd")?).ok()
+    }
+
     /// The event, once the log gave it its numbers.
     pub fn numbered(self, seq: u64, sandbox_seq: Option<u64>) -> Event {
         Event {

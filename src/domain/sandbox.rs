@@ -10,6 +10,7 @@ pub use crate::domain::error::Failure;
 use crate::domain::event::{Actor, PendingEvent};
 use crate::domain::extension::{Handle, Resource, TeardownLine, TeardownOutcome};
 use crate::domain::facts::{Certificate, HostIdentity};
+use crate::domain::meter::Meter;
 use crate::domain::name::{
     ExtensionId, HostName, OperationId, OwnerId, PatchId, ProfileId, SandboxId, SnapshotId,
 };
@@ -310,8 +311,11 @@ pub struct SandboxRecord {
     pub quote_usd: Option<Usd>,
     /// What is held for it.
     pub hold_usd: Option<Usd>,
-    /// What it has cost.
+    /// What it has cost: charged by its runs that are over, and what the one that goes on has come to when somebody asks.
     pub cost_usd: Option<Usd>,
+    /// Meter of its run, where that costs something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meter: Option<Meter>,
     /// Why this host.
     pub route: Option<Route>,
     /// Places that were tried, in order.
@@ -417,6 +421,7 @@ impl SandboxRecord {
             quote_usd: None,
             hold_usd: None,
             cost_usd: None,
+            meter: None,
             route: None,
             attempts: Vec::new(),
             rewrites: Vec::new(),

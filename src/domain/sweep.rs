@@ -26,6 +26,10 @@ pub enum SweepTask {
     Collect,
     /// Leave it: it is protected.
     Protected,
+    /// Renew its hold: it has no deadline.
+    Renew,
+    /// End it: its hold could not be renewed for a while.
+    Unpaid,
 }
 
 /// Task that is due with a record at a moment. Whether somebody works on it is seen under its lock.
@@ -46,7 +50,9 @@ pub fn task_of(record: &SandboxRecord, now: Time) -> Option<SweepTask> {
 }
 
 fn task_by_deadline(record: &SandboxRecord, now: Time) -> Option<SweepTask> {
-    let deadline = record.expires_at?;
+    let Some(deadline) = record.expires_at else {
+        return task_by_hold(record, now).filter(|_| is_told_of(&record.state));
+    };
     let untold = is_told_of(&record.state) && record.expiring_told != Some(deadline);
     if now >= deadline {
         return Some(match record.is_protected() {
@@ -58,6 +64,12 @@ fn task_by_deadline(record: &SandboxRecord, now: Time) -> Option<SweepTask> {
     (untold && now >= deadline.minus_seconds(WARNING_S)).then_some(SweepTask::Warn)
 }
 
+fn task_by_hold(record: &SandboxRecord, now: Time) -> Option<SweepTask> {
+    let meter = record.meter.as_ref().filter(|meter| meter.is_renewal_due(now))?;
+    let is_over = meter.ends_unpaid_at().is_some_and(|end| now >= end);
+    Some(if is_over && !record.is_protected() { SweepTask::Unpaid } else { SweepTask::Renew })
+}
+
 /// Whether a deadline is told: before `ready` it is only a limit of the establishment.
 fn is_told_of(state: &State) -> bool {
     matches!(state, State::Ready | State::Sleeping | State::Lost | State::Failed)
@@ -65,7 +77,10 @@ fn is_told_of(state: &State) -> bool {
 
 /// Moment from which on something may be due with a record, if it stays as it is; `None`: never.
 pub fn due_at(record: &SandboxRecord) -> Option<Time> {
-    let deadline = record.expires_at?;
+    let renewal = record.meter.as_ref().and_then(|meter| meter.renew_at);
+    let Some(deadline) = record.expires_at else {
+        return renewal.filter(|_| is_told_of(&record.state) && record.state != State::Lost);
+    };
     match &record.state {
         State::Forgotten | State::Destroying | State::Destroyed | State::Other(_) => None,
         State::Failed if !record.kept_failed => None,
@@ -138,9 +153,11 @@ impl HeldBack {
 string_enum! {
     /// What a sweep did about a sandbox.
     pub enum SweepOutcome {
-        /// Told that its deadline is near.
+        /// Told that its deadline is near, or its credits ran out.
         Warned = "warned",
-        /// Its time was over: destroyed.
+        /// Credits are held for another hour of it.
+        Renewed = "renewed",
+        /// Its time was over, or its credits ran out: destroyed.
         Destroyed = "destroyed",
         /// Its removal had been begun, and is finished.
         Finished = "finished",
@@ -166,6 +183,8 @@ string_enum! {
         Forbidden = "forbidden",
         /// It, or its host, failed a moment ago, and is tried again later.
         Waits = "waits",
+        /// Its hold cannot be renewed: credits are missing.
+        Credits = "credits",
     }
 }
 

@@ -19,13 +19,12 @@ use crate::domain::time::Time;
 use crate::domain::undo::UndoSettings;
 use crate::manager::hosts::status_log::HostStatusLog;
 use crate::manager::hosts::telemetry::Telemetry;
-use crate::manager::ledger::Ledger;
 use crate::manager::operation::jobs::Jobs;
 use crate::manager::upkeep::sweep_memory::SweepMemory;
 use crate::store::catalogue::Catalogue;
 use crate::store::{
-    EarlierStore, EventLog, HostStore, Installation, Locks, OperationStore, PatchStore, PlanStore,
-    RecipeStore, SandboxStore, SnapshotStore, SweepStore,
+    CreditStore, EarlierStore, EventLog, HostStore, Installation, Locks, OperationStore,
+    PatchStore, PlanStore, RecipeStore, SandboxStore, SnapshotStore, SweepStore,
 };
 use crate::transport::Transports;
 
@@ -103,8 +102,8 @@ pub struct Dependencies {
     pub extensions: BTreeMap<ExtensionId, Arc<dyn SandboxExtension>>,
     /// The ways to hosts.
     pub transports: Arc<dyn Transports>,
-    /// Credits.
-    pub ledger: Arc<dyn Ledger>,
+    /// The ledger of credits.
+    pub credits: Arc<dyn CreditStore>,
     /// The present moment.
     pub clock: Clock,
     /// The monotonic clock, which shows that the other one jumped.

@@ -6,12 +6,15 @@ use std::future::Future;
 use std::sync::Arc;
 
 use crate::domain::Time;
+use crate::domain::credit::LedgerEntry;
 use crate::domain::error::{Code, Error};
 use crate::domain::event::{Actor, EventKind, PendingEvent, Update, derived_event_id};
 use crate::domain::name::{EventId, OperationId, SandboxId, SnapshotId};
 use crate::domain::patch::settle_applying;
-use crate::domain::sandbox::{Running, SandboxRecord};
+use crate::domain::sandbox::{Running, SandboxRecord, State};
+use crate::domain::settlement::release_next;
 use crate::domain::snapshot::SnapshotRecord;
+use crate::failpoint;
 use crate::manager::deps::Deps;
 use crate::store::Change;
 
@@ -77,6 +80,11 @@ pub(crate) trait JournalRecord: Clone + Send + Sync + 'static {
     ) -> Result<(), Error> {
         let _ = now;
         change(self)
+    }
+
+    /// Lets go of what only an operation on it needs, where none is on it any more; the events of that.
+    fn let_go(&mut self) -> Vec<NewEvent> {
+        Vec::new()
     }
 
     /// Tells listeners that it was written, where no event does.
@@ -147,7 +155,21 @@ impl JournalRecord for SandboxRecord {
         if self.operation.as_ref().map(|running| &running.id) != worker.as_ref() {
             settle_applying(self);
         }
+        if let Some(meter) = &mut self.meter
+            && self.state != before
+        {
+            if self.state == State::Lost {
+                meter.stop(now);
+            } else if matches!(self.state, State::Ready | State::Sleeping) {
+                meter.stopped_ms = None;
+            }
+        }
         Ok(())
+    }
+
+    /// What is held for a recreate that is over, one way or another.
+    fn let_go(&mut self) -> Vec<NewEvent> {
+        if self.operation.is_none() { release_next(self) } else { Vec::new() }
     }
 }
 
@@ -326,8 +348,10 @@ where
     move |record| {
         record.apply(now, change)?;
         record.pending().retain(|event| !flushed.contains(&event.id));
+        let let_go = record.let_go();
+        let caused: Vec<_> = events.into_iter().chain(let_go).collect();
         let caused: Vec<_> =
-            events.into_iter().map(|event| record.event(event, &actor, now)).collect();
+            caused.into_iter().map(|event| record.event(event, &actor, now)).collect();
         record.pending().extend(caused);
         Ok(())
     }
@@ -351,8 +375,15 @@ pub(crate) async fn flush_pending(deps: &Deps, pending: Vec<PendingEvent>) -> Ve
     }
 }
 
-/// Appends what is pending on a record that goes: nobody could do it afterwards.
+/// Appends events that a record's writes caused, to the ledger those that are about credits: that first, since what is in the log
+/// is taken off the record.
 pub(crate) async fn append(deps: &Deps, pending: &[PendingEvent]) -> Result<(), Error> {
+    let entries: Vec<_> = pending.iter().filter_map(LedgerEntry::of_event).collect();
+    if !entries.is_empty() {
+        failpoint::reached("credits.pending");
+        deps.credits.append(entries).await?;
+        failpoint::reached("credits.appended");
+    }
     if !pending.is_empty() {
         deps.events.append(pending.to_vec()).await?;
         deps.log_grew.notify_one();

@@ -1,10 +1,10 @@
 //! The verbs, over traits only: they decide what is legal, write the record before the host is touched, run the work as an
 //! operation, and write down what came of it. [`SandboxManager`] has one line per verb; the verbs are free functions.
 
+mod credits;
 mod deps;
 mod hosts;
 mod journal;
-pub mod ledger;
 mod operation;
 mod patches;
 mod sandboxes;
@@ -20,6 +20,7 @@ use futures_util::stream::BoxStream;
 
 use crate::domain::adoption::{AdoptRequest, Adopted, ImportRequest};
 use crate::domain::archive::ByteStream;
+use crate::domain::credit::{Credits, GrantRequest, HistoryEntry};
 use crate::domain::error::Error;
 use crate::domain::event::{Actor, Event, Update};
 use crate::domain::facts::HostView;
@@ -386,17 +387,32 @@ impl SandboxManager {
 
     /// Sandboxes that pass, oldest first. Those that are over only with `all` or when such a state is named.
     pub async fn list(&self, query: &ListQuery) -> Result<Vec<Arc<SandboxRecord>>, Error> {
-        sandboxes::find::list_sandboxes(&self.deps, query).await
+        credits::cost::list_with_cost(&self.deps, query).await
     }
 
     /// Sandboxes of `list` as JSON, for whoever only hands the records on.
     pub async fn list_json(&self, query: &ListQuery) -> Result<Vec<JsonText>, Error> {
-        sandboxes::find::list_sandboxes_json(&self.deps, query).await
+        credits::cost::list_json_with_cost(&self.deps, query).await
     }
 
     /// The sandbox a reference means: exact id, exact name, unique prefix of an id (4 or more), in this order.
     pub async fn get(&self, reference: &str) -> Result<SandboxRecord, Error> {
-        sandboxes::find::find_sandbox(&self.deps, reference).await
+        credits::cost::get_with_cost(&self.deps, reference).await
+    }
+
+    /// Sums of the ledger, and what is spent per hour now.
+    pub async fn credits(&self) -> Result<Credits, Error> {
+        credits::account::credits(&self.deps).await
+    }
+
+    /// Entries of the ledger, oldest first.
+    pub async fn credit_history(&self) -> Result<Vec<HistoryEntry>, Error> {
+        credits::account::history(&self.deps).await
+    }
+
+    /// Adds credits; the sums as they are then.
+    pub async fn grant_credits(&self, request: GrantRequest) -> Result<Credits, Error> {
+        credits::account::grant(&self.deps, request).await
     }
 
     /// Operations that run and the last day's, oldest first, with what this process knows of their progress.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::domain::error::Error;
 use crate::domain::{SandboxRecord, SnapshotRecord};
+use crate::store::credits::CreditFile;
 use crate::store::document::Document;
 use crate::store::earlier::EarlierFolder;
 use crate::store::event_file::EventFile;
@@ -40,6 +41,8 @@ pub struct JsonStores {
     pub plans: Arc<PlanFolder>,
     /// `events.jsonl`.
     pub events: Arc<EventFile>,
+    /// `credits.jsonl`.
+    pub credits: Arc<CreditFile>,
     /// `locks/`.
     pub locks: Arc<LockFolder>,
     /// `owner`.
@@ -84,6 +87,7 @@ impl JsonStores {
             sweeps: Arc::new(SweepFile::new(&dir)),
             plans: Arc::new(PlanFolder::new(&dir)),
             events: Arc::new(EventFile::new(&dir)),
+            credits: Arc::new(CreditFile::new(&dir)),
             locks: Arc::new(LockFolder::new(&dir)),
             installation: Arc::new(OwnerFile::new(&dir, machine_id)),
             recipes: Arc::new(RecipeFolder::new(&dir)),

@@ -158,6 +158,8 @@ impl LockFolder {
 
 impl Held for FileLock {}
 
+impl Held for Turn {}
+
 #[async_trait]
 impl Locks for LockFolder {
     async fn try_lock(&self, id: &SandboxId) -> Result<Option<Box<dyn Held>>, Error> {

@@ -7,6 +7,7 @@
 
 pub mod catalogue;
 mod compact;
+pub mod credits;
 mod damage;
 mod document;
 pub mod earlier;
@@ -39,6 +40,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::domain::clock::ClockReading;
+use crate::domain::credit::{HistoryEntry, LedgerEntry, LedgerSums};
 use crate::domain::error::Error;
 use crate::domain::event::{Event, EventKind, PendingEvent};
 use crate::domain::extension::OwnerStamp;
@@ -353,6 +355,24 @@ pub trait EventLog: Send + Sync {
     async fn passed_over(&self) -> Result<Vec<PassedOver>, Error> {
         Ok(Vec::new())
     }
+}
+
+/// The ledger of credits: append-only.
+#[async_trait]
+pub trait CreditStore: Send + Sync {
+    /// What its entries add up to; cheap while nothing was appended.
+    ///
+    /// Errors: `store_corrupt` with the entry that cannot be read: nothing is counted past it.
+    async fn sums(&self) -> Result<LedgerSums, Error>;
+    /// Appends what is not there yet (by id), all of it or nothing; what was appended, as it was. A charge or release is cut to
+    /// what is held, what is about nothing is left out.
+    ///
+    /// Errors: `insufficient_credits` for a hold above the balance, as that is at that moment.
+    async fn append(&self, entries: Vec<LedgerEntry>) -> Result<Vec<LedgerEntry>, Error>;
+    /// All entries with the balance behind each, oldest first.
+    async fn history(&self) -> Result<Vec<HistoryEntry>, Error>;
+    /// Turn of whoever holds credits and then writes that on a record; waits for others'.
+    async fn turn(&self) -> Result<Box<dyn Held>, Error>;
 }
 
 /// A lock that is freed when it is dropped or when its process dies.

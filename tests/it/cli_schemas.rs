@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use sandboxer::cli::{BulkItem, ErrorLine, ExecResult, LogEntry, ProgressLine, SandboxDetail};
 use sandboxer::client::{
-    Adopted, Check, Decision, ExtensionView, PatchStatus, ProfileView, PruneItem, ReapItem,
-    ReapPlan, Recovered, RolloutItem, SnapshotDiff, StaleItem, SweepReport,
+    Adopted, Check, Credits, Decision, ExtensionView, HistoryEntry, PatchStatus, ProfileView,
+    PruneItem, ReapItem, ReapPlan, Recovered, RolloutItem, SnapshotDiff, StaleItem, SweepReport,
 };
 use sandboxer::domain::facts::HostView;
 use sandboxer::domain::lineage::SnapshotView;
@@ -54,6 +54,8 @@ fn schemas() -> Vec<(&'static str, Value)> {
         ("operations", of::<Vec<Operation>>("operations list")),
         ("exec", of::<ExecResult>("exec")),
         ("log", of::<LogEntry>("logs: one a line")),
+        ("credits", of::<Credits>("credits, credits grant")),
+        ("credit_history", of::<Vec<HistoryEntry>>("credits history")),
         ("sweep", of::<SweepReport>("sweep")),
         ("stale", of::<Vec<StaleItem>>("inspect stale")),
         ("reap_plan", of::<ReapPlan>("reap-stale --dry-run")),

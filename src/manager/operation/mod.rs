@@ -344,10 +344,24 @@ pub(crate) async fn start(
     kind: OperationKind,
     (record, lock): (SandboxRecord, Box<dyn Held>),
 ) -> Result<Op<SandboxRecord>, Error> {
+    start_with(deps, kind, (record, lock), |_| {}).await
+}
+
+/// [`start`], with a change in the write that puts the operation on the record.
+pub(crate) async fn start_with(
+    deps: &Deps,
+    kind: OperationKind,
+    (record, lock): (SandboxRecord, Box<dyn Held>),
+    change: impl FnOnce(&mut SandboxRecord) + Send,
+) -> Result<Op<SandboxRecord>, Error> {
     check_can_start(&kind, &record)?;
     let operation = operation_on(deps, kind, &record);
     let guard = Guard::Revision(Some(record.revision));
-    Box::pin(Op::start(deps, operation, (record, lock), guard, |_| Ok(()))).await
+    let change = |record: &mut SandboxRecord| {
+        change(record);
+        Ok(())
+    };
+    Box::pin(Op::start(deps, operation, (record, lock), guard, change)).await
 }
 
 /// Takes the lock of a snapshot and starts an operation on it, with what `change` makes of the record, or refuses.

@@ -10,7 +10,9 @@ use crate::domain::extension::{
 use crate::domain::name::SandboxId;
 use crate::domain::operation::CancelOutcome;
 use crate::domain::sandbox::{Failure, Reason, SandboxRecord, State};
+use crate::domain::settlement::After;
 use crate::failpoint;
+use crate::manager::credits::charge::settlement_of;
 use crate::manager::deps::Deps;
 use crate::manager::operation::Op;
 use crate::manager::operation::progress::ProgressReporter;
@@ -62,7 +64,14 @@ pub(crate) async fn compensate(
     let data = serde_json::json!({"code": error.code, "step": failure.step, "message": message});
     let reason = if cancelled { Reason::Cancelled } else { Reason::ProvisionFailed };
     let left = leftover_words(report.as_ref(), keep);
+    let settlement = match &report {
+        Some(report) => settlement_of(op, report, After::Over).await,
+        None => None,
+    };
     let ended = op.update(vec![(EventKind::SandboxFailed, data)], move |record| {
+        if let Some(settlement) = settlement {
+            settlement.write_on(record);
+        }
         record.state = State::Failed;
         record.reason = Some(reason);
         record.message = Some(message);
@@ -80,7 +89,6 @@ pub(crate) async fn compensate(
     if let Err(not_written_error) = ended.await {
         return Err(end_not_written_error(id, error, &left, &not_written_error));
     }
-    deps.ledger.release(id).await?;
     Err(error)
 }
 

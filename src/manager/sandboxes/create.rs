@@ -15,13 +15,14 @@ use crate::domain::route::Attempt;
 use crate::domain::sandbox::{ProfileRef, RecordStart, Route, SandboxRecord};
 use crate::domain::snapshot::SnapshotRecord;
 use crate::failpoint;
+use crate::manager::credits::hold::{give_back, hold_for};
+use crate::manager::credits::quote::{missing, missing_usd, quote_run};
 use crate::manager::deps::{Deps, Random32};
 use crate::manager::hosts::capacity::{fullness, host_full};
 use crate::manager::journal::{JournalRecord as _, publish_pending};
 use crate::manager::operation::Op;
 use crate::manager::operation::locks::sandbox_busy_error;
 use crate::manager::operation::record::new_operation;
-use crate::manager::operation::subject::OperationRecord as _;
 use crate::manager::patches::find::patches_of;
 use crate::manager::sandboxes::establish::run_establishment;
 use crate::manager::sandboxes::establishment::Establishment;
@@ -107,6 +108,7 @@ pub(crate) async fn plan_create(deps: &Deps, request: &CreateRequest) -> Result<
     let refused = preview.check().err();
     let taken = check_taken(deps, request).await.err();
     let quote = quote_price(deps, &resolved).await?;
+    let unpaid = missing(deps, quote.as_ref()).await?;
     let Placement { verdicts, on } =
         Box::pin(choose_host(deps, &resolved.profile, request.host.as_deref(), Purpose::Plan))
             .await?;
@@ -120,7 +122,8 @@ pub(crate) async fn plan_create(deps: &Deps, request: &CreateRequest) -> Result<
         }
         Err(error) => (None, Some(error)),
     };
-    let error = refused.or(unfit).or(taken);
+    let missing_usd = missing_usd(deps, quote.as_ref()).await?;
+    let error = refused.or(unpaid).or(unfit).or(taken);
     Ok(Decision {
         ok: error.is_none(),
         error,
@@ -132,7 +135,7 @@ pub(crate) async fn plan_create(deps: &Deps, request: &CreateRequest) -> Result<
         verdicts,
         candidates: Vec::new(),
         quote_usd: quote.map(|quote| quote.usd),
-        missing_usd: None,
+        missing_usd,
         ttl_s: resolved.ttl_s,
         preview,
     })
@@ -159,6 +162,9 @@ pub(crate) async fn create_labelled(
     let mut preview = extension.preview(&draft).await?;
     preview.check()?;
     let quote = quote_price(deps, &resolved).await?;
+    if let Some(error) = missing(deps, quote.as_ref()).await? {
+        return Err(error);
+    }
     let (route, compose) =
         Box::pin(choose_host(deps, &resolved.profile, request.host.as_deref(), Purpose::Create))
             .await?
@@ -314,11 +320,8 @@ pub(crate) async fn quote_price(
     deps: &Deps,
     resolved: &Resolved,
 ) -> Result<Option<MeterQuote>, Error> {
-    let extension = deps.extension(&resolved.profile.extension)?;
-    let seconds = resolved.ttl_s.unwrap_or(3600);
-    extension
-        .estimate_cost(&resolved.profile, &resolved.inputs, std::time::Duration::from_secs(seconds))
-        .await
+    let Resolved { profile, inputs, ttl_s, .. } = resolved;
+    quote_run(deps, &profile.extension, profile, inputs, *ttl_s).await
 }
 
 /// Writes the record before the first remote command, under the sandbox's lock.
@@ -353,6 +356,7 @@ pub(crate) async fn write_ahead(
         };
         let operation = new_operation(deps, kind.clone(), subject, request.name.as_deref());
         let mut record = new_record(deps, &id, request, resolved, &route, owner.clone());
+        let hold = hold_for(deps, &id, quote.as_ref()).await?;
         record.quote_usd = quote.as_ref().map(|quote| quote.usd);
         record.request_hash.clone_from(&request_hash);
         origin.note_on(&mut record, &patches);
@@ -365,6 +369,9 @@ pub(crate) async fn write_ahead(
         let requested = (EventKind::SandboxRequested, requested);
         let requested = record.event(requested, &deps.actor(), record.created_at);
         record.pending.push(requested);
+        if let Some(hold) = &hold {
+            hold.note_on(&mut record);
+        }
         let spec = deps.transports.spec(&record.host);
         // Others may have been placed there since the host was chosen.
         let admit = |live: &[&SandboxRecord]| {
@@ -375,15 +382,12 @@ pub(crate) async fn write_ahead(
         let insert = async |record| deps.sandboxes.insert_if(record, &admit).await;
         match Box::pin(Op::start_new(deps, operation, (record, lock), insert)).await {
             Ok(op) => {
+                drop(hold);
                 publish_pending(deps, &op.subject.pending).await;
-                if let Err(error) = deps.ledger.hold(&id, quote.as_ref()).await {
-                    // The record must not stay as if somebody worked on it.
-                    SandboxRecord::fail_after_panic(deps, &op.operation, &error).await;
-                    return Err(op.abort(error).await);
-                }
                 return Ok(op);
             }
             Err(error) => {
+                let error = give_back(deps, hold, error).await;
                 if resolved.id.is_some() || error.kind != Kind::Taken(Unique::Id) {
                     return Err(error);
                 }

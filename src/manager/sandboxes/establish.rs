@@ -58,6 +58,7 @@ pub(crate) async fn establish(
     } else {
         None
     };
+    let reading = deps.read_clocks();
     let provisioning = op.update(
         vec![(
             EventKind::SandboxProvisioning,
@@ -76,6 +77,9 @@ pub(crate) async fn establish(
             record.kept_failed = false;
             record.teardown.clear();
             record.leftovers.clear();
+            if let Some(meter) = &mut record.meter {
+                meter.begin(reading, deadline.is_some());
+            }
         },
     );
     let begun = async {
@@ -225,9 +229,14 @@ async fn write_ready(
         }
         events.insert(0, (EventKind::SandboxRestored, data));
     }
+    let reading = op.deps.read_clocks();
     let record = op
         .update(events, move |record| {
             record.state = State::Ready;
+            // Its time to live counts from here, and so does what that costs.
+            if let Some(meter) = &mut record.meter {
+                meter.begin(reading, told.expires_at.is_some());
+            }
             record.reason = Some(Reason::User);
             record.message = message;
             record.observed_at = Some(ready_at);

@@ -8,6 +8,8 @@ use crate::domain::profile::Seconds;
 use crate::domain::request::{ExtendRequest, Extended};
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::time::Time;
+use crate::manager::credits::cover::hold_until;
+use crate::manager::credits::hold::{Hold, give_back};
 use crate::manager::deps::Deps;
 use crate::manager::hosts::status::report_host_error;
 use crate::manager::journal::{self, Guard};
@@ -18,7 +20,7 @@ use crate::manager::sandboxes::manifest::{has_manifest, write_manifest};
 /// answer holds up no extension.
 ///
 /// Errors: `invalid_input` for a deadline that is over, earlier or beyond what the profile allows; `conflict` where the
-/// sandbox has no deadline, or another one than was looked at.
+/// sandbox has no deadline, or another one than was looked at; `insufficient_credits` for more than there are.
 pub(crate) async fn extend(deps: &Deps, request: &ExtendRequest) -> Result<Extended, Error> {
     let record = get_at_revision(deps, &request.id, None).await?;
     let deadline = new_deadline(&record, request, deps.now())?;
@@ -26,7 +28,11 @@ pub(crate) async fn extend(deps: &Deps, request: &ExtendRequest) -> Result<Exten
     let sandbox = if was == Some(deadline) {
         record
     } else {
-        move_deadline(deps, &record.id, was, deadline).await?
+        let hold = hold_until(deps, &record, Some(deadline)).await?;
+        match move_deadline(deps, &record.id, (was, deadline), hold.as_ref()).await {
+            Ok(record) => record,
+            Err(error) => return Err(give_back(deps, hold, error).await),
+        }
     };
     match Box::pin(write_manifest(deps, &sandbox)).await {
         Ok(sandbox) => Ok(Extended { sandbox, unwritten: None }),
@@ -42,8 +48,8 @@ pub(crate) async fn extend(deps: &Deps, request: &ExtendRequest) -> Result<Exten
 async fn move_deadline(
     deps: &Deps,
     id: &SandboxId,
-    was: Option<Time>,
-    deadline: Time,
+    (was, deadline): (Option<Time>, Time),
+    hold: Option<&Hold>,
 ) -> Result<SandboxRecord, Error> {
     let data = serde_json::json!({"expires_at": deadline, "was": was});
     let extended = vec![(EventKind::SandboxExtended, data)];
@@ -53,6 +59,12 @@ async fn move_deadline(
             return Err(moved_meanwhile(record));
         }
         record.expires_at = Some(deadline);
+        if let Some(hold) = hold {
+            hold.note_on(record);
+        }
+        if let Some(meter) = &mut record.meter {
+            (meter.renew_at, meter.unpaid_since) = (None, None);
+        }
         // Until it is written there: whoever dies in between leaves it to the next contact with the host.
         record.manifest_pending = true;
         Ok(())

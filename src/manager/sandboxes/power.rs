@@ -12,6 +12,7 @@ use crate::domain::operation::{CancelOutcome, OperationKind};
 use crate::domain::request::{SleepRequest, Started};
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::failpoint;
+use crate::manager::credits::cover::cover;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::status::report_host_error;
 use crate::manager::journal::NewEvent;
@@ -54,6 +55,8 @@ async fn change_power_state(
     let target = resolve(deps, &record).await?;
     let half = |dead: &Running| matches!(dead.kind, OperationKind::Sleep | OperationKind::Wake);
     let dead = record.operation.clone().filter(half);
+    // Its hold may have run out while it slept, or been cut by a clock that was wrong.
+    let record = if kind == OperationKind::Wake { cover(deps, record).await? } else { record };
     let op = start(deps, kind.clone(), (record, lock)).await?;
     let sandbox = op.subject.clone();
     let host = Some(sandbox.host.clone());

@@ -10,14 +10,18 @@ use crate::domain::profile::{InputKind, Profile};
 use crate::domain::request::{RecreateRequest, Started};
 use crate::domain::root::KnownRoots;
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
+use crate::domain::settlement::After;
 use crate::failpoint;
+use crate::manager::credits::charge::settlement_of;
+use crate::manager::credits::hold::{give_back, hold_for};
+use crate::manager::credits::quote::quote_run;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::report::ask_host_noting;
 use crate::manager::hosts::status::report_host_error;
 use crate::manager::operation::dead::check_can_start;
 use crate::manager::operation::locks::lock_sandbox;
 use crate::manager::operation::progress::ProgressReporter;
-use crate::manager::operation::{Op, start};
+use crate::manager::operation::{Op, start_with};
 use crate::manager::patches::find::{ensure_patches_as_shown, patches_of};
 use crate::manager::sandboxes::destroy::check_protection;
 use crate::manager::sandboxes::establish::establish;
@@ -31,6 +35,7 @@ use crate::manager::sandboxes::teardown::{leftovers_error, note_teardown, unseen
 use crate::manager::snapshots::restore_archive::{find_base, verify_base};
 use crate::manager::snapshots::undo::{UndoPolicy, take_undo};
 use crate::manager::upkeep::ownership::ensure_own;
+use crate::store::Held;
 
 /// Starts a recreate and returns at once: the same id, pinned profile and inputs.
 pub(crate) async fn recreate(deps: &Deps, request: &RecreateRequest) -> Result<Started, Error> {
@@ -91,7 +96,7 @@ pub(crate) async fn recreate(deps: &Deps, request: &RecreateRequest) -> Result<S
     } else {
         draft.compose_host = ask(&draft).await?;
     }
-    let op = start(deps, OperationKind::Recreate, (record, lock)).await?;
+    let op = start_held(deps, (record, lock), &draft).await?;
     let record = op.subject.clone();
     let establishment = Establishment {
         ready_timeout: draft.profile.ready_timeout.duration(),
@@ -107,6 +112,27 @@ pub(crate) async fn recreate(deps: &Deps, request: &RecreateRequest) -> Result<S
     let operation = op
         .run(host, move |op| async move { Box::pin(run_recreate(&op, establishment, undo)).await });
     Ok(Started { operation: Some(operation), sandbox: record })
+}
+
+/// Starts the operation, with the price of what it makes held: beside what is held for what is there, of which nobody knows yet
+/// what it will have cost.
+async fn start_held(
+    deps: &Deps,
+    (record, lock): (SandboxRecord, Box<dyn Held>),
+    draft: &ProvisionRequest,
+) -> Result<Op<SandboxRecord>, Error> {
+    let ProvisionRequest { profile, inputs, .. } = draft;
+    let quote = quote_run(deps, &record.extension, profile, inputs, record.ttl_s).await?;
+    let hold = hold_for(deps, &record.id, quote.as_ref()).await.map_err(hint_untouched)?;
+    let started = start_with(deps, OperationKind::Recreate, (record, lock), |record| {
+        if let Some(hold) = &hold {
+            hold.note_next_on(record);
+        }
+    });
+    match Box::pin(started).await {
+        Ok(op) => Ok(op),
+        Err(error) => Err(give_back(deps, hold, error).await),
+    }
 }
 
 async fn run_recreate(
@@ -293,7 +319,11 @@ async fn reset_record(
         Some(base) => patches_of(&op.deps, base).await?,
         None => Vec::new(),
     };
+    let settlement = settlement_of(op, &report, After::Next).await;
     let anew = op.update(Vec::new(), move |record| {
+        if let Some(settlement) = settlement {
+            settlement.write_on(record);
+        }
         record.handle = None;
         record.reachability = None;
         record.services.clear();

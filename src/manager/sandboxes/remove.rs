@@ -13,7 +13,9 @@ use crate::domain::host_sight::HostSight;
 use crate::domain::name::SandboxId;
 use crate::domain::operation::{CancelOutcome, OperationKind};
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
+use crate::domain::settlement::After;
 use crate::failpoint;
+use crate::manager::credits::charge::settlement_of;
 use crate::manager::hosts::status::{report_host_error, report_host_status};
 use crate::manager::journal::Guard;
 use crate::manager::operation::Op;
@@ -274,10 +276,13 @@ async fn write_removed(
     let now = deps.now();
     match outcome {
         Ok(report) if report.is_clean() => {
-            deps.ledger.charge(id, None).await?;
             let events =
                 vec![(EventKind::SandboxDestroyed, serde_json::json!({"host": before.host}))];
+            let settlement = settlement_of(op, &report, After::Over).await;
             op.update(events, move |record| {
+                if let Some(settlement) = settlement {
+                    settlement.write_on(record);
+                }
                 record.state = State::Destroyed;
                 record.message = note;
                 record.observed_at = Some(now);

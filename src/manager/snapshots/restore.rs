@@ -10,6 +10,7 @@ use crate::domain::request::{CreateRequest, RestoreRequest, Started};
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
 use crate::failpoint;
+use crate::manager::credits::quote::missing;
 use crate::manager::deps::Deps;
 use crate::manager::operation::locks::busy_or_refusal;
 use crate::manager::sandboxes::create::{
@@ -78,6 +79,9 @@ pub(crate) async fn start_restore(
     let (hash, inputs) = (profile.hash(), snapshot.inputs.clone());
     let resolved = Resolved { hash, inputs, id: None, ttl_s, profile };
     let quote = quote_price(deps, &resolved).await?;
+    if let Some(error) = missing(deps, quote.as_ref()).await? {
+        return Err(error);
+    }
     let (route, compose_host) =
         Box::pin(choose_host(deps, &resolved.profile, Some(host), Purpose::Restore)).await?.on?;
     if !snapshot.hosts().any(|known| known.same(route.host.as_str())) {

@@ -5,12 +5,15 @@ use crate::domain::event::EventKind;
 use crate::domain::extension::{AdoptClaim, AdoptLook, Capability, Target, TeardownLine};
 use crate::domain::facts::{HostFacts, HostView, InventoryItem};
 use crate::domain::manifest_claim::{Believed, FoundAt, LEAST_LIFE_S, believe};
+use crate::domain::meter::Meter;
 use crate::domain::name::{HostName, OwnerId, SandboxId, is_hex8};
 use crate::domain::profile::Profile;
 use crate::domain::root::KnownRoots;
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::domain::sandbox_manifest::{SCHEMA, SandboxManifest};
 use crate::domain::text::clean_line;
+use crate::manager::credits::hold::{give_back, hold_for};
+use crate::manager::credits::quote::quote_run;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::roots::learn_root;
 use crate::manager::journal::{JournalRecord as _, publish_pending};
@@ -258,13 +261,23 @@ async fn note_look(deps: &Deps, record: &mut SandboxRecord, look: AdoptLook, is_
 /// Writes the record, whose lock the caller holds since before the look; without its name where that is another's. What is said
 /// of that, with the record as it is then.
 ///
-/// Errors: `conflict` where its id was used here.
+/// Errors: `conflict` where its id was used here; `insufficient_credits` for a metered one until its deadline.
 pub(crate) async fn insert_adopted(
     deps: &Deps,
     draft: SandboxDraft,
 ) -> Result<(SandboxRecord, Vec<String>), Error> {
     let SandboxDraft { mut record, recipe, mut remarks, .. } = draft;
     deps.recipes.put(&recipe).await?;
+    let (reading, deadline) = (deps.read_clocks(), record.expires_at);
+    let left_s = deadline.map(|end| end.since(reading.wall).as_secs());
+    let quote = quote_run(deps, &record.extension, &recipe, &record.inputs, left_s).await?;
+    let hold = hold_for(deps, &record.id, quote.as_ref()).await?;
+    if let Some(quote) = &quote {
+        // From here on it costs this installation.
+        let mut meter = Meter::new(left_s);
+        meter.begin(reading, deadline.is_some());
+        (record.quote_usd, record.meter) = (Some(quote.usd), Some(meter));
+    }
     let data = serde_json::json!({
         "host": record.host, "state": record.state, "owner": record.owner, "profile": record.profile.id,
     });
@@ -274,6 +287,9 @@ pub(crate) async fn insert_adopted(
         let adopted = (EventKind::SandboxAdopted, data.clone());
         let adopted = draft.event(adopted, &deps.actor(), deps.now());
         draft.pending = vec![adopted];
+        if let Some(hold) = &hold {
+            hold.note_on(&mut draft);
+        }
         match deps.sandboxes.insert(draft).await {
             Ok(written) => {
                 publish_pending(deps, &written.pending).await;
@@ -284,11 +300,12 @@ pub(crate) async fn insert_adopted(
                 remarks.push(no_name(&mut record, &error));
             }
             Err(error) if error.kind == Kind::Taken(Unique::Id) => {
+                let error = give_back(deps, hold, error).await;
                 return Err(error.hint(
                     "an id is used once: what is on the host is left of that one, or a copy; `sandboxer inspect stale` shows it",
                 ));
             }
-            Err(error) => return Err(error),
+            Err(error) => return Err(give_back(deps, hold, error).await),
         }
     }
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use crate::domain::error::Error;
 use crate::domain::event::PendingEvent;
 use crate::domain::sandbox::SandboxRecord;
+use crate::manager::credits::account::tell_grants;
 use crate::manager::deps::Deps;
+use crate::manager::journal::append;
 use crate::manager::snapshots::gc::collect_failed;
 
 /// Wait before a starting dashboard or server looks after what others left: its first screen has the processor until then.
@@ -23,6 +25,7 @@ pub(crate) async fn settle_behind_start(deps: &Deps) {
 /// Appends what dead processes left pending, and writes records of earlier versions anew.
 pub(crate) async fn settle(deps: &Deps) -> Result<(), Error> {
     flush_all_pending(deps).await?;
+    tell_grants(deps).await?;
     deps.sandboxes.renew().await.map(|_| ())
 }
 
@@ -34,14 +37,14 @@ pub(crate) async fn flush_all_pending(deps: &Deps) -> Result<(), Error> {
         snapshots.into_iter().flat_map(|snapshot| snapshot.pending).collect();
     if !pending.is_empty() {
         let flushed = pending.iter().map(|event| event.id.clone()).collect();
-        deps.events.append(pending).await?;
+        append(deps, &pending).await?;
         deps.snapshots.told(&flushed).await?;
     }
     let patches = deps.patches.list().await?;
     let pending: Vec<PendingEvent> = patches.into_iter().flat_map(|patch| patch.pending).collect();
     if !pending.is_empty() {
         let flushed = pending.iter().map(|event| event.id.clone()).collect();
-        deps.events.append(pending).await?;
+        append(deps, &pending).await?;
         deps.patches.told(&flushed).await?;
     }
     archive_old(deps).await
@@ -55,7 +58,7 @@ async fn flush_sandboxes<'a>(
         records.flat_map(|record| record.pending.iter().cloned()).collect();
     if !pending.is_empty() {
         let flushed = pending.iter().map(|event| event.id.clone()).collect();
-        deps.events.append(pending).await?;
+        append(deps, &pending).await?;
         deps.sandboxes.told(&flushed).await?;
     }
     Ok(())

@@ -9,8 +9,10 @@ use crate::domain::event::EventKind;
 use crate::domain::name::{HostName, SandboxId};
 use crate::domain::operation::OperationKind;
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
+use crate::domain::settlement::After;
 use crate::domain::sweep::reason_to_finish;
 use crate::failpoint;
+use crate::manager::credits::charge::{Ran, Settlement};
 use crate::manager::deps::Deps;
 use crate::manager::journal::Guard;
 use crate::manager::operation::Op;
@@ -37,7 +39,9 @@ pub(crate) async fn forget_sandbox(op: &Op<SandboxRecord>) -> Result<(), Error> 
         EventKind::SandboxForgotten,
         serde_json::json!({"host": before.host, "was": before.state}),
     )];
+    let settlement = Settlement::of(deps, &before, Ran::Metered, After::Forgotten).await;
     SandboxRecord::write(deps, id, Guard::Any, events, move |record| {
+        settlement.write_on(record);
         record.state = State::Forgotten;
         record.reason = Some(Reason::User);
         record.message = Some(message);
@@ -50,7 +54,7 @@ pub(crate) async fn forget_sandbox(op: &Op<SandboxRecord>) -> Result<(), Error> 
     .await?;
     end_predecessor(deps, before.operation.as_ref()).await;
     failpoint::reached("forget.forgotten");
-    deps.ledger.release(id).await
+    Ok(())
 }
 
 /// Removes what forgotten sandboxes left on a host that was just reached, and what could not be destroyed because

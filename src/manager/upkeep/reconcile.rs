@@ -6,7 +6,9 @@ use crate::domain::extension::{Inspection, SandboxExtension, Target};
 use crate::domain::operation::{CancelOutcome, OperationKind};
 use crate::domain::patch::owed;
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
+use crate::domain::settlement::After;
 use crate::failpoint;
+use crate::manager::credits::charge::settlement_of;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::status::report_host_error;
 use crate::manager::journal::Guard;
@@ -204,7 +206,11 @@ async fn remake_failed(op: &Op<SandboxRecord>, record: &SandboxRecord) -> Result
         format!("the process that made it again died; `sandboxer recreate {id}` makes it again");
     let data =
         serde_json::json!({"code": Code::OperationFailed, "step": "recreate", "message": message});
+    let settlement = settlement_of(op, &report, After::Over).await;
     op.update(vec![(EventKind::SandboxFailed, data)], move |record| {
+        if let Some(settlement) = settlement {
+            settlement.write_on(record);
+        }
         record.state = State::Failed;
         record.reason = Some(Reason::CrashRecovered);
         record.message = Some(message);

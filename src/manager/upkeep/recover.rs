@@ -3,12 +3,17 @@
 
 use futures_util::stream::{self, StreamExt};
 
+use crate::domain::Usd;
 use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
 use crate::domain::name::SandboxId;
 use crate::domain::operation::{OperationKind, OperationState};
 use crate::domain::request::Recovered;
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
+use crate::domain::settlement::After;
+use crate::manager::credits::account::tell_grants;
+use crate::manager::credits::charge::{Ran, settle_with, settlement_of};
+use crate::manager::credits::unclaimed::release_unclaimed;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::deep_check::cleanup::cleanup;
 use crate::manager::hosts::status::report_host_error;
@@ -64,6 +69,7 @@ async fn recover_all(deps: &Deps) -> Result<Vec<Recovered>, Error> {
     if let Err(error) = flush_all_pending(deps).await {
         tracing::warn!(%error, "pending events could not be settled");
     }
+    let mut items = unclaimed_holds(deps).await;
     let records = deps.sandboxes.list().await?;
     let stuck = records.iter().filter(|record| plan_recovery(record).is_some());
     let stuck: Vec<SandboxId> = stuck.map(|record| record.id.clone()).collect();
@@ -72,7 +78,6 @@ async fn recover_all(deps: &Deps) -> Result<Vec<Recovered>, Error> {
         .buffer_unordered(AT_ONCE)
         .collect()
         .await;
-    let mut items = Vec::new();
     for item in done {
         items.extend(item?);
     }
@@ -80,6 +85,30 @@ async fn recover_all(deps: &Deps) -> Result<Vec<Recovered>, Error> {
     items.extend(end_dead_operations(deps).await?);
     items.sort_by(|a, b| a.id.cmp(&b.id));
     Ok(items)
+}
+
+/// Items of the holds that no record has. A ledger that cannot be read keeps nothing else from being brought in order.
+async fn unclaimed_holds(deps: &Deps) -> Vec<Recovered> {
+    let released = async {
+        tell_grants(deps).await?;
+        release_unclaimed(deps).await
+    };
+    let released = match released.await {
+        Ok(released) => released,
+        Err(error) => {
+            tracing::warn!(%error, "holds that no record has could not be looked for");
+            return Vec::new();
+        }
+    };
+    let item = |(sandbox, usd): (SandboxId, Usd)| Recovered {
+        id: sandbox.to_string(),
+        ok: true,
+        was: format!("a hold of {usd} that no record has"),
+        state: None,
+        message: "released".to_owned(),
+        error: None,
+    };
+    released.into_iter().map(item).collect()
 }
 
 /// `None`: somebody works on it after all, it is in order by now, or not at the revision that was `judged`.
@@ -148,8 +177,15 @@ async fn clear_leftovers(op: &Op<SandboxRecord>) -> Result<(), Error> {
     let record = op.attach(Guard::Any, |_| Ok(())).await?;
     let report = tear_down_checked(deps, &record, &op.progress).await;
     let seen = report.as_ref().ok().cloned();
+    let settlement = match &seen {
+        Some(report) => settlement_of(op, report, After::Over).await,
+        None => None,
+    };
     op.update(Vec::new(), move |record| {
         record.operation = None;
+        if let Some(settlement) = settlement {
+            settlement.write_on(record);
+        }
         if seen.is_some() {
             note_teardown(record, seen);
         }
@@ -177,9 +213,8 @@ async fn close_untouched(op: &Op<SandboxRecord>) -> Result<(), Error> {
         Ok(())
     })
     .await?;
-    deps.ledger.release(&record.id).await?;
     let events = vec![(EventKind::SandboxDestroyed, serde_json::json!({"host": record.host}))];
-    op.update(events, |record| {
+    settle_with(op, Ran::Nothing, events, |record| {
         record.state = State::Destroyed;
         record.message =
             Some("the process that was to make it died before it touched the host".to_owned());

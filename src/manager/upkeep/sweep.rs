@@ -10,7 +10,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 
 use crate::domain::clock::ClockReading;
-use crate::domain::error::Error;
+use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
 use crate::domain::name::HostName;
 use crate::domain::sandbox::SandboxRecord;
@@ -19,6 +19,8 @@ use crate::domain::sweep::{
     SweepTask, due_at, task_of,
 };
 use crate::domain::time::Time;
+use crate::manager::credits::renew::{Renewal, renew};
+use crate::manager::credits::unclaimed::release_unclaimed;
 use crate::manager::deps::Deps;
 use crate::manager::journal::{Observed, update_observed};
 use crate::manager::upkeep::ownership::{CLAIM_HINT, standing_words};
@@ -45,7 +47,11 @@ pub(crate) async fn sweep(deps: &Deps, request: &SweepRequest) -> Result<SweepRe
     if report.held_back.is_some() {
         return Ok(report);
     }
-    let (mut warnings, mut removals) = (Vec::new(), BTreeMap::<String, Vec<Due>>::new());
+    if let Err(error) = release_unclaimed(deps).await {
+        tracing::warn!(%error, "holds that no record has could not be looked for");
+    }
+    let (mut warnings, mut unpaid) = (Vec::new(), Vec::new());
+    let mut removals = BTreeMap::<String, Vec<Due>>::new();
     for due in find_due(deps, &reading).await? {
         let Due { record, task } = &due;
         let spec = deps.transports.spec(&record.host);
@@ -60,12 +66,21 @@ pub(crate) async fn sweep(deps: &Deps, request: &SweepRequest) -> Result<SweepRe
                 let words = "it is due, and labelled protect=true".to_owned();
                 report.items.push(skipped_item(record, SkipReason::Protected, words));
             }
+            SweepTask::Renew | SweepTask::Unpaid => unpaid.push(due),
             SweepTask::Destroy | SweepTask::Finish | SweepTask::Collect => {
                 removals.entry(record.host.as_str().to_ascii_lowercase()).or_default().push(due);
             }
         }
     }
     report.items.extend(warn(deps, &warnings, &reading).await);
+    for due in unpaid {
+        match renew_due(deps, &due).await {
+            Some(item) => report.items.push(item),
+            None => {
+                removals.entry(due.record.host.as_str().to_ascii_lowercase()).or_default().push(due)
+            }
+        }
+    }
     let removals = removals.into_values().map(|due| Box::pin(remove_on_host(deps, due)));
     report.items.extend(join_all(removals).await.into_iter().flatten());
     report.items.sort_by(|a, b| a.id.cmp(&b.id));
@@ -105,6 +120,10 @@ async fn hold_back(deps: &Deps, reading: &ClockReading) -> Result<Option<HeldBac
         if let Err(error) = deps.sweeps.note(reading).await {
             tracing::warn!(%error, "the sweep could not be noted");
         }
+    }
+    if jump.is_some() {
+        // When something is due was reckoned by a clock that was wrong.
+        deps.sweep.set_quiet(None);
     }
     Ok(jump.map(HeldBack::over_jump))
 }
@@ -166,6 +185,39 @@ async fn warn(
             records.iter().map(|record| failed_item(record, error.clone())).collect()
         }
     }
+}
+
+/// Renews a hold; `None`: its credits ran out a while ago, and it ends for that.
+async fn renew_due(deps: &Deps, due: &Due) -> Option<SweepItem> {
+    let Due { record, task } = due;
+    Some(match renew(deps, record).await {
+        Ok(Renewal::Renewed) => item(
+            record,
+            SweepOutcome::Renewed,
+            "credits are held for another hour of it".to_owned(),
+        ),
+        Ok(Renewal::Told(end, error)) => {
+            let words = format!("its credits ran out: it ends at {end} ({})", error.message);
+            item(record, SweepOutcome::Warned, words)
+        }
+        Ok(Renewal::Unpaid(..)) if *task == SweepTask::Unpaid => return None,
+        Ok(Renewal::Unpaid(end, error)) => {
+            let end = if record.is_protected() {
+                "it stays, labelled protect=true".to_owned()
+            } else {
+                format!("it ends at {end}")
+            };
+            let words = format!("its credits ran out: {end} ({})", error.message);
+            skipped_item(record, SkipReason::Credits, words)
+        }
+        Err(error) if error.code == Code::Conflict => {
+            skipped_item(record, SkipReason::Changed, error.message)
+        }
+        Err(error) => {
+            tracing::warn!(sandbox = %record.id, %error, "its hold could not be renewed");
+            failed_item(record, error)
+        }
+    })
 }
 
 fn warning_words(record: &SandboxRecord, now: Time) -> String {

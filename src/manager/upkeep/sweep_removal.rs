@@ -94,7 +94,8 @@ async fn remove_locked(deps: &Deps, due: &Due) -> Result<Option<SweepItem>, Erro
         SweepTask::Collect => {
             (Reason::User, SweepOutcome::Collected, "it had been forgotten; nothing is left of it")
         }
-        SweepTask::Finish | SweepTask::Warn | SweepTask::Protected => {
+        SweepTask::Unpaid => (Reason::Credits, SweepOutcome::Destroyed, "its credits ran out"),
+        SweepTask::Finish | SweepTask::Warn | SweepTask::Protected | SweepTask::Renew => {
             (reason_to_finish(record), SweepOutcome::Finished, "its removal is finished")
         }
     };
@@ -142,7 +143,7 @@ async fn lock_unchanged(deps: &Deps, due: &Due) -> Result<Locked, Error> {
         );
         return Ok(Locked::Left(SkipReason::Busy, words));
     }
-    if due.task == SweepTask::Destroy
+    if matches!(due.task, SweepTask::Destroy | SweepTask::Unpaid)
         && let Some(words) = spared_by_manifest(deps, &found).await
     {
         return Ok(Locked::Left(SkipReason::Changed, words));

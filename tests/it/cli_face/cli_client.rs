@@ -7,11 +7,11 @@ use async_trait::async_trait;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{StreamExt as _, TryStreamExt};
 use sandboxer::client::{
-    Client, CreateRequest, Decision, DestroyRequest, Error, EventQuery, ExecRequest, ExtendRequest,
-    Extended, ExtensionView, LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus,
-    ProfileView, PruneItem, PruneRequest, Record, Recovered, RecreateRequest, Request,
-    RestoreRequest, RolloutItem, RolloutRequest, ShellRequest, SnapshotDiff, SnapshotDiffRequest,
-    SnapshotImportRequest, SnapshotQuery, Started, Update,
+    Client, CreateRequest, Credits, Decision, DestroyRequest, Error, EventQuery, ExecRequest,
+    ExtendRequest, Extended, ExtensionView, GrantRequest, HistoryEntry, LabelRequest, ListQuery,
+    LogsRequest, PatchRequest, PatchStatus, ProfileView, PruneItem, PruneRequest, Record,
+    Recovered, RecreateRequest, Request, RestoreRequest, RolloutItem, RolloutRequest, ShellRequest,
+    SnapshotDiff, SnapshotDiffRequest, SnapshotImportRequest, SnapshotQuery, Started, Update,
 };
 use sandboxer::domain::adoption::{AdoptRequest, Adopted, ImportRequest};
 use sandboxer::domain::facts::HostView;
@@ -61,6 +61,8 @@ pub struct Inner {
     /// Whether a deep check goes on until it is cancelled.
     pub deep_checks_wait: bool,
     pub events: Vec<Event>,
+    pub credits: Credits,
+    pub ledger: Vec<HistoryEntry>,
     pub operations: Vec<Operation>,
     /// What `cancel` does to an operation that runs, at once.
     pub cancel_ends: Option<OperationState>,
@@ -318,6 +320,20 @@ impl FakeClient {
 
 #[async_trait]
 impl Client for FakeClient {
+    async fn credits(&self) -> Result<Credits, Error> {
+        Ok(self.lock().credits.clone())
+    }
+
+    async fn credit_history(&self) -> Result<Vec<HistoryEntry>, Error> {
+        Ok(self.lock().ledger.clone())
+    }
+
+    async fn grant_credits(&self, request: GrantRequest) -> Result<Credits, Error> {
+        let mut inner = self.called("grant", &request);
+        inner.credits.balance_usd += request.usd;
+        Ok(inner.credits.clone())
+    }
+
     async fn start(&self, request: Request) -> Result<Started, Error> {
         Ok(match request {
             Request::Create(request) => self.create(*request)?.into(),

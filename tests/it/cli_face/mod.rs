@@ -5,6 +5,7 @@ mod cli_client;
 mod cli_shelf;
 mod cli_world;
 mod completions;
+mod credits;
 mod deep;
 mod inside;
 mod inspect;

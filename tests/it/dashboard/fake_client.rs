@@ -1016,6 +1016,7 @@ pub fn record(
         quote_usd: None,
         hold_usd: None,
         cost_usd: None,
+        meter: None,
         route: None,
         attempts: Vec::new(),
         rewrites: Vec::new(),

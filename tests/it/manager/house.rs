@@ -14,7 +14,6 @@ use sandboxer::domain::name::{EventId, PatchId};
 use sandboxer::domain::request::{CreateRequest, DestroyRequest, EventQuery};
 use sandboxer::domain::sandbox::SandboxRecord;
 use sandboxer::domain::{Code, Error, ExtensionId, HostName, Patch, SandboxId, SnapshotId, Time};
-use sandboxer::manager::ledger::NoLedger;
 use sandboxer::manager::{Dependencies, SandboxManager, Settings};
 use sandboxer::store::catalogue::Catalogue;
 use sandboxer::store::json::JsonStores;
@@ -76,7 +75,7 @@ pub(crate) fn manager_on(
             hosts,
             script: Arc::clone(script),
         }),
-        ledger: Arc::new(NoLedger),
+        credits: stores.credits,
         clock: {
             let script = Arc::clone(script);
             Arc::new(move || {

@@ -3,6 +3,7 @@
 mod checkpoints;
 #[macro_use]
 mod contract;
+mod credits;
 mod damage;
 mod folder;
 mod hosts;

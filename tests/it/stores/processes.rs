@@ -5,9 +5,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use sandboxer::domain::credit::EntryKind;
 use sandboxer::domain::event::{Actor, EventKind, PendingEvent};
-use sandboxer::domain::{EventId, State};
-use sandboxer::store::{EventFilter, EventLog, Installation, Locks, OperationStore, SandboxStore};
+use sandboxer::domain::{Code, EventId, State};
+use sandboxer::store::{
+    CreditStore, EventFilter, EventLog, Installation, Locks, OperationStore, SandboxStore,
+};
 
 use super::{by, id, moment, record, small, stores};
 
@@ -75,6 +78,15 @@ async fn the_other_process() {
             let _held = all.locks.try_lock(&id("a")).await.unwrap().unwrap();
             fs::write(Path::new(&std::env::var(DIR).unwrap()).join("held"), "").unwrap();
             tokio::time::sleep(Duration::from_mins(1)).await;
+        }
+        "credits" => {
+            for n in 0..count {
+                let key = format!("{}-{n}", std::process::id());
+                let hold = super::credits::entry(&key, EntryKind::Hold, Some("a"), 1);
+                if let Err(error) = all.credits.append(vec![hold]).await {
+                    assert_eq!(error.code, Code::InsufficientCredits);
+                }
+            }
         }
         "everything" => everything(&all).await,
         other => panic!("no such verb: {other}"),

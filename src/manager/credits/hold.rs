@@ -1,0 +1,143 @@
+//! Hold: credits that are set aside in the ledger, and then noted on the record of the sandbox that they are for.
+//!
+//! Whoever holds has the holders' turn until that record is written: what the ledger holds beyond the records is a dead process's
+//! then, and nobody else's.
+
+use crate::domain::credit::{EntryKind, LedgerEntry};
+use crate::domain::error::{Code, Error};
+use crate::domain::event::{Actor, EventKind, derived_event_id};
+use crate::domain::extension::MeterQuote;
+use crate::domain::name::{EventId, SandboxId};
+use crate::domain::sandbox::SandboxRecord;
+use crate::domain::settlement::{CreditEvent, note_hold, note_next_hold};
+use crate::domain::{Time, Usd};
+use crate::failpoint;
+use crate::manager::credits::unclaimed::release_unclaimed_in_turn;
+use crate::manager::deps::Deps;
+use crate::manager::journal::JournalRecord as _;
+use crate::manager::operation::Op;
+use crate::store::Held;
+
+/// Credits that are held, and not on a record yet.
+pub(crate) struct Hold {
+    entry: LedgerEntry,
+    _turn: Box<dyn Held>,
+}
+
+/// Holds the price of a run for a sandbox. `None`: it costs nothing.
+///
+/// Errors: `insufficient_credits` where the balance is lower; nothing is held then.
+pub(crate) async fn hold_for(
+    deps: &Deps,
+    id: &SandboxId,
+    quote: Option<&MeterQuote>,
+) -> Result<Option<Hold>, Error> {
+    let Some(quote) = quote else { return Ok(None) };
+    let turn = deps.credits.turn().await?;
+    hold_in_turn(deps, id, quote.usd, turn).await.map(Some)
+}
+
+/// Holds an amount for a sandbox, for whoever has the turn.
+pub(crate) async fn hold_in_turn(
+    deps: &Deps,
+    id: &SandboxId,
+    usd: Usd,
+    turn: Box<dyn Held>,
+) -> Result<Hold, Error> {
+    let entry = LedgerEntry {
+        id: random_entry_id(deps),
+        time: deps.now(),
+        kind: EntryKind::Hold,
+        sandbox_id: Some(id.clone()),
+        usd,
+        actor: deps.actor(),
+        note: None,
+    };
+    let held = deps.credits.append(vec![entry.clone()]).await;
+    if let Err(error) = held {
+        if error.code != Code::InsufficientCredits
+            || release_unclaimed_in_turn(deps).await?.is_empty()
+        {
+            return Err(error);
+        }
+        deps.credits.append(vec![entry.clone()]).await?;
+    }
+    failpoint::reached("credits.held");
+    Ok(Hold { entry, _turn: turn })
+}
+
+impl Hold {
+    /// Notes it on the record that it is for, which is to be written while this is there.
+    pub(crate) fn note_on(&self, record: &mut SandboxRecord) {
+        let events = note_hold(record, self.entry.usd);
+        add_events(record, events, &self.entry.actor, self.entry.time);
+    }
+
+    /// Notes it on a record as held for the run that a recreate begins.
+    pub(crate) fn note_next_on(&self, record: &mut SandboxRecord) {
+        let events = note_next_hold(record, self.entry.usd);
+        add_events(record, events, &self.entry.actor, self.entry.time);
+    }
+
+    /// Gives it back: no record has it. What cannot be given back now is found by whoever holds, sweeps or recovers next.
+    pub(crate) async fn give_back(self, deps: &Deps) {
+        failpoint::reached("credits.give_back");
+        let entry = LedgerEntry {
+            id: derived_event_id(self.entry.id.as_str(), 0, &EventKind::CreditsReleased),
+            kind: EntryKind::Release,
+            time: deps.now(),
+            ..self.entry
+        };
+        if let Err(error) = deps.credits.append(vec![entry]).await {
+            tracing::warn!(%error, "a hold could not be given back yet");
+        }
+    }
+}
+
+/// Gives a hold back, if there is one; the error that it was no use for.
+pub(crate) async fn give_back(deps: &Deps, hold: Option<Hold>, error: Error) -> Error {
+    if let Some(hold) = hold {
+        hold.give_back(deps).await;
+    }
+    error
+}
+
+/// Holds the price of another attempt for a sandbox whose last one is settled, and notes it on the record.
+pub(crate) async fn hold_attempt(
+    op: &Op<SandboxRecord>,
+    quote: Option<&MeterQuote>,
+) -> Result<SandboxRecord, Error> {
+    let deps = &op.deps;
+    let hold = hold_for(deps, &op.subject.id, quote).await?;
+    let usd = quote.map(|quote| quote.usd);
+    let noted = op.update(Vec::new(), |record| {
+        record.quote_usd = usd;
+        if let Some(hold) = &hold {
+            hold.note_on(record);
+        }
+    });
+    match noted.await {
+        Ok(record) => Ok(record),
+        Err(error) => Err(give_back(deps, hold, error).await),
+    }
+}
+
+/// Adds events to what a record's write causes, inside of the change.
+pub(crate) fn add_events(
+    record: &mut SandboxRecord,
+    events: Vec<CreditEvent>,
+    actor: &Actor,
+    now: Time,
+) {
+    for event in events {
+        let event = record.event(event, actor, now);
+        record.pending.push(event);
+    }
+}
+
+/// Key of an entry that no record's write causes.
+pub(crate) fn random_entry_id(deps: &Deps) -> EventId {
+    let bits = || u128::from((deps.random_u32)());
+    let id = bits() << 96 | bits() << 64 | bits() << 32 | bits();
+    EventId::new(uuid::Builder::from_random_bytes(id.to_be_bytes()).into_uuid().to_string())
+}
