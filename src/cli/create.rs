@@ -9,6 +9,7 @@ use super::{record, sandboxes, values};
 use crate::client::{CreateRequest, Decision, Error, Request};
 use crate::domain::figures::bytes;
 use crate::domain::profile::Seconds;
+use crate::domain::route::{CandidateVerdict, Verdict};
 use crate::domain::text::plural;
 use crate::domain::{Code, SandboxId, SandboxRecord};
 
@@ -136,13 +137,31 @@ fn verdict(decision: &Decision) -> Option<Error> {
     let mut problem = decision.error.clone().map_or_else(unsaid, Error::from);
     // The decision has listed them above, each with its place.
     let refused = decision.preview.refusals.len();
-    if refused > 0 {
+    if refused > 0 && decision.candidates.is_empty() {
         let what = plural(refused as u64, "thing is", "things are");
         problem.message = format!("{what} refused; create would end the same way");
         // The preview's error lists them again.
         problem.causes.clear();
     }
     Some(problem)
+}
+
+/// Verdict on each host, in a line each.
+fn hosts(verdicts: &[Verdict]) -> Vec<(&'static str, String)> {
+    let word = |ok: bool| if ok { "yes" } else { "no" };
+    let line = |one: &Verdict| format!("{} ({}): {}", one.host, word(one.ok), one.reason);
+    verdicts.iter().map(|verdict| ("candidate", line(verdict))).collect()
+}
+
+/// Verdict on a candidate of the profile's routing, in a line.
+fn route(candidate: &CandidateVerdict) -> String {
+    let word = match (&candidate.condition, candidate.ok) {
+        (_, true) => "yes".to_owned(),
+        (Some(condition), false) => format!("no, {condition}"),
+        (None, false) => "no".to_owned(),
+    };
+    let price = candidate.quote_usd.map(|usd| format!(", {usd}")).unwrap_or_default();
+    format!("{} ({word}{price}): {}", candidate.extension, candidate.reason)
 }
 
 fn print_plan(context: &mut Context<'_>, decision: &Decision) -> Result<(), CliError> {
@@ -154,9 +173,12 @@ fn print_plan(context: &mut Context<'_>, decision: &Decision) -> Result<(), CliE
         fields.push(("host", format!("{}: {}", route.host, route.reason)));
         fields.extend(route.remarks.iter().map(|remark| ("remark", remark.clone())));
     }
-    for verdict in &decision.verdicts {
-        let word = if verdict.ok { "yes" } else { "no" };
-        fields.push(("candidate", format!("{} ({word}): {}", verdict.host, verdict.reason)));
+    if decision.candidates.is_empty() {
+        fields.extend(hosts(&decision.verdicts));
+    }
+    for candidate in &decision.candidates {
+        fields.push(("route", route(candidate)));
+        fields.extend(hosts(&candidate.verdicts));
     }
     for (key, value) in &decision.inputs {
         fields.push(("input", format!("{key}={value}")));

@@ -131,6 +131,12 @@ pub enum Kind {
     Cancelled(CancelOutcome),
     /// What it is about is not as it was when the asker looked: nothing was done.
     Stale,
+    /// A host that answers is full, or above its limits; of several, at least one is, and none can take it.
+    Saturated,
+    /// A price is above what the profile allows.
+    OverBudget,
+    /// A host that answers lacks what is asked of it; of several, at least one does, and none can take it.
+    Lacking,
 }
 
 /// The evidence of a failed step.

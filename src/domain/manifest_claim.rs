@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::event::Actor;
-use crate::domain::name::{HostName, SandboxId, SnapshotId, check_label, check_name, is_hex8};
+use crate::domain::name::{
+    ExtensionId, HostName, SandboxId, SnapshotId, check_label, check_name, is_hex8,
+};
 use crate::domain::patch::{AppliedPatch, PatchState, settled_state};
 use crate::domain::profile::{Profile, Seconds};
 use crate::domain::sandbox::{ProfileRef, RecordStart, SandboxRecord, State};
@@ -91,7 +93,7 @@ pub fn believe(manifest: &SandboxManifest, recipe: &Profile, at: FoundAt<'_>) ->
                 version: recipe.version.to_string(),
                 hash: recipe.hash(),
             },
-            extension: recipe.extension.clone(),
+            extension: believed_extension(claimed, recipe),
             host: at.host.clone(),
             owner: manifest.owner.clone(),
             actor: actor.unwrap_or_else(|| at.actor.clone()),
@@ -125,6 +127,12 @@ fn lifetime(
         remarks.push(format!("its deadline is {deadline}, and was {was}"));
     }
     (deadline, max)
+}
+
+/// Extension that made it, of those that the recipe may use.
+fn believed_extension(claimed: Option<&SandboxRecord>, recipe: &Profile) -> ExtensionId {
+    let extension = claimed.map(|record| &record.extension);
+    extension.filter(|id| recipe.may_use(id)).unwrap_or(&recipe.extension).clone()
 }
 
 fn believed_name(claimed: Option<&SandboxRecord>, remarks: &mut Vec<String>) -> Option<String> {

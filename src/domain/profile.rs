@@ -8,12 +8,14 @@ mod check;
 mod inputs;
 mod quantity;
 mod read;
+mod routing;
 mod widening;
 
 pub use check::FieldProblem;
 pub(crate) use check::is_recipe_id;
 pub use inputs::{InputKind, InputProblem, InputSpec, Inputs, MAX_INPUT_BYTES};
 pub use quantity::{Bytes, QuantityError, Seconds};
+pub use routing::{Candidate, ExtensionUse, Routing};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +23,6 @@ use sha2::{Digest, Sha256};
 
 use crate::domain::name::{ExtensionId, HostName, ProfileId};
 use crate::domain::text::hex;
-use crate::domain::usd::Usd;
 use crate::domain::words::string_enum;
 
 /// `ready_timeout` where a profile does not say it.
@@ -88,6 +89,9 @@ pub struct Profile {
     #[serde(default = "empty_object")]
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub config: serde_json::Value,
+    /// Profile as its file says it, where this is what a candidate of its routing makes of it.
+    #[serde(skip)]
+    pub written: Option<Box<Self>>,
 }
 
 impl Profile {
@@ -112,6 +116,7 @@ impl Profile {
             patches: PatchLimits::default(),
             routing: Routing::default(),
             config: empty_object(),
+            written: None,
         }
     }
 }
@@ -242,81 +247,13 @@ impl Default for PatchLimits {
     }
 }
 
-/// Alternative backends, tried in order. Empty: the profile's own extension, always.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Routing {
-    /// Backends in order of preference.
-    #[serde(default)]
-    pub candidates: Vec<Candidate>,
-    /// Named conditions that candidates refer to: a name, and what must hold.
-    #[serde(default)]
-    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
-    pub conditions: std::collections::BTreeMap<String, serde_json::Value>,
-    /// A quote above this is refused; `null` means no limit.
-    #[serde(default)]
-    pub max_cost_usd: Option<Usd>,
-}
-
-/// One backend of a route.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Candidate {
-    /// What makes the sandbox, if this one is taken.
-    pub extension: ExtensionId,
-    /// Hosts in order of preference; empty means the profile's.
-    #[serde(default)]
-    pub hosts: Vec<HostName>,
-    /// Names of conditions that must all hold.
-    #[serde(default)]
-    pub when: Vec<String>,
-    /// For this extension; `null` means the profile's `config` where the extension is the profile's own, else
-    /// nothing.
-    #[serde(default)]
-    pub config: Option<serde_json::Value>,
-}
-
-/// One extension that a profile may come to use, and what it would be given.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ExtensionUse<'p> {
-    /// The extension.
-    pub extension: &'p ExtensionId,
-    /// Where the profile names it, such as `routing.candidates[1].extension`.
-    pub path: String,
-    /// What it gets as `config`.
-    pub config: std::borrow::Cow<'p, serde_json::Value>,
-    /// Where the profile says so.
-    pub config_path: String,
-}
-
 impl Profile {
-    /// The profile's own extension, then its routes'.
-    pub fn uses(&self) -> Vec<ExtensionUse<'_>> {
-        use std::borrow::Cow;
-        let own = ExtensionUse {
-            extension: &self.extension,
-            path: "extension".to_owned(),
-            config: Cow::Borrowed(&self.config),
-            config_path: "config".to_owned(),
-        };
-        let routes = self.routing.candidates.iter().enumerate().map(|(at, candidate)| {
-            let (config, config_path) = match &candidate.config {
-                Some(config) => (Cow::Borrowed(config), format!("routing.candidates[{at}].config")),
-                None if candidate.extension == self.extension => {
-                    (own.config.clone(), own.config_path.clone())
-                }
-                None => (Cow::Owned(empty_object()), format!("routing.candidates[{at}]")),
-            };
-            let path = format!("routing.candidates[{at}].extension");
-            ExtensionUse { extension: &candidate.extension, path, config, config_path }
-        });
-        let routes: Vec<_> = routes.collect();
-        std::iter::once(own).chain(routes).collect()
-    }
-
     /// The content hash that a sandbox records: SHA-256, in hex, of the JSON with sorted keys. A key that came later counts
-    /// where it is not the usual: recipes that were written down before it keep their hash.
+    /// where it is not the usual: recipes that were written down before it keep their hash. A candidate's use of a profile has the
+    /// profile's own.
     pub fn hash(&self) -> String {
         let mut text = String::new();
-        let mut value = serde_json::to_value(self).unwrap_or_default();
+        let mut value = serde_json::to_value(self.as_written()).unwrap_or_default();
         if self.settle == SETTLE
             && let Some(fields) = value.as_object_mut()
         {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::error::Failure;
+use crate::domain::error::{Code, Error, Failure, Kind};
 use crate::domain::name::{ExtensionId, HostName};
 use crate::domain::words::string_enum;
 use crate::domain::{Time, Usd};
@@ -11,15 +11,65 @@ use crate::domain::{Time, Usd};
 string_enum! {
     /// Reason for which a request goes past a candidate.
     pub enum RouteCondition {
-        /// None of its hosts answers.
+        /// None of its hosts can be used: they do not answer, are not configured or forbidden, or not the ones that they were.
         HostUnreachable = "host-unreachable",
-        /// All of its hosts are full, or above their limits.
+        /// Those of its hosts that answer are full, or above their limits.
         Saturated = "saturated",
         /// It lacks what the request takes.
         Unsupported = "unsupported",
         /// Its price is above `max_cost_usd`, or above the credits.
         OverBudget = "over-budget",
     }
+}
+
+impl RouteCondition {
+    /// Condition that the refusal of a candidate fulfils; none where what was asked for is refused, whoever the candidate.
+    pub fn of_refusal(error: &Error) -> Option<Self> {
+        match (&error.kind, &error.code) {
+            (Kind::Saturated, _) => Some(Self::Saturated),
+            (Kind::Lacking, _) | (_, Code::Unsupported | Code::MissingDependency) => {
+                Some(Self::Unsupported)
+            }
+            (Kind::OverBudget, _) | (_, Code::InsufficientCredits) => Some(Self::OverBudget),
+            (_, Code::HostUnreachable | Code::HostChanged | Code::Timeout | Code::Forbidden) => {
+                Some(Self::HostUnreachable)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Result of a candidate that was considered, as far as those behind it go by that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Passed {
+    /// It was refused for this.
+    Refused(RouteCondition),
+    /// It was tried, and failed before its sandbox was ready.
+    Failed,
+}
+
+/// Whether a candidate is considered, by what came of those before it. One that was tried and failed counts for whatever `when` names.
+pub fn is_considered(when: &[RouteCondition], passed: &[Passed]) -> bool {
+    let holds = |passed: &Passed| match passed {
+        Passed::Refused(condition) => when.contains(condition),
+        Passed::Failed => true,
+    };
+    when.is_empty() || passed.iter().any(holds)
+}
+
+/// Whether an establishment failed in a way that another candidate may mend: not because somebody cancelled it, what was asked for
+/// is wrong, credits are missing, or our own files fail.
+pub fn may_fall_back(error: &Error) -> bool {
+    !matches!(
+        error.code,
+        Code::Cancelled
+            | Code::InvalidInput
+            | Code::InvalidProfile
+            | Code::InsufficientCredits
+            | Code::Internal
+            | Code::StoreCorrupt
+            | Code::StoreForeign
+    )
 }
 
 /// Why a host was or was not taken.
@@ -68,6 +118,17 @@ pub struct CandidateVerdict {
     pub verdicts: Vec<Verdict>,
 }
 
+impl CandidateVerdict {
+    /// The verdict in a line, such as `ext.compose-ssh (saturated): host a is full`.
+    pub fn sentence(&self) -> String {
+        let word = match &self.condition {
+            Some(condition) => format!(" ({condition})"),
+            None => String::new(),
+        };
+        format!("{}{word}: {}", self.extension, self.reason)
+    }
+}
+
 /// Attempt to establish a sandbox, or the verdict on a host that was not tried. Records of earlier versions have `host`, `ok` and
 /// `reason` alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -96,5 +157,73 @@ impl From<Verdict> for Attempt {
     fn from(verdict: Verdict) -> Self {
         let Verdict { host, ok, reason } = verdict;
         Self { host, ok, reason, extension: None, at: None, failure: None, cost_usd: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_one_condition_by_its_code_and_kind_alone() {
+        use RouteCondition::{HostUnreachable, OverBudget, Saturated, Unsupported};
+        let plain = |code| Error::new(code, "full: unsupported, unreachable");
+        let none = || Error::new(Code::HostUnreachable, "no host can take the sandbox");
+        let full = || Error::new(Code::Conflict, "host a is full");
+        for (error, refused) in [
+            (plain(Code::HostUnreachable), Some(HostUnreachable)),
+            (plain(Code::HostChanged), Some(HostUnreachable)),
+            (plain(Code::Forbidden), Some(HostUnreachable)),
+            (plain(Code::Timeout), Some(HostUnreachable)),
+            (full().of_kind(Kind::Saturated), Some(Saturated)),
+            (none().of_kind(Kind::Saturated), Some(Saturated)),
+            (none().of_kind(Kind::Lacking), Some(Unsupported)),
+            (plain(Code::Unsupported), Some(Unsupported)),
+            (plain(Code::MissingDependency), Some(Unsupported)),
+            (plain(Code::InsufficientCredits), Some(OverBudget)),
+            (full().of_kind(Kind::OverBudget), Some(OverBudget)),
+            (full(), None),
+            (plain(Code::InvalidInput), None),
+            (plain(Code::OperationFailed), None),
+            (plain(Code::Internal), None),
+            (plain(Code::Cancelled), None),
+        ] {
+            assert_eq!(RouteCondition::of_refusal(&error), refused, "{:?}", error.code);
+        }
+    }
+
+    #[test]
+    fn a_candidate_is_considered_where_an_earlier_one_failed_or_was_refused_for_what_it_names() {
+        use RouteCondition::{HostUnreachable, OverBudget, Saturated};
+        let full = [Saturated, HostUnreachable];
+        let refused = Passed::Refused;
+        for (when, passed, considered) in [
+            (&[][..], &[][..], true),
+            (&[], &[refused(OverBudget)], true),
+            (&full, &[], false),
+            (&full, &[refused(OverBudget)], false),
+            (&full, &[refused(Saturated)], true),
+            (&full, &[refused(OverBudget), refused(HostUnreachable)], true),
+            (&full, &[refused(OverBudget), Passed::Failed], true),
+        ] {
+            assert_eq!(is_considered(when, passed), considered, "{when:?} {passed:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_asked_for_wrongly_is_no_reason_to_try_another() {
+        for (code, may) in [
+            (Code::Cancelled, false),
+            (Code::InvalidInput, false),
+            (Code::InsufficientCredits, false),
+            (Code::Internal, false),
+            (Code::StoreCorrupt, false),
+            (Code::OperationFailed, true),
+            (Code::Timeout, true),
+            (Code::HostUnreachable, true),
+            (Code::MissingDependency, true),
+        ] {
+            assert_eq!(may_fall_back(&Error::new(code.clone(), "")), may, "{code}");
+        }
     }
 }

@@ -53,7 +53,7 @@ impl SandboxManifest {
             project: record.id.project(),
             protect: record.is_protected(),
             sandbox: Some(Box::new(slim(record))),
-            recipe: Some(Box::new(recipe.clone())),
+            recipe: Some(Box::new(recipe.as_written().clone())),
         }
     }
 

@@ -151,18 +151,22 @@ impl Catalogue {
 
     /// Checks a profile against the extensions, and makes its entry.
     fn profile_entry(&self, mut found: Found<Profile>) -> ProfileEntry {
-        let mut unavailable = None;
         let mut fields = Vec::new();
+        let mut unavailable = Vec::new();
         for used in found.definition.iter().flat_map(Profile::uses) {
             match self.used(&used) {
                 Ok((entry, manifest)) => {
                     fields.extend(manifest.check_config(&used.config_path, &used.config));
-                    unavailable = unavailable.or_else(|| entry.unavailable.clone());
+                    unavailable.push(entry.unavailable.clone());
                 }
                 Err(problem) => fields.push(problem),
             }
         }
         found.add(fields);
+        // Its own extension comes first, and makes nothing where there are candidates.
+        let makers = if unavailable.len() > 1 { &unavailable[1..] } else { &unavailable };
+        let missing = makers.iter().all(Option::is_some);
+        let unavailable = makers.iter().flatten().next().filter(|_| missing).cloned();
         let mut entry = found.entry(unavailable);
         entry.hash = entry.definition.as_ref().map(Profile::hash);
         entry

@@ -35,7 +35,7 @@ fn file_of(dir: &DataDir, hash: &str) -> Option<std::path::PathBuf> {
 impl RecipeStore for RecipeFolder {
     async fn put(&self, profile: &Profile) -> Result<(), Error> {
         let unfit = |error| Error::internal("a recipe cannot be written as JSON").because(error);
-        let text = serde_json::to_vec_pretty(profile).map_err(unfit)?;
+        let text = serde_json::to_vec_pretty(profile.as_written()).map_err(unfit)?;
         let hash = profile.hash();
         let dir = self.dir.clone();
         blocking(move || {

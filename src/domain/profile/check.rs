@@ -6,7 +6,8 @@ use super::inputs::SANDBOX_ID;
 use super::{InputKind, InputSpec, Profile, Seconds};
 use crate::domain::error::Error;
 use crate::domain::host::check_root;
-use crate::domain::recipe_yaml::{nearest, shown};
+use crate::domain::name::HostName;
+use crate::domain::recipe_yaml::shown;
 
 /// A value that is well formed and still refused.
 #[derive(
@@ -51,14 +52,7 @@ impl Profile {
             refuse("summary", "'summary' is one line of at most 200 bytes".to_owned());
         }
         self.check_times(&mut refuse);
-        for (index, host) in self.placement.hosts.iter().enumerate() {
-            if self.placement.hosts[..index].iter().any(|earlier| earlier.same(host.as_str())) {
-                refuse(
-                    &format!("placement.hosts[{index}]"),
-                    format!("host {} is named twice", shown(host.as_str())),
-                );
-            }
-        }
+        check_hosts("placement.hosts", &self.placement.hosts, &mut refuse);
         if self.snapshot.keep == Some(0) {
             refuse("snapshot.keep", "'keep' is at least 1, or null to keep all".to_owned());
         }
@@ -126,32 +120,6 @@ impl Profile {
         }
     }
 
-    fn check_routing(&self) -> Vec<FieldProblem> {
-        let mut found = Vec::new();
-        let known: Vec<&str> = self.routing.conditions.keys().map(String::as_str).collect();
-        for (index, candidate) in self.routing.candidates.iter().enumerate() {
-            for (at, name) in candidate
-                .when
-                .iter()
-                .enumerate()
-                .filter(|(_, name)| !known.contains(&name.as_str()))
-            {
-                let path = format!("routing.candidates[{index}].when[{at}]");
-                let mut problem =
-                    FieldProblem::new(path, format!("unknown condition {}", shown(name)));
-                problem.suggestion = nearest(name, known.iter().copied()).map(str::to_owned);
-                found.push(problem);
-            }
-            if let Some(config) = &candidate.config {
-                let path = format!("routing.candidates[{index}].config");
-                check_config(&path, config, &mut |path, message| {
-                    found.push(FieldProblem::new(path, message));
-                });
-            }
-        }
-        found
-    }
-
     /// The time to live of a new sandbox. `asked` is `--ttl`: a duration, `none`, or nothing for the profile's own.
     /// `None` is without end.
     ///
@@ -185,8 +153,22 @@ impl Profile {
     }
 }
 
+/// Rule of a list of hosts: each is in it once.
+pub(super) fn check_hosts(path: &str, hosts: &[HostName], refuse: &mut impl FnMut(&str, String)) {
+    for (index, host) in hosts.iter().enumerate() {
+        if hosts[..index].iter().any(|earlier| earlier.same(host.as_str())) {
+            let message = format!("host {} is named twice", shown(host.as_str()));
+            refuse(&format!("{path}[{index}]"), message);
+        }
+    }
+}
+
 /// What holds for every extension's `config`: a `root` in it is read by inventory and adopt.
-fn check_config(path: &str, config: &serde_json::Value, refuse: &mut impl FnMut(&str, String)) {
+pub(super) fn check_config(
+    path: &str,
+    config: &serde_json::Value,
+    refuse: &mut impl FnMut(&str, String),
+) {
     if !config.is_object() {
         refuse(path, "'config' must be a mapping".to_owned());
     }

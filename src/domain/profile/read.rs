@@ -1,5 +1,7 @@
 //! A profile from YAML.
 
+use std::collections::BTreeMap;
+
 use super::{
     Allowance, Candidate, Compose, InputKind, InputSpec, Inputs, PatchLimits, Placement,
     PortPolicy, Profile, READY_TIMEOUT, Routing, SETTLE, STOP_GRACE, Seconds, SnapshotMode,
@@ -9,12 +11,14 @@ use crate::domain::name::{ExtensionId, HostName, ProfileId};
 use crate::domain::recipe_yaml::{
     Document, FromYaml, Kind, Node, ParseProblem, Reader, join, shown, words_from_yaml,
 };
+use crate::domain::route::RouteCondition;
 
 words_from_yaml!(Strategy);
 words_from_yaml!(PortPolicy);
 words_from_yaml!(Allowance);
 words_from_yaml!(SnapshotMode);
 words_from_yaml!(InputKind);
+words_from_yaml!(RouteCondition);
 
 impl Profile {
     /// Reads and validates a profile's YAML; `file` is the name that problems show.
@@ -97,6 +101,7 @@ impl FromYaml for Profile {
             patches: fields.or(r, "patches", PatchLimits::default()),
             routing: fields.or(r, "routing", Routing::default()),
             config: fields.or(r, "config", empty_object()),
+            written: None,
         };
         // With stand-ins for what is missing, so that the rest is judged too; the problems say that it is no profile.
         Some(profile)
@@ -246,11 +251,54 @@ impl FromYaml for PatchLimits {
 impl FromYaml for Routing {
     fn from_yaml(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<Self> {
         let fields = r.fields(node, path, &["candidates", "conditions", "max_cost_usd"])?;
+        let candidates = fields.optional::<Candidates>(r, "candidates").unwrap_or_default().0;
         Some(Self {
-            candidates: fields.or(r, "candidates", Vec::new()),
-            conditions: fields.optional(r, "conditions").unwrap_or_default(),
+            candidates,
+            conditions: fields.optional::<Groups>(r, "conditions").unwrap_or_default().0,
             max_cost_usd: fields.optional(r, "max_cost_usd"),
         })
+    }
+}
+
+/// Candidates, of which there is one at least.
+#[derive(Default)]
+struct Candidates(Vec<Candidate>);
+
+impl FromYaml for Candidates {
+    fn from_yaml(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<Self> {
+        let before = r.problems.len();
+        let candidates: Vec<Candidate> = Vec::from_yaml(node, path, r)?;
+        if candidates.is_empty() && r.problems.len() == before {
+            let message = "a list of candidates names one at least; without the key, the profile's own extension makes every sandbox";
+            return r.refuse(node, path, message);
+        }
+        Some(Self(candidates))
+    }
+}
+
+/// Groups of conditions, by their names.
+#[derive(Default)]
+struct Groups(BTreeMap<String, Vec<RouteCondition>>);
+
+impl FromYaml for Groups {
+    fn from_yaml(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<Self> {
+        let Kind::Map(entries) = &node.kind else {
+            let message = format!("{} must be a mapping, not {}", shown(path), node.noun());
+            return r.refuse(node, path, message);
+        };
+        let mut groups = BTreeMap::new();
+        for entry in entries {
+            let inner = join(path, &entry.key);
+            let before = r.problems.len();
+            // One that cannot be read is known all the same: `when` may name it.
+            let words = Vec::from_yaml(&entry.value, &inner, r).unwrap_or_default();
+            if words.is_empty() && r.problems.len() == before {
+                let message = format!("the group {} names no condition", shown(&entry.key));
+                r.refuse::<()>(&entry.value, &inner, message);
+            }
+            groups.insert(entry.key.clone(), words);
+        }
+        Some(Self(groups))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::host::HostSpec;
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::manager::deps::Deps;
@@ -38,13 +38,16 @@ pub(crate) fn fullness<'a>(
 pub(crate) fn host_full(spec: &HostSpec, fullness: &str) -> Error {
     Error::new(Code::Conflict, format!("host {} is {fullness}", spec.name))
         .hint("destroy one, or raise the host's max_sandboxes")
+        .of_kind(Kind::Saturated)
 }
 
 /// Error of a host that is above its limits; `above`: each figure against its limit.
 pub(crate) fn host_loaded(spec: &HostSpec, above: &str) -> Error {
-    Error::new(Code::Conflict, format!("host {} is above its limits: {above}", spec.name)).hint(
-        "free what is used up there, name another host, or raise the host's `limits` in the configuration",
-    )
+    Error::new(Code::Conflict, format!("host {} is above its limits: {above}", spec.name))
+        .hint(
+            "free what is used up there, name another host, or raise the host's `limits` in the configuration",
+        )
+        .of_kind(Kind::Saturated)
 }
 
 /// Sandboxes on each host by our records, by the host's name in lower case.

@@ -66,6 +66,7 @@ async fn ensure_service(
     if snapshot.archive.images.is_empty() {
         // No host is asked for a profile that is not here: then it is not known.
         let profile = pinned_profile_here(deps, &snapshot.profile).await?;
+        let profile = profile.map(|profile| profile.for_extension(&snapshot.extension));
         if profile.is_none_or(|profile| extension.may_have_services(&profile)) {
             return Ok(());
         }

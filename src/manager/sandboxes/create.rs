@@ -1,22 +1,20 @@
 //! Create: refuse what can be refused, write ahead, then let a job establish the sandbox (semantics 2).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::domain::error::{Error, Kind, Unique};
 use crate::domain::event::EventKind;
-use crate::domain::extension::{MeterQuote, OwnerStamp, ProvisionRequest};
-use crate::domain::name::{HostName, SandboxId, SnapshotId, check_label, check_name};
+use crate::domain::extension::{MeterQuote, ProvisionRequest};
+use crate::domain::name::{SandboxId, SnapshotId};
 use crate::domain::operation::{OperationKind, Subject};
 use crate::domain::patch::{Patch, settled_state};
-use crate::domain::profile::{Profile, Seconds};
 use crate::domain::request::{CreateRequest, Decision, Started};
-use crate::domain::root::KnownRoots;
 use crate::domain::route::Attempt;
 use crate::domain::sandbox::{ProfileRef, RecordStart, Route, SandboxRecord};
 use crate::domain::snapshot::SnapshotRecord;
 use crate::failpoint;
 use crate::manager::credits::hold::{give_back, hold_for};
-use crate::manager::credits::quote::{missing, missing_usd, quote_run};
+use crate::manager::credits::quote::missing_usd;
 use crate::manager::deps::{Deps, Random32};
 use crate::manager::hosts::capacity::{fullness, host_full};
 use crate::manager::journal::{JournalRecord as _, publish_pending};
@@ -27,22 +25,13 @@ use crate::manager::patches::find::patches_of;
 use crate::manager::sandboxes::establish::run_establishment;
 use crate::manager::sandboxes::establishment::Establishment;
 use crate::manager::sandboxes::idempotency::{find_repeated, repeated_error, request_hash};
-use crate::manager::sandboxes::inputs::resolve_directories;
-use crate::manager::sandboxes::place::{Placement, Purpose, choose_host};
+use crate::manager::sandboxes::resolved::{Resolved, resolve_request};
+use crate::manager::sandboxes::route::{Choice, Overview, Router};
 use crate::manager::upkeep::flush::archive_old;
 use crate::manager::upkeep::unswept::remark_unswept;
 
 /// Tries to find a random id that nothing has.
 const ID_TRIES: u32 = 16;
-
-/// A create whose request was checked as far as that needs no host.
-pub(crate) struct Resolved {
-    pub(crate) profile: Profile,
-    pub(crate) hash: String,
-    pub(crate) inputs: BTreeMap<String, String>,
-    pub(crate) id: Option<SandboxId>,
-    pub(crate) ttl_s: Option<u64>,
-}
 
 /// Record of a new sandbox, as far as it is known before the first remote command.
 pub(crate) struct NewSandbox<'a> {
@@ -100,44 +89,37 @@ impl<'a> Origin<'a> {
 /// Plan of a create; touches nothing.
 pub(crate) async fn plan_create(deps: &Deps, request: &CreateRequest) -> Result<Decision, Error> {
     let resolved = resolve_request(deps, request).await?;
-    let extension = deps.extension(&resolved.profile.extension)?;
-    let mut draft = draft_provision(deps, &resolved, request, HostName::new(HostName::LOCAL));
-    let mut preview = extension.preview(&draft).await?;
-    // In the order in which a create comes to them: what is wrong whatever the host is, then the host, then what is wrong
-    // there.
-    let refused = preview.check().err();
-    let taken = check_taken(deps, request).await.err();
-    let quote = quote_price(deps, &resolved).await?;
-    let unpaid = missing(deps, quote.as_ref()).await?;
-    let Placement { verdicts, on } =
-        Box::pin(choose_host(deps, &resolved.profile, request.host.as_deref(), Purpose::Plan))
-            .await?;
-    let (route, unfit) = match on {
-        Ok((mut route, compose)) => {
-            route.remarks.extend(remark_unswept(deps, resolved.ttl_s).await);
-            draft.host = route.host.clone();
-            draft.compose_host = compose;
-            let asked = extension.preview_on_host(&mut draft, &mut preview).await;
-            (Some(route), asked.and_then(|()| preview.check()).err())
-        }
-        Err(error) => (None, Some(error)),
+    // In the order in which a create comes to them: what is wrong with the request and its candidates, then what is taken.
+    let Overview { found, mut route, error, candidates } =
+        Box::pin(Router::new(request.clone(), resolved.clone()).judge_all(deps)).await?;
+    let error = match error {
+        None => check_taken(deps, request).await.err(),
+        error => error,
     };
-    let missing_usd = missing_usd(deps, quote.as_ref()).await?;
-    let error = refused.or(unpaid).or(unfit).or(taken);
+    if let Some(route) = &mut route {
+        route.remarks.extend(remark_unswept(deps, resolved.ttl_s).await);
+    }
+    let of_candidates = || candidates.iter().flat_map(|one| one.verdicts.clone()).collect();
+    let verdicts = match (&route, &found) {
+        (None, _) if !candidates.is_empty() => of_candidates(),
+        (_, found) => found.as_ref().map(|found| found.verdicts.clone()).unwrap_or_default(),
+    };
+    let profile = found.as_ref().map_or(&resolved.profile, |found| &found.resolved.profile);
+    let quote = found.as_ref().and_then(|found| found.quote.as_ref());
     Ok(Decision {
         ok: error.is_none(),
         error,
-        profile: resolved.profile.id.to_string(),
-        version: resolved.profile.version.to_string(),
-        extension: resolved.profile.extension.to_string(),
-        inputs: resolved.inputs,
+        profile: profile.id.to_string(),
+        version: profile.version.to_string(),
+        extension: profile.extension.to_string(),
+        inputs: resolved.inputs.clone(),
         route,
         verdicts,
-        candidates: Vec::new(),
+        candidates,
         quote_usd: quote.map(|quote| quote.usd),
-        missing_usd,
+        missing_usd: missing_usd(deps, quote).await?,
         ttl_s: resolved.ttl_s,
-        preview,
+        preview: found.map(|found| found.preview).unwrap_or_default(),
     })
 }
 
@@ -157,22 +139,9 @@ pub(crate) async fn create_labelled(
         return Ok(found);
     }
     let resolved = resolve_request(deps, &request).await?;
-    let extension = deps.extension(&resolved.profile.extension)?;
-    let mut draft = draft_provision(deps, &resolved, &request, HostName::new(HostName::LOCAL));
-    let mut preview = extension.preview(&draft).await?;
-    preview.check()?;
-    let quote = quote_price(deps, &resolved).await?;
-    if let Some(error) = missing(deps, quote.as_ref()).await? {
-        return Err(error);
-    }
-    let (route, compose) =
-        Box::pin(choose_host(deps, &resolved.profile, request.host.as_deref(), Purpose::Create))
-            .await?
-            .on?;
-    draft.host = route.host.clone();
-    draft.compose_host = compose;
-    extension.preview_on_host(&mut draft, &mut preview).await?;
-    preview.check()?;
+    let mut router = Router::new(request.clone(), resolved);
+    let Choice { found, route } = Box::pin(router.choose(deps)).await?;
+    let (resolved, draft) = (found.resolved, found.draft);
     // Whoever only ever uses one-shot commands must not keep every sandbox that ever was in the live file.
     if let Err(error) = archive_old(deps).await {
         tracing::warn!(%error, "the history could not be written");
@@ -183,7 +152,7 @@ pub(crate) async fn create_labelled(
         request: &request,
         resolved: &resolved,
         route,
-        quote,
+        quote: found.quote,
         request_hash: Some(hash.clone()),
         origin: Origin::Inputs,
     };
@@ -239,89 +208,6 @@ async fn check_taken(deps: &Deps, request: &CreateRequest) -> Result<(), Error> 
         Some(id) => used(Unique::Id, id),
         None => Ok(()),
     }
-}
-
-async fn resolve_request(deps: &Deps, request: &CreateRequest) -> Result<Resolved, Error> {
-    let id = request.profile.as_deref().unwrap_or(&deps.settings.default_profile);
-    let entry = deps.catalogue.profile(id).map_err(|error| match request.profile {
-        Some(_) => error,
-        None => error.hint(format!("it is the default_profile of {}", deps.settings.config_file)),
-    })?;
-    let profile = entry.definition()?.clone();
-    entry.ensure_available()?;
-    let mut given = request.inputs.clone();
-    let input_id = given.remove("sandbox_id");
-    let mut inputs = profile.check_inputs(&given).map_err(|problems| {
-        let list: Vec<serde_json::Value> = problems
-            .iter()
-            .map(|p| serde_json::json!({"field": p.field, "message": p.message}))
-            .collect();
-        let first = problems.into_iter().next();
-        let (field, message) = first.map_or_else(Default::default, |p| (p.field, p.message));
-        Error::invalid_input(&field, message)
-            .hint(format!("`sandboxer profiles show {}` lists its inputs", profile.id))
-            .detail("problems", list)
-    })?;
-    resolve_directories(deps, &profile, &mut inputs).await?;
-    let id = match (request.id.as_deref(), input_id.as_deref()) {
-        (Some(a), Some(b)) if a != b => {
-            return Err(Error::invalid_input(
-                "id",
-                "--id and the input sandbox_id name different ids",
-            ));
-        }
-        (Some(id), _) | (None, Some(id)) => Some(SandboxId::parse(id)?),
-        (None, None) => None,
-    };
-    if let Some(name) = &request.name {
-        check_name(name)?;
-    }
-    for (key, value) in &request.labels {
-        check_label(key, value)?;
-    }
-    if request
-        .idempotency_key
-        .as_ref()
-        .is_some_and(|key| key.is_empty() || key.len() > 255 || key.contains(char::is_control))
-    {
-        return Err(Error::invalid_input(
-            "idempotency_key",
-            "an idempotency key is 1 to 255 bytes without control characters",
-        ));
-    }
-    let ttl_s = profile.parse_ttl(request.ttl.as_deref())?.map(Seconds::get);
-    Ok(Resolved { hash: profile.hash(), profile, inputs, id, ttl_s })
-}
-
-/// The request to the extension, but for what only the written record knows.
-pub(crate) fn draft_provision(
-    deps: &Deps,
-    resolved: &Resolved,
-    request: &CreateRequest,
-    host: HostName,
-) -> ProvisionRequest {
-    ProvisionRequest {
-        id: resolved.id.clone().unwrap_or_else(|| SandboxId::from_random(0)),
-        owner: OwnerStamp { owner: "".into(), machine_id: String::new(), counter: 0 },
-        host,
-        profile: resolved.profile.clone(),
-        inputs: resolved.inputs.clone(),
-        created_at: deps.now(),
-        expires_at: None,
-        allow_large: request.yes,
-        compose_host: None,
-        roots: KnownRoots::default(),
-        report: None,
-        sandbox: None,
-    }
-}
-
-pub(crate) async fn quote_price(
-    deps: &Deps,
-    resolved: &Resolved,
-) -> Result<Option<MeterQuote>, Error> {
-    let Resolved { profile, inputs, ttl_s, .. } = resolved;
-    quote_run(deps, &profile.extension, profile, inputs, *ttl_s).await
 }
 
 /// Writes the record before the first remote command, under the sandbox's lock.

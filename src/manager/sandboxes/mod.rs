@@ -1,5 +1,6 @@
 //! Verbs on sandboxes, and the steps that they share: placement, establishment, teardown, inspection.
 
+pub(super) mod attempt_price;
 pub(super) mod compensate;
 pub(super) mod create;
 pub(super) mod destroy;
@@ -19,6 +20,8 @@ pub(super) mod power;
 pub(super) mod recreate;
 pub(super) mod remove;
 pub(super) mod resolve;
+pub(super) mod resolved;
+pub(super) mod route;
 pub(super) mod settle;
 pub(super) mod teardown;
 pub(super) mod write_errors;

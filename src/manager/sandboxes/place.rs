@@ -6,12 +6,13 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use crate::domain::compose_host::ComposeHost;
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::extension::SandboxExtension;
 use crate::domain::headroom::Headroom;
 use crate::domain::host::HostSpec;
 use crate::domain::name::{ExtensionId, HostName};
 use crate::domain::profile::{Allowance, Profile, Strategy};
+use crate::domain::route::RouteCondition;
 use crate::domain::sandbox::{Route, SandboxRecord, Verdict};
 use crate::manager::deps::Deps;
 use crate::manager::hosts::capacity::{fullness, host_full, host_loaded};
@@ -314,6 +315,19 @@ fn remarks(named: Named, profile: &Profile, host: &HostName) -> Vec<String> {
     )]
 }
 
+/// Kind of the error where none of several hosts can take it: that of the one which comes nearest to it.
+fn kind_of(findings: &[Finding]) -> Kind {
+    let refusals = || findings.iter().filter_map(|finding| finding.error.as_ref());
+    let conditions: Vec<_> = refusals().filter_map(RouteCondition::of_refusal).collect();
+    if conditions.contains(&RouteCondition::Saturated) {
+        Kind::Saturated
+    } else if conditions.contains(&RouteCondition::Unsupported) {
+        Kind::Lacking
+    } else {
+        Kind::Plain
+    }
+}
+
 fn no_host_error(mut findings: Vec<Finding>, named: Named, extension: &ExtensionId) -> Error {
     let verdicts: Vec<serde_json::Value> = findings
         .iter()
@@ -329,7 +343,8 @@ fn no_host_error(mut findings: Vec<Finding>, named: Named, extension: &Extension
         findings.iter().map(|f| format!("{}: {}", f.verdict.host, f.verdict.reason)).collect();
     let error = Error::new(Code::HostUnreachable, "no host can take the sandbox")
         .because(words.join("; "))
-        .detail("verdicts", verdicts);
+        .detail("verdicts", verdicts)
+        .of_kind(kind_of(&findings));
     let local = extension.as_str() == "ext.compose-ssh"
         && !findings.iter().any(|f| f.verdict.host.is_local());
     // Only one that answered and is above its limits has figures here.

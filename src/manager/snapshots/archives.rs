@@ -77,7 +77,7 @@ pub(crate) async fn manifest_of(
         id: record.id.clone(),
         owner: record.owner.clone(),
         snapshot,
-        recipe: profile,
+        recipe: profile.as_written().clone(),
     })
 }
 

@@ -11,20 +11,20 @@ use crate::manager::deps::Deps;
 use crate::manager::hosts::roots::known_roots;
 use crate::manager::snapshots::archive_facts::archives_of;
 
-/// The pinned profile of a sandbox, by its hash: found as [`profile_of_snapshot`] finds it, beside the archive of
-/// any snapshot that has the same. Never another one.
+/// The pinned profile of a sandbox, as its extension uses it, by its hash: found as [`profile_of_snapshot`] finds it, beside the
+/// archive of any snapshot that has the same. Never another one.
 ///
 /// Errors: `not_found` when it is lost; why a host that may have it could not be asked.
 pub(crate) async fn pinned_profile(deps: &Deps, record: &SandboxRecord) -> Result<Profile, Error> {
     if let Some(here) = pinned_profile_here(deps, &record.profile).await? {
-        return Ok(here);
+        return Ok(here.for_extension(&record.extension));
     }
     let mut unasked = None;
     let snapshots = deps.snapshots.list().await?;
     for snapshot in snapshots.iter().filter(|snapshot| snapshot.profile.hash == record.profile.hash)
     {
         match profile_of_snapshot(deps, snapshot).await {
-            Ok(profile) => return Ok(profile),
+            Ok(profile) => return Ok(profile.for_extension(&record.extension)),
             Err(error) if is_profile_lost(&error) => {}
             Err(error) => {
                 unasked.get_or_insert(error);
@@ -41,7 +41,7 @@ pub(crate) async fn pinned_profile(deps: &Deps, record: &SandboxRecord) -> Resul
 pub(crate) async fn pinned_profile_as_known(deps: &Deps, record: &SandboxRecord) -> Profile {
     let ProfileRef { id, version, .. } = &record.profile;
     match pinned_profile_here(deps, &record.profile).await {
-        Ok(Some(profile)) => return profile,
+        Ok(Some(profile)) => return profile.for_extension(&record.extension),
         Ok(None) => {
             tracing::warn!(sandbox = %record.id, %id, version, "its pinned profile is lost");
         }
@@ -50,7 +50,7 @@ pub(crate) async fn pinned_profile_as_known(deps: &Deps, record: &SandboxRecord)
         }
     }
     match deps.catalogue.profile(id.as_str()).and_then(|entry| entry.definition()) {
-        Ok(today) => today.clone(),
+        Ok(today) => today.clone().for_extension(&record.extension),
         Err(_) => Profile::unknown(id.clone(), version, record.extension.clone()),
     }
 }
@@ -67,7 +67,7 @@ pub(crate) async fn pinned_profile_here(
     Ok(today.ok().filter(|today| today.hash() == recorded.hash).cloned())
 }
 
-/// The pinned profile of a snapshot, by its hash: from `recipes/`, else the catalogue's where that is the same, else from what
+/// The pinned profile of a snapshot, as its extension uses it, by its hash: from `recipes/`, else the catalogue's where that is the same, else from what
 /// lies beside an archive. Never another one.
 ///
 /// Errors: `not_found` when it is lost; why a host that may have it could not be asked.
@@ -76,7 +76,7 @@ pub(crate) async fn profile_of_snapshot(
     record: &SnapshotRecord,
 ) -> Result<Profile, Error> {
     if let Some(here) = pinned_profile_here(deps, &record.profile).await? {
-        return Ok(here);
+        return Ok(here.for_extension(&record.extension));
     }
     let mut unasked = None;
     for host in record.hosts() {
@@ -86,7 +86,7 @@ pub(crate) async fn profile_of_snapshot(
                 if let Err(error) = deps.recipes.put(&profile).await {
                     tracing::warn!(snapshot = %record.id, %error, "its pinned profile could not be stored");
                 }
-                return Ok(profile);
+                return Ok(profile.for_extension(&record.extension));
             }
             Err(error) => {
                 unasked.get_or_insert(error);

@@ -10,15 +10,14 @@ use crate::domain::request::{CreateRequest, RestoreRequest, Started};
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
 use crate::failpoint;
-use crate::manager::credits::quote::missing;
 use crate::manager::deps::Deps;
 use crate::manager::operation::locks::busy_or_refusal;
-use crate::manager::sandboxes::create::{
-    NewSandbox, Origin, Resolved, draft_provision, quote_price, write_ahead,
-};
+use crate::manager::sandboxes::attempt_price::{over_budget, quote_price};
+use crate::manager::sandboxes::create::{NewSandbox, Origin, write_ahead};
 use crate::manager::sandboxes::establish::run_establishment;
 use crate::manager::sandboxes::establishment::Establishment;
 use crate::manager::sandboxes::place::{Purpose, choose_host};
+use crate::manager::sandboxes::resolved::{Resolved, draft_provision};
 use crate::manager::snapshots::find::get_snapshot_at_revision;
 use crate::manager::snapshots::pinned_profile::profile_of_snapshot;
 use crate::manager::snapshots::restore_archive::{BaseSnapshot, check_ready, profile_note};
@@ -79,7 +78,7 @@ pub(crate) async fn start_restore(
     let (hash, inputs) = (profile.hash(), snapshot.inputs.clone());
     let resolved = Resolved { hash, inputs, id: None, ttl_s, profile };
     let quote = quote_price(deps, &resolved).await?;
-    if let Some(error) = missing(deps, quote.as_ref()).await? {
+    if let Some(error) = over_budget(deps, &resolved.profile, quote.as_ref()).await? {
         return Err(error);
     }
     let (route, compose_host) =

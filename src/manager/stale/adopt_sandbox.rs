@@ -99,6 +99,16 @@ pub(crate) async fn read_found(
     let Believed { mut record, mut remarks } = believe(&manifest, &recipe, at);
     remarks.extend(replaced);
     let extension = deps.extension(&record.extension)?;
+    if extension.place().is_some_and(|place| !place.same(host.as_str())) {
+        let id = &record.id;
+        let message = format!(
+            "the manifest of sandbox {id} on {host} names {}, which makes nothing there",
+            record.extension
+        );
+        return Err(
+            Error::new(Code::Conflict, message).hint("nothing was touched; look at it there")
+        );
+    }
     extension.ensure(&Capability::Adopt, "adopt sandboxes")?;
     let silent = found.facts.silent_engines();
     let claim = AdoptClaim {
@@ -199,7 +209,7 @@ fn target(
         id: record.id.clone(),
         owners,
         host: record.host.clone(),
-        profile: recipe.clone(),
+        profile: recipe.clone().for_extension(&record.extension),
         inputs: record.inputs.clone(),
         created_at: record.created_at,
         handle: None,

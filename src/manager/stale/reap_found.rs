@@ -225,12 +225,16 @@ fn profile_of(
 ) -> Result<(Profile, Arc<dyn SandboxExtension>), Error> {
     let id = item.profile.as_deref().unwrap_or_default();
     let known = deps.catalogue.profile(id).and_then(|entry| entry.definition()).cloned().ok();
-    let known = known.and_then(|profile| {
-        let extension = deps.extension(&profile.extension).ok()?;
-        Some((profile, extension))
-    });
-    if let Some(known) = known {
-        return Ok(known);
+    if let Some(profile) = known {
+        // Of the extensions that it may use, that which makes sandboxes where this one is.
+        let makes = |one: &Arc<dyn SandboxExtension>| {
+            one.place().is_none_or(|place| place.same(item.host.as_str()))
+        };
+        let uses = profile.uses();
+        let mut made = uses.iter().filter_map(|used| deps.extension(used.extension).ok());
+        if let Some(extension) = made.find(makes) {
+            return Ok((profile.for_extension(extension.id()), extension));
+        }
     }
     let adopts = |extension: &&Arc<dyn SandboxExtension>| {
         extension.capabilities().contains(&Capability::Adopt)

@@ -157,10 +157,6 @@ const LONG_FILES: &[(&str, &str)] = &[
     ("src/extensions/workspace/archive/scan.rs", "one grammar: the blocks of a tar stream"),
     ("src/manager/mod.rs", "one list: a line for each verb, with what it promises"),
     (
-        "src/manager/sandboxes/create.rs",
-        "one decision: all that can be refused before a host is touched",
-    ),
-    (
         "src/manager/snapshots/create.rs",
         "one verb: from its request to the archive, and what a failure leaves",
     ),

@@ -10,10 +10,11 @@ use sandboxer::client::{Check, CheckState, Decision, Error, ExtensionView, Profi
 use sandboxer::domain::extension::{Preview, Refusal};
 use sandboxer::domain::facts::HostView;
 use sandboxer::domain::output::Source;
+use sandboxer::domain::route::{CandidateVerdict, RouteCondition};
 use sandboxer::domain::sandbox::{Endpoint, Failure, Reachability, Route, Service, Verdict};
 use sandboxer::domain::{
     Actor, Code, Event, EventId, EventKind, HostName, OperationId, OperationKind, Progress,
-    SandboxRecord, State,
+    SandboxRecord, State, Usd,
 };
 use serde_json::{Value, json};
 
@@ -183,6 +184,48 @@ pub(crate) fn decision(refusals: usize, placed: bool) -> Decision {
             services: vec!["web".into()],
         },
         ok: refusals == 0 && placed,
+    }
+}
+
+/// Decision on a profile with two candidates, of which the second takes it or is too expensive.
+pub(crate) fn routed_decision(taken: bool) -> Decision {
+    let down = Verdict {
+        host: HostName::new("coulombcore"),
+        ok: false,
+        reason: "coulombcore does not answer".into(),
+    };
+    let candidates = vec![
+        CandidateVerdict {
+            extension: "ext.compose-ssh".into(),
+            ok: false,
+            condition: Some(RouteCondition::HostUnreachable),
+            reason: "coulombcore does not answer".into(),
+            quote_usd: None,
+            verdicts: vec![down.clone()],
+        },
+        CandidateVerdict {
+            extension: "ext.saas-stub".into(),
+            ok: taken,
+            condition: (!taken).then_some(RouteCondition::OverBudget),
+            reason: if taken { "on stub, the backend's place" } else { "it costs too much" }.into(),
+            quote_usd: Some(Usd::from_micros(720_000)),
+            verdicts: Vec::new(),
+        },
+    ];
+    let message = "no candidate of profile.burst-sandbox can take the sandbox";
+    let error = Error::new(Code::Conflict, message).hint("a shorter --ttl costs less");
+    let causes = candidates.iter().map(CandidateVerdict::sentence).collect();
+    let plain = decision(0, true);
+    Decision {
+        ok: taken,
+        error: (!taken).then_some(Error { causes, ..error }),
+        profile: "profile.burst-sandbox".into(),
+        extension: "ext.saas-stub".into(),
+        route: plain.route.filter(|_| taken),
+        verdicts: vec![down],
+        quote_usd: candidates[1].quote_usd,
+        candidates,
+        ..plain
     }
 }
 

@@ -444,6 +444,22 @@ async fn a_dry_run_prints_the_decision_and_ends_like_the_create_would() {
 }
 
 #[tokio::test]
+async fn a_dry_run_of_a_routed_profile_has_the_verdict_on_each_candidate() {
+    let fake = FakeClient::default();
+    let mut text = String::new();
+    for (taken, status) in [(true, 0), (false, 4)] {
+        fake.lock().decision = Some(routed_decision(taken));
+        text.push_str(&format!("{}\n", run(&fake, "create --dry-run").await));
+        let ran = run(&fake, "create --dry-run --json").await;
+        assert_eq!(ran.status, status);
+        let candidates = &ran.json()["candidates"];
+        assert_eq!(candidates[0]["condition"], "host-unreachable");
+        assert_eq!(candidates[1]["quote_usd"], 0.72);
+    }
+    assert_snapshot!("dry_run_routed", text);
+}
+
+#[tokio::test]
 async fn ctrl_c_rolls_back_and_says_what_remains() {
     let problem = Error::new(Code::Cancelled, "cancelled and rolled back");
     let mut left = record("a1b2c3d4", State::Failed);

@@ -1293,6 +1293,7 @@ fn view(id: &str, summary: &str, extension: &str, available: bool, inputs: Input
         patches: sandboxer::domain::profile::PatchLimits::default(),
         routing: sandboxer::domain::profile::Routing::default(),
         config: serde_json::json!({}),
+        written: None,
     };
     ProfileView {
         id: id.to_owned(),

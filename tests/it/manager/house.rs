@@ -51,7 +51,12 @@ pub(crate) fn manager_on(
     let id: ExtensionId = "ext.compose-ssh".into();
     let mut extensions: BTreeMap<ExtensionId, Arc<dyn SandboxExtension>> = BTreeMap::new();
     extensions.insert(id.clone(), Arc::new(Shared::new(script, id)));
-    let available = BTreeSet::from(["ext.compose-ssh"]);
+    let mut available = BTreeSet::from(["ext.compose-ssh"]);
+    if let Some(paid) = &*script.paid.lock().unwrap() {
+        let id: ExtensionId = "ext.saas-stub".into();
+        extensions.insert(id.clone(), Arc::new(Shared::new(paid, id)));
+        available.insert("ext.saas-stub");
+    }
     let profiles = data.join("profiles");
     SandboxManager::new(Dependencies {
         sandboxes: stores.sandboxes,

@@ -24,6 +24,7 @@ mod repeated;
 mod reports;
 mod rollouts;
 mod roots;
+mod routing;
 mod scripted;
 mod seen;
 mod shelf;

@@ -15,9 +15,9 @@ use sandboxer::domain::archive::SnapshotArchives;
 use sandboxer::domain::error::Kind;
 use sandboxer::domain::extension::{
     AdoptClaim, AdoptLook, Capabilities, Capability, CaptureRequest, Captured, ExecRun, HostAnswer,
-    Inspection, Learnt, PatchOutcome, PatchRun, Preview, ProvisionRequest, Provisioned, Readiness,
-    Refusal, Reporter, Resource, RestoreSource, Restored, SandboxExtension, Target, TeardownLine,
-    TeardownOutcome, TeardownReport, Unsettled,
+    Inspection, Learnt, MeterQuote, PatchOutcome, PatchRun, Preview, ProvisionRequest, Provisioned,
+    Readiness, Refusal, Reporter, Resource, RestoreSource, Restored, SandboxExtension, Target,
+    TeardownLine, TeardownOutcome, TeardownReport, Unsettled,
 };
 use sandboxer::domain::facts::HostIdentity;
 use sandboxer::domain::host_report::{HostReport, RuntimeDetection};
@@ -134,6 +134,13 @@ pub(crate) struct Scripted {
     pub(crate) asked: Mutex<Vec<String>>,
     /// Records as the manifests on hosts have them.
     pub(crate) manifests: Mutex<BTreeMap<SandboxId, SandboxRecord>>,
+    /// Script of a second extension, `ext.saas-stub`, in managers that are made from then on.
+    pub(crate) paid: Mutex<Option<Arc<Scripted>>>,
+    /// Place of its own, and the price of a sandbox there.
+    pub(crate) place: Mutex<Option<HostName>>,
+    pub(crate) price: Mutex<Option<MeterQuote>>,
+    /// `config` that it was given with each that it made.
+    pub(crate) configs: Mutex<Vec<String>>,
 }
 
 impl Scripted {
@@ -233,6 +240,19 @@ impl SandboxExtension for Shared {
         ])
     }
 
+    fn place(&self) -> Option<HostName> {
+        self.script.place.lock().unwrap().clone()
+    }
+
+    async fn estimate_cost(
+        &self,
+        _: &Profile,
+        _: &BTreeMap<String, String>,
+        _: Duration,
+    ) -> Result<Option<MeterQuote>, Error> {
+        Ok(self.script.price.lock().unwrap().clone())
+    }
+
     fn may_have_services(&self, profile: &Profile) -> bool {
         *self.script.has_containers.lock().unwrap() || profile.config["workspace_only"] != true
     }
@@ -268,6 +288,7 @@ impl SandboxExtension for Shared {
         r: &dyn Reporter,
     ) -> Result<Provisioned, Error> {
         self.script.note(format!("provision {}", request.owner.counter));
+        self.script.configs.lock().unwrap().push(request.profile.config.to_string());
         let identity = HostIdentity { machine_id: "m".into(), engine: None, engine_id: None };
         self.script.find_root(&request.roots, r);
         let root = self.script.workdirs.lock().unwrap().clone().unwrap_or_else(|| "/srv".into());

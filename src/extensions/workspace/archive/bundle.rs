@@ -285,7 +285,7 @@ pub(super) fn check(manifest: &ArchiveManifest) -> Result<(), Error> {
         )));
     }
     if manifest.recipe.hash() != snapshot.profile.hash
-        || manifest.recipe.extension != snapshot.extension
+        || !manifest.recipe.may_use(&snapshot.extension)
     {
         return refuse("its recipe is not the one that its snapshot was made with");
     }

@@ -333,7 +333,7 @@ fn manifest(
     snapshot.operation = None;
     snapshot.pending.clear();
     let (id, owner) = (snapshot.id.clone(), request.owner.clone());
-    ArchiveManifest { schema: 1, id, owner, snapshot, recipe: target.profile.clone() }
+    ArchiveManifest { schema: 1, id, owner, snapshot, recipe: target.profile.as_written().clone() }
 }
 
 /// Gives an archive its last name and writes its manifest, which makes it whole.

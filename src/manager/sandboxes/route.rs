@@ -1,0 +1,385 @@
+//! Route of a create: the candidates of its profile's routing, judged one after the other until one can take it (semantics 2).
+
+use crate::domain::error::{Code, Error, Kind};
+use crate::domain::extension::{MeterQuote, Preview, ProvisionRequest, SandboxExtension};
+use crate::domain::name::HostName;
+use crate::domain::profile::Profile;
+use crate::domain::request::CreateRequest;
+use crate::domain::route::{CandidateVerdict, Passed, RouteCondition, is_considered};
+use crate::domain::sandbox::{Route, Verdict};
+use crate::manager::deps::Deps;
+use crate::manager::sandboxes::attempt_price::{over_budget, quote_price};
+use crate::manager::sandboxes::place::{Placement, Purpose, choose_host};
+use crate::manager::sandboxes::resolved::{Resolved, draft_provision};
+
+/// Way of a create through the candidates of its profile. A profile without routing is its own only one.
+pub(crate) struct Router {
+    request: CreateRequest,
+    /// As the profile is written.
+    resolved: Resolved,
+    /// Candidate that is looked at next.
+    next: usize,
+    passed: Vec<Passed>,
+    /// Verdict on each candidate before `next`.
+    verdicts: Vec<CandidateVerdict>,
+    /// Errors of those that were refused.
+    refusals: Vec<(RouteCondition, Error)>,
+}
+
+/// Findings on one candidate.
+pub(crate) struct Found {
+    /// Create as this candidate would make it.
+    pub(crate) resolved: Resolved,
+    pub(crate) draft: ProvisionRequest,
+    pub(crate) preview: Preview,
+    pub(crate) quote: Option<MeterQuote>,
+    /// Verdict on each of its hosts that was asked.
+    pub(crate) verdicts: Vec<Verdict>,
+    /// Its host, where one can take it.
+    pub(crate) route: Option<Route>,
+    refusal: Option<Refusal>,
+}
+
+/// Refusal of a candidate, and the condition that it fulfils; none where what was asked for is refused.
+struct Refusal {
+    condition: Option<RouteCondition>,
+    error: Error,
+}
+
+impl Refusal {
+    fn of(error: Error) -> Self {
+        Self { condition: RouteCondition::of_refusal(&error), error }
+    }
+
+    /// Refusal of a candidate's hosts. One whose answer cannot be read is as good as none.
+    fn of_hosts(error: Error) -> Self {
+        let condition =
+            RouteCondition::of_refusal(&error).unwrap_or(RouteCondition::HostUnreachable);
+        Self { condition: Some(condition), error }
+    }
+}
+
+/// Candidate that takes a create.
+pub(crate) struct Choice {
+    pub(crate) found: Found,
+    pub(crate) route: Route,
+}
+
+/// Judgement of one candidate.
+enum Judged {
+    /// It was not even looked at.
+    PassedOver,
+    /// It can take the create.
+    Takes(Choice),
+    /// It is refused, and the next one is looked at.
+    Refused(Option<Box<Found>>),
+    /// What was asked for is refused, whoever the candidate.
+    Ends(Box<Found>, Error),
+}
+
+/// Decision on all candidates, for a plan.
+pub(crate) struct Overview {
+    /// Findings on the candidate that would take it, else on the first that was looked at.
+    pub(crate) found: Option<Found>,
+    /// Route to it, where there is one.
+    pub(crate) route: Option<Route>,
+    pub(crate) error: Option<Error>,
+    pub(crate) candidates: Vec<CandidateVerdict>,
+}
+
+impl Router {
+    pub(crate) fn new(request: CreateRequest, resolved: Resolved) -> Self {
+        let (passed, verdicts, refusals) = (Vec::new(), Vec::new(), Vec::new());
+        Self { request, resolved, next: 0, passed, verdicts, refusals }
+    }
+
+    fn is_routed(&self) -> bool {
+        !self.resolved.profile.routing.candidates.is_empty()
+    }
+
+    /// Create as the next candidate would make it.
+    fn take_next(&mut self) -> Option<Resolved> {
+        let profile = &self.resolved.profile;
+        let used = match profile.routing.candidates.get(self.next) {
+            Some(candidate) => profile.for_candidate(candidate),
+            None if self.next == 0 => profile.clone(),
+            None => return None,
+        };
+        self.next += 1;
+        Some(Resolved { profile: used, ..self.resolved.clone() })
+    }
+
+    /// Chooses the first candidate that can take it, of those that were not looked at yet.
+    ///
+    /// Errors: what is refused whoever the candidate; where none can take it, each one's verdict.
+    pub(crate) async fn choose(&mut self, deps: &Deps) -> Result<Choice, Error> {
+        while let Some(resolved) = self.take_next() {
+            match Box::pin(self.judge(deps, resolved, Purpose::Create)).await? {
+                Judged::Takes(choice) => {
+                    let route = self.with_candidates(choice.route);
+                    return Ok(Choice { route, ..choice });
+                }
+                Judged::Ends(_, error) => return Err(error),
+                Judged::PassedOver | Judged::Refused(_) => {}
+            }
+        }
+        Err(self.none_error())
+    }
+
+    /// Judges every candidate; nothing is changed.
+    ///
+    /// Errors: why one could not be judged at all.
+    pub(crate) async fn judge_all(&mut self, deps: &Deps) -> Result<Overview, Error> {
+        let (mut first, mut chosen): (Option<Found>, Option<Choice>) = (None, None);
+        while let Some(resolved) = self.take_next() {
+            match Box::pin(self.judge(deps, resolved, Purpose::Plan)).await? {
+                Judged::Takes(choice) => {
+                    chosen.get_or_insert(choice);
+                }
+                Judged::Ends(found, error) if chosen.is_none() => {
+                    let candidates = self.candidates("not asked: the request is refused");
+                    let (route, error) = (found.route.clone(), Some(error));
+                    return Ok(Overview { found: Some(*found), route, error, candidates });
+                }
+                Judged::Refused(Some(found)) => {
+                    first.get_or_insert(*found);
+                }
+                Judged::PassedOver | Judged::Refused(None) | Judged::Ends(..) => {}
+            }
+        }
+        Ok(match chosen {
+            Some(Choice { found, route }) => {
+                let route = self.with_candidates(route);
+                let candidates = route.candidates.clone();
+                Overview { found: Some(found), route: Some(route), error: None, candidates }
+            }
+            None => {
+                let (error, candidates) = (Some(self.none_error()), self.candidates(""));
+                Overview { found: first, route: None, error, candidates }
+            }
+        })
+    }
+
+    /// Judges one candidate, and notes the verdict.
+    ///
+    /// Errors: why it could not be judged at all.
+    async fn judge(
+        &mut self,
+        deps: &Deps,
+        resolved: Resolved,
+        purpose: Purpose,
+    ) -> Result<Judged, Error> {
+        let profile = resolved.profile.clone();
+        if let Some(why) = self.passed_over(deps, &profile) {
+            self.verdicts.push(not_considered(&profile, why));
+            return Ok(Judged::PassedOver);
+        }
+        let mut found = match Box::pin(examine(deps, &self.request, resolved, purpose)).await {
+            Ok(found) => found,
+            Err(error) => {
+                let refused = self.note_refusal(&profile, Refusal::of(error), None);
+                return refused.map_or(Ok(Judged::Refused(None)), Err);
+            }
+        };
+        let refusal = found.refusal.take();
+        let refusal = match (refusal, found.route.clone()) {
+            (None, Some(route)) => {
+                self.verdicts.push(taken(&found, &route));
+                return Ok(Judged::Takes(Choice { found, route }));
+            }
+            (Some(refusal), _) => refusal,
+            (None, None) => Refusal::of(Error::internal("nothing says where it goes")),
+        };
+        let refused = self.note_refusal(&profile, refusal, Some(&found));
+        let found = Box::new(found);
+        Ok(match refused {
+            None => Judged::Refused(Some(found)),
+            Some(error) => Judged::Ends(found, error),
+        })
+    }
+
+    /// Reason for which the candidate is not even looked at.
+    fn passed_over(&self, deps: &Deps, profile: &Profile) -> Option<String> {
+        let routing = &self.resolved.profile.routing;
+        let candidate = routing.candidates.get(self.next.checked_sub(1)?)?;
+        let when = routing.conditions_of(candidate);
+        if !is_considered(&when, &self.passed) {
+            let words: Vec<&str> = when.iter().map(RouteCondition::as_str).collect();
+            return Some(format!(
+                "not considered: only where one before it fails or is {}",
+                words.join(" or ")
+            ));
+        }
+        let extension = deps.extension(&profile.extension).ok()?;
+        pinned_elsewhere(deps, extension.as_ref(), self.request.host.as_deref()?)
+    }
+
+    /// Notes a refusal; the error where that ends the route: what was asked for is refused whoever the candidate.
+    fn note_refusal(
+        &mut self,
+        profile: &Profile,
+        refusal: Refusal,
+        found: Option<&Found>,
+    ) -> Option<Error> {
+        let Refusal { condition, error } = refusal;
+        self.verdicts.push(CandidateVerdict {
+            extension: profile.extension.clone(),
+            ok: false,
+            condition: condition.clone(),
+            reason: words_of(&error),
+            quote_usd: found.and_then(|found| found.quote.as_ref()).map(|quote| quote.usd),
+            verdicts: found.map(|found| found.verdicts.clone()).unwrap_or_default(),
+        });
+        let Some(condition) = condition.filter(|_| self.is_routed()) else { return Some(error) };
+        self.passed.push(Passed::Refused(condition.clone()));
+        self.refusals.push((condition, error));
+        None
+    }
+
+    /// Route to where the last candidate takes it, with the verdict on each candidate.
+    fn with_candidates(&self, route: Route) -> Route {
+        let taker = self.verdicts.iter().rfind(|verdict| verdict.ok);
+        let why = taker.map(|verdict| format!("not asked: {} takes it", verdict.extension));
+        Route { candidates: self.candidates(&why.unwrap_or_default()), ..route }
+    }
+
+    /// Verdict on each candidate; `why` those after the last one were not looked at.
+    pub(crate) fn candidates(&self, why: &str) -> Vec<CandidateVerdict> {
+        let profile = &self.resolved.profile;
+        let rest = profile.routing.candidates.iter().skip(self.verdicts.len());
+        let rest = rest.map(|one| not_considered(&profile.for_candidate(one), why.to_owned()));
+        let known = self.verdicts.iter().filter(|_| self.is_routed()).cloned();
+        known.chain(rest).collect()
+    }
+
+    /// Error of a create that no candidate can take: the verdict on each. Its code and what to do next are those of the refusal that
+    /// is mended most easily.
+    fn none_error(&mut self) -> Error {
+        let id = &self.resolved.profile.id;
+        let easiest = self.refusals.iter().min_by_key(|(condition, _)| effort(condition));
+        let Some((_, chief)) = easiest else {
+            let named = self.request.host.as_deref().unwrap_or_default();
+            let message = format!("no candidate of {id} makes sandboxes on {named}");
+            return Error::invalid_input("host", message)
+                .detail("candidates", json(&self.verdicts))
+                .hint("leave --host out, or name a host of a candidate");
+        };
+        let mut error = chief.clone();
+        error.message = format!("no candidate of {id} can take the sandbox");
+        error.causes = self.verdicts.iter().map(CandidateVerdict::sentence).collect();
+        error.detail("candidates", json(&self.verdicts))
+    }
+}
+
+/// Effort to mend what a candidate is refused for, from the least on.
+fn effort(condition: &RouteCondition) -> u8 {
+    match condition {
+        RouteCondition::OverBudget => 0,
+        RouteCondition::Saturated => 1,
+        RouteCondition::HostUnreachable => 2,
+        RouteCondition::Unsupported | RouteCondition::Other(_) => 3,
+    }
+}
+
+/// Judges one candidate. A create stops at the first refusal; a plan goes on, to show what else there is.
+///
+/// Errors: why it could not be judged at all.
+async fn examine(
+    deps: &Deps,
+    request: &CreateRequest,
+    resolved: Resolved,
+    purpose: Purpose,
+) -> Result<Found, Error> {
+    let extension = deps.extension(&resolved.profile.extension)?;
+    let draft = draft_provision(deps, &resolved, request, HostName::new(HostName::LOCAL));
+    let preview = extension.preview(&draft).await?;
+    let stops = |found: &Found| purpose != Purpose::Plan && found.refusal.is_some();
+    let mut found = Found {
+        refusal: preview.check().err().map(Refusal::of),
+        preview,
+        draft,
+        quote: None,
+        verdicts: Vec::new(),
+        route: None,
+        resolved,
+    };
+    if stops(&found) {
+        return Ok(found);
+    }
+    found.quote = quote_price(deps, &found.resolved).await?;
+    let over = over_budget(deps, &found.resolved.profile, found.quote.as_ref()).await?;
+    found.refusal = found.refusal.take().or(over.map(Refusal::of));
+    if stops(&found) {
+        return Ok(found);
+    }
+    let asked = choose_host(deps, &found.resolved.profile, request.host.as_deref(), purpose);
+    let Placement { verdicts, on } = Box::pin(asked).await?;
+    found.verdicts = verdicts;
+    let (route, compose) = match on {
+        Ok(on) => on,
+        Err(error) => {
+            found.refusal.get_or_insert_with(|| Refusal::of_hosts(error));
+            return Ok(found);
+        }
+    };
+    found.draft.host = route.host.clone();
+    found.draft.compose_host = compose;
+    found.route = Some(route);
+    let asked = extension.preview_on_host(&mut found.draft, &mut found.preview).await;
+    // Nothing was refused before the host was known: it is this backend that cannot do it.
+    let lacks = |error: Error| match error.code {
+        Code::InvalidInput => error.of_kind(Kind::Lacking),
+        _ => error,
+    };
+    let unfit = asked.and_then(|()| found.preview.check().map_err(lacks)).err();
+    found.refusal = found.refusal.take().or(unfit.map(Refusal::of));
+    Ok(found)
+}
+
+/// Why a backend is none for the host that was named: it has a place of its own, or that host is another's.
+fn pinned_elsewhere(deps: &Deps, extension: &dyn SandboxExtension, named: &str) -> Option<String> {
+    match extension.place() {
+        Some(place) if place.same(named) => None,
+        Some(place) => {
+            Some(format!("not considered: it makes its sandboxes at {place}, not on {named}"))
+        }
+        None => {
+            let is_place =
+                |one: &dyn SandboxExtension| one.place().is_some_and(|place| place.same(named));
+            let taken = deps.extensions.values().any(|one| is_place(one.as_ref()));
+            taken.then(|| format!("not considered: {named} is the place of another backend"))
+        }
+    }
+}
+
+fn taken(found: &Found, route: &Route) -> CandidateVerdict {
+    CandidateVerdict {
+        extension: found.resolved.profile.extension.clone(),
+        ok: true,
+        condition: None,
+        reason: format!("on {}, {}", route.host, route.reason),
+        quote_usd: found.quote.as_ref().map(|quote| quote.usd),
+        verdicts: found.verdicts.clone(),
+    }
+}
+
+fn not_considered(profile: &Profile, why: String) -> CandidateVerdict {
+    CandidateVerdict {
+        extension: profile.extension.clone(),
+        ok: false,
+        condition: None,
+        reason: why,
+        quote_usd: None,
+        verdicts: Vec::new(),
+    }
+}
+
+/// An error's sentence and its causes'.
+fn words_of(error: &Error) -> String {
+    let words = std::iter::once(error.message.as_str());
+    words.chain(error.causes.iter().map(String::as_str)).collect::<Vec<_>>().join(": ")
+}
+
+fn json(value: &impl serde::Serialize) -> serde_json::Value {
+    serde_json::to_value(value).unwrap_or_default()
+}
