@@ -176,6 +176,11 @@ impl EventKind {
         self.as_str().starts_with("patch.")
     }
 
+    /// Whether it tells of credits.
+    pub fn is_of_credits(&self) -> bool {
+        self.as_str().starts_with("credits.")
+    }
+
     /// Whether an operation causes it, whose begin, end and outcome say as much.
     pub fn is_of_operation(&self) -> bool {
         match self {

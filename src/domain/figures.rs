@@ -1,8 +1,8 @@
-//! Figures as every face shows them: ages, durations, times left, sizes and rates, in as few columns as they need.
+//! Figures as every face shows them: ages, durations, times left, sizes, rates and amounts, in as few columns as they need.
 
 use std::time::Duration;
 
-use super::Time;
+use super::{Time, Usd};
 
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
@@ -66,6 +66,17 @@ pub fn bytes(count: u64) -> String {
 pub fn rate(bytes_per_second: f64) -> String {
     let text = bytes(bytes_per_second as u64);
     format!("{}B/s", text.trim_end_matches('B'))
+}
+
+/// Amount: `$41.20`, below a cent `$0.0042`. Cut, so that it never is more than there is.
+pub fn usd(amount: Usd) -> String {
+    let step = match amount.micros().unsigned_abs() {
+        0 | 10_000.. => 10_000,
+        1_000.. => 100,
+        100.. => 10,
+        _ => 1,
+    };
+    Usd::from_micros(amount.micros() / step * step).to_string()
 }
 
 #[cfg(test)]
@@ -149,5 +160,22 @@ mod tests {
         assert_eq!(rate(512.7), "512B/s");
         assert_eq!(rate(12.4 * 1_048_576.0), "12MB/s");
         assert_eq!(rate(f64::NAN), "0B/s");
+    }
+
+    #[test]
+    fn amounts_are_cut_to_cents_or_two_digits() {
+        for (micros, text) in [
+            (41_200_000, "$41.20"),
+            (41_209_999, "$41.20"),
+            (999_999, "$0.99"),
+            (4_290, "$0.0042"),
+            (429, "$0.00042"),
+            (42, "$0.000042"),
+            (0, "$0.00"),
+            (-800_000, "-$0.80"),
+            (-4_290, "-$0.0042"),
+        ] {
+            assert_eq!(usd(Usd::from_micros(micros)), text);
+        }
     }
 }

@@ -30,7 +30,7 @@ use crate::domain::name::SandboxId;
 use crate::domain::{State, Time};
 use crate::tui::effects::scripts::add_patch;
 use crate::tui::message::{Effect, Msg, Timer};
-use crate::tui::model::{Entry, JobId, LastLook, LogText, SavedState};
+use crate::tui::model::{Entry, JobId, LastLook, Ledger, LogText, SavedState};
 
 /// How many targets of a bulk are begun at once.
 const AT_ONCE: usize = 8;
@@ -153,6 +153,17 @@ impl Effects {
             Effect::Snapshots => self.answer(Msg::Snapshots, async move {
                 client.snapshots(SnapshotQuery { all: true }).await
             }),
+            Effect::Credits(now) => self.answer(Msg::Credits, async move {
+                let sums = client.credits().await?;
+                let history = client.credit_history().await?;
+                // The history is summed up here, off the UI's thread.
+                Ok(Box::new(Ledger::of(sums, history, now)))
+            }),
+            Effect::Grant(form, request) => {
+                self.answer(move |answer| Msg::Granted(form, answer), async move {
+                    client.grant_credits(request).await
+                });
+            }
             Effect::Extensions => {
                 self.answer(Msg::Extensions, async move { client.extensions().await });
             }

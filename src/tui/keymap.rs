@@ -89,7 +89,7 @@ impl Keymap {
     pub fn help(&self, mode: Mode) -> Vec<(String, &'static str)> {
         TABLE
             .iter()
-            .filter(|row| row.modes.contains(&mode) && !row.action.is_later())
+            .filter(|row| row.modes.contains(&mode))
             .map(|row| (self.spelled(mode, row.action), row.help))
             .filter(|(keys, _)| !keys.is_empty())
             .collect()

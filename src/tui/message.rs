@@ -8,10 +8,10 @@ use crossterm::event::{KeyEvent, MouseEvent};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::client::{
-    CreateRequest, Decision, Error, ExtendRequest, Extended, ExtensionView, LabelRequest,
-    LogsRequest, PatchRequest, PatchStatus, ProfileView, Record, Request, RolloutItem,
-    RolloutRequest, ShellRequest, SnapshotDiff, SnapshotDiffRequest, StaleReport, Started,
-    SweepReport, Update,
+    CreateRequest, Credits, Decision, Error, ExtendRequest, Extended, ExtensionView, GrantRequest,
+    LabelRequest, LogsRequest, PatchRequest, PatchStatus, ProfileView, Record, Request,
+    RolloutItem, RolloutRequest, ShellRequest, SnapshotDiff, SnapshotDiffRequest, StaleReport,
+    Started, SweepReport, Update,
 };
 use crate::domain::Time;
 use crate::domain::event::Event;
@@ -23,7 +23,7 @@ use crate::domain::patch::Patch;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::telemetry::HostSample;
 use crate::tui::foreground_process::ShellEnd;
-use crate::tui::model::{Entry, JobId, Judged, LastLook, LogText, SavedState};
+use crate::tui::model::{Entry, JobId, Judged, LastLook, Ledger, LogText, SavedState};
 
 /// Something the console hears.
 #[derive(Debug)]
@@ -116,6 +116,12 @@ pub enum Msg {
     Snapshots(Result<Vec<Arc<SnapshotView>>, Error>),
     /// It is time to read the snapshots.
     SnapshotsDue,
+    /// Credits, and what became of them.
+    Credits(Result<Box<Ledger>, Error>),
+    /// It is time to read the credits.
+    CreditsDue,
+    /// Credits were granted from the form of that number, or could not be.
+    Granted(u64, Result<Credits, Error>),
     /// All extensions.
     Extensions(Result<Vec<ExtensionView>, Error>),
     /// What differs between a snapshot and what it was taken of, for the form of that number.
@@ -230,6 +236,10 @@ pub enum Effect {
     SaveLog(u64, PathBuf, Vec<Arc<LogText>>),
     /// Reads all snapshots.
     Snapshots,
+    /// Reads the credits and their history.
+    Credits(Time),
+    /// Grants credits, for the form of that number.
+    Grant(u64, GrantRequest),
     /// Reads the extensions.
     Extensions,
     /// Compares a snapshot with what it was taken of, for the form of that number.
@@ -267,6 +277,8 @@ pub enum Timer {
     Listen,
     /// [`Msg::SnapshotsDue`].
     Snapshots,
+    /// [`Msg::CreditsDue`].
+    Credits,
     /// [`Msg::StaleDue`].
     Stale,
     /// [`Msg::SweepDue`].
@@ -282,6 +294,7 @@ impl From<Timer> for Msg {
             Timer::Plan(generation) => Self::PlanDue(generation),
             Timer::Listen => Self::ListenDue,
             Timer::Snapshots => Self::SnapshotsDue,
+            Timer::Credits => Self::CreditsDue,
             Timer::Stale => Self::StaleDue,
             Timer::Sweep => Self::SweepDue,
         }

@@ -323,6 +323,7 @@ impl Console {
                 | Msg::PlanDue(_)
                 | Msg::ListenDue
                 | Msg::SnapshotsDue
+                | Msg::CreditsDue
                 | Msg::SweepDue
                 | Msg::StaleDue
                 | Msg::SampleDue(_)

@@ -7,6 +7,7 @@ mod availability;
 mod columns;
 mod confirm;
 mod counts;
+mod credits;
 mod details;
 mod event_words;
 mod failure;
@@ -26,6 +27,7 @@ mod job_words;
 mod jobs;
 mod labels;
 mod layout;
+mod ledger;
 mod lineage;
 mod logs;
 mod look;
@@ -48,6 +50,7 @@ mod shell;
 mod silence;
 mod since;
 mod snapshots;
+mod spark;
 mod stale;
 mod sweep;
 mod targets;
@@ -70,9 +73,10 @@ pub use area::Area;
 pub use columns::{Column, Placed};
 pub use confirm::{Confirm, Purpose, summed};
 pub use counts::Counts;
+pub use credits::{CreditsLayout, CreditsPane, EntryRow, WIDE};
 pub use details::Details;
 pub use event_words::event_sentence;
-pub use fetch::Fetch;
+pub use fetch::{Fetch, Load};
 pub use fields::{Choice, Field, FieldKey, Fields};
 pub use filter::Filter;
 pub use focus_strip::Strip;
@@ -85,6 +89,7 @@ pub use job::{ExternalProcess, Job, JobId, JobResult, JobState, ToldIn};
 pub use jobs::{Jobs, Moved};
 pub use labels::{LabelChange, LabelRow, LabelTarget, Labelling, Labels};
 pub use layout::{Arrangement, SMALLEST, Screen};
+pub use ledger::Ledger;
 pub use lineage::{SnapshotDetails, patch_words};
 pub use logs::{KEPT_BYTES, KEPT_LINES, LogField, LogRow, LogState, LogTail, LogText, Logs, Place};
 pub use look::{Look, ThemeName};
@@ -116,21 +121,9 @@ pub use words::{
 
 use crate::client::{Error, ExtensionView};
 use crate::domain::Time;
-pub use crate::domain::figures::{age, age_of, bytes, left, rate, took};
+pub use crate::domain::figures::{age, age_of, bytes, left, rate, took, usd};
 use crate::domain::name::{ProfileId, SandboxId};
 use crate::tui::keymap::{Keymap, Mode};
-
-/// How far something that was asked for has come.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub enum Load {
-    /// The answer is not there yet.
-    #[default]
-    Loading,
-    /// It is there.
-    Ready,
-    /// It could not be read.
-    Failed(Error),
-}
 
 /// A line that goes away by itself.
 #[derive(Debug, Clone, PartialEq)]
@@ -227,6 +220,8 @@ pub struct Model {
     pub undo_profiles: BTreeSet<ProfileId>,
     /// The hosts.
     pub hosts: Hosts,
+    /// The credits.
+    pub credits: CreditsPane,
     /// Whether this console ends what has expired.
     pub sweep: Sweep,
     /// Its sweeps.
@@ -309,6 +304,7 @@ impl Model {
             extensions: Vec::new(),
             undo_profiles: BTreeSet::new(),
             hosts: Hosts::default(),
+            credits: CreditsPane::default(),
             sweep: Sweep::default(),
             sweeps: Sweeps::default(),
             activity: Activity::default(),

@@ -4,6 +4,7 @@ mod action_form;
 mod activity;
 mod confirm;
 mod copy;
+mod credits;
 mod data;
 mod destroyed;
 mod external_operations;
@@ -52,6 +53,7 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             let mut effects = data::tick(model, now);
             effects.extend(hosts::tick(model));
             trouble::measure(model);
+            model.measure_spending();
             effects
         }
         Msg::Resumed => vec![Effect::Redraw],
@@ -97,6 +99,9 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::LogSaved(log, path, answer) => logs::saved(model, log, &path, answer),
         Msg::Snapshots(answer) => snapshots::taken(model, answer),
         Msg::SnapshotsDue => snapshots::due(model),
+        Msg::Credits(answer) => credits::taken(model, answer),
+        Msg::CreditsDue => credits::due(model),
+        Msg::Granted(form, answer) => action_form::granted(model, form, answer),
         Msg::Extensions(answer) => snapshots::extensions(model, answer),
         Msg::Compared(number, answer) => action_form::compared(model, number, answer),
         Msg::PatchStatus(id, answer) => patches::status(model, &id, &answer),
@@ -141,6 +146,8 @@ fn settle(model: &mut Model) -> Vec<Effect> {
     model.sandboxes.set_height(usize::from(screen.list.height));
     model.snapshots.set_height(usize::from(screen.snapshots.height));
     model.hosts.set_height(usize::from(screen.hosts.height));
+    let entries = model.credits_layout().list.height;
+    model.credits.set_height(usize::from(entries));
     overlay::settle(model);
     let mut effects = activity::settle(model, usize::from(screen.activity.height));
     effects.extend(destroyed::settle(model));

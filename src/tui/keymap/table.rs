@@ -188,6 +188,7 @@ table! {
     Sleep "sleep" [Main TextBlock] "z" "put to sleep the marked ones, or the one under the cursor (asks)";
     Wake "wake" [Main TextBlock] "w" "wake; patches that wait are applied";
     Patches "patches" [Main TextBlock] "p" "patches of a snapshot, or of the one that a sandbox is based on";
+    Grant "grant" [Main] "$" "grant credits (opens a form)";
     Undo "undo" [Main TextBlock] "u" "undo the last reap or destroy, or that of the destroyed sandbox here (asks)";
     Palette "palette" [Main] ":" "command palette";
     NextTrouble "next_trouble" [Main] "F" "go to the next trouble: failed, lost, stale, degraded, expiring, or a host that is silent";
@@ -242,11 +243,6 @@ table! {
 }
 
 impl Action {
-    /// Whether this version does not have it yet; its key is kept free for it.
-    pub fn is_later(self) -> bool {
-        matches!(self, Self::PaneCredits)
-    }
-
     /// Whether it changes something on a host or in the store.
     pub fn is_mutating(self) -> bool {
         matches!(
@@ -267,6 +263,7 @@ impl Action {
                 | Self::RemovePatch
                 | Self::RollOut
                 | Self::Undo
+                | Self::Grant
                 | Self::Tick
                 | Self::TickAll
                 | Self::AdoptInstead

@@ -10,16 +10,16 @@ use super::snapshots::{caveat, is_blocked};
 use super::targets::{SnapshotTarget, Target};
 use super::words::many;
 use crate::client::{
-    Error, ExtendRequest, PatchRequest, RestoreRequest, RolloutRequest, SnapshotDiff,
+    Error, ExtendRequest, GrantRequest, PatchRequest, RestoreRequest, RolloutRequest, SnapshotDiff,
     SnapshotRequest,
 };
-use crate::domain::Time;
 use crate::domain::figures::{age, bytes};
 use crate::domain::lineage::{BasedOn, SnapshotView};
 use crate::domain::name::SandboxId;
 use crate::domain::patch::RUN_IN_WORKSPACE;
 use crate::domain::profile::Seconds;
 use crate::domain::sandbox::{SandboxRecord, State};
+use crate::domain::{Time, Usd};
 
 /// How many differences are listed.
 const CHANGES: usize = 200;
@@ -40,6 +40,8 @@ pub enum ActionFormKind {
     RollOut(Arc<SnapshotView>, Vec<SandboxId>),
     /// A later deadline of this one.
     Extend(Arc<SandboxRecord>),
+    /// More credits; how many there are, where that is known.
+    Grant(Option<Usd>),
 }
 
 /// Where a new patch's script comes from.
@@ -172,6 +174,14 @@ impl ActionForm {
         Self::new(ActionFormKind::Extend(record), number, vec![by])
     }
 
+    /// The form of a grant.
+    pub fn grant(number: u64, balance: Option<Usd>) -> Self {
+        let mut amount = Field::text(FieldKey::Amount, "", "in US dollars, such as 25 or 0.50");
+        amount.required = true;
+        let note = Field::text(FieldKey::Note, "none", "for the history: why, or from where");
+        Self::new(ActionFormKind::Grant(balance), number, vec![amount, note])
+    }
+
     /// Its title.
     pub fn title(&self) -> String {
         match &self.about {
@@ -185,6 +195,7 @@ impl ActionForm {
                 format!("Apply the patches of {}", view.record.title())
             }
             ActionFormKind::Extend(record) => format!("Extend {}", record.title()),
+            ActionFormKind::Grant(_) => "Grant credits".to_owned(),
         }
     }
 
@@ -196,6 +207,7 @@ impl ActionForm {
             ActionFormKind::AddPatch(..) => "add it",
             ActionFormKind::RollOut(..) => "apply",
             ActionFormKind::Extend(_) => "extend",
+            ActionFormKind::Grant(_) => "grant",
         }
     }
 
@@ -235,6 +247,12 @@ impl ActionForm {
     fn by(&self) -> Option<Seconds> {
         let typed = self.fields.value(&FieldKey::By);
         typed.as_deref().unwrap_or(EXTENDED_BY).parse().ok()
+    }
+
+    /// What is asked for of a grant; none where no amount was typed.
+    pub fn grant_request(&self) -> Option<GrantRequest> {
+        let usd = self.fields.value(&FieldKey::Amount)?.parse().ok()?;
+        Some(GrantRequest { usd, note: self.fields.value(&FieldKey::Note) })
     }
 
     /// What is asked for of a rollout: to those that were shown to get something, of the patches that were shown.
@@ -283,6 +301,10 @@ impl ActionForm {
             ActionFormKind::AddPatch(view, script) => patch_lines(&mut lines, view, script),
             ActionFormKind::RollOut(view, protected) => roll_out_lines(&mut lines, view, protected),
             ActionFormKind::Extend(record) => extend_lines(&mut lines, record, self.by(), now),
+            ActionFormKind::Grant(balance) => {
+                let more = self.grant_request().map(|request| request.usd);
+                grant_lines(&mut lines, *balance, more);
+            }
         }
         lines
     }
@@ -365,6 +387,16 @@ fn extend_lines(lines: &mut Lines, record: &SandboxRecord, by: Option<Seconds>, 
     if let Some(max) = record.max_expires_at {
         let role = if then > max { Role::Bad } else { Role::Dim };
         lines.push((role, format!("latest {}", left(max))));
+    }
+}
+
+fn grant_lines(lines: &mut Lines, balance: Option<Usd>, more: Option<Usd>) {
+    let Some(balance) = balance else {
+        return lines.push((Role::Warn, "how many there are is not known".to_owned()));
+    };
+    lines.push((Role::Plain, format!("balance  {balance}")));
+    if let Some(more) = more {
+        lines.push((Role::Accent, format!("then     {}", balance + more)));
     }
 }
 

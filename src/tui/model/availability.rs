@@ -33,6 +33,7 @@ impl Model {
                     self.snapshots.selected().and_then(|row| row.sandbox()).map(|s| s.id.clone())
                 }
                 Pane::Hosts => None,
+                Pane::Credits => self.credit_sandbox_id(),
                 Pane::Activity => self.activity_sandbox(),
             },
         }

@@ -1,4 +1,18 @@
-//! State of a read that takes a while and may be wanted again meanwhile.
+//! State of a read that takes a while and may be wanted again meanwhile, and how far it has come.
+
+use crate::client::Error;
+
+/// How far something that was asked for has come.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Load {
+    /// The answer is not there yet.
+    #[default]
+    Loading,
+    /// It is there.
+    Ready,
+    /// It could not be read.
+    Failed(Error),
+}
 
 /// State of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

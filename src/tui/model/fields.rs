@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tui_input::Input;
 
+use crate::domain::Usd;
 use crate::domain::error::Error;
 use crate::domain::name::{check_label, check_name};
 use crate::domain::patch;
@@ -40,6 +41,10 @@ pub enum FieldKey {
     Canary,
     /// How much later a deadline is.
     By,
+    /// How many credits.
+    Amount,
+    /// What a grant is for.
+    Note,
 }
 
 /// What a field takes.
@@ -178,6 +183,8 @@ impl Field {
             FieldKey::RunIn => "runs in",
             FieldKey::Canary => "first",
             FieldKey::By => "later by",
+            FieldKey::Amount => "amount",
+            FieldKey::Note => "note",
         }
     }
 
@@ -210,6 +217,8 @@ impl Field {
             FieldKey::RunIn => bare == "run_in",
             FieldKey::Canary => bare == "canary",
             FieldKey::By => bare == "by",
+            FieldKey::Amount => matches!(bare, "usd" | "amount"),
+            FieldKey::Note => bare == "note",
         }
     }
 
@@ -234,6 +243,11 @@ impl Field {
                 patch::check("true", patch::RUN_IN_WORKSPACE, Some(value))
                     .map_err(|fault| fault.message)
             }
+            (FieldKey::Amount, _) => match value.parse::<Usd>() {
+                Ok(amount) if amount > Usd::ZERO => Ok(()),
+                Ok(_) => Err("above zero".to_owned()),
+                Err(error) => Err(error.to_string()),
+            },
             (FieldKey::Canary, _) if value.parse::<u32>().is_ok_and(|count| count > 0) => Ok(()),
             (FieldKey::Canary, _) => Err("a number from 1 on; empty: all at once".to_owned()),
             _ => Ok(()),

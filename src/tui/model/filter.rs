@@ -211,7 +211,9 @@ impl Model {
     pub fn filter(&self) -> &Filter {
         match self.focus {
             Pane::Snapshots => self.snapshots.filter(),
-            Pane::Sandboxes | Pane::Hosts | Pane::Activity => self.sandboxes.filter(),
+            Pane::Sandboxes | Pane::Hosts | Pane::Credits | Pane::Activity => {
+                self.sandboxes.filter()
+            }
         }
     }
 }

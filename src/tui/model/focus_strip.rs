@@ -26,8 +26,10 @@ pub struct Strip {
 /// The sandbox that the focused pane's cursor means, or else the list's.
 fn meant(model: &Model) -> Option<&Entry> {
     let pointed = match model.focus {
-        Pane::Snapshots | Pane::Activity if model.overlays.is_empty() => model.pointed_sandbox(),
-        Pane::Sandboxes | Pane::Snapshots | Pane::Hosts | Pane::Activity => None,
+        Pane::Snapshots | Pane::Credits | Pane::Activity if model.overlays.is_empty() => {
+            model.pointed_sandbox()
+        }
+        Pane::Sandboxes | Pane::Snapshots | Pane::Hosts | Pane::Credits | Pane::Activity => None,
     };
     pointed.or_else(|| model.sandboxes.selected()).map(AsRef::as_ref)
 }
@@ -48,7 +50,7 @@ impl Model {
     pub fn strip(&self) -> Option<Strip> {
         match self.focus {
             Pane::Hosts => self.hosts.selected().map(|selected| host(self, selected)),
-            Pane::Sandboxes | Pane::Snapshots | Pane::Activity => {
+            Pane::Sandboxes | Pane::Snapshots | Pane::Credits | Pane::Activity => {
                 meant(self).map(|entry| sandbox(self, entry))
             }
         }

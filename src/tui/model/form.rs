@@ -228,7 +228,9 @@ impl CreateForm {
                 | FieldKey::Description
                 | FieldKey::RunIn
                 | FieldKey::Canary
-                | FieldKey::By => {}
+                | FieldKey::By
+                | FieldKey::Amount
+                | FieldKey::Note => {}
             }
         }
         request

@@ -91,6 +91,17 @@ const HOSTS: &[(Action, &str)] = &[
     (Action::Quit, "quit"),
 ];
 
+/// Keys of the credits.
+const CREDITS: &[(Action, &str)] = &[
+    (Action::Grant, "grant"),
+    (Action::Open, "its sandbox"),
+    (Action::Redraw, "ask again"),
+    (Action::Palette, "palette"),
+    (Action::Help, "help"),
+    (Action::Zoom, "zoom"),
+    (Action::Quit, "quit"),
+];
+
 /// Keys of the activity.
 const ACTIVITY: &[(Action, &str)] = &[
     (Action::Open, "why, or what it made"),
@@ -119,6 +130,7 @@ impl Model {
             }
             Pane::Snapshots => SNAPSHOTS,
             Pane::Hosts => HOSTS,
+            Pane::Credits => CREDITS,
             Pane::Activity => ACTIVITY,
         };
         let footer = self.screen().footer;

@@ -1,6 +1,7 @@
 //! Rows of the hosts: load of the last hour and what is used of memory and disk, or why a host does not answer.
 
 use super::hosts::{Host, Standing};
+use super::spark::sparkline;
 use super::{Model, Role, age_of};
 use crate::domain::host::Limits;
 use crate::domain::telemetry::{HISTORY_S, HostSample};
@@ -8,9 +9,6 @@ use crate::domain::text::columns;
 
 /// Cells of the hour's load, and where there is little room.
 const SPARK: [usize; 3] = [8, 4, 0];
-
-/// Heights of a sparkline's cells.
-const LEVELS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
 /// Swap and inodes in use are shown from here on, in percent.
 const HIGH_PCT: f64 = 80.0;
@@ -168,9 +166,5 @@ fn spark(host: &Host, now: i64, cells: usize) -> String {
     }
     // A core at work is the middle of the scale, unless there was more.
     let top = highest.iter().flatten().fold(2.0_f64, |top, load| top.max(*load));
-    let level = |load: f64| {
-        let step = (load / top * LEVELS.len() as f64) as usize;
-        LEVELS[step.min(LEVELS.len() - 1)]
-    };
-    highest.iter().map(|load| load.map_or(" ", level)).collect()
+    sparkline(&highest, top)
 }

@@ -16,8 +16,14 @@ const TALL: u16 = 20;
 /// From this width on the band's panes stand side by side.
 const WHOLE_BAND: u16 = 100;
 
-/// From this width on hosts and snapshots have a column at full height.
+/// From this width on hosts, snapshots and credits have a column at full height.
 const RIGHT_COLUMN: u16 = 160;
+
+/// Rows of the credits in the column: sums, spending, and some entries.
+const CREDITS: u16 = 8;
+
+/// From so many rows of the band on, credits stand below the hosts.
+const HOSTS_AND_CREDITS: u16 = 7;
 
 /// From this width on details of the row under the cursor stand beside the list.
 const DETAILS_BESIDE: u16 = 200;
@@ -56,6 +62,8 @@ pub struct Screen {
     pub snapshots: Area,
     /// The hosts' rows; their title is on the row above.
     pub hosts: Area,
+    /// The credits' rows; their title is on the row above.
+    pub credits: Area,
     /// The activity's rows; its title is on the row above.
     pub activity: Area,
     /// The last row: keys, a toast, or the filter.
@@ -90,9 +98,12 @@ impl Screen {
             let right = (self.whole.width * 28 / 100).clamp(44, 52);
             left.width -= right;
             let column = Area { x: left.width, width: right, ..self.panes };
-            let (upper, lower) = column.split(column.height * 2 / 5);
-            self.hosts = upper.inner(1);
-            self.snapshots = lower.inner(1);
+            let (hosts, lower) = column.split(column.height * 2 / 5);
+            let credits = (lower.height / 3).clamp(3, CREDITS + 2);
+            let (snapshots, credits) = lower.split(lower.height - credits + 1);
+            self.hosts = hosts.inner(1);
+            self.snapshots = snapshots.inner(1);
+            self.credits = credits.inner(1);
         }
         let band = (left.height / 4).clamp(2, 12) + 2;
         let (upper, band) = left.split(left.height - band + 1);
@@ -115,7 +126,8 @@ impl Screen {
         self.strip = strip.inner(1);
     }
 
-    /// Activity, snapshots and hosts side by side; only one of them on a narrow screen, only activity beside a right column.
+    /// Activity, snapshots and hosts side by side, credits below the hosts or, on a low screen, in their place; only one of them
+    /// on a narrow screen, only activity beside a right column.
     fn band(&mut self, band: Area, below: Pane) {
         if self.whole.width < WHOLE_BAND {
             let below = if below == Pane::Sandboxes { Pane::Activity } else { below };
@@ -127,8 +139,20 @@ impl Screen {
             let first = Area { width: band.width - 2 * width, ..band };
             self.activity = first.inner(1);
             self.snapshots = Area { x: first.width, width, ..band }.inner(1);
-            self.hosts = Area { x: first.width + width, width, ..band }.inner(1);
+            self.hosts_and_credits(Area { x: first.width + width, width, ..band }, below);
         }
+    }
+
+    /// Hosts above credits, each host with all of its rows; where both have no room, the one that had the focus last.
+    fn hosts_and_credits(&mut self, frame: Area, below: Pane) {
+        let rows = frame.height.saturating_sub(2);
+        if rows < HOSTS_AND_CREDITS {
+            let shown = if below == Pane::Credits { below } else { Pane::Hosts };
+            return self.place(shown, frame.inner(1));
+        }
+        let (hosts, credits) = frame.split((rows - 3) / 2 * 2 + 2);
+        self.hosts = hosts.inner(1);
+        self.credits = credits.inner(1);
     }
 
     fn place(&mut self, pane: Pane, rows: Area) {
@@ -139,6 +163,7 @@ impl Screen {
             }
             Pane::Snapshots => self.snapshots = rows,
             Pane::Hosts => self.hosts = rows,
+            Pane::Credits => self.credits = rows,
             Pane::Activity => self.activity = rows,
         }
     }
@@ -149,6 +174,7 @@ impl Screen {
             Pane::Sandboxes => self.list,
             Pane::Snapshots => self.snapshots,
             Pane::Hosts => self.hosts,
+            Pane::Credits => self.credits,
             Pane::Activity => self.activity,
         }
     }
@@ -159,7 +185,7 @@ impl Screen {
             Pane::Sandboxes if self.titles.height > 0 => {
                 Area { height: self.list.height + 1, ..self.titles }.outer()
             }
-            Pane::Sandboxes | Pane::Snapshots | Pane::Hosts | Pane::Activity => {
+            Pane::Sandboxes | Pane::Snapshots | Pane::Hosts | Pane::Credits | Pane::Activity => {
                 self.rows(pane).outer()
             }
         }
@@ -183,7 +209,10 @@ impl Screen {
     pub fn tabs(&self, pane: Pane) -> Vec<(Pane, Area)> {
         let frame = self.frame(pane);
         let alone = Pane::ALL.iter().all(|other| *other == pane || self.rows(*other).height == 0);
-        if frame.width == 0 || (pane == Pane::Sandboxes && !alone) {
+        // Side by side, hosts and credits have one place; what is hidden there is no other pane's tab.
+        let beside = self.activity.height > 0 && self.snapshots.height > 0;
+        let takes_turns = matches!(pane, Pane::Hosts | Pane::Credits);
+        if frame.width == 0 || (pane == Pane::Sandboxes && !alone) || (beside && !takes_turns) {
             return Vec::new();
         }
         let at = Pane::ALL.iter().position(|other| *other == pane).unwrap_or_default();

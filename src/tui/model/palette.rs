@@ -217,11 +217,10 @@ impl Model {
     }
 }
 
-/// The actions of the panes that this version has and that are no movement.
+/// The actions of the panes that are no movement.
 fn actions() -> impl Iterator<Item = Action> {
     let in_panes = TABLE.iter().filter(|row| row.modes.contains(&Mode::Main)).map(|row| row.action);
-    in_panes
-        .filter(|action| !action.is_later() && !action.is_movement() && *action != Action::Palette)
+    in_panes.filter(|action| !action.is_movement() && *action != Action::Palette)
 }
 
 fn offered(action: Action, typed: &str) -> Option<(Match, Offer)> {

@@ -9,6 +9,8 @@ pub enum Pane {
     Snapshots,
     /// Hosts and how they are.
     Hosts,
+    /// Credits, and what they were spent for.
+    Credits,
     /// Jobs and events.
     Activity,
 }
@@ -16,7 +18,7 @@ pub enum Pane {
 impl Pane {
     /// Every pane, in the order in which one goes through them.
     pub const ALL: &'static [Self] =
-        &[Self::Sandboxes, Self::Snapshots, Self::Hosts, Self::Activity];
+        &[Self::Sandboxes, Self::Snapshots, Self::Hosts, Self::Credits, Self::Activity];
 
     /// As its title says.
     pub fn title(self) -> &'static str {
@@ -24,6 +26,7 @@ impl Pane {
             Self::Sandboxes => "Sandboxes",
             Self::Snapshots => "Snapshots",
             Self::Hosts => "Hosts",
+            Self::Credits => "Credits",
             Self::Activity => "Activity",
         }
     }

@@ -6,8 +6,7 @@ use crate::domain::State;
 use crate::domain::error::Error;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::telling::{folded, telling_lines};
-use crate::domain::text::plural;
-use crate::tui::keymap::{Mode, TABLE};
+use crate::tui::keymap::Mode;
 
 /// A script, or what it wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -160,9 +159,6 @@ impl Model {
         if self.read_only {
             block.pair("read-only", Role::Warn, "keys that change something are refused");
         }
-        let later = TABLE.iter().filter(|row| row.action.is_later()).count();
-        let later = plural(later as u64, "more action has its key", "more actions have their keys");
-        block.text(Role::Dim, 2, &format!("{later} kept free for later versions"));
         block.text(
             Role::Dim,
             2,

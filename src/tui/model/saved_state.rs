@@ -39,6 +39,7 @@ impl SavedState {
             "sandboxes" => Some(Pane::Sandboxes),
             "snapshots" => Some(Pane::Snapshots),
             "hosts" => Some(Pane::Hosts),
+            "credits" => Some(Pane::Credits),
             "activity" => Some(Pane::Activity),
             _ => None,
         };
@@ -56,6 +57,7 @@ impl SavedState {
             Some(Pane::Sandboxes) => "sandboxes",
             Some(Pane::Snapshots) => "snapshots",
             Some(Pane::Hosts) => "hosts",
+            Some(Pane::Credits) => "credits",
             Some(Pane::Activity) => "activity",
             None => "",
         };

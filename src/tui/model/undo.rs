@@ -143,6 +143,8 @@ impl Model {
     fn undo_pointed(&self) -> Option<Pointed> {
         let undo =
             |view: &SnapshotView| is_undo(view).then(|| Pointed::Snapshot(view.record.id.clone()));
+        let over =
+            |id: SandboxId| self.sandboxes.get(&id).is_none().then_some(Pointed::Sandbox(id));
         match self.overlays.last() {
             Some(Overlay::Details(details)) => Some(Pointed::Sandbox(details.id.clone())),
             Some(Overlay::Snapshot(details)) => undo(&details.view),
@@ -153,10 +155,8 @@ impl Model {
                     selected.map(|entry| Pointed::Sandbox(entry.record.id.clone()))
                 }
                 Pane::Snapshots => self.snapshots.pointed().and_then(|view| undo(view)),
-                Pane::Activity => {
-                    let id = self.activity_sandbox();
-                    id.filter(|id| self.sandboxes.get(id).is_none()).map(Pointed::Sandbox)
-                }
+                Pane::Credits => self.credit_sandbox_id().and_then(over),
+                Pane::Activity => self.activity_sandbox().and_then(over),
                 Pane::Sandboxes | Pane::Hosts => None,
             },
         }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use super::{Effect, confirm, fields, keys, patches, snapshots};
-use crate::client::{Error, Extended, Request, SnapshotDiff, SnapshotDiffRequest};
+use super::{Effect, confirm, credits, fields, keys, patches, snapshots};
+use crate::client::{Credits, Error, Extended, Request, SnapshotDiff, SnapshotDiffRequest};
 use crate::domain::OperationKind;
 use crate::domain::extension::Capability;
 use crate::domain::name::SandboxId;
@@ -13,8 +13,8 @@ use crate::domain::patch::Patch;
 use crate::domain::text::expand_home;
 use crate::tui::keymap::Action;
 use crate::tui::model::{
-    ActionForm, ActionFormKind, Comparison, FieldKey, JobId, Model, Overlay, Pane, Role, Script,
-    Target,
+    ActionForm, ActionFormKind, Comparison, FieldKey, JobId, Load, Model, Overlay, Pane, Role,
+    Script, Target,
 };
 
 /// How far a page key scrolls what stands below the fields.
@@ -133,6 +133,15 @@ pub(super) fn open_extend(model: &mut Model) -> Vec<Effect> {
     Vec::new()
 }
 
+/// Opens the form of a grant.
+pub(super) fn open_grant(model: &mut Model) -> Vec<Effect> {
+    let known = model.credits.load == Load::Ready;
+    let balance = known.then(|| model.credits.ledger.sums.balance_usd);
+    let action_form = ActionForm::grant(next(model), balance);
+    push(model, action_form);
+    Vec::new()
+}
+
 /// A key of the table.
 pub(super) fn act(model: &mut Model, action: Action, key: &KeyEvent) -> Vec<Effect> {
     let home = model.home.clone();
@@ -217,6 +226,11 @@ fn submit(model: &mut Model) -> Vec<Effect> {
         ActionFormKind::Extend(record) => {
             wait_for(model, None);
             vec![Effect::Extend(asked.number, asked.extend_request(record))]
+        }
+        ActionFormKind::Grant(_) => {
+            let Some(request) = asked.grant_request() else { return Vec::new() };
+            wait_for(model, None);
+            vec![Effect::Grant(asked.number, request)]
         }
         ActionFormKind::RollOut(view, _) => {
             let title = format!("patches of {}", view.record.title());
@@ -321,6 +335,24 @@ pub(super) fn extended(
         }
         Err(error) if numbered(model, number).is_some() => refuse(model, number, error),
         Err(error) => model.say(Role::Bad, format!("not extended: {}", error.message)),
+    }
+    Vec::new()
+}
+
+/// Credits were granted, or that was refused. The entry comes with the event.
+pub(super) fn granted(
+    model: &mut Model,
+    number: u64,
+    answer: Result<Credits, Error>,
+) -> Vec<Effect> {
+    match answer {
+        Ok(sums) => {
+            close(model, number);
+            model.say(Role::Good, format!("granted: the balance is {}", sums.balance_usd));
+            return credits::read(model);
+        }
+        Err(error) if numbered(model, number).is_some() => refuse(model, number, error),
+        Err(error) => model.say(Role::Bad, format!("not granted: {}", error.message)),
     }
     Vec::new()
 }

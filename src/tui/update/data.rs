@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{
-    Effect, Timer, activity, destroyed, external_operations, reap, snapshots, stale, work,
+    Effect, Timer, activity, credits, destroyed, external_operations, reap, snapshots, stale, work,
 };
 use crate::client::{Error, Record, Update};
 use crate::domain::Time;
@@ -61,6 +61,7 @@ pub(super) fn listed(model: &mut Model, answer: Result<Vec<Arc<Entry>>, Error>) 
             }
             effects.extend(external_operations::read(model));
             effects.extend(snapshots::read(model));
+            effects.extend(credits::read(model));
             if first {
                 // Their schemas take longer to read than the list: not before that is on the screen.
                 effects.extend([Effect::Extensions, Effect::Profiles]);
@@ -266,6 +267,7 @@ fn heard_end(model: &mut Model, ended: Ended) -> Vec<Effect> {
 /// An event came in.
 fn happened(model: &mut Model, event: &Event) -> Vec<Effect> {
     let mut effects = snapshots::read_if_news(model, event);
+    effects.extend(credits::read_if_news(model, event));
     if let Some(id) = &event.sandbox_id {
         if model.outdated.is_empty() {
             effects.push(Effect::After(GATHER, Box::new(Timer::Fetch)));

@@ -10,7 +10,7 @@ use crate::tui::model::{Filter, Model, Pane, Role};
 
 /// Opens the text field.
 pub(super) fn open(model: &mut Model) {
-    if matches!(model.focus, Pane::Activity | Pane::Hosts) {
+    if matches!(model.focus, Pane::Activity | Pane::Hosts | Pane::Credits) {
         model.focus_on(Pane::Sandboxes);
     }
     model.filter_field = Some(Input::new(model.filter().text().to_owned()));

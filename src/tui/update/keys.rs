@@ -6,9 +6,9 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tui_input::Input;
 
 use super::{
-    Effect, action_form, activity, confirm, copy, data, external_operations, fields, filter, form,
-    hosts, labels, logs, overlay, panes, patches, reap, search, shell, snapshots, stale, trouble,
-    undo, work,
+    Effect, action_form, activity, confirm, copy, credits, data, external_operations, fields,
+    filter, form, hosts, labels, logs, overlay, panes, patches, reap, search, shell, snapshots,
+    stale, trouble, undo, work,
 };
 use crate::domain::name::SandboxId;
 use crate::domain::sandbox::SandboxRecord;
@@ -123,10 +123,6 @@ pub(super) fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
 
 /// Does an action in the panes or on an overlay that is read.
 pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
-    if action.is_later() {
-        model.say(Role::Dim, format!("{}: not in this version", action.help()));
-        return Vec::new();
-    }
     if let Some(reason) = model.unavailable(action) {
         model.say(Role::Warn, format!("{}: {reason}", action.name().replace('_', " ")));
         return Vec::new();
@@ -157,6 +153,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Snapshot => action_form::open_snapshot(model),
         Action::Restore => action_form::open_restore(model),
         Action::Extend => action_form::open_extend(model),
+        Action::Grant => action_form::open_grant(model),
         Action::Patches => patches::open(model),
         Action::CancelJob => work::ask_cancel(model),
         Action::Reap => reap::open(model),
@@ -232,6 +229,7 @@ fn pane(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::PaneSandboxes => model.focus_on(Pane::Sandboxes),
         Action::PaneSnapshots => model.focus_on(Pane::Snapshots),
         Action::PaneHosts => model.focus_on(Pane::Hosts),
+        Action::PaneCredits => model.focus_on(Pane::Credits),
         Action::PaneActivity => model.focus_on(Pane::Activity),
         Action::Zoom => model.zoomed = !model.zoomed,
         Action::Filter => filter::open(model),
@@ -248,6 +246,7 @@ fn pane(model: &mut Model, action: Action) -> Vec<Effect> {
             Pane::Sandboxes => panes::in_list(model, action),
             Pane::Snapshots => return snapshots::in_pane(model, action),
             Pane::Hosts => panes::in_hosts(model, action),
+            Pane::Credits => panes::in_credits(model, action),
             Pane::Activity => activity::step(model, action),
         },
     }
@@ -298,6 +297,7 @@ fn open(model: &mut Model) -> Vec<Effect> {
             Some(name) => overlay::open_host(model, name),
             None => Vec::new(),
         },
+        Pane::Credits => credits::open_row(model),
         Pane::Activity => activity::open_row(model),
     }
 }
@@ -328,6 +328,8 @@ pub(super) fn say_no_subject(model: &mut Model) {
         None
     } else if model.focus == Pane::Activity {
         model.activity_sandbox()
+    } else if model.focus == Pane::Credits {
+        model.credit_sandbox_id()
     } else {
         let is_list = model.focus == Pane::Sandboxes && model.sandboxes.shows_destroyed();
         shown.filter(|_| is_list).map(|record| record.id.clone())

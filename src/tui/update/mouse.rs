@@ -87,6 +87,12 @@ fn click(model: &mut Model, column: u16, row: u16) -> Vec<Effect> {
         model.focus_on(Pane::Hosts);
         let row = usize::from(row - screen.hosts.y) / ROWS_EACH;
         model.hosts.go(model.hosts.window.offset + row);
+    } else if screen.credits.holds(column, row) {
+        model.focus_on(Pane::Credits);
+        let list = model.credits_layout().list;
+        if list.holds(column, row) {
+            model.credits.go(model.credits.window.offset + usize::from(row - list.y));
+        }
     } else if screen.activity.holds(column, row) {
         model.focus_on(Pane::Activity);
         model.activity.index = model.activity.offset + usize::from(row - screen.activity.y);

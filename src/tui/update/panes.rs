@@ -1,7 +1,7 @@
-//! Movement and marks in the list and among the hosts.
+//! Movement and marks in the list, among the hosts, and among the entries of the ledger.
 
 use crate::tui::keymap::Action;
-use crate::tui::model::{Filter, Model};
+use crate::tui::model::{Filter, Model, Window};
 
 /// Actions on the list.
 pub(super) fn in_list(model: &mut Model, action: Action) {
@@ -25,14 +25,29 @@ pub(super) fn in_list(model: &mut Model, action: Action) {
 /// Actions on the hosts.
 pub(super) fn in_hosts(model: &mut Model, action: Action) {
     let hosts = &mut model.hosts;
-    let (at, page) = (hosts.window.index, hosts.window.page().unsigned_abs());
+    if let Some(to) = moved(&hosts.window, action) {
+        hosts.go(to);
+    }
+}
+
+/// Actions on the credits.
+pub(super) fn in_credits(model: &mut Model, action: Action) {
+    let credits = &mut model.credits;
+    if let Some(to) = moved(&credits.window, action) {
+        credits.go(to);
+    }
+}
+
+/// Where a movement leads to, the list's end or beyond it; none where it is no movement.
+pub(super) fn moved(window: &Window, action: Action) -> Option<usize> {
+    let (at, page) = (window.index, window.page().unsigned_abs());
     match action {
-        Action::Down => hosts.go(at + 1),
-        Action::Up => hosts.go(at.saturating_sub(1)),
-        Action::Top => hosts.go(0),
-        Action::Bottom => hosts.go(usize::MAX),
-        Action::PageDown => hosts.go(at + page),
-        Action::PageUp => hosts.go(at.saturating_sub(page)),
-        _ => {}
+        Action::Down => Some(at + 1),
+        Action::Up => Some(at.saturating_sub(1)),
+        Action::Top => Some(0),
+        Action::Bottom => Some(usize::MAX),
+        Action::PageDown => Some(at + page),
+        Action::PageUp => Some(at.saturating_sub(page)),
+        _ => None,
     }
 }

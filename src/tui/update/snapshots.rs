@@ -77,7 +77,8 @@ fn refresh_overlays(model: &mut Model) {
                 ActionFormKind::Restore(target, _) if !action_form.submitting => &mut target.view,
                 ActionFormKind::Snapshot(_)
                 | ActionFormKind::Restore(..)
-                | ActionFormKind::Extend(_) => continue,
+                | ActionFormKind::Extend(_)
+                | ActionFormKind::Grant(_) => continue,
             },
             Overlay::Details(_)
             | Overlay::Create(_)

@@ -4,6 +4,7 @@ use super::paint::Paint;
 use crate::domain::text::{clean_line, columns};
 use crate::tui::model::{
     Area, Host, Leaving, Load, Model, Role, Standing, Sweep, age_of, clock, many, standing_glyph,
+    usd,
 };
 
 /// Importance of what the header says, the most important first.
@@ -51,6 +52,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, area: Area) {
     parts.extend(hosts(model));
     parts.extend(modes(model));
     parts.extend(counts(model));
+    parts.extend(credits(model));
     parts.extend(sweep(model));
     let zone =
         model.now.timestamp().to_zoned_datetime(model.zone.clone()).strftime("%Z").to_string();
@@ -164,6 +166,21 @@ fn modes(model: &Model) -> Vec<Part> {
         part(Role::Bad, "no events".to_owned());
     }
     parts
+}
+
+/// The balance, and what is wrong with it; nothing where no credits were ever granted.
+fn credits(model: &Model) -> Vec<Part> {
+    let ledger = &model.credits.ledger;
+    if ledger.is_empty() {
+        return Vec::new();
+    }
+    let balance = usd(ledger.sums.balance_usd);
+    match ledger.warning() {
+        Some(warning) => {
+            vec![Part::new(Weight::Warning, 3, Role::Warn, format!("{balance} {warning}"))]
+        }
+        None => vec![Part::new(Weight::Count, 3, Role::Plain, balance)],
+    }
 }
 
 /// How many sandboxes there are of each kind.

@@ -7,8 +7,8 @@
 //! │ rows                                                     │
 //! ├ the row under the cursor ────────────────────────────────┤   (from 200 columns on: details beside the list)
 //! │ what is wrong with it, or how it is reached; keys        │
-//! ├ Activity ───────────────╮╭ Snapshots ────╮╭ Hosts ───────┤   (from 160 on: hosts and snapshots on the right,
-//! │ jobs, then what happened││ lineage       ││ each host    │    below 100: one of the three, the others as tabs)
+//! ├ Activity ───────────────╮╭ Snapshots ────╮╭ Hosts ───────┤   (from 160 on: hosts, snapshots, credits on the right,
+//! │ jobs, then what happened││ lineage       │├ Credits ─────┤    below 100: one of them, the others as tabs)
 //! ╰─────────────────────────╯╰───────────────╯╰──────────────╯
 //! footer      keys, a toast, or the filter
 //! ```
@@ -16,6 +16,7 @@
 mod action_form;
 mod activity;
 mod confirm;
+mod credits;
 mod fields;
 mod focus_strip;
 mod footer;
@@ -86,6 +87,7 @@ fn screen(model: &Model, paint: &mut Paint<'_>) -> Option<Position> {
             Pane::Sandboxes => sandboxes::draw(model, paint, &screen),
             Pane::Snapshots => snapshots::draw(model, paint, &screen),
             Pane::Hosts => hosts::draw(model, paint, &screen),
+            Pane::Credits => credits::draw(model, paint, &screen),
             Pane::Activity => activity::draw(model, paint, &screen),
         }
     }

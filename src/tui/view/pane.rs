@@ -11,7 +11,7 @@ pub(super) fn is_focused(model: &Model, pane: Pane) -> bool {
 /// Draws every frame. The focused pane's is bright.
 pub(super) fn frames(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
     // From above to below: a frame takes over the edge that it shares with the one above.
-    let panes = [Pane::Sandboxes, Pane::Hosts, Pane::Activity, Pane::Snapshots];
+    let panes = [Pane::Sandboxes, Pane::Hosts, Pane::Activity, Pane::Snapshots, Pane::Credits];
     let [list, rest @ ..] = panes.map(|pane| screen.frame(pane));
     for frame in [list, screen.strip.outer(), screen.details.outer()].into_iter().chain(rest) {
         paint.joined_frame(frame, Role::Border);

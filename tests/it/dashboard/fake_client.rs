@@ -2,6 +2,7 @@
 //!
 //! The dashboard's tests and a developer's look at the screen run on it.
 
+mod credits;
 mod snapshots;
 mod stale;
 
@@ -16,11 +17,12 @@ use futures_util::stream::BoxStream;
 use tokio::sync::{broadcast, watch};
 
 use sandboxer::client::{
-    ApplyRequest, Client, CreateRequest, Decision, Error, EventQuery, ExecRequest, ExtendRequest,
-    Extended, ExtensionView, LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus,
-    ProfileView, PruneItem, PruneRequest, Record, Recovered, RecreateRequest, Request, RolloutItem,
-    RolloutRequest, ShellRequest, SleepRequest, SnapshotDiff, SnapshotDiffRequest,
-    SnapshotImportRequest, SnapshotQuery, Started, Update,
+    ApplyRequest, Client, CreateRequest, Credits, Decision, Error, EventQuery, ExecRequest,
+    ExtendRequest, Extended, ExtensionView, GrantRequest, HistoryEntry, HubBacklog, LabelRequest,
+    ListQuery, LogsRequest, PatchRequest, PatchStatus, ProfileView, PruneItem, PruneRequest,
+    Record, Recovered, RecreateRequest, Request, RolloutItem, RolloutRequest, ShellRequest,
+    SleepRequest, SnapshotDiff, SnapshotDiffRequest, SnapshotImportRequest, SnapshotQuery, Started,
+    Update,
 };
 use sandboxer::domain::adoption::{AdoptRequest, Adopted, ImportRequest};
 use sandboxer::domain::canary::CanaryTelemetry;
@@ -53,6 +55,7 @@ use sandboxer::domain::telemetry::HostSample;
 use sandboxer::domain::verbatim::Kept;
 use sandboxer::domain::{EventKind, Time};
 
+pub use credits::{ledger_entry, metered, metered_world};
 pub use snapshots::{lineage_world, snapshot_of};
 pub use stale::{done, stale_item, stale_world};
 
@@ -96,6 +99,12 @@ pub struct Scenario {
     pub snapshots_error: Option<Error>,
     /// What every comparison answers.
     pub diff: Result<SnapshotDiff, Error>,
+    /// Credits, and what became of them, oldest first.
+    pub credits: Result<(Credits, Vec<HistoryEntry>), Error>,
+    /// Every grant fails with this.
+    pub grant_error: Option<Error>,
+    /// Backlog of the State Hub.
+    pub hub: Result<Option<HubBacklog>, Error>,
     /// What backends there are.
     pub extensions: Vec<ExtensionView>,
     pub clock: fn() -> Time,
@@ -144,6 +153,9 @@ impl Default for Scenario {
                 Code::NotFound,
                 "the sandbox it was taken of is gone, and it has no parent",
             )),
+            credits: Ok((Credits::default(), Vec::new())),
+            grant_error: None,
+            hub: Ok(None),
             extensions: Vec::new(),
             clock: || Time::new(jiff::Timestamp::now()),
         }
@@ -161,6 +173,8 @@ struct Inner {
     operations: BTreeMap<OperationId, Work>,
     next: u32,
     reap: ReapReport,
+    credits: Result<(Credits, Vec<HistoryEntry>), Error>,
+    hub: Result<Option<HubBacklog>, Error>,
 }
 
 /// The client. Clones work on the same world.
@@ -195,6 +209,8 @@ impl FakeClient {
             operations: BTreeMap::new(),
             next: 1,
             reap: ReapReport { plan: PlanId::new(""), items: Vec::new() },
+            credits: scenario.credits.clone(),
+            hub: scenario.hub.clone(),
         };
         Self {
             scenario: Arc::new(scenario),
@@ -596,6 +612,22 @@ impl Client for FakeClient {
 
     async fn get(&self, reference: &str) -> Result<SandboxRecord, Error> {
         self.checked(reference, None)
+    }
+
+    async fn credits(&self) -> Result<Credits, Error> {
+        self.ledger().map(|(sums, _)| sums)
+    }
+
+    async fn credit_history(&self) -> Result<Vec<HistoryEntry>, Error> {
+        self.ledger().map(|(_, history)| history)
+    }
+
+    async fn grant_credits(&self, request: GrantRequest) -> Result<Credits, Error> {
+        self.grant(request)
+    }
+
+    async fn hub_backlog(&self) -> Result<Option<HubBacklog>, Error> {
+        self.inner.lock().unwrap().hub.clone()
     }
 
     async fn snapshots(&self, _query: SnapshotQuery) -> Result<Vec<Arc<SnapshotView>>, Error> {

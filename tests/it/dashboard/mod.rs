@@ -2,6 +2,7 @@
 
 mod activity;
 mod choosing;
+mod credits;
 mod drive;
 mod fake_client;
 mod keys;

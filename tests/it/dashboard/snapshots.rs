@@ -150,18 +150,18 @@ fn below_100_columns_the_panes_are_tabs() {
         title.unwrap_or_else(|| panic!("{shown}")).replace('─', "").trim().to_owned()
     };
     assert!(tabs(&mut model).starts_with("├ Activity"), "{}", tabs(&mut model));
-    assert!(tabs(&mut model).ends_with(" Snapshots  Hosts ┤"), "{}", tabs(&mut model));
+    assert!(tabs(&mut model).ends_with(" Snapshots  Hosts  Credits ┤"), "{}", tabs(&mut model));
     press(&mut model, "tab");
     assert_eq!(model.focus, Pane::Snapshots);
     assert!(tabs(&mut model).starts_with("├ Snapshots 5"), "{}", tabs(&mut model));
-    assert!(tabs(&mut model).ends_with(" Hosts  Activity ┤"), "{}", tabs(&mut model));
-    press(&mut model, "tab tab tab");
+    assert!(tabs(&mut model).ends_with(" Hosts  Credits  Activity ┤"), "{}", tabs(&mut model));
+    press(&mut model, "tab tab tab tab");
     assert_eq!(model.focus, Pane::Sandboxes);
     assert!(tabs(&mut model).starts_with("├ Activity"), "the one that was there last");
     press(&mut model, "2");
     let low = screen(&mut model, (80, 14));
     assert!(low.contains("╭ Snapshots 5 ─"), "{low}");
-    assert!(low.contains(" Hosts ─ Activity ─ Sandboxes ─"), "{low}");
+    assert!(low.contains(" Hosts ─ Credits ─ Activity ─ Sandboxes ─"), "{low}");
 }
 
 #[test]

@@ -187,7 +187,7 @@ fn a_host_with_few_networks_left_says_so() {
             ..host("sandboxer01", HostState::Up, Some(12))
         };
         update(&mut model, Msg::HostChecked("sandboxer01".into(), Ok(Box::new(view))));
-        press(&mut model, "3");
+        press(&mut model, "3 +");
         let shown = screen(&mut model, (120, 36));
         assert_eq!(shown.contains("nets"), !says.is_empty(), "{left:?}: {shown}");
         assert!(shown.contains(says), "{left:?}: {shown}");
@@ -338,6 +338,8 @@ fn plus_gives_the_focused_pane_all_the_room() {
     let shown = screen(&mut model, (120, 36));
     assert!(!shown.contains("NAME") && !shown.contains("─╮╭─"), "{shown}");
     assert!(shown.contains("Activity ─ Sandboxes ─ Snapshots"), "{shown}");
+    press(&mut model, "tab");
+    assert_eq!(model.screen().credits.height, 32);
     press(&mut model, "tab");
     assert_eq!(model.screen().activity.height, 32);
     press(&mut model, "+");

@@ -335,13 +335,6 @@ fn read_only_refuses_and_says_so() {
 }
 
 #[test]
-fn a_key_of_a_later_version_says_so() {
-    let mut model = model_of(four());
-    assert_eq!(press(&mut model, "4"), []);
-    assert!(model.toast.take().unwrap().text.contains("not in this version"));
-}
-
-#[test]
 fn a_frozen_display_holds_changes_back_and_reads_again_after() {
     let mut model = model_of(four());
     press(&mut model, "f");

@@ -431,10 +431,7 @@ fn the_documented_keys_are_the_tables() {
     for mode in Mode::ALL {
         write!(text, "\n## {}\n\n| key | action | does |\n| --- | --- | --- |\n", mode.title())
             .unwrap();
-        for row in sandboxer::tui::keymap::TABLE
-            .iter()
-            .filter(|row| row.modes.contains(mode) && !row.action.is_later())
-        {
+        for row in sandboxer::tui::keymap::TABLE.iter().filter(|row| row.modes.contains(mode)) {
             let keys = map.spelled(*mode, row.action).replace('|', "\\|");
             let keys = keys.split(' ').map(|key| format!("`{key}`")).collect::<Vec<_>>().join(" ");
             writeln!(text, "| {keys} | `{}` | {} |", row.action.name(), row.help).unwrap();

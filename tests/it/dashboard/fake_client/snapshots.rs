@@ -453,7 +453,12 @@ pub fn backends() -> Vec<ExtensionView> {
         Capability::Exec,
         Capability::Logs,
     ];
-    let view = |id: &str, capabilities: Vec<Capability>| ExtensionView {
+    vec![extension("ext.compose-ssh", &all), extension("ext.bare", &[Capability::Exec])]
+}
+
+/// A backend that can do this.
+pub fn extension(id: &str, capabilities: &[Capability]) -> ExtensionView {
+    ExtensionView {
         id: id.to_owned(),
         version: Some("1.0.0".to_owned()),
         available: true,
@@ -468,13 +473,12 @@ pub fn backends() -> Vec<ExtensionView> {
             summary: String::new(),
             kind: sandboxer::domain::manifest::ExtensionKind::Builtin,
             command: Vec::new(),
-            capabilities: capabilities.into_iter().collect(),
+            capabilities: capabilities.iter().cloned().collect(),
             config_schema: serde_json::json!({}),
             env: Vec::new(),
             rates: sandboxer::domain::manifest::Rates::default(),
         }),
-    };
-    vec![view("ext.compose-ssh", all.to_vec()), view("ext.bare", vec![Capability::Exec])]
+    }
 }
 
 /// The picture of semantics 7, and some of what goes wrong: snapshot `my-env` with three patches, based on it sandbox 1
