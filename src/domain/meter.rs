@@ -17,7 +17,7 @@ pub const UNPAID_S: u64 = 600;
 
 /// Meter of a sandbox, from its hold to the charge.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Meter {
+pub struct CostMeter {
     /// Seconds that the quote is for.
     pub quoted_s: u64,
     /// Clocks when it began to cost; null before its host is touched.
@@ -44,7 +44,7 @@ fn is_zero(usd: &Usd) -> bool {
     *usd == Usd::ZERO
 }
 
-impl Meter {
+impl CostMeter {
     /// Meter of a sandbox with this time to live, which costs nothing yet.
     pub fn new(ttl_s: Option<u64>) -> Self {
         Self { quoted_s: ttl_s.unwrap_or(RENEWED_S), ..Self::default() }
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_back_or_stands_still_makes_no_time_go_away() {
-        let mut meter = Meter::new(Some(60));
+        let mut meter = CostMeter::new(Some(60));
         assert_eq!(meter.elapsed(&at("a", 100, 100)), Duration::ZERO, "it has not begun");
         meter.begin(at("a", 0, 100), true);
         for (now, seconds) in [
@@ -157,9 +157,10 @@ mod tests {
 
     #[test]
     fn a_renewal_is_due_after_an_hour_by_any_clock() {
-        let mut meter = Meter::new(None);
+        let mut meter = CostMeter::new(None);
         meter.begin(at("a", 0, 0), false);
-        let due = |meter: &Meter, s: i64| meter.is_renewal_due(Time::from_unix(1_800_000_000 + s));
+        let due =
+            |meter: &CostMeter, s: i64| meter.is_renewal_due(Time::from_unix(1_800_000_000 + s));
         assert!(!due(&meter, 3599) && due(&meter, 3600));
         assert!(!due(&meter, 0) && due(&meter, -1), "a clock that was set back puts nothing off");
         meter.begin(at("a", 0, 0), true);
@@ -183,7 +184,7 @@ mod tests {
 
     #[test]
     fn an_estimate_is_the_quotes_part_rounded_up() {
-        let meter = Meter::new(Some(3600));
+        let meter = CostMeter::new(Some(3600));
         let quote = Usd::from_micros(3600);
         assert_eq!(meter.estimate(quote, Duration::from_secs(1)).micros(), 1);
         assert_eq!(meter.estimate(quote, Duration::from_millis(1)).micros(), 1);

@@ -10,7 +10,7 @@ pub use crate::domain::error::Failure;
 use crate::domain::event::{Actor, PendingEvent};
 use crate::domain::extension::{Handle, Resource, TeardownLine, TeardownOutcome};
 use crate::domain::facts::{Certificate, HostIdentity};
-use crate::domain::meter::Meter;
+use crate::domain::meter::CostMeter;
 use crate::domain::name::{
     ExtensionId, HostName, OperationId, OwnerId, PatchId, ProfileId, SandboxId, SnapshotId,
 };
@@ -315,7 +315,7 @@ pub struct SandboxRecord {
     pub cost_usd: Option<Usd>,
     /// Meter of its run, where that costs something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub meter: Option<Meter>,
+    pub meter: Option<CostMeter>,
     /// Why this host.
     pub route: Option<Route>,
     /// Places that were tried, in order.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::domain::Usd;
 use crate::domain::event::EventKind;
-use crate::domain::meter::{Meter, Split};
+use crate::domain::meter::{CostMeter, Split};
 use crate::domain::sandbox::SandboxRecord;
 
 /// What follows on a run that is settled.
@@ -24,7 +24,7 @@ pub type CreditEvent = (EventKind, Value);
 /// Holds credits on a record: for its run, or more for the one that goes on.
 pub fn note_hold(record: &mut SandboxRecord, usd: Usd) -> Vec<CreditEvent> {
     let ttl_s = record.ttl_s;
-    record.meter.get_or_insert_with(|| Meter::new(ttl_s));
+    record.meter.get_or_insert_with(|| CostMeter::new(ttl_s));
     record.hold_usd = Some(record.hold_usd.unwrap_or_default() + usd);
     event(EventKind::CreditsHeld, usd, record).into_iter().collect()
 }
@@ -32,7 +32,7 @@ pub fn note_hold(record: &mut SandboxRecord, usd: Usd) -> Vec<CreditEvent> {
 /// Holds credits on a record for the run that a recreate begins; what a dead one held for it is given back.
 pub fn note_next_hold(record: &mut SandboxRecord, usd: Usd) -> Vec<CreditEvent> {
     let ttl_s = record.ttl_s;
-    let meter = record.meter.get_or_insert_with(|| Meter::new(ttl_s));
+    let meter = record.meter.get_or_insert_with(|| CostMeter::new(ttl_s));
     let before = meter.next_usd.replace(usd).unwrap_or_default();
     let held = event(EventKind::CreditsHeld, usd, record);
     held.into_iter().chain(event(EventKind::CreditsReleased, before, record)).collect()
@@ -57,13 +57,13 @@ pub fn settle(record: &mut SandboxRecord, cost: Usd, after: After) -> Vec<Credit
     record.cost_usd = Some(record.cost_usd.unwrap_or_default() + split.charge);
     match (after, next) {
         (After::Next, Some(next)) => {
-            record.meter = Some(Meter::new(record.ttl_s));
+            record.meter = Some(CostMeter::new(record.ttl_s));
             (record.hold_usd, record.quote_usd) = (Some(next), Some(next));
         }
         (After::Forgotten, next) => {
             split.release += next.unwrap_or_default();
             let charged_usd = meter.charged_usd + split.charge + split.shortfall;
-            record.meter = Some(Meter { charged_usd, renew_at: None, ..meter });
+            record.meter = Some(CostMeter { charged_usd, renew_at: None, ..meter });
         }
         (After::Over | After::Next, next) => split.release += next.unwrap_or_default(),
     }

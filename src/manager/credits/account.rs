@@ -5,7 +5,7 @@ use crate::domain::credit::{Credits, EntryKind, GrantRequest, HistoryEntry, Ledg
 use crate::domain::error::Error;
 use crate::domain::event::{EventKind, PendingEvent};
 use crate::failpoint;
-use crate::manager::credits::hold::random_entry_id;
+use crate::manager::credits::entries::random_entry_id;
 use crate::manager::deps::Deps;
 use crate::manager::journal::append;
 

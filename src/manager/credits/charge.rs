@@ -8,7 +8,7 @@ use crate::domain::extension::{TeardownOutcome, TeardownReport};
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::settlement::{After, settle};
 use crate::manager::credits::cost::cost_of_run;
-use crate::manager::credits::hold::add_events;
+use crate::manager::credits::entries::add_events;
 use crate::manager::deps::Deps;
 use crate::manager::journal::NewEvent;
 use crate::manager::operation::Op;

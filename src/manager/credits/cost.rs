@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 
 use crate::domain::Usd;
 use crate::domain::error::Error;
-use crate::domain::meter::Meter;
+use crate::domain::meter::CostMeter;
 use crate::domain::request::ListQuery;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::verbatim::JsonText;
@@ -46,7 +46,7 @@ pub(crate) async fn cost_of_run(deps: &Deps, record: &SandboxRecord) -> Usd {
 
 /// Record with what it costs by now: what was charged, and of the run that goes on as much as its hold pays.
 async fn with_cost(deps: &Deps, mut record: SandboxRecord) -> SandboxRecord {
-    let Some(Meter { charged_usd, .. }) = record.meter else { return record };
+    let Some(CostMeter { charged_usd, .. }) = record.meter else { return record };
     let run = cost_of_run(deps, &record).await - charged_usd;
     let run = run.max(Usd::ZERO).min(record.hold_usd.unwrap_or_default());
     record.cost_usd = Some(record.cost_usd.unwrap_or_default() + run);

@@ -3,18 +3,18 @@
 //! Whoever holds has the holders' turn until that record is written: what the ledger holds beyond the records is a dead process's
 //! then, and nobody else's.
 
+use crate::domain::Usd;
 use crate::domain::credit::{EntryKind, LedgerEntry};
 use crate::domain::error::{Code, Error};
-use crate::domain::event::{Actor, EventKind, derived_event_id};
+use crate::domain::event::{EventKind, derived_event_id};
 use crate::domain::extension::MeterQuote;
-use crate::domain::name::{EventId, SandboxId};
+use crate::domain::name::SandboxId;
 use crate::domain::sandbox::SandboxRecord;
-use crate::domain::settlement::{CreditEvent, note_hold, note_next_hold};
-use crate::domain::{Time, Usd};
+use crate::domain::settlement::{note_hold, note_next_hold};
 use crate::failpoint;
+use crate::manager::credits::entries::{add_events, random_entry_id};
 use crate::manager::credits::unclaimed::release_unclaimed_in_turn;
 use crate::manager::deps::Deps;
-use crate::manager::journal::JournalRecord as _;
 use crate::manager::operation::Op;
 use crate::store::Held;
 
@@ -120,24 +120,4 @@ pub(crate) async fn hold_attempt(
         Ok(record) => Ok(record),
         Err(error) => Err(give_back(deps, hold, error).await),
     }
-}
-
-/// Adds events to what a record's write causes, inside of the change.
-pub(crate) fn add_events(
-    record: &mut SandboxRecord,
-    events: Vec<CreditEvent>,
-    actor: &Actor,
-    now: Time,
-) {
-    for event in events {
-        let event = record.event(event, actor, now);
-        record.pending.push(event);
-    }
-}
-
-/// Key of an entry that no record's write causes.
-pub(crate) fn random_entry_id(deps: &Deps) -> EventId {
-    let bits = || u128::from((deps.random_u32)());
-    let id = bits() << 96 | bits() << 64 | bits() << 32 | bits();
-    EventId::new(uuid::Builder::from_random_bytes(id.to_be_bytes()).into_uuid().to_string())
 }

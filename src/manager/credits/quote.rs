@@ -10,6 +10,7 @@ use crate::domain::extension::MeterQuote;
 use crate::domain::meter::RENEWED_S;
 use crate::domain::name::ExtensionId;
 use crate::domain::profile::Profile;
+use crate::manager::credits::unclaimed::find_unclaimed;
 use crate::manager::deps::Deps;
 
 /// Price of a run: for its time to live, and without one for an hour. `None`: it costs nothing.
@@ -51,6 +52,9 @@ pub(crate) async fn missing(
     Ok((quote.usd > balance).then(|| insufficient_credits(quote.usd, balance)))
 }
 
+/// Balance, with what no record has: that is released as soon as somebody holds who lacks it.
 async fn free_balance(deps: &Deps) -> Result<Usd, Error> {
-    Ok(deps.credits.sums().await?.balance())
+    let sums = deps.credits.sums().await?;
+    let unclaimed = find_unclaimed(deps, &sums).await?;
+    Ok(unclaimed.into_iter().fold(sums.balance(), |free, (_, usd)| free + usd))
 }

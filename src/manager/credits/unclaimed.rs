@@ -9,7 +9,7 @@ use crate::domain::event::{EventKind, PendingEvent};
 use crate::domain::name::SandboxId;
 use crate::domain::settlement::held_by;
 use crate::failpoint;
-use crate::manager::credits::hold::random_entry_id;
+use crate::manager::credits::entries::random_entry_id;
 use crate::manager::deps::Deps;
 use crate::manager::journal::append;
 
@@ -18,8 +18,8 @@ const NOTE: &str = "no record has this hold: the process that held it died";
 
 /// Releases what no record has; what was released. Waits for whoever is about to write one.
 pub(crate) async fn release_unclaimed(deps: &Deps) -> Result<Vec<(SandboxId, Usd)>, Error> {
-    let ledger = deps.credits.sums().await?;
-    if ledger.held() == Usd::ZERO || find_unclaimed(deps, &ledger).await?.is_empty() {
+    let sums = deps.credits.sums().await?;
+    if find_unclaimed(deps, &sums).await?.is_empty() {
         return Ok(Vec::new());
     }
     let _turn = deps.credits.turn().await?;
@@ -65,9 +65,16 @@ async fn release(deps: &Deps, sandbox: &SandboxId, usd: Usd) -> Result<(), Error
     append(deps, &[event]).await
 }
 
-async fn find_unclaimed(deps: &Deps, ledger: &LedgerSums) -> Result<Vec<(SandboxId, Usd)>, Error> {
+/// What no record has. Somebody may be about to write one.
+pub(crate) async fn find_unclaimed(
+    deps: &Deps,
+    sums: &LedgerSums,
+) -> Result<Vec<(SandboxId, Usd)>, Error> {
+    if sums.held() == Usd::ZERO {
+        return Ok(Vec::new());
+    }
     let records = deps.sandboxes.list().await?;
     let known: BTreeMap<_, _> =
         records.iter().map(|record| (&record.id, held_by(record))).collect();
-    Ok(ledger.unclaimed(&known))
+    Ok(sums.unclaimed(&known))
 }

@@ -11,6 +11,7 @@ pub(super) mod locks;
 pub(super) mod outcome;
 pub(super) mod progress;
 pub(super) mod record;
+pub(super) mod start;
 pub(super) mod subject;
 pub(super) mod wait;
 
@@ -25,17 +26,15 @@ use crate::domain::event::Ended;
 use crate::domain::host_sight::HostSight;
 use crate::domain::name::{HostName, OperationId};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState};
-use crate::domain::sandbox::{Running, SandboxRecord};
-use crate::domain::snapshot::SnapshotRecord;
+use crate::domain::sandbox::Running;
 use crate::domain::time::took_ms;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::status::report_host_status;
 use crate::manager::journal::{Guard, NewEvent};
-use crate::manager::operation::dead::{check_can_start, end_predecessor};
-use crate::manager::operation::locks::lock_snapshot;
+use crate::manager::operation::dead::end_predecessor;
 use crate::manager::operation::outcome::outcome_of;
 use crate::manager::operation::progress::ProgressReporter;
-use crate::manager::operation::record::{operation_on, operation_on_snapshot, running};
+use crate::manager::operation::record::running;
 use crate::manager::operation::subject::OperationRecord;
 use crate::store::{Held, ending};
 
@@ -336,44 +335,6 @@ impl<S: Send + Sync + 'static> Op<S> {
         jobs.start(&id, cancel, body, panicked);
         id
     }
-}
-
-/// Starts an operation on a sandbox whose lock is held; over a dead one only where that hides nothing of what it left.
-pub(crate) async fn start(
-    deps: &Deps,
-    kind: OperationKind,
-    (record, lock): (SandboxRecord, Box<dyn Held>),
-) -> Result<Op<SandboxRecord>, Error> {
-    start_with(deps, kind, (record, lock), |_| {}).await
-}
-
-/// [`start`], with a change in the write that puts the operation on the record.
-pub(crate) async fn start_with(
-    deps: &Deps,
-    kind: OperationKind,
-    (record, lock): (SandboxRecord, Box<dyn Held>),
-    change: impl FnOnce(&mut SandboxRecord) + Send,
-) -> Result<Op<SandboxRecord>, Error> {
-    check_can_start(&kind, &record)?;
-    let operation = operation_on(deps, kind, &record);
-    let guard = Guard::Revision(Some(record.revision));
-    let change = |record: &mut SandboxRecord| {
-        change(record);
-        Ok(())
-    };
-    Box::pin(Op::start(deps, operation, (record, lock), guard, change)).await
-}
-
-/// Takes the lock of a snapshot and starts an operation on it, with what `change` makes of the record, or refuses.
-pub(crate) async fn start_on_snapshot(
-    deps: &Deps,
-    kind: OperationKind,
-    record: SnapshotRecord,
-    change: impl FnOnce(&mut SnapshotRecord) -> Result<(), Error> + Send,
-) -> Result<Op<SnapshotRecord>, Error> {
-    let lock = lock_snapshot(deps, &record.id).await?;
-    let operation = operation_on_snapshot(deps, kind, &record);
-    Box::pin(Op::start(deps, operation, (record, lock), Guard::Any, change)).await
 }
 
 /// Ends an operation with what came of it, and writes that down.

@@ -13,15 +13,14 @@ use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::domain::settlement::After;
 use crate::failpoint;
 use crate::manager::credits::charge::settlement_of;
-use crate::manager::credits::hold::{give_back, hold_for};
-use crate::manager::credits::quote::quote_run;
+use crate::manager::credits::next_run::start_next_run;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::report::ask_host_noting;
 use crate::manager::hosts::status::report_host_error;
+use crate::manager::operation::Op;
 use crate::manager::operation::dead::check_can_start;
 use crate::manager::operation::locks::lock_sandbox;
 use crate::manager::operation::progress::ProgressReporter;
-use crate::manager::operation::{Op, start_with};
 use crate::manager::patches::find::{ensure_patches_as_shown, patches_of};
 use crate::manager::sandboxes::destroy::check_protection;
 use crate::manager::sandboxes::establish::establish;
@@ -35,7 +34,6 @@ use crate::manager::sandboxes::teardown::{leftovers_error, note_teardown, unseen
 use crate::manager::snapshots::restore_archive::{find_base, verify_base};
 use crate::manager::snapshots::undo::{UndoPolicy, take_undo};
 use crate::manager::upkeep::ownership::ensure_own;
-use crate::store::Held;
 
 /// Starts a recreate and returns at once: the same id, pinned profile and inputs.
 pub(crate) async fn recreate(deps: &Deps, request: &RecreateRequest) -> Result<Started, Error> {
@@ -96,7 +94,8 @@ pub(crate) async fn recreate(deps: &Deps, request: &RecreateRequest) -> Result<S
     } else {
         draft.compose_host = ask(&draft).await?;
     }
-    let op = start_held(deps, (record, lock), &draft).await?;
+    let next = (&draft.profile, &draft.inputs);
+    let op = start_next_run(deps, (record, lock), next).await.map_err(hint_unpaid)?;
     let record = op.subject.clone();
     let establishment = Establishment {
         ready_timeout: draft.profile.ready_timeout.duration(),
@@ -112,27 +111,6 @@ pub(crate) async fn recreate(deps: &Deps, request: &RecreateRequest) -> Result<S
     let operation = op
         .run(host, move |op| async move { Box::pin(run_recreate(&op, establishment, undo)).await });
     Ok(Started { operation: Some(operation), sandbox: record })
-}
-
-/// Starts the operation, with the price of what it makes held: beside what is held for what is there, of which nobody knows yet
-/// what it will have cost.
-async fn start_held(
-    deps: &Deps,
-    (record, lock): (SandboxRecord, Box<dyn Held>),
-    draft: &ProvisionRequest,
-) -> Result<Op<SandboxRecord>, Error> {
-    let ProvisionRequest { profile, inputs, .. } = draft;
-    let quote = quote_run(deps, &record.extension, profile, inputs, record.ttl_s).await?;
-    let hold = hold_for(deps, &record.id, quote.as_ref()).await.map_err(hint_untouched)?;
-    let started = start_with(deps, OperationKind::Recreate, (record, lock), |record| {
-        if let Some(hold) = &hold {
-            hold.note_next_on(record);
-        }
-    });
-    match Box::pin(started).await {
-        Ok(op) => Ok(op),
-        Err(error) => Err(give_back(deps, hold, error).await),
-    }
 }
 
 async fn run_recreate(
@@ -399,6 +377,11 @@ async fn leave_unchanged(
     .await?;
     report_host_error(&op.deps, &before.host, &error).await;
     Ok(error)
+}
+
+/// [`hint_untouched`], for what credits were missing for.
+fn hint_unpaid(error: Error) -> Error {
+    if error.code == Code::InsufficientCredits { hint_untouched(error) } else { error }
 }
 
 /// Adds that nothing was removed to an error: whoever reads it fears for the sandbox.

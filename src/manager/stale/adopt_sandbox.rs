@@ -5,7 +5,7 @@ use crate::domain::event::EventKind;
 use crate::domain::extension::{AdoptClaim, AdoptLook, Capability, Target, TeardownLine};
 use crate::domain::facts::{HostFacts, HostView, InventoryItem};
 use crate::domain::manifest_claim::{Believed, FoundAt, LEAST_LIFE_S, believe};
-use crate::domain::meter::Meter;
+use crate::domain::meter::CostMeter;
 use crate::domain::name::{HostName, OwnerId, SandboxId, is_hex8};
 use crate::domain::profile::Profile;
 use crate::domain::root::KnownRoots;
@@ -284,7 +284,7 @@ pub(crate) async fn insert_adopted(
     let hold = hold_for(deps, &record.id, quote.as_ref()).await?;
     if let Some(quote) = &quote {
         // From here on it costs this installation.
-        let mut meter = Meter::new(left_s);
+        let mut meter = CostMeter::new(left_s);
         meter.begin(reading, deadline.is_some());
         (record.quote_usd, record.meter) = (Some(quote.usd), Some(meter));
     }

@@ -4,6 +4,7 @@ mod adding;
 mod adopting;
 mod cancels;
 mod copies;
+mod credits;
 mod dead;
 mod deep_check;
 mod extend;

@@ -27,7 +27,7 @@ use sandboxer::domain::profile::Profile;
 use sandboxer::domain::root::{KnownRoots, MarkedRoot};
 use sandboxer::domain::sandbox::{Reachability, Rewrite, SandboxRecord, Service};
 use sandboxer::domain::undo::{Footprint, UndoSettings};
-use sandboxer::domain::{Code, Error, ExtensionId, HostName, SandboxId};
+use sandboxer::domain::{Code, Error, ExtensionId, HostName, SandboxId, Usd};
 
 use super::shelf::{Archives, Shelf};
 
@@ -125,6 +125,11 @@ pub(crate) struct Scripted {
     pub(crate) reports: Mutex<Vec<Option<HostReport>>>,
     /// What undo snapshots may take, in managers that are made from then on.
     pub(crate) undo: Mutex<UndoSettings>,
+    /// Micro-dollars per second that sandboxes cost; none: nothing.
+    pub(crate) price: Mutex<Option<i64>>,
+    /// Micro-dollars that each cost in all, where that is not by the price, and how the next questions for it go.
+    pub(crate) cost: Mutex<Option<i64>>,
+    pub(crate) metered: Mutex<VecDeque<Act>>,
     /// How large sandboxes are, and what their host has room for.
     pub(crate) footprint: Mutex<Footprint>,
     /// How the next questions for that go.
@@ -280,6 +285,29 @@ impl SandboxExtension for Shared {
         self.script.known.lock().unwrap().push(known.cloned());
         let answer = self.script.hosts.lock().unwrap().get(host.as_str()).cloned();
         answer.unwrap_or_else(|| Ok(HostAnswer::default()))
+    }
+
+    async fn estimate_cost(
+        &self,
+        _: &Profile,
+        _: &BTreeMap<String, String>,
+        time: Duration,
+    ) -> Result<Option<MeterQuote>, Error> {
+        let price = *self.script.price.lock().unwrap();
+        Ok(price.map(|micros| MeterQuote {
+            usd: Usd::from_micros(micros).part(time.as_millis().try_into().unwrap(), 1000),
+            basis: format!("{micros} micro-dollars per second"),
+        }))
+    }
+
+    async fn meter_actual(&self, _: &Target, time: Duration) -> Result<Option<Usd>, Error> {
+        Scripted::act(Scripted::next(&self.script.metered)).await?;
+        let cost = *self.script.cost.lock().unwrap();
+        let price = *self.script.price.lock().unwrap();
+        let by_price = price.map(|micros| {
+            Usd::from_micros(micros).part(time.as_millis().try_into().unwrap(), 1000)
+        });
+        Ok(cost.map(Usd::from_micros).or(by_price))
     }
 
     async fn provision(
