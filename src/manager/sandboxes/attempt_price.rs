@@ -1,10 +1,12 @@
-//! Price of an attempt: what a candidate would cost, and whether the credits are there.
+//! Price of an attempt: what a candidate would cost, whether the credits are there, and the credits between two attempts.
 
 use crate::domain::Usd;
 use crate::domain::error::{Code, Error, Kind};
 use crate::domain::extension::MeterQuote;
 use crate::domain::profile::Profile;
+use crate::domain::sandbox::SandboxRecord;
 use crate::manager::deps::Deps;
+use crate::manager::operation::Op;
 use crate::manager::sandboxes::resolved::Resolved;
 
 /// Price of a run; none where it costs nothing.
@@ -52,6 +54,20 @@ async fn missing_credits(
     _quote: Option<&MeterQuote>,
 ) -> Result<Option<Error>, Error> {
     Ok(None)
+}
+
+/// Ends the money of an attempt that failed and left nothing: charges what it has cost, which this returns, and gives the rest back.
+pub(crate) async fn settle_failed(op: &Op<SandboxRecord>) -> Result<Option<Usd>, Error> {
+    op.deps.ledger.release(&op.subject.id).await?;
+    Ok(None)
+}
+
+/// Holds the price of the next attempt.
+pub(crate) async fn hold_next(
+    op: &Op<SandboxRecord>,
+    quote: Option<&MeterQuote>,
+) -> Result<(), Error> {
+    op.deps.ledger.hold(&op.subject.id, quote).await.map(|_| ())
 }
 
 fn json(usd: Usd) -> serde_json::Value {
