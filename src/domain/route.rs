@@ -153,6 +153,21 @@ pub struct Attempt {
     pub cost_usd: Option<Usd>,
 }
 
+impl Attempt {
+    /// Attempt of a backend at a place that has not come to anything yet.
+    pub fn of(extension: &ExtensionId, host: &HostName, at: Time) -> Self {
+        Self {
+            host: host.clone(),
+            ok: false,
+            reason: String::new(),
+            extension: Some(extension.clone()),
+            at: Some(at),
+            failure: None,
+            cost_usd: None,
+        }
+    }
+}
+
 impl From<Verdict> for Attempt {
     fn from(verdict: Verdict) -> Self {
         let Verdict { host, ok, reason } = verdict;

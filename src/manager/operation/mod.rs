@@ -26,6 +26,7 @@ use crate::domain::event::Ended;
 use crate::domain::host_sight::HostSight;
 use crate::domain::name::{HostName, OperationId};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState};
+use crate::domain::record::Record;
 use crate::domain::sandbox::Running;
 use crate::domain::time::took_ms;
 use crate::manager::deps::Deps;
@@ -319,7 +320,8 @@ impl<S: Send + Sync + 'static> Op<S> {
             let well = result.is_ok();
             let ended = end(&deps, operation, result).await;
             drop(lock);
-            if let Some(host) = reached.filter(|_| well) {
+            let reached = reached.filter(|_| well).map(|host| host_of(&ended, host));
+            if let Some(host) = reached {
                 if is_seen {
                     report_host_status(&deps, &host, HostSight::Answers(None), None).await;
                 }
@@ -356,6 +358,14 @@ async fn end(deps: &Deps, mut operation: Operation, result: Result<(), Error>) -
     }
     let outcome = Box::pin(outcome_of(deps, &operation)).await;
     Ended { operation, outcome }
+}
+
+/// Host on which an operation ended well that began for this one: a create may have fallen back to another.
+fn host_of(ended: &Ended, began_for: HostName) -> HostName {
+    match (&ended.operation.kind, &ended.outcome) {
+        (OperationKind::Create, Ok(Record::Sandbox(record))) => record.host.clone(),
+        _ => began_for,
+    }
 }
 
 /// Whether an operation ends something, so that a full disk must not stop it.

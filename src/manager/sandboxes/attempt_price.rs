@@ -1,4 +1,4 @@
-//! Price of an attempt: what a candidate would cost, and whether the credits are there.
+//! Price of an attempt: what a candidate would cost, whether the credits are there, and the credits between two attempts.
 
 use crate::domain::Usd;
 use crate::domain::error::{Code, Error, Kind};

@@ -27,17 +27,24 @@ const ROLLBACK_LIMIT: Duration = Duration::from_mins(2);
 /// Time that a kept failed sandbox stays, in seconds.
 const KEPT_FAILED_S: u64 = 3600;
 
-/// Runs teardown to its end, keeps the evidence, and leaves `failed`.
-pub(crate) async fn compensate(
+/// Failed establishment, after its teardown.
+pub(crate) struct RolledBack {
+    pub(crate) error: Error,
+    pub(crate) failure: Failure,
+    /// Report of the teardown; none where it was kept to be looked at.
+    pub(crate) report: Option<TeardownReport>,
+}
+
+/// Runs teardown to its end, and keeps the evidence.
+pub(crate) async fn roll_back(
     op: &Op<SandboxRecord>,
     establishment: &Establishment,
     error: Error,
-) -> Result<SandboxRecord, Error> {
+) -> RolledBack {
     let deps = &op.deps;
     let (failure, untouched) = (error.evidence.as_deref().cloned(), error.untouched);
     let error = error.of_a_part();
     let id = &establishment.provision.id;
-    let cancelled = error.code == Code::Cancelled;
     let failure = failure.unwrap_or_else(|| op.progress.failure_of(&error));
     let learnt = op.progress.take_learnt();
     if let Some(learnt) = learnt.clone() {
@@ -49,14 +56,26 @@ pub(crate) async fn compensate(
         }
     }
     failpoint::reached("rollback.begin");
-    let keep = establishment.keep_failed && !cancelled;
+    let keep = establishment.keep_failed && error.code != Code::Cancelled;
     let report = match (keep, untouched) {
         (_, true) => Some(nothing_made(id)),
         (true, false) => None,
-        (false, false) => Some(roll_back(deps, id, learnt, &op.progress).await),
+        (false, false) => Some(remove(deps, id, learnt, &op.progress).await),
     };
-    let keep = report.is_none();
     failpoint::reached("rollback.torn_down");
+    RolledBack { error, failure, report }
+}
+
+/// Leaves `failed`, with the evidence and what is left.
+pub(crate) async fn end_failed(
+    op: &Op<SandboxRecord>,
+    establishment: &Establishment,
+    rolled_back: RolledBack,
+) -> Result<SandboxRecord, Error> {
+    let deps = &op.deps;
+    let RolledBack { error, failure, report } = rolled_back;
+    let id = &establishment.provision.id;
+    let (keep, cancelled) = (report.is_none(), error.code == Code::Cancelled);
     let error = if cancelled { cancelled_error(establishment, report.as_ref()) } else { error };
     let error = explain(error, &failure, report.as_ref(), keep);
     let kept_until = deps.now().plus_seconds(KEPT_FAILED_S);
@@ -93,7 +112,7 @@ pub(crate) async fn compensate(
 }
 
 /// A teardown under its own deadline. What could not be looked at counts as left over.
-async fn roll_back(
+async fn remove(
     deps: &Deps,
     id: &SandboxId,
     learnt: Option<Learnt>,

@@ -178,6 +178,9 @@ pub(crate) async fn create_labelled(
         recreate: false,
         from: None,
         note: None,
+        router: Some(router)
+            .filter(|router| router.is_routed() && !request.keep_failed)
+            .map(Box::new),
     };
     let operation = run_establishment(op, establishment);
     Ok(Started { operation: Some(operation), sandbox: record })

@@ -7,10 +7,11 @@ use crate::domain::event::EventKind;
 use crate::domain::extension::{Provisioned, Readiness, Target};
 use crate::domain::name::{OperationId, SnapshotId};
 use crate::domain::profile::Seconds;
+use crate::domain::route::Attempt;
 use crate::domain::sandbox::{Failure, Reason, SandboxRecord, State};
 use crate::domain::sandbox_manifest::is_same_manifest;
 use crate::domain::text::last_lines;
-use crate::domain::time::took_ms;
+use crate::domain::time::{Time, took_ms};
 use crate::domain::verbatim::Kept;
 use crate::failpoint;
 use crate::manager::hosts::report::{last_report, note_report};
@@ -18,8 +19,9 @@ use crate::manager::hosts::roots::{learn_roots_during, roots_for_new};
 use crate::manager::operation::Op;
 use crate::manager::operation::progress::EVIDENCE_LINES;
 use crate::manager::patches::apply::apply_pending;
-use crate::manager::sandboxes::compensate::compensate;
+use crate::manager::sandboxes::compensate::{end_failed, roll_back};
 use crate::manager::sandboxes::establishment::{Establishment, announce_steps};
+use crate::manager::sandboxes::fallback::fall_back;
 use crate::manager::sandboxes::find::find_sandbox;
 use crate::manager::sandboxes::resolve::resolve;
 use crate::manager::sandboxes::settle::{RunningServices, patch_and_settle};
@@ -40,10 +42,28 @@ pub(crate) fn run_establishment(
     })
 }
 
-/// Provisions and waits; at the end the record is `ready`, or `failed` with nothing left on the host.
+/// Provisions and waits, with one candidate of its route after the other; at the end the record is `ready`, or `failed` with nothing
+/// left on the host.
 pub(crate) async fn establish(
     op: &Op<SandboxRecord>,
     mut establishment: Establishment,
+) -> Result<SandboxRecord, Error> {
+    loop {
+        let began = op.deps.now();
+        let error = match Box::pin(attempt(op, &mut establishment)).await {
+            Ok(record) => return Ok(record),
+            Err(error) => error,
+        };
+        let failed = ending(roll_back(op, &establishment, error)).await;
+        if let Some(failed) = Box::pin(fall_back(op, &mut establishment, failed, began)).await {
+            return ending(end_failed(op, &establishment, failed)).await;
+        }
+    }
+}
+
+async fn attempt(
+    op: &Op<SandboxRecord>,
+    establishment: &mut Establishment,
 ) -> Result<SandboxRecord, Error> {
     let deps = &op.deps;
     let id = establishment.provision.id.clone();
@@ -87,19 +107,15 @@ pub(crate) async fn establish(
         let (owner, record) = tokio::try_join!(deps.installation.next_stamp(), provisioning)?;
         Ok::<_, Error>((owner, record, roots_for_new(deps, &host).await?))
     };
-    let made = match begun.await {
+    match begun.await {
         Ok((owner, record, roots)) => {
             (establishment.provision.owner, establishment.provision.roots) = (owner, roots);
             establishment.provision.sandbox = Some(Box::new(record));
             establishment.provision.report = last_report(deps, &host).await.map(Box::new);
             failpoint::reached("create.provisioning");
-            Box::pin(provision_to_ready(op, &establishment)).await
+            Box::pin(provision_to_ready(op, establishment)).await
         }
         Err(error) => Err(not_written_error(&id, error).untouched()),
-    };
-    match made {
-        Ok(record) => Ok(record),
-        Err(error) => ending(compensate(op, &establishment, error)).await,
     }
 }
 
@@ -247,6 +263,7 @@ async fn write_ready(
             record.services = ready.services;
             record.failure = None;
             record.operation = None;
+            note_taken(record, ready_at);
             // Labels are set beside whatever works on it.
             record.manifest_pending = !is_same_manifest(record, &told);
         })
@@ -274,6 +291,18 @@ fn not_patched(record: &SandboxRecord, snapshot: &SnapshotId, why: &str) -> Erro
         output: last_lines(run.output.as_deref().unwrap_or_default(), EVIDENCE_LINES),
     };
     error.hint(hint).evidence(failure)
+}
+
+/// Notes the attempt that came to its end, behind those that failed.
+fn note_taken(record: &mut SandboxRecord, at: Time) {
+    let fell_back = record.attempts.last().is_some_and(|last| last.extension.is_some() && !last.ok);
+    if fell_back {
+        record.attempts.push(Attempt {
+            ok: true,
+            reason: "it is ready".to_owned(),
+            ..Attempt::of(&record.extension, &record.host, at)
+        });
+    }
 }
 
 fn note_provisioned(record: &mut SandboxRecord, made: Provisioned) {

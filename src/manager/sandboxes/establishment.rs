@@ -6,6 +6,7 @@ use crate::domain::extension::ProvisionRequest;
 use crate::domain::sandbox::SandboxRecord;
 use crate::manager::operation::Op;
 use crate::manager::patches::find::patches_of;
+use crate::manager::sandboxes::route::Router;
 use crate::manager::snapshots::replicate::TRANSFER_STEPS;
 use crate::manager::snapshots::restore_archive::BaseSnapshot;
 
@@ -20,6 +21,8 @@ pub(crate) struct Establishment {
     pub(crate) from: Option<BaseSnapshot>,
     /// Sentence for the record once the sandbox is ready: what is kept of the one that was there before.
     pub(crate) note: Option<String>,
+    /// Way through the candidates that are left, where one that fails is no reason to end.
+    pub(crate) router: Option<Box<Router>>,
 }
 
 /// Says how many steps an establishment has, after `before` others of its operation. What is not known counts when it

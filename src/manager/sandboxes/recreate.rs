@@ -105,6 +105,7 @@ pub(crate) async fn recreate(deps: &Deps, request: &RecreateRequest) -> Result<S
         provision: draft,
         from,
         note: None,
+        router: None,
     };
     let host = Some(record.host.clone());
     let undo = UndoPolicy::of_request(request.no_undo);

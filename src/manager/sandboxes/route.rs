@@ -93,7 +93,8 @@ impl Router {
         Self { request, resolved, next: 0, passed, verdicts, refusals }
     }
 
-    fn is_routed(&self) -> bool {
+    /// Whether its profile has candidates.
+    pub(crate) fn is_routed(&self) -> bool {
         !self.resolved.profile.routing.candidates.is_empty()
     }
 
@@ -196,6 +197,15 @@ impl Router {
             None => Judged::Refused(Some(found)),
             Some(error) => Judged::Ends(found, error),
         })
+    }
+
+    /// Notes that the candidate that was chosen last was tried and failed, with this.
+    pub(crate) fn note_failed(&mut self, error: &Error) {
+        self.passed.push(Passed::Failed);
+        if let Some(verdict) = self.verdicts.last_mut() {
+            verdict.ok = false;
+            verdict.reason = format!("it was tried and failed: {}", words_of(error));
+        }
     }
 
     /// Reason for which the candidate is not even looked at.
@@ -375,7 +385,7 @@ fn not_considered(profile: &Profile, why: String) -> CandidateVerdict {
 }
 
 /// An error's sentence and its causes'.
-fn words_of(error: &Error) -> String {
+pub(crate) fn words_of(error: &Error) -> String {
     let words = std::iter::once(error.message.as_str());
     words.chain(error.causes.iter().map(String::as_str)).collect::<Vec<_>>().join(": ")
 }

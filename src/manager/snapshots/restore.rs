@@ -133,6 +133,7 @@ pub(crate) async fn start_restore(
             note: (!notes.is_empty()).then(|| notes.join("; ")),
         }),
         note: None,
+        router: None,
     };
     let operation = run_establishment(op, establishment);
     Ok(Started { operation: Some(operation), sandbox: record })

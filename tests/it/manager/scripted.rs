@@ -141,9 +141,10 @@ pub(crate) struct Scripted {
     pub(crate) manifests: Mutex<BTreeMap<SandboxId, SandboxRecord>>,
     /// Script of a second extension, `ext.saas-stub`, in managers that are made from then on.
     pub(crate) paid: Mutex<Option<Arc<Scripted>>>,
-    /// Place of its own, and the price of a sandbox there.
+    /// Place of its own.
     pub(crate) place: Mutex<Option<HostName>>,
-    pub(crate) price: Mutex<Option<MeterQuote>>,
+    /// Price of a sandbox, where that is not by the second.
+    pub(crate) quote: Mutex<Option<MeterQuote>>,
     /// `config` that it was given with each that it made.
     pub(crate) configs: Mutex<Vec<String>>,
 }
@@ -249,15 +250,6 @@ impl SandboxExtension for Shared {
         self.script.place.lock().unwrap().clone()
     }
 
-    async fn estimate_cost(
-        &self,
-        _: &Profile,
-        _: &BTreeMap<String, String>,
-        _: Duration,
-    ) -> Result<Option<MeterQuote>, Error> {
-        Ok(self.script.price.lock().unwrap().clone())
-    }
-
     fn may_have_services(&self, profile: &Profile) -> bool {
         *self.script.has_containers.lock().unwrap() || profile.config["workspace_only"] != true
     }
@@ -294,10 +286,11 @@ impl SandboxExtension for Shared {
         time: Duration,
     ) -> Result<Option<MeterQuote>, Error> {
         let price = *self.script.price.lock().unwrap();
-        Ok(price.map(|micros| MeterQuote {
+        let by_price = price.map(|micros| MeterQuote {
             usd: Usd::from_micros(micros).part(time.as_millis().try_into().unwrap(), 1000),
             basis: format!("{micros} micro-dollars per second"),
-        }))
+        });
+        Ok(self.script.quote.lock().unwrap().clone().or(by_price))
     }
 
     async fn meter_actual(&self, _: &Target, time: Duration) -> Result<Option<Usd>, Error> {

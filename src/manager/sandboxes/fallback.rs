@@ -1,0 +1,165 @@
+//! Fallback: the next candidate of a route takes over where an establishment failed before it was ready and left nothing (semantics 2).
+
+use crate::domain::Time;
+use crate::domain::Usd;
+use crate::domain::error::{Code, Error};
+use crate::domain::extension::{ProvisionRequest, TeardownReport};
+use crate::domain::route::{Attempt, CandidateVerdict, may_fall_back};
+use crate::domain::sandbox::{Route, SandboxRecord};
+use crate::failpoint;
+use crate::manager::credits::charge::{Ran, settle_attempt};
+use crate::manager::credits::hold::{give_back, hold_for};
+use crate::manager::operation::Op;
+use crate::manager::sandboxes::compensate::RolledBack;
+use crate::manager::sandboxes::establishment::Establishment;
+use crate::manager::sandboxes::route::{Choice, Router, words_of};
+use crate::manager::upkeep::unswept::remark_unswept;
+
+/// Makes an establishment that of the next candidate; the failure where there is none, or none may be tried.
+pub(crate) async fn fall_back(
+    op: &Op<SandboxRecord>,
+    establishment: &mut Establishment,
+    mut failed: RolledBack,
+    began: Time,
+) -> Option<RolledBack> {
+    let Some(mut router) = establishment.router.take() else { return Some(failed) };
+    let provision = &establishment.provision;
+    let (extension, host) = (&provision.profile.extension, &provision.host);
+    let attempt = Attempt {
+        reason: words_of(&failed.error),
+        failure: Some(failed.failure.clone()),
+        ..Attempt::of(extension, host, began)
+    };
+    if let Err(error) = op.update(Vec::new(), |record| record.attempts.push(attempt)).await {
+        tracing::warn!(sandbox = %provision.id, %error, "an attempt could not be written down");
+        return Some(failed);
+    }
+    failpoint::reached("fallback.noted");
+    if !may_fall_back(&failed.error) {
+        return Some(failed);
+    }
+    let Some(report) = failed.report.as_ref().filter(|report| report.is_clean()) else {
+        let why = format!("no other candidate was tried: something of it may be left on {host}");
+        failed.error.causes.push(why);
+        return Some(failed);
+    };
+    match next_attempt(op, establishment, &mut router, (&failed.error, report)).await {
+        Ok(next) => {
+            *establishment = Establishment { router: Some(router), ..next };
+            None
+        }
+        Err(error) => {
+            failed.error = error;
+            Some(failed)
+        }
+    }
+}
+
+/// Establishment with the next candidate that can take it, on the record before anything of it is made.
+///
+/// Errors: the failure of the last attempt, with the verdict on each candidate; `cancelled`.
+async fn next_attempt(
+    op: &Op<SandboxRecord>,
+    failed: &Establishment,
+    router: &mut Router,
+    (error, report): (&Error, &TeardownReport),
+) -> Result<Establishment, Error> {
+    let deps = &op.deps;
+    router.note_failed(error);
+    if op.is_cancelled() || op.is_cancel_written().await? {
+        return Err(Error::new(Code::Cancelled, error.message.clone()));
+    }
+    let untried = |why: &Error| {
+        let mut error = error.clone();
+        error.causes.push(format!("no other candidate was tried: {}", words_of(why)));
+        error
+    };
+    let cost = settle_failed(op, report).await.map_err(|why| untried(&why))?;
+    let chosen = match op.or_cancelled(Box::pin(router.choose(deps))).await {
+        Ok(chosen) => chosen,
+        Err(cancelled) if cancelled.code == Code::Cancelled => return Err(cancelled),
+        Err(_) => return Err(exhausted_error(error, &router.candidates("not asked"))),
+    };
+    let Choice { found, mut route } = chosen;
+    let held = hold_for(deps, &op.subject.id, found.quote.as_ref()).await;
+    let hold = held.map_err(|why| untried(&why))?;
+    failpoint::reached("fallback.held");
+    route.remarks.insert(0, fallback_remark(failed, error));
+    route.remarks.extend(remark_unswept(deps, failed.ttl_s).await);
+    let quote_usd = found.quote.as_ref().map(|quote| quote.usd);
+    let extension = found.resolved.profile.extension.clone();
+    let moved = op.update(Vec::new(), |record| {
+        if let Some(last) = record.attempts.last_mut() {
+            last.cost_usd = cost;
+        }
+        record.extension = extension;
+        record.quote_usd = quote_usd;
+        move_to(record, route);
+        if let Some(hold) = &hold {
+            hold.note_on(record);
+        }
+    });
+    let record = match moved.await {
+        Ok(record) => record,
+        Err(why) => return Err(untried(&give_back(deps, hold, why).await)),
+    };
+    failpoint::reached("fallback.moved");
+    Ok(Establishment {
+        provision: ProvisionRequest {
+            host: record.host.clone(),
+            id: record.id.clone(),
+            created_at: record.created_at,
+            ..found.draft
+        },
+        ready_timeout: found.resolved.profile.ready_timeout.duration(),
+        ttl_s: failed.ttl_s,
+        keep_failed: false,
+        recreate: false,
+        from: None,
+        note: None,
+        router: None,
+    })
+}
+
+/// Ends the money of an attempt that failed and left nothing: charges what it has cost, which this returns, and gives the rest back.
+async fn settle_failed(
+    op: &Op<SandboxRecord>,
+    report: &TeardownReport,
+) -> Result<Option<Usd>, Error> {
+    let Some(before) = op.deps.sandboxes.get(&op.subject.id).await? else { return Ok(None) };
+    if before.hold_usd.is_none() {
+        return Ok(None);
+    }
+    let settled = settle_attempt(op, Ran::of(&before, report)).await?;
+    let cost = |record: &SandboxRecord| record.cost_usd.unwrap_or_default();
+    Ok(Some(cost(&settled) - cost(&before)))
+}
+
+/// Moves a record to another place: what it says of the one before is of no use any more.
+fn move_to(record: &mut SandboxRecord, route: Route) {
+    record.host = route.host.clone();
+    record.route = Some(route);
+    record.host_identity = None;
+    record.workdir = None;
+    record.handle = None;
+    record.reachability = None;
+    record.services.clear();
+    record.rewrites.clear();
+    record.telemetry = None;
+    record.certificate = None;
+}
+
+fn fallback_remark(failed: &Establishment, error: &Error) -> String {
+    let provision = &failed.provision;
+    format!(
+        "{} on {} was tried first and failed, and nothing of it is left: {}",
+        provision.profile.extension, provision.host, error.message
+    )
+}
+
+/// Error of a create that was tried, and that no other candidate can take: the failure, and the verdict on each candidate.
+fn exhausted_error(failed: &Error, candidates: &[CandidateVerdict]) -> Error {
+    let mut error = failed.clone();
+    error.causes.extend(candidates.iter().map(CandidateVerdict::sentence));
+    error.detail("candidates", serde_json::to_value(candidates).unwrap_or_default())
+}
