@@ -7,6 +7,7 @@ pub(super) mod establish;
 pub(super) mod establishment;
 pub(super) mod exec;
 pub(super) mod extend;
+pub(super) mod extension_place;
 pub(super) mod find;
 pub(super) mod idempotency;
 pub(super) mod inputs;
