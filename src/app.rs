@@ -20,8 +20,9 @@ use crate::domain::extension::SandboxExtension;
 use crate::domain::name::ExtensionId;
 use crate::domain::text::hex;
 use crate::extensions::compose_ssh::ComposeSsh;
+use crate::extensions::saas_stub::{ReadRates, SaasStub};
 use crate::extensions::vm_packer::VmPacker;
-use crate::extensions::{self, compose_ssh, vm_packer};
+use crate::extensions::{self, compose_ssh, saas_stub, vm_packer};
 use crate::manager::{Dependencies, LazyCatalogue, SandboxManager, Settings};
 use crate::store::catalogue::Catalogue;
 use crate::store::json::JsonStores;
@@ -59,6 +60,10 @@ pub fn local(config: &Config) -> Result<App, Error> {
     let mut extensions: BTreeMap<ExtensionId, Arc<dyn SandboxExtension>> = BTreeMap::new();
     extensions.insert(compose_ssh::ID.into(), Arc::new(compose));
     extensions.insert(vm_packer::ID.into(), Arc::new(VmPacker::new(Arc::clone(&transports))));
+    let catalogue = lazy_catalogue(config);
+    let stub = SaasStub::new(config.paths.stub_dir.clone(), stub_rates(&catalogue), now);
+    extensions.insert(saas_stub::ID.into(), Arc::new(stub));
+    check_places(config, &extensions)?;
     let manager = SandboxManager::new(Dependencies {
         sandboxes: stores.sandboxes,
         snapshots: stores.snapshots,
@@ -72,7 +77,7 @@ pub fn local(config: &Config) -> Result<App, Error> {
         installation: stores.installation,
         earlier: stores.earlier,
         recipes: stores.recipes,
-        catalogue: lazy_catalogue(config),
+        catalogue,
         extensions,
         transports,
         credits: stores.credits,
@@ -171,6 +176,27 @@ fn lazy_catalogue(config: &Config) -> LazyCatalogue {
         Catalogue::load(Some(&paths.profiles_dir), Some(&paths.extensions_dir), &available())
     };
     Arc::new(LazyLock::new(Box::new(load)))
+}
+
+/// Rates of the stub's manifest, which an operator's file of its name may set.
+fn stub_rates(catalogue: &LazyCatalogue) -> ReadRates {
+    let catalogue = Arc::clone(catalogue);
+    Box::new(move || Ok(catalogue.extension(saas_stub::ID)?.definition()?.rates.clone()))
+}
+
+/// Refuses a host of the name of an extension's place: whatever is there would be looked for in the other one.
+fn check_places(
+    config: &Config,
+    extensions: &BTreeMap<ExtensionId, Arc<dyn SandboxExtension>>,
+) -> Result<(), Error> {
+    for (id, place) in extensions.iter().filter_map(|(id, one)| Some((id, one.place()?))) {
+        if let Some(host) = config.host(place.as_str()) {
+            let message = format!("host {} has the name of the place of {id}", host.name);
+            let error = config.fault_at(&format!("hosts.{}", host.name), &message);
+            return Err(error.hint("give the host another name"));
+        }
+    }
+    Ok(())
 }
 
 fn settings(config: &Config) -> Result<Settings, Error> {

@@ -99,12 +99,12 @@ fn details(known: serde_json::Value, left: &SandboxRecord) -> serde_json::Value 
 }
 
 fn next_step(left: &SandboxRecord) -> String {
-    match &left.reachability {
+    match left.reachability.as_ref().and_then(|reach| reach.ssh_command()) {
         _ if !left.leftovers.is_empty() => {
             format!("sandboxer destroy {} tries again to remove what is left", left.id)
         }
-        Some(reach) if left.kept_failed => {
-            format!("it was kept: {}; sandboxer destroy {} when done", reach.ssh, left.id)
+        Some(ssh) if left.kept_failed => {
+            format!("it was kept: {ssh}; sandboxer destroy {} when done", left.id)
         }
         None if left.kept_failed => {
             format!("it was kept on {}; sandboxer destroy {} when done", left.host, left.id)

@@ -137,7 +137,7 @@ pub(super) fn fields(record: &SandboxRecord, now: Time) -> Vec<(&'static str, St
     }
     add("undo of", record.undo_of.as_ref().map(ToString::to_string));
     add("workdir", record.workdir.clone());
-    add("ssh", record.reachability.as_ref().map(|reach| reach.ssh.clone()));
+    add("ssh", record.reachability.as_ref().and_then(|it| it.ssh_command()).map(str::to_owned));
     for one in &record.services {
         add("service", Some(service(one)));
     }

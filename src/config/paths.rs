@@ -44,6 +44,8 @@ pub struct Paths {
     pub data_dir: PathBuf,
     /// The log.
     pub log_file: PathBuf,
+    /// The account of `ext.saas-stub`; `None` when nothing says where it would be.
+    pub stub_dir: Option<PathBuf>,
     /// Sockets of this login (`XDG_RUNTIME_DIR`); `None` when there is none.
     pub runtime_dir: Option<PathBuf>,
     /// The home directory; `None` when it is not known.
@@ -99,6 +101,9 @@ impl Paths {
                     base("XDG_STATE_HOME", ".local/state").map(|dir| dir.join("sandboxer.log"))
                 }),
             ),
+            stub_dir: environment.path("SANDBOXER_STUB_DIR").or_else(|| {
+                base("XDG_STATE_HOME", ".local/state").map(|dir| dir.join("saas-stub"))
+            }),
             runtime_dir: environment.path("XDG_RUNTIME_DIR").filter(|path| path.is_absolute()),
             home,
         };

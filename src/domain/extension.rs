@@ -30,7 +30,7 @@ use crate::domain::archive::{SnapshotArchives, TreeEntry};
 use crate::domain::error::{Code, Error};
 use crate::domain::facts::HostFacts;
 use crate::domain::host_report::RuntimeDetection;
-use crate::domain::name::{ExtensionId, HostName, SandboxId, SnapshotId};
+use crate::domain::name::{ExtensionId, HostName, OwnerId, SandboxId, SnapshotId};
 use crate::domain::output::{Interactive, LogSink, OutputSink};
 use crate::domain::profile::Profile;
 use crate::domain::sandbox::{SandboxRecord, Service};
@@ -97,6 +97,27 @@ pub trait SandboxExtension: Send + Sync {
     /// Errors: why the backend could not be read; nothing is judged then.
     async fn list_owned(&self) -> Result<HostFacts, Error> {
         Err(self.unsupported("list its sandboxes"))
+    }
+
+    /// The counter that the backend of [`Self::place`] has of this owner (contract 1); `None` where it has none.
+    ///
+    /// Errors: why it could not be read.
+    async fn owner_counter(&self, _owner: &OwnerId) -> Result<Option<u64>, Error> {
+        Err(self.unsupported("count the changes of an owner"))
+    }
+
+    /// Makes the backend of [`Self::place`] count at least as much as this stamp; what it counts then.
+    ///
+    /// Errors: why it could not be written.
+    async fn raise_owner_counter(&self, _stamp: &OwnerStamp) -> Result<u64, Error> {
+        Err(self.unsupported("count the changes of an owner"))
+    }
+
+    /// Text of the manifest that the backend of [`Self::place`] has of a sandbox, by its recorded directory; none where it has none.
+    ///
+    /// Errors: why it could not be read.
+    async fn manifest_text(&self, _workdir: &str) -> Result<Option<String>, Error> {
+        Err(self.unsupported("show a manifest"))
     }
 
     /// The price for a duration; `None` where it costs nothing.

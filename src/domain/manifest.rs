@@ -11,6 +11,7 @@ use crate::domain::profile::FieldProblem;
 use crate::domain::usd::Usd;
 use crate::domain::words::string_enum;
 
+mod price;
 mod read;
 mod schema;
 
@@ -74,6 +75,19 @@ pub struct Rates {
 }
 
 impl Rates {
+    /// The highest rate: a higher one is a slip of the pen.
+    pub const HIGHEST: Usd = Usd::from_micros(1_000_000_000_000);
+
+    /// Rates that are set, by the keys of the manifest.
+    fn by_key(&self) -> impl Iterator<Item = (&'static str, Usd)> {
+        let rates = [
+            ("per_second_usd", self.per_second_usd),
+            ("per_gb_usd", self.per_gb_usd),
+            ("minimum_usd", self.minimum_usd),
+        ];
+        rates.into_iter().filter_map(|(key, rate)| Some((key, rate?)))
+    }
+
     /// Whether nothing has a price.
     pub fn is_free(&self) -> bool {
         *self == Self::default()
@@ -124,6 +138,14 @@ impl ExtensionManifest {
         }
         if !self.rates.is_free() && !self.has(&Capability::Metered) {
             refuse("rates", "'rates' needs the capability 'metered'".to_owned());
+        }
+        for (key, rate) in self.rates.by_key() {
+            if !(Usd::ZERO..=Rates::HIGHEST).contains(&rate) {
+                refuse(
+                    &format!("rates.{key}"),
+                    format!("'rates.{key}' is no rate: it is from $0.00 to {}", Rates::HIGHEST),
+                );
+            }
         }
         if self.has(&Capability::Patches) && !self.has(&Capability::Snapshots) {
             refuse("capabilities", "the capability 'patches' needs 'snapshots'".to_owned());

@@ -187,7 +187,7 @@ pub struct Attachment {
 pub struct Reachability {
     /// The host's name.
     pub host: HostName,
-    /// A command to paste that opens a shell in the workspace.
+    /// A command to paste that opens a shell in the workspace; empty where nobody can have one.
     pub ssh: String,
     /// The workspace on the host.
     pub workdir: String,
@@ -197,6 +197,13 @@ pub struct Reachability {
     /// Tunnels that another service holds.
     #[serde(default)]
     pub attachments: Vec<Attachment>,
+}
+
+impl Reachability {
+    /// Command that opens a shell; none where nobody can have one.
+    pub fn ssh_command(&self) -> Option<&str> {
+        Some(self.ssh.as_str()).filter(|command| !command.is_empty())
+    }
 }
 
 /// The operation that works on a sandbox now, and who runs it.

@@ -2,8 +2,9 @@
 //! write no state.
 
 pub mod compose_ssh;
+pub mod saas_stub;
 pub mod vm_packer;
 mod workspace;
 
 /// The extensions that this build implements. The catalogue shows the others as not available.
-pub const AVAILABLE: &[&str] = &[compose_ssh::ID, vm_packer::ID];
+pub const AVAILABLE: &[&str] = &[compose_ssh::ID, saas_stub::ID, vm_packer::ID];

@@ -24,6 +24,7 @@ mod judge;
 mod manager;
 mod render;
 mod stores;
+mod stub;
 #[allow(dead_code, reason = "shared with tests/lab")]
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,6 +1,6 @@
 //! Rules of manifests, and of a profile's `config`.
 
-use super::{Capability, ExtensionManifest};
+use super::{Capability, ExtensionManifest, Rates};
 use crate::domain::usd::Usd;
 
 const HEAD: &str = "id: ext.x\nversion: 1.0.0\nkind: builtin\n";
@@ -28,6 +28,22 @@ fn mistakes_have_their_place() {
         (
             "rates: {per_secnd_usd: 1}\n",
             "ext.yaml:4:9: unknown key 'per_secnd_usd', did you mean 'per_second_usd'?",
+        ),
+        (
+            "capabilities: [metered]\nrates: {per_second_usd: -0.1}\n",
+            "ext.yaml:5:25: 'rates.per_second_usd' is out of range for an amount in USD",
+        ),
+        (
+            "capabilities: [metered]\nrates: {per_gb_usd: .inf}\n",
+            "ext.yaml:5:21: a number must be finite",
+        ),
+        (
+            "capabilities: [metered]\nrates: {minimum_usd: 0.00000001}\n",
+            "ext.yaml:5:22: 'rates.minimum_usd' has more than six decimals",
+        ),
+        (
+            "capabilities: [metered]\nrates: {minimum_usd: 1000000.000001}\n",
+            "ext.yaml:5:22: 'rates.minimum_usd' is no rate: it is from $0.00 to $1000000.00",
         ),
         ("config_schema: 5\n", "ext.yaml:4:16: 'config_schema' must be a mapping"),
     ] {
@@ -99,4 +115,14 @@ fn rates_are_exact_and_json_reads_back() {
     assert!(manifest.has(&Capability::Metered) && !manifest.has(&Capability::Exec));
     let json = serde_json::to_string(&manifest).unwrap();
     assert_eq!(serde_json::from_str::<ExtensionManifest>(&json).unwrap(), manifest);
+}
+
+#[test]
+fn a_rate_below_nothing_is_refused_wherever_it_comes_from() {
+    let source = format!("{HEAD}capabilities: [metered]\n");
+    let manifest = ExtensionManifest::from_yaml_text("ext.yaml", &source).unwrap();
+    let rates = Rates { per_gb_usd: Some(Usd::from_micros(-1)), ..Rates::default() };
+    let problems = ExtensionManifest { rates, ..manifest }.validate();
+    assert_eq!(problems.len(), 1);
+    assert_eq!(problems[0].path, "rates.per_gb_usd");
 }

@@ -25,8 +25,13 @@ const MANIFEST_SH: &str = concat!(
 /// The longest manifest that is written, in bytes: it travels as one argument, of which Linux takes 128 KiB.
 const LONGEST: usize = 96 * 1024;
 
-/// Manifest of what is about to be made.
+/// Text of the manifest of what is about to be made.
 pub(crate) fn of_request(request: &ProvisionRequest) -> Result<String, Error> {
+    text(&manifest_of(request))
+}
+
+/// Manifest of what is about to be made.
+pub(crate) fn manifest_of(request: &ProvisionRequest) -> SandboxManifest {
     let head = SandboxManifest {
         schema: SCHEMA,
         id: request.id.clone(),
@@ -39,9 +44,9 @@ pub(crate) fn of_request(request: &ProvisionRequest) -> Result<String, Error> {
         sandbox: None,
         recipe: None,
     };
-    let Some(record) = &request.sandbox else { return text(&head) };
+    let Some(record) = &request.sandbox else { return head };
     let whole = SandboxManifest::of(record, &request.profile);
-    text(&SandboxManifest { sandbox: whole.sandbox, recipe: whole.recipe, ..head })
+    SandboxManifest { sandbox: whole.sandbox, recipe: whole.recipe, ..head }
 }
 
 /// Writes it anew from the record, once the place is proved to be the sandbox's, and the target's stamp, if it has one, where

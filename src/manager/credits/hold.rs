@@ -101,23 +101,3 @@ pub(crate) async fn give_back(deps: &Deps, hold: Option<Hold>, error: Error) -> 
     }
     error
 }
-
-/// Holds the price of another attempt for a sandbox whose last one is settled, and notes it on the record.
-pub(crate) async fn hold_attempt(
-    op: &Op<SandboxRecord>,
-    quote: Option<&MeterQuote>,
-) -> Result<SandboxRecord, Error> {
-    let deps = &op.deps;
-    let hold = hold_for(deps, &op.subject.id, quote).await?;
-    let usd = quote.map(|quote| quote.usd);
-    let noted = op.update(Vec::new(), |record| {
-        record.quote_usd = usd;
-        if let Some(hold) = &hold {
-            hold.note_on(record);
-        }
-    });
-    match noted.await {
-        Ok(record) => Ok(record),
-        Err(error) => Err(give_back(deps, hold, error).await),
-    }
-}

@@ -15,6 +15,7 @@ use crate::domain::root::HostRecord;
 use crate::domain::text::nearest;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::capacity::count_by_host;
+use crate::manager::hosts::places::extension_at;
 use crate::manager::hosts::report::{last_report, note_report};
 use crate::manager::hosts::status::{report_host_error, report_host_status};
 use crate::transport::probe::{self, ProbeRequest};
@@ -78,6 +79,12 @@ pub(crate) fn host_spec(deps: &Deps, name: &str) -> Result<HostSpec, Error> {
             deps.transports.hosts().iter().map(|spec| spec.name.to_string()).collect();
         let shown: String = name.chars().take(80).collect();
         let error = Error::new(Code::NotFound, format!("there is no host {shown:?}"));
+        if let Some(extension) = extension_at(deps, &HostName::new(name)) {
+            return error.hint(format!(
+                "it is the place of {}; `sandboxer inspect stale --host {shown}` shows what is there",
+                extension.id()
+            ));
+        }
         match nearest(&shown, known.iter().map(String::as_str)) {
             Some(near) => error.hint(format!("did you mean {near}?")),
             None => error.hint(format!("hosts are configured in {}", deps.settings.config_file)),

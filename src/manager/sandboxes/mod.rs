@@ -8,6 +8,7 @@ pub(super) mod establish;
 pub(super) mod establishment;
 pub(super) mod exec;
 pub(super) mod extend;
+pub(super) mod extension_place;
 pub(super) mod fallback;
 pub(super) mod find;
 pub(super) mod idempotency;

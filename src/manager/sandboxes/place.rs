@@ -16,7 +16,9 @@ use crate::domain::route::RouteCondition;
 use crate::domain::sandbox::{Route, SandboxRecord, Verdict};
 use crate::manager::deps::Deps;
 use crate::manager::hosts::capacity::{fullness, host_full, host_loaded};
+use crate::manager::hosts::places::{check_is_host, check_works_at};
 use crate::manager::hosts::report::{ask_host, ask_host_noting};
+use crate::manager::sandboxes::extension_place::{error_words, take_place};
 
 /// Reason for a placement, which says how many hosts are asked and how their limits count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +83,13 @@ pub(crate) async fn choose_host(
     purpose: Purpose,
 ) -> Result<Placement, Error> {
     let extension = deps.extension(&profile.extension)?;
+    if let Some(place) = extension.place() {
+        if let Some(host) = requested {
+            check_works_at(deps, extension.as_ref(), &parse_host_name(host)?)?;
+        }
+        let (verdict, on) = take_place(extension.as_ref(), profile, place).await;
+        return Ok(Placement { verdicts: vec![verdict], on });
+    }
     let (candidates, named) = candidate_hosts(deps, profile, requested)?;
     let live = deps.sandboxes.list().await?;
     let weigh = profile.placement.strategy == Strategy::LeastLoaded
@@ -147,6 +156,7 @@ fn candidate_hosts(
 /// Errors: `invalid_input` for what is no name, `forbidden`, and why there is no way.
 pub(crate) async fn open_host(deps: &Deps, named: &str) -> Result<HostName, Error> {
     let named = parse_host_name(named)?;
+    check_is_host(deps, &named)?;
     let spec = deps.transports.spec(&named);
     if let Some(spec) = &spec
         && let Some(why) = &spec.forbid
@@ -171,6 +181,9 @@ impl Examination<'_> {
             headroom: None,
             compose: None,
         };
+        if let Err(error) = check_works_at(self.deps, self.extension.as_ref(), host) {
+            return no(error.message.clone(), Some(error));
+        }
         if spec.is_none() && !matches!(self.named, Named::Request | Named::Environment) {
             return no("not configured".to_owned(), None);
         }
@@ -200,11 +213,7 @@ impl Examination<'_> {
         };
         let (latency, answer) = match asked.await {
             Ok(asked) => asked,
-            Err(error) => {
-                let words: Vec<String> =
-                    std::iter::once(error.message.clone()).chain(error.causes.clone()).collect();
-                return no(words.join(": "), Some(error));
-            }
+            Err(error) => return no(error_words(&error), Some(error)),
         };
         let unknown = HostSpec::named(host.as_str());
         let spec = spec.as_ref().unwrap_or(&unknown);

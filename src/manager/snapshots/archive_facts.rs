@@ -1,10 +1,14 @@
 //! Facts of an archive: what is known of it on a host, and whether what is seen there is it.
 
+use std::sync::Arc;
+
 use crate::domain::archive::{ArchiveLook, SnapshotArchives};
 use crate::domain::error::{Code, Error, Kind};
 use crate::domain::extension::SandboxExtension;
 use crate::domain::name::HostName;
 use crate::domain::snapshot::{ArchiveFacts, SnapshotRecord};
+use crate::manager::deps::Deps;
+use crate::manager::hosts::places::check_works_at;
 
 /// Facts of a snapshot's archive on one of its hosts, as recorded.
 pub(crate) fn facts_on(record: &SnapshotRecord, host: &HostName) -> ArchiveFacts {
@@ -42,6 +46,19 @@ pub(crate) fn not_whole(record: &SnapshotRecord, host: &HostName, bytes: Option<
         .detail("kind", "altered"),
     }
     .hint(format!("`sandboxer snapshots verify {id}` says what is wrong"))
+}
+
+/// Extension that keeps the archives which a host or a place has, whichever made them.
+pub(crate) fn archive_keeper(
+    deps: &Deps,
+    host: &HostName,
+) -> Result<Arc<dyn SandboxExtension>, Error> {
+    let keeps = |extension: &&Arc<dyn SandboxExtension>| {
+        let works_there = check_works_at(deps, extension.as_ref(), host).is_ok();
+        extension.archives().is_some() && works_there
+    };
+    let keeper = deps.extensions.values().find(keeps).cloned();
+    keeper.ok_or_else(|| Error::new(Code::Unsupported, "this build keeps no snapshots"))
 }
 
 /// An extension's archives.

@@ -17,7 +17,7 @@ use crate::manager::operation::Op;
 use crate::manager::operation::progress::ProgressReporter;
 use crate::manager::operation::record::operation_on_snapshot;
 use crate::manager::sandboxes::place::open_host;
-use crate::manager::snapshots::archive_facts::archives_of;
+use crate::manager::snapshots::archive_facts::{archive_keeper, archives_of};
 use crate::manager::snapshots::archives::{CLEANUP_LIMIT, manifest_of};
 use crate::manager::snapshots::import_identity::decide_identity;
 use crate::manager::snapshots::pinned_profile::{archive_place, beyond_catalogue};
@@ -40,9 +40,7 @@ pub(crate) async fn import_snapshot(
         check_name(name)?;
     }
     let host = open_host(deps, &request.host).await?;
-    let reader = deps.extensions.values().find(|extension| extension.archives().is_some());
-    let reader =
-        reader.ok_or_else(|| Error::new(Code::Unsupported, "this build keeps no snapshots"))?;
+    let reader = archive_keeper(deps, &host)?;
     let opened = archives_of(reader.as_ref())?.open_export(source).await;
     let (manifest, archive) = opened?;
     archives_of(deps.extension(&manifest.snapshot.extension)?.as_ref())?;

@@ -8,6 +8,7 @@ use crate::domain::operation::{CancelOutcome, OperationKind};
 use crate::domain::request::{SnapshotCopyRequest, SnapshotStarted};
 use crate::domain::snapshot::{ArchiveFormat, Replica, SnapshotRecord};
 use crate::manager::deps::Deps;
+use crate::manager::hosts::places::check_works_at;
 use crate::manager::hosts::roots::learn_roots_during;
 use crate::manager::journal::{self, Guard, free_snapshot};
 use crate::manager::operation::Op;
@@ -36,6 +37,7 @@ pub(crate) async fn copy_snapshot(
     let record = ready_snapshot(deps, &request.id).await?;
     let extension = deps.extension(&record.extension)?;
     let archives = archives_of(extension.as_ref())?;
+    check_works_at(deps, extension.as_ref(), &HostName::new(request.host.as_str()))?;
     let host = open_host(deps, &request.host).await?;
     let place = archive_place(deps, &record, &host).await?;
     let seen = archives.look(&place).await?;

@@ -15,6 +15,7 @@ use crate::domain::text::clean_line;
 use crate::manager::credits::hold::{give_back, hold_for};
 use crate::manager::credits::quote::quote_run;
 use crate::manager::deps::Deps;
+use crate::manager::hosts::places::{check_works_at, manifest_text};
 use crate::manager::hosts::roots::learn_root;
 use crate::manager::journal::{JournalRecord as _, publish_pending};
 use crate::manager::operation::locks::sandbox_busy_error;
@@ -22,7 +23,6 @@ use crate::manager::sandboxes::inspect::attach_tunnels;
 use crate::manager::stale::adopt_trust::{roots_to_look, trusted_recipe};
 use crate::manager::upkeep::ownership::count_change;
 use crate::store::Held;
-use crate::transport::probe::manifest_text;
 
 /// Remark on a sandbox that was met while a snapshot held it.
 const PAUSED: &str = "containers of it are paused, by a snapshot that another console takes or that was cut off: where none is \
@@ -110,6 +110,7 @@ pub(crate) async fn read_found(
         );
     }
     extension.ensure(&Capability::Adopt, "adopt sandboxes")?;
+    check_works_at(deps, extension.as_ref(), host)?;
     let silent = found.facts.silent_engines();
     let claim = AdoptClaim {
         handle: manifest.sandbox.as_ref().and_then(|record| record.handle.as_ref()),
@@ -167,8 +168,7 @@ async fn read_manifest(
             "`sandboxer inspect stale` shows what is left of it, and `reap-stale` removes that",
         ));
     };
-    let transport = deps.transports.open(host).await?;
-    let Some(text) = manifest_text(transport.as_ref(), &workdir).await? else {
+    let Some(text) = manifest_text(deps, host, &workdir).await? else {
         return refuse(format!("{workdir} on {host} has no manifest.json that can be read"));
     };
     let manifest: SandboxManifest = match serde_json::from_str(&text) {

@@ -10,9 +10,10 @@ use crate::domain::sandbox::ProfileRef;
 use crate::domain::snapshot::{ArchiveManifest, Replica, SnapshotRecord, SnapshotState};
 use crate::domain::text::plural;
 use crate::manager::deps::Deps;
+use crate::manager::hosts::places::check_works_at;
 use crate::manager::journal::{self, Guard, JournalRecord as _, publish_pending};
 use crate::manager::operation::locks::lock_snapshot;
-use crate::manager::snapshots::archive_facts::{archives_of, is_sealed};
+use crate::manager::snapshots::archive_facts::{archive_keeper, archives_of, is_sealed};
 use crate::manager::snapshots::import_identity::decide_identity;
 use crate::manager::stale::adopt_trust::{roots_to_look, trusted_recipe};
 use crate::manager::upkeep::ownership::count_change;
@@ -101,9 +102,7 @@ pub(crate) async fn read_archive(
             format!("snapshot {id} on {host} is another installation's, or nobody can tell whose");
         return Err(Error::new(Code::Conflict, message));
     }
-    let reader = deps.extensions.values().find(|extension| extension.archives().is_some());
-    let reader =
-        reader.ok_or_else(|| Error::new(Code::Unsupported, "this build keeps no snapshots"))?;
+    let reader = archive_keeper(deps, host)?;
     let archives = archives_of(reader.as_ref())?;
     let machine_id = found.facts.machine_id.clone();
     let place = ArchivePlace {
@@ -133,7 +132,9 @@ pub(crate) async fn read_archive(
     if !is_sealed(&seen, &manifest.snapshot.archive) {
         return Err(unfit("is not of the size that its manifest says"));
     }
-    archives_of(deps.extension(&manifest.snapshot.extension)?.as_ref())?;
+    let extension = deps.extension(&manifest.snapshot.extension)?;
+    check_works_at(deps, extension.as_ref(), host)?;
+    archives_of(extension.as_ref())?;
     let id = manifest.recipe.id.as_str();
     let (recipe, replaced) = trusted_recipe(deps, Some(&manifest.recipe), id)?;
     let mut remarks: Vec<String> = replaced.into_iter().collect();

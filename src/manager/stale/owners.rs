@@ -4,13 +4,12 @@ use futures_util::future::join_all;
 
 use crate::domain::adoption::{Adopted, AdoptedKind};
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::OwnerStamp;
 use crate::domain::name::{HostName, OwnerId};
 use crate::manager::deps::Deps;
+use crate::manager::hosts::places::{owner_counter, raise_owner_counter, used_places};
 use crate::manager::stale::scan::Scan;
 use crate::manager::upkeep::ownership::{CLAIM_HINT, standing_words};
 use crate::store::Standing;
-use crate::transport::probe;
 
 /// An owner id as somebody typed it. It becomes a file's name on hosts.
 ///
@@ -55,20 +54,13 @@ pub(crate) async fn ensure_current(deps: &Deps) -> Result<(), Error> {
 pub(crate) async fn take_over(deps: &Deps, owner: &OwnerId) -> Result<Vec<Adopted>, Error> {
     let mut hosts = deps.transports.hosts();
     hosts.retain(|spec| spec.forbid.is_none());
-    let asked = join_all(hosts.iter().map(async |spec| {
-        let transport = deps.transports.open(&spec.name).await?;
-        probe::counter(transport.as_ref(), owner).await
-    }))
-    .await;
+    let places = used_places(deps).await.into_iter().map(|reading| reading.place);
+    let hosts: Vec<HostName> = hosts.into_iter().map(|spec| spec.name).chain(places).collect();
+    let asked = join_all(hosts.iter().map(|host| owner_counter(deps, host, owner))).await;
     let highest = asked.iter().flatten().flatten().copied().max().unwrap_or(0);
     let stamp = deps.installation.adopt_owner(owner, highest).await?;
-    let told = join_all(hosts.iter().map(|spec| tell(deps, &spec.name, &stamp))).await;
-    Ok(hosts.iter().zip(told).map(|(spec, told)| item(&spec.name, owner, told)).collect())
-}
-
-async fn tell(deps: &Deps, host: &HostName, stamp: &OwnerStamp) -> Result<u64, Error> {
-    let transport = deps.transports.open(host).await?;
-    probe::raise_counter(transport.as_ref(), stamp).await
+    let told = join_all(hosts.iter().map(|host| raise_owner_counter(deps, host, &stamp))).await;
+    Ok(hosts.iter().zip(told).map(|(host, told)| item(host, owner, told)).collect())
 }
 
 fn item(host: &HostName, owner: &OwnerId, told: Result<u64, Error>) -> Adopted {

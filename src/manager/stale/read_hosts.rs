@@ -14,7 +14,7 @@ use crate::domain::stale::{HostPass, PassState, StaleQuery};
 use crate::manager::deps::Deps;
 use crate::manager::hosts::capacity::occupies;
 use crate::manager::hosts::check::{host_spec, probe_host};
-use crate::transport::probe;
+use crate::manager::hosts::places::{PlaceReading, extension_at, owner_counter, used_places};
 
 /// Reading of one host.
 pub(crate) struct HostReading {
@@ -148,31 +148,64 @@ fn unanswered(facts: &HostFacts, record: &SandboxRecord) -> Option<String> {
         .then(|| format!("{engine} does not answer, and sandbox {} was made on it", record.id))
 }
 
-/// Looks at hosts, all at once: those that are asked for, else all that are configured and all that records name.
+/// Backend that is to be read.
+enum Backend {
+    /// A host.
+    Host(HostSpec),
+    /// Place of an extension.
+    Place(HostName),
+    /// Host of a record that nothing configures any more.
+    Unknown(HostName),
+}
+
+impl Backend {
+    fn name(&self) -> &HostName {
+        match self {
+            Self::Host(spec) => &spec.name,
+            Self::Place(name) | Self::Unknown(name) => name,
+        }
+    }
+
+    /// Backend that a record names.
+    fn recorded(deps: &Deps, name: HostName) -> Self {
+        if extension_at(deps, &name).is_some() {
+            return Self::Place(name);
+        }
+        deps.transports.spec(&name).map_or(Self::Unknown(name), Self::Host)
+    }
+}
+
+/// Looks at hosts and places, all at once: those that are asked for, else all that are configured, all that records name, and the
+/// places at which something is.
 ///
 /// Errors: `not_found` for a host that nobody knows.
 pub(crate) async fn read_hosts(deps: &Deps, query: &StaleQuery) -> Result<Vec<HostReading>, Error> {
-    let mut specs: Vec<Result<HostSpec, HostName>> = Vec::new();
-    if query.hosts.is_empty() {
-        specs.extend(deps.transports.hosts().into_iter().map(Ok));
-        for host in recorded_hosts(deps).await? {
-            let is_in = specs.iter().any(|spec| match spec {
-                Ok(spec) => spec.name.same(host.as_str()),
-                Err(name) => name.same(host.as_str()),
-            });
-            if !is_in {
-                specs.push(deps.transports.spec(&host).ok_or(host));
-            }
+    let mut backends: Vec<Backend> = Vec::new();
+    let mut add = |backend: Backend| {
+        if !backends.iter().any(|known| known.name().same(backend.name().as_str())) {
+            backends.push(backend);
         }
+    };
+    if query.hosts.is_empty() {
+        deps.transports.hosts().into_iter().map(Backend::Host).for_each(&mut add);
+        for host in recorded_hosts(deps).await? {
+            add(Backend::recorded(deps, host));
+        }
+        let places = used_places(deps).await;
+        let with_something = places.into_iter().filter(PlaceReading::has_something);
+        with_something.map(|reading| Backend::Place(reading.place)).for_each(&mut add);
     } else {
         for host in &query.hosts {
-            let spec = host_spec(deps, host)?;
-            if !specs.iter().flatten().any(|known| known.name.same(spec.name.as_str())) {
-                specs.push(Ok(spec));
-            }
+            let name = HostName::new(host.as_str());
+            let place = extension_at(deps, &name).and_then(|extension| extension.place());
+            add(match place {
+                Some(place) => Backend::Place(place),
+                None => Backend::Host(host_spec(deps, host)?),
+            });
         }
     }
-    let readings = specs.iter().map(|spec| Box::pin(read_host(deps, spec, query.as_last_seen)));
+    let as_last_seen = query.as_last_seen;
+    let readings = backends.iter().map(|backend| Box::pin(read(deps, backend, as_last_seen)));
     Ok(join_all(readings).await.into_iter().flatten().collect())
 }
 
@@ -183,14 +216,12 @@ async fn recorded_hosts(deps: &Deps) -> Result<Vec<HostName>, Error> {
 }
 
 /// `None`: it was not seen yet, and nobody asks it now.
-async fn read_host(
-    deps: &Deps,
-    spec: &Result<HostSpec, HostName>,
-    as_last_seen: bool,
-) -> Option<HostReading> {
-    let spec = match spec {
-        Ok(spec) => spec,
-        Err(host) => {
+async fn read(deps: &Deps, backend: &Backend, as_last_seen: bool) -> Option<HostReading> {
+    let spec = match backend {
+        Backend::Host(spec) => spec,
+        // Files of this machine: they are never out of date.
+        Backend::Place(place) => return Some(read_place(deps, place).await),
+        Backend::Unknown(host) => {
             let error = Error::new(Code::NotFound, format!("{host} is not configured any more"))
                 .hint("configure it again, or `sandboxer destroy --forget` what was on it");
             return Some(HostReading::of(host, PassState::Unread, Some(error)));
@@ -221,6 +252,27 @@ async fn read_host(
     })
 }
 
+/// Reading of an extension's place.
+async fn read_place(deps: &Deps, place: &HostName) -> HostReading {
+    let read = async {
+        let gone = || Error::internal(format!("no extension has the place {place}"));
+        let facts = extension_at(deps, place).ok_or_else(gone)?.list_owned().await?;
+        Ok::<_, Error>((facts, owners_ahead(deps, place).await?))
+    };
+    match read.await {
+        Ok((facts, owners_ahead)) => {
+            let pass = HostPass {
+                host: place.clone(),
+                state: PassState::Read,
+                machine_id: Some(facts.machine_id.clone()),
+                error: None,
+            };
+            HostReading { pass, facts: Some(facts), owners_ahead }
+        }
+        Err(error) => HostReading::of(place, PassState::Unread, Some(error)),
+    }
+}
+
 fn read_view(view: HostView, owners_ahead: Vec<OwnerId>) -> HostReading {
     let HostView { name, state, message, hint, facts, .. } = view;
     let machine_id = facts.as_ref().map(|facts| facts.machine_id.clone());
@@ -244,11 +296,10 @@ fn read_view(view: HostView, owners_ahead: Vec<OwnerId>) -> HostReading {
 /// Owner ids of ours of which a host counts more than is known here. Of the one for new sandboxes that makes this data directory
 /// an old copy.
 async fn owners_ahead(deps: &Deps, host: &HostName) -> Result<Vec<OwnerId>, Error> {
-    let transport = deps.transports.open(host).await?;
     let first = deps.installation.stamp().await?.owner;
     let mut ahead = Vec::new();
     for (owner, known) in deps.installation.owner_counters().await? {
-        let Some(counter) = probe::counter(transport.as_ref(), &owner).await? else { continue };
+        let Some(counter) = owner_counter(deps, host, &owner).await? else { continue };
         if owner == first {
             deps.installation.seen_on(host, counter).await?;
         } else if counter > known {

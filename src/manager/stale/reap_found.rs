@@ -16,14 +16,15 @@ use crate::domain::root::MarkedRoot;
 use crate::domain::stale::{ReapOutcome, StaleItem};
 use crate::manager::deps::Deps;
 use crate::manager::hosts::check::unchecked_host;
+use crate::manager::hosts::places::{check_works_at, extension_at, manifest_told};
 use crate::manager::hosts::roots::{known_roots, learn_root};
 use crate::manager::journal::publish_pending;
 use crate::manager::sandboxes::teardown::leftovers_error;
+use crate::manager::snapshots::archive_facts::{archive_keeper, archives_of};
 use crate::manager::stale::adopt_sandbox::adopt_found;
 use crate::manager::stale::adopt_snapshot::adopt_archive;
 use crate::manager::stale::outcome::Done;
 use crate::manager::upkeep::ownership::ensure_own;
-use crate::transport::probe::manifest_told;
 
 /// Reporter of a removal of which nobody follows the steps; it keeps the roots that were met.
 #[derive(Default)]
@@ -153,10 +154,8 @@ pub(crate) async fn remove_archive(
         }),
         roots: known_roots(deps, &item.host).await,
     };
-    let keeper = deps.extensions.values().find(|extension| extension.archives().is_some());
-    let Some(archives) = keeper.and_then(|extension| extension.archives()) else {
-        return Err(Error::new(Code::Unsupported, "no extension of this version keeps archives"));
-    };
+    let keeper = archive_keeper(deps, &item.host)?;
+    let archives = archives_of(keeper.as_ref())?;
     let met = RootsMet::default();
     let report = archives.remove(&place, &met).await;
     met.learn(deps, item).await;
@@ -211,8 +210,7 @@ async fn changed_on_host(
 ) -> Result<Option<String>, Error> {
     let (Some(directory), Some(owner)) = (directory_of(item), &item.owner) else { return Ok(None) };
     let owner = OwnerId::new(owner.as_str());
-    let transport = deps.transports.open(&item.host).await?;
-    let told = manifest_told(transport.as_ref(), &directory, id, &owner).await?;
+    let told = manifest_told(deps, &item.host, &directory, (id, &owner)).await?;
     let told = told.map(|told| (told.expires_at, told.protected));
     let is_same = told == Some((item.expires_at, item.protected));
     Ok((!is_same).then(|| "its manifest changed since the plan was made".to_owned()))
@@ -225,19 +223,23 @@ fn profile_of(
 ) -> Result<(Profile, Arc<dyn SandboxExtension>), Error> {
     let id = item.profile.as_deref().unwrap_or_default();
     let known = deps.catalogue.profile(id).and_then(|entry| entry.definition()).cloned().ok();
+    let works_here = |extension: &Arc<dyn SandboxExtension>| {
+        check_works_at(deps, extension.as_ref(), &item.host).is_ok()
+    };
     if let Some(profile) = known {
         // Of the extensions that it may use, that which makes sandboxes where this one is.
-        let makes = |one: &Arc<dyn SandboxExtension>| {
-            one.place().is_none_or(|place| place.same(item.host.as_str()))
-        };
         let uses = profile.uses();
         let mut made = uses.iter().filter_map(|used| deps.extension(used.extension).ok());
-        if let Some(extension) = made.find(makes) {
+        if let Some(extension) = made.find(works_here) {
             return Ok((profile.for_extension(extension.id()), extension));
         }
     }
+    if let Some(extension) = extension_at(deps, &item.host) {
+        let unknown = Profile::unknown(ProfileId::new(id), "0.0.0", extension.id().clone());
+        return Ok((unknown, extension));
+    }
     let adopts = |extension: &&Arc<dyn SandboxExtension>| {
-        extension.capabilities().contains(&Capability::Adopt)
+        extension.capabilities().contains(&Capability::Adopt) && works_here(extension)
     };
     let extension = deps.extensions.values().find(adopts).cloned().ok_or_else(|| {
         Error::new(

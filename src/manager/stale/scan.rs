@@ -8,6 +8,7 @@ use crate::domain::facts::{HostFacts, Inventory};
 use crate::domain::name::HostName;
 use crate::domain::stale::{PassState, StaleQuery};
 use crate::manager::deps::Deps;
+use crate::manager::hosts::places::extension_at;
 use crate::manager::stale::read_hosts::{HostReading, marked_roots, read_hosts};
 
 /// Host of which all was read.
@@ -55,7 +56,8 @@ pub(crate) async fn scan_hosts(
     for mut reading in readings {
         let host = reading.pass.host.clone();
         let spec = deps.transports.spec(&host);
-        if named.is_empty() && spec.is_none_or(|spec| spec.forbid.is_some()) {
+        let is_place = extension_at(deps, &host).is_some();
+        if named.is_empty() && !is_place && spec.is_none_or(|spec| spec.forbid.is_some()) {
             continue;
         }
         let there = records.iter().filter(|record| record.host.same(host.as_str()));

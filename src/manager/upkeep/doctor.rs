@@ -6,24 +6,23 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 
 use crate::domain::error::Error;
-use crate::domain::extension::OwnerStamp;
 use crate::domain::facts::{HostState, HostView};
-use crate::domain::host::HostSpec;
-use crate::domain::name::{HostName, OwnerId};
+use crate::domain::name::HostName;
 use crate::domain::operation::OperationState;
 use crate::domain::request::{Check, CheckState};
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::text::plural;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::check::probe_host;
+use crate::manager::hosts::places::{PlaceReading, owner_counter, used_places};
 use crate::manager::operation::dead::is_alive;
 use crate::manager::sandboxes::manifest::has_manifest;
 use crate::manager::sandboxes::observe::refresh_services;
+use crate::manager::upkeep::claim::claim;
 use crate::manager::upkeep::ownership::{CLAIM_HINT, standing_words};
 use crate::manager::upkeep::recover_snapshots::needs_recovery;
 use crate::manager::upkeep::unswept::{SWEEP_HINT, last_sweep};
 use crate::store::{PassedOver, Standing};
-use crate::transport::probe;
 
 /// A host's clock may differ by this many seconds before somebody should look (contract 4).
 const CLOCK_OFFSET_S: f64 = 2.0;
@@ -49,6 +48,8 @@ pub(crate) async fn doctor(deps: &Deps, claim: bool) -> Result<Vec<Check>, Error
             tracing::debug!(host = name, %error, "its services could not be asked for");
         }
     }
+    let places =
+        join_all(used_places(deps).await.into_iter().map(|it| check_place(deps, it))).await;
     checks.push(check_installation(deps).await);
     match deps.sandboxes.list().await {
         Ok(records) => {
@@ -80,86 +81,26 @@ pub(crate) async fn doctor(deps: &Deps, claim: bool) -> Result<Vec<Check>, Error
         Err(error) => failed("events", &error),
     });
     checks.extend(hosts);
+    checks.extend(places);
     Ok(checks)
 }
 
-/// Makes the data directory this machine's, and writes a counter to every host that answers which is above all that they
-/// have: whoever has another copy of it is the one behind.
+/// Makes the data directory this machine's.
 async fn claim_directory(deps: &Deps) -> Result<Check, Error> {
-    let owners = deps.installation.owners().await?;
-    let mut hosts = deps.transports.hosts();
-    hosts.retain(|spec| spec.forbid.is_none());
-    let asked = join_all(hosts.iter().map(|spec| highest_counter(deps, &spec.name, &owners))).await;
-    let highest = asked.iter().flatten().copied().max().unwrap_or(0);
-    let mut stamp = deps.installation.claim(highest).await?;
-    let mut counters = raise_counters(deps, &hosts, &stamp).await;
-    // Somebody worked with the other copy meanwhile.
-    if let Some(counts) =
-        counters.iter().flatten().copied().max().filter(|counts| *counts > stamp.counter)
-    {
-        stamp = deps.installation.claim(counts).await?;
-        counters = raise_counters(deps, &hosts, &stamp).await;
-    }
-    let unreached: Vec<&str> = hosts
-        .iter()
-        .zip(&counters)
-        .filter(|(_, counters)| counters.is_none())
-        .map(|(spec, _)| spec.name.as_str())
-        .collect();
+    let untold = claim(deps).await?;
     let message =
         "this data directory is this machine's from now on; every other copy of it is behind"
             .to_owned();
-    Ok(if unreached.is_empty() {
+    Ok(if untold.is_empty() {
         ok("claim", message)
     } else {
-        warning(
-            "claim",
-            format!("{message}, but where nobody could tell the host: {}", unreached.join(", ")),
+        let hosts: Vec<&str> = untold.iter().map(AsRef::as_ref).collect();
+        let message =
+            format!("{message}, but where nobody could tell the host: {}", hosts.join(", "));
+        warning("claim", message).hint(
+            "a copy that works with these may still remove there; claim again when they answer",
         )
-        .hint("a copy that works with these may still remove there; claim again when they answer")
     })
-}
-
-/// The highest counter that a host has of these owners; `None` where it could not be asked.
-async fn highest_counter(deps: &Deps, host: &HostName, owners: &[OwnerId]) -> Option<u64> {
-    let asked = async {
-        let transport = deps.transports.open(host).await?;
-        let mut highest = 0;
-        for owner in owners {
-            highest = highest.max(probe::counter(transport.as_ref(), owner).await?.unwrap_or(0));
-        }
-        Ok::<u64, Error>(highest)
-    };
-    asked
-        .await
-        .inspect_err(|error| tracing::warn!(%host, %error, "its counter could not be read"))
-        .ok()
-}
-
-/// Writes our counter to these hosts; what each one counts then, `None` where nobody could tell it.
-async fn raise_counters(deps: &Deps, hosts: &[HostSpec], stamp: &OwnerStamp) -> Vec<Option<u64>> {
-    let tell = |host: &HostName| {
-        let host = host.clone();
-        async move {
-            let raised = async {
-                let transport = deps.transports.open(&host).await?;
-                for (owner, counter) in deps.installation.owner_counters().await? {
-                    if owner != stamp.owner && counter > 0 {
-                        let stamp = OwnerStamp { owner, counter, ..stamp.clone() };
-                        probe::raise_counter(transport.as_ref(), &stamp).await?;
-                    }
-                }
-                probe::raise_counter(transport.as_ref(), stamp).await
-            };
-            raised
-                .await
-                .inspect_err(
-                    |error| tracing::warn!(%host, %error, "its counter could not be raised"),
-                )
-                .ok()
-        }
-    };
-    join_all(hosts.iter().map(|spec| tell(&spec.name))).await
 }
 
 async fn check_installation(deps: &Deps) -> Check {
@@ -295,8 +236,7 @@ async fn check_operations(deps: &Deps) -> Check {
 /// Notes the counter that a host has of this installation.
 async fn compare_counter(deps: &Deps, host: &HostName) -> Result<(), Error> {
     let owner = deps.installation.stamp().await?.owner;
-    let transport = deps.transports.open(host).await?;
-    if let Some(counter) = probe::counter(transport.as_ref(), &owner).await? {
+    if let Some(counter) = owner_counter(deps, host, &owner).await? {
         deps.installation.seen_on(host, counter).await?;
     }
     Ok(())
@@ -314,6 +254,25 @@ async fn check_one_host(deps: &Deps, name: &str) -> Check {
             judge_host(&title, &view)
         }
         Err(error) => failed(&title, &error),
+    }
+}
+
+/// Check of an extension's place at which something was made.
+async fn check_place(deps: &Deps, reading: PlaceReading) -> Check {
+    let PlaceReading { place, facts } = reading;
+    let title = format!("place {place}");
+    let facts = match facts {
+        Ok(facts) => facts,
+        Err(error) => return failed(&title, &error),
+    };
+    if let Err(error) = compare_counter(deps, &place).await {
+        return failed(&title, &error);
+    }
+    match facts.findings.as_slice() {
+        [] => ok(&title, "up".to_owned()),
+        findings => warning(&title, findings.join("; ")).hint(
+            "`sandboxer inspect stale` shows what there is; nobody touches what cannot be read",
+        ),
     }
 }
 

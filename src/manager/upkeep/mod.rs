@@ -1,5 +1,6 @@
 //! Upkeep of an installation: what dead processes left, what is over, and whether it is in order.
 
+pub(super) mod claim;
 pub(super) mod contact;
 pub(super) mod doctor;
 pub(super) mod flush;

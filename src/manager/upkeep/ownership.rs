@@ -3,8 +3,8 @@
 use crate::domain::error::{Code, Error};
 use crate::domain::name::HostName;
 use crate::manager::deps::Deps;
+use crate::manager::hosts::places::raise_owner_counter;
 use crate::store::Standing;
-use crate::transport::probe::raise_counter;
 
 /// Hint at how to make a copy one's own.
 pub(crate) const CLAIM_HINT: &str = "if the original is not used any more, `sandboxer doctor --claim` makes this data directory the one that counts";
@@ -41,8 +41,7 @@ pub(crate) async fn note_counter(
 pub(crate) async fn count_change(deps: &Deps, host: &HostName) {
     let counted = async {
         let stamp = deps.installation.next_stamp().await?;
-        let transport = deps.transports.open(host).await?;
-        let counts = raise_counter(transport.as_ref(), &stamp).await?;
+        let counts = raise_owner_counter(deps, host, &stamp).await?;
         deps.installation.seen_on(host, counts).await
     };
     if let Err(error) = counted.await {

@@ -11,6 +11,7 @@ use crate::domain::sweep::{
     SkipReason, SweepItem, SweepOutcome, SweepTask, reason_to_finish, task_of,
 };
 use crate::manager::deps::Deps;
+use crate::manager::hosts::places::manifest_told;
 use crate::manager::operation::Op;
 use crate::manager::operation::dead::{has_ended, runs_here};
 use crate::manager::operation::locks::sandbox_busy_error;
@@ -19,7 +20,7 @@ use crate::manager::sandboxes::remove::destroy_unchanged;
 use crate::manager::snapshots::undo::UndoPolicy;
 use crate::manager::upkeep::sweep_memory::Paused;
 use crate::store::Held;
-use crate::transport::probe::{ManifestTold, manifest_told};
+use crate::transport::probe::ManifestTold;
 
 /// Record with which something is due.
 pub(crate) struct Due {
@@ -175,8 +176,7 @@ pub(crate) async fn told_by_manifest(
     let Some(workdir) = record.workdir.as_deref().filter(|_| !record.manifest_pending) else {
         return Ok(None);
     };
-    let transport = deps.transports.open(&record.host).await?;
-    let told = manifest_told(transport.as_ref(), workdir, &record.id, &record.owner).await?;
+    let told = manifest_told(deps, &record.host, workdir, (&record.id, &record.owner)).await?;
     Ok(told.and_then(|told| spared_by(deps, record, &told)))
 }
 

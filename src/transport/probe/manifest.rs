@@ -75,15 +75,23 @@ pub async fn manifest_told(
 ) -> Result<Option<ManifestTold>, Error> {
     let command = Command::script(MANIFEST_SH).arg(workdir).arg(LONGEST.to_string());
     let output = transport.run(&command, LIMIT).await?;
-    let head: Option<Head> = serde_json::from_str(&output.text()).ok();
-    let ours = head.filter(|found| found.id == id.as_str() && found.owner == owner.as_str());
-    Ok(ours.map(|found| {
-        let protect = found.sandbox.as_ref().and_then(|sandbox| sandbox.labels.get("protect"));
-        ManifestTold {
-            expires_at: found.expires_at,
-            protected: found.protect || protect.and_then(serde_json::Value::as_str) == Some("true"),
-        }
-    }))
+    Ok(ManifestTold::of(&output.text(), id, owner))
+}
+
+impl ManifestTold {
+    /// Words of a manifest's text, where that is this sandbox's and this owner's.
+    pub fn of(text: &str, id: &SandboxId, owner: &OwnerId) -> Option<Self> {
+        let head: Option<Head> = serde_json::from_str(text).ok();
+        let ours = head.filter(|found| found.id == id.as_str() && found.owner == owner.as_str());
+        ours.map(|found| {
+            let protect = found.sandbox.as_ref().and_then(|sandbox| sandbox.labels.get("protect"));
+            Self {
+                expires_at: found.expires_at,
+                protected: found.protect
+                    || protect.and_then(serde_json::Value::as_str) == Some("true"),
+            }
+        })
+    }
 }
 
 /// Whether a manifest says whose it is as every verb reads it: each on a line of its own, once.

@@ -206,7 +206,7 @@ fn identity(block: &mut TextBlock, record: &SandboxRecord, present: Present<'_>)
 fn reach(block: &mut TextBlock, record: &SandboxRecord) {
     let Some(reach) = &record.reachability else { return };
     block.heading("Reach it");
-    block.pair("ssh", Role::Code, &reach.ssh);
+    block.maybe("ssh", Role::Code, reach.ssh_command());
     for endpoint in &reach.endpoints {
         block.gap();
         let ports = format!(

@@ -260,9 +260,10 @@ fn well(model: &Model, entry: &Entry, wrong: String) -> Vec<Line> {
     let record = &entry.record;
     let mut first = Line::new();
     if let Some(reach) = &record.reachability {
-        first.push((Role::Code, reach.ssh.clone()));
+        first.extend(reach.ssh_command().map(|ssh| (Role::Code, ssh.to_owned())));
         for endpoint in &reach.endpoints {
-            first.push((Role::Dim, format!("   {} ", endpoint.service)));
+            let gap = if first.is_empty() { "" } else { "   " };
+            first.push((Role::Dim, format!("{gap}{} ", endpoint.service)));
             first.push((Role::Code, endpoint.url.clone()));
         }
     } else {

@@ -28,7 +28,9 @@ pub(super) fn copy(model: &mut Model, action: Action) -> Vec<Effect> {
     };
     let text = match (record, action) {
         (Some(record), Action::CopyId) => Some(record.id.to_string()),
-        (Some(record), _) => record.reachability.as_ref().map(|reach| reach.ssh.clone()),
+        (Some(record), _) => {
+            record.reachability.as_ref().and_then(|it| it.ssh_command()).map(str::to_owned)
+        }
         (None, Action::CopyId) => model.pointed_snapshot().map(|view| view.record.id.to_string()),
         (None, _) => return Vec::new(),
     };

@@ -318,7 +318,7 @@ fn is_told(archive: &ArchiveFacts) -> bool {
 }
 
 /// What lies beside the archive: the record as it will be.
-fn manifest(
+pub(crate) fn manifest(
     target: &Target,
     request: &CaptureRequest,
     identity: &HostIdentity,
