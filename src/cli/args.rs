@@ -192,7 +192,8 @@ pub enum Command {
     /// End what has expired, once, as an open dashboard does all the time
     #[command(after_help = "\
 Ends sandboxes whose deadline has passed, except those labelled protect=true, finishes removals on which nobody works any \
-more, removes what forgotten sandboxes left, and tells of deadlines that are near. Nothing else, and without asking.
+more, removes what forgotten sandboxes left, tells of deadlines that are near, and renews the hold of metered sandboxes without one, \
+of which those end that credits are missing for. Nothing else, and without asking.
 For a timer or cron: quiet where nothing is due, and one at a time.")]
     Sweep,
     /// Clean up what is stale on hosts and in records: by a plan, exactly

@@ -4,6 +4,7 @@ use crate::domain::Usd;
 use crate::domain::credit::{Credits, EntryKind, GrantRequest, HistoryEntry, LedgerEntry};
 use crate::domain::error::Error;
 use crate::domain::event::{EventKind, PendingEvent};
+use crate::domain::request::{Check, CheckState};
 use crate::failpoint;
 use crate::manager::credits::entries::random_entry_id;
 use crate::manager::deps::Deps;
@@ -65,6 +66,19 @@ pub(crate) async fn grant(deps: &Deps, request: GrantRequest) -> Result<Credits,
         tracing::warn!(%error, "a grant is told by whoever starts or recovers next");
     }
     credits(deps).await
+}
+
+/// Check of the ledger; none where nothing was ever granted.
+pub(crate) async fn check_ledger(deps: &Deps) -> Option<Check> {
+    let check = |state, message, hint| Check { name: "credits".to_owned(), state, message, hint };
+    match credits(deps).await {
+        Ok(sums) if sums == Credits::default() => None,
+        Ok(sums) => {
+            let message = format!("{} of balance, {} held", sums.balance_usd, sums.held_usd);
+            Some(check(CheckState::Ok, message, None))
+        }
+        Err(error) => Some(check(CheckState::Failed, error.message, error.hint)),
+    }
 }
 
 /// Tells of grants whose process died before it did.

@@ -12,6 +12,7 @@ use crate::domain::operation::OperationState;
 use crate::domain::request::{Check, CheckState};
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::text::plural;
+use crate::manager::credits::account::check_ledger;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::check::probe_host;
 use crate::manager::hosts::places::{PlaceReading, owner_counter, used_places};
@@ -75,6 +76,7 @@ pub(crate) async fn doctor(deps: &Deps, claim: bool) -> Result<Vec<Check>, Error
         Ok(_) => ok("known hosts", "what is known of them can be read".to_owned()),
         Err(error) => failed("known hosts", &error),
     });
+    checks.extend(check_ledger(deps).await);
     checks.push(check_operations(deps).await);
     checks.push(match tokio::try_join!(deps.events.last_seq(), deps.events.passed_over()) {
         Ok((last, passed_over)) => lines("events", format!("{last} so far"), &passed_over),

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use super::house::{House, house, manager_on};
 
 mod held;
+mod metered;
 mod snapshots;
 
 /// A host with a root of its own, on which a console made things that another data directory knows nothing of.

@@ -7,7 +7,7 @@ use sandboxer::client::Error;
 use sandboxer::domain::credit::{Credits, EntryKind, GrantRequest};
 use sandboxer::domain::request::{
     CreateRequest, DestroyRequest, EventQuery, ExtendRequest, ListQuery, RecreateRequest,
-    SleepRequest,
+    RestoreRequest, SleepRequest,
 };
 use sandboxer::domain::sandbox::{Reason, SandboxRecord};
 use sandboxer::domain::sweep::{SkipReason, SweepOutcome, SweepRequest};
@@ -340,6 +340,42 @@ async fn wake_covers_what_its_hold_lacks() {
     let awake = house.record(one.id.as_str()).await;
     assert!(awake.hold_usd > Some(usd(HOUR)), "{awake:?}");
     assert_eq!(Some(usd(house.sums().await.1)), awake.hold_usd);
+}
+
+#[tokio::test]
+async fn a_restore_holds_like_a_create_and_is_refused_like_one() {
+    let house = metered(HOUR).await;
+    let one = house.living_for(hour()).await;
+    let base = house.snapshot(one.id.as_str(), "base").await.unwrap();
+    let restore = RestoreRequest {
+        snapshot: base.id.to_string(),
+        ttl: Some("30m".into()),
+        ..RestoreRequest::default()
+    };
+    let asked = house.script.asked().len();
+    let error = house.manager.restore(&restore).await.unwrap_err();
+    assert_eq!(error.code, Code::InsufficientCredits);
+    assert_eq!(house.script.asked().len(), asked);
+    grant(&house.manager, HOUR).await;
+    let started = house.manager.restore(&restore).await.unwrap();
+    let (_, record) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
+    assert_eq!(record.unwrap().hold_usd, Some(usd(HOUR / 2)));
+    assert_eq!(house.sums().await, (HOUR / 2, HOUR + HOUR / 2));
+}
+
+#[tokio::test]
+async fn doctor_says_what_is_there_and_which_line_of_the_ledger_cannot_be_read() {
+    let house = metered(HOUR).await;
+    let check = async |house: &House| {
+        let checks = house.manager.doctor(false).await.unwrap();
+        checks.into_iter().find(|check| check.name == "credits")
+    };
+    assert_eq!(check(&house).await.unwrap().message, "$0.036 of balance, $0.00 held");
+    std::fs::write(house.folder.path().join("credits.jsonl"), "garbage\n").unwrap();
+    let failed = check(&house).await.unwrap();
+    assert!(failed.message.contains("line 1") && failed.hint.is_some(), "{failed:?}");
+    std::fs::remove_file(house.folder.path().join("credits.jsonl")).unwrap();
+    assert_eq!(check(&house).await, None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
