@@ -35,6 +35,7 @@ mod races;
 mod recreates;
 mod rollback;
 pub(crate) mod roots;
+mod routing;
 mod scripts;
 mod secrets;
 mod settling;
