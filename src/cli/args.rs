@@ -504,6 +504,12 @@ impl Cli {
         }
     }
 
+    /// Whether events are delivered to the State Hub while it works, and for a moment afterwards whether or not it changed
+    /// something: a sweep, which runs by a timer.
+    pub fn delivers_meanwhile(&self) -> bool {
+        matches!(self.command, Some(Command::Sweep))
+    }
+
     /// `sandboxer --read-only dashboard` means the same as `sandboxer dashboard --read-only`; before another verb
     /// such a flag would be silently ignored, so it is refused.
     fn settle_dashboard(&mut self) -> Option<Error> {

@@ -10,6 +10,7 @@ use crate::domain::Error;
 use crate::domain::adoption::{AdoptRequest, Adopted, ImportRequest};
 use crate::domain::event::{Actor, Event, Update};
 use crate::domain::facts::HostView;
+use crate::domain::hub::{FlushReport, HubBacklog};
 use crate::domain::lineage::{Lineage, SnapshotView};
 use crate::domain::name::OperationId;
 use crate::domain::operation::Operation;
@@ -247,6 +248,14 @@ impl Client for LocalClient {
 
     async fn events(&self, query: EventQuery) -> Result<Vec<Event>, Error> {
         self.manager.events(&query).await
+    }
+
+    async fn hub_backlog(&self) -> Result<Option<HubBacklog>, Error> {
+        self.manager.hub_backlog().await
+    }
+
+    async fn flush_events(&self) -> Result<FlushReport, Error> {
+        self.manager.flush_events().await
     }
 
     async fn subscribe(&self) -> Result<BoxStream<'static, Update>, Error> {

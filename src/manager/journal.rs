@@ -355,7 +355,7 @@ pub(crate) async fn flush_pending(deps: &Deps, pending: Vec<PendingEvent>) -> Ve
 pub(crate) async fn append(deps: &Deps, pending: &[PendingEvent]) -> Result<(), Error> {
     if !pending.is_empty() {
         deps.events.append(pending.to_vec()).await?;
-        deps.log_grew.notify_one();
+        deps.appended();
     }
     Ok(())
 }

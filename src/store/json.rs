@@ -14,6 +14,7 @@ use crate::store::hosts::HostFile;
 use crate::store::installation::{OwnerFile, this_machine};
 use crate::store::lock::LockFolder;
 use crate::store::operations::OperationFile;
+use crate::store::outbox::OutboxFolder;
 use crate::store::patches::PatchFile;
 use crate::store::plans::PlanFolder;
 use crate::store::recipes::RecipeFolder;
@@ -40,6 +41,8 @@ pub struct JsonStores {
     pub plans: Arc<PlanFolder>,
     /// `events.jsonl`.
     pub events: Arc<EventFile>,
+    /// `outbox/`.
+    pub outbox: Arc<OutboxFolder>,
     /// `locks/`.
     pub locks: Arc<LockFolder>,
     /// `owner`.
@@ -84,6 +87,7 @@ impl JsonStores {
             sweeps: Arc::new(SweepFile::new(&dir)),
             plans: Arc::new(PlanFolder::new(&dir)),
             events: Arc::new(EventFile::new(&dir)),
+            outbox: Arc::new(OutboxFolder::new(&dir)),
             locks: Arc::new(LockFolder::new(&dir)),
             installation: Arc::new(OwnerFile::new(&dir, machine_id)),
             recipes: Arc::new(RecipeFolder::new(&dir)),

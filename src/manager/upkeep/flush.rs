@@ -35,6 +35,7 @@ pub(crate) async fn flush_all_pending(deps: &Deps) -> Result<(), Error> {
     if !pending.is_empty() {
         let flushed = pending.iter().map(|event| event.id.clone()).collect();
         deps.events.append(pending).await?;
+        deps.appended();
         deps.snapshots.told(&flushed).await?;
     }
     let patches = deps.patches.list().await?;
@@ -42,6 +43,7 @@ pub(crate) async fn flush_all_pending(deps: &Deps) -> Result<(), Error> {
     if !pending.is_empty() {
         let flushed = pending.iter().map(|event| event.id.clone()).collect();
         deps.events.append(pending).await?;
+        deps.appended();
         deps.patches.told(&flushed).await?;
     }
     archive_old(deps).await
@@ -56,6 +58,7 @@ async fn flush_sandboxes<'a>(
     if !pending.is_empty() {
         let flushed = pending.iter().map(|event| event.id.clone()).collect();
         deps.events.append(pending).await?;
+        deps.appended();
         deps.sandboxes.told(&flushed).await?;
     }
     Ok(())
