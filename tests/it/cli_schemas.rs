@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use sandboxer::cli::{BulkItem, ErrorLine, ExecResult, LogEntry, ProgressLine, SandboxDetail};
 use sandboxer::client::{
-    Adopted, Check, Decision, ExtensionView, PatchStatus, ProfileView, PruneItem, ReapItem,
-    ReapPlan, Recovered, RolloutItem, SnapshotDiff, StaleItem, SweepReport,
+    Adopted, Check, Decision, ExtensionView, FlushReport, PatchStatus, ProfileView, PruneItem,
+    ReapItem, ReapPlan, Recovered, RolloutItem, SnapshotDiff, StaleItem, SweepReport,
 };
 use sandboxer::domain::facts::HostView;
 use sandboxer::domain::lineage::SnapshotView;
@@ -50,6 +50,7 @@ fn schemas() -> Vec<(&'static str, Value)> {
         ("hosts", of::<Vec<HostView>>("hosts list, hosts check, inspect host")),
         ("event", of::<Event>("events --follow: one a line")),
         ("events", of::<Vec<Event>>("events")),
+        ("flush", of::<FlushReport>("events flush")),
         ("operation", of::<Operation>("operations get, operations cancel")),
         ("operations", of::<Vec<Operation>>("operations list")),
         ("exec", of::<ExecResult>("exec")),

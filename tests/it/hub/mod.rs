@@ -2,6 +2,7 @@
 //! same.
 
 mod bad_days;
+mod commands;
 mod orders;
 mod server;
 
