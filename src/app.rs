@@ -13,19 +13,21 @@ use sha2::{Digest, Sha256};
 use crate::cli::{DashboardArgs, Global};
 use crate::client::Client;
 use crate::client::local::LocalClient;
-use crate::config::{Colours, Config, Environment, Notify, Terminal};
+use crate::config::{Colours, Config, Environment, Notify, StateHub, Terminal};
 use crate::domain::error::{Code, Error, Kind};
 use crate::domain::event::{Actor, ActorType};
 use crate::domain::extension::SandboxExtension;
 use crate::domain::name::ExtensionId;
+use crate::domain::secret::Secret;
 use crate::domain::text::hex;
 use crate::extensions::compose_ssh::ComposeSsh;
 use crate::extensions::saas_stub::{ReadRates, SaasStub};
 use crate::extensions::vm_packer::VmPacker;
 use crate::extensions::{self, compose_ssh, saas_stub, vm_packer};
-use crate::manager::{Dependencies, LazyCatalogue, SandboxManager, Settings};
+use crate::manager::{Dependencies, Hub, LazyCatalogue, SandboxManager, Settings};
 use crate::store::catalogue::Catalogue;
 use crate::store::json::JsonStores;
+use crate::transport::hub::{HttpHub, HubToken};
 use crate::transport::pool::Pool;
 use crate::transport::{Transports, ssh};
 use crate::tui::keymap::Keymap;
@@ -46,11 +48,25 @@ impl App {
     pub fn settle_behind_start(&self) {
         self.manager.settle_behind_start();
     }
+
+    /// Delivers to the State Hub in the background. A dashboard, a server or a sweep calls it when it starts.
+    pub fn deliver_in_background(&self) {
+        self.manager.deliver_in_background();
+    }
+
+    /// Gives the State Hub the one second that it has after a command which changed something, or `always`.
+    pub async fn deliver_after_command(&self, always: bool) {
+        self.manager.deliver_after_command(always).await;
+    }
 }
 
 /// The app that works in this process, on this configuration's data directory. Starts nothing and writes nothing.
 pub fn local(config: &Config) -> Result<App, Error> {
     let stores = JsonStores::open(&config.paths.data_dir)?;
+    let hub = config.state_hub.as_ref().map(|settings| hub(settings, config.hub_token.clone()));
+    if hub.is_some() {
+        stores.events.keep_for_delivery();
+    }
     let user_ssh = config.paths.home.as_ref().map(|home| home.join(".ssh/config"));
     let control =
         ssh::default_control_dir(config.paths.runtime_dir.as_deref().map(Path::as_os_str));
@@ -73,6 +89,8 @@ pub fn local(config: &Config) -> Result<App, Error> {
         sweeps: stores.sweeps,
         plans: stores.plans,
         events: stores.events,
+        outbox: stores.outbox,
+        hub,
         locks: stores.locks,
         installation: stores.installation,
         earlier: stores.earlier,
@@ -197,6 +215,15 @@ fn check_places(
         }
     }
     Ok(())
+}
+
+fn hub(settings: &StateHub, token: Option<Secret>) -> Hub {
+    let token = match (&settings.token_env, &settings.token_file) {
+        (Some(name), _) => HubToken::Variable(name.clone(), token),
+        (None, Some(file)) => HubToken::File(file.clone()),
+        (None, None) => HubToken::None,
+    };
+    Hub { endpoint: Arc::new(HttpHub::new(&settings.url, token)), format: settings.format.clone() }
 }
 
 fn settings(config: &Config) -> Result<Settings, Error> {

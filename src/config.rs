@@ -11,13 +11,14 @@ mod terminal;
 
 pub use environment::Environment;
 pub use paths::{Overrides, Paths};
-pub use sections::{Dashboard, HubFormat, Notify, ServeSettings, StateHub, SweepSettings, Theme};
+pub use sections::{Dashboard, Notify, ServeSettings, StateHub, SweepSettings, Theme};
 pub use terminal::{Colours, Terminal};
 
 use crate::domain::error::{Code, Error};
 use crate::domain::host::HostSpec;
 use crate::domain::name::{HostName, ProfileId};
 use crate::domain::recipe_yaml::{Document, problems_fault};
+use crate::domain::secret::Secret;
 use crate::domain::stale::StaleSettings;
 use crate::domain::undo::UndoSettings;
 
@@ -54,6 +55,8 @@ pub struct Config {
     pub user: Option<String>,
     /// The filter of the log, from `SANDBOXER_LOG`.
     pub log_filter: Option<String>,
+    /// Bearer token of the State Hub, from the variable that `state_hub.token_env` names.
+    pub hub_token: Option<Secret>,
     /// The file, for problems that only a later layer can see; `None` when there is none.
     document: Option<Document>,
 }
@@ -83,6 +86,8 @@ impl Config {
         config.user =
             environment.text("USER").or_else(|| environment.text("LOGNAME")).map(str::to_owned);
         config.log_filter = environment.text("SANDBOXER_LOG").map(str::to_owned);
+        let token = config.state_hub.as_ref().and_then(|hub| hub.token_env.as_deref());
+        config.hub_token = token.and_then(|name| environment.text(name)).map(Secret::new);
         Ok(config)
     }
 

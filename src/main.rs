@@ -69,8 +69,13 @@ async fn run(cli: Cli, io: &mut Io) -> u8 {
     if let Some(args) = cli.wants_dashboard(interactive) {
         return dashboard(&cli, args, (config, environment), &app, io).await;
     }
+    let delivers = cli.delivers_meanwhile();
+    if delivers {
+        app.deliver_in_background();
+    }
     let status = cli::run(cli, Arc::clone(&app.client), &local, io).await;
     if !io.leave_at_once {
+        app.deliver_after_command(delivers).await;
         app.client.close().await;
     }
     status
@@ -109,6 +114,7 @@ async fn dashboard(
     let ended = match app::dashboard_options(config, environment, &cli.global, args) {
         Ok(options) => {
             app.settle_behind_start();
+            app.deliver_in_background();
             tui::run(Arc::clone(&app.client), options).await
         }
         Err(fault) => Err(fault),

@@ -440,8 +440,14 @@ pub enum HostsCommand {
 
 /// Flags of `events`. Its `--actor` is the global flag: reading needs nobody who acts, so there it chooses.
 #[derive(Debug, Clone, Default, Args)]
-#[command(after_help = "Here --actor ACTOR chooses: only this actor's events.")]
+#[command(
+    after_help = "Here --actor ACTOR chooses: only this actor's events.",
+    args_conflicts_with_subcommands = true
+)]
 pub struct EventsArgs {
+    /// What else is done with them
+    #[command(subcommand)]
+    pub command: Option<EventsCommand>,
     /// Stay and print what happens, one line each
     #[arg(long)]
     pub follow: bool,
@@ -454,6 +460,13 @@ pub struct EventsArgs {
     /// Only this kind, such as sandbox.ready; may be repeated
     #[arg(long = "kind", value_name = "K", value_parser = event_kinds(), hide_possible_values = true)]
     pub kinds: Vec<EventKind>,
+}
+
+/// Verbs of `events`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
+pub enum EventsCommand {
+    /// Deliver what waits for the State Hub, now
+    Flush,
 }
 
 /// Reads the command line; `args` begins with the program's name.
@@ -512,6 +525,12 @@ impl Cli {
             None if interactive && !self.global.json => Some(&self.dashboard),
             _ => None,
         }
+    }
+
+    /// Whether events are delivered to the State Hub while it works, and for a moment afterwards whether or not it changed
+    /// something: a sweep, which runs by a timer.
+    pub fn delivers_meanwhile(&self) -> bool {
+        matches!(self.command, Some(Command::Sweep))
     }
 
     /// `sandboxer --read-only dashboard` means the same as `sandboxer dashboard --read-only`; before another verb

@@ -164,6 +164,7 @@ const TABLE: &[Row] = &[
             "sandboxer events --follow --kind sandbox.failed --json",
         ],
     ),
+    ("events flush", &["sandboxer events flush"]),
     (
         "adopt",
         &[

@@ -19,6 +19,7 @@ mod events;
 mod exec;
 mod extend;
 mod extensions;
+mod flush;
 mod hosts;
 mod input;
 mod inspect;
@@ -62,7 +63,8 @@ pub use usage::ParseOutcome;
 pub use values::{LabelChange, Pair, Since};
 
 use args::{
-    Command, ExtensionsCommand, HostsCommand, InspectCommand, OperationsCommand, ProfilesCommand,
+    Command, EventsCommand, ExtensionsCommand, HostsCommand, InspectCommand, OperationsCommand,
+    ProfilesCommand,
 };
 use futures_util::future::BoxFuture;
 use output::{CliError, Context, Outcome, OutputOptions};
@@ -199,7 +201,10 @@ async fn dispatch(
             operations::cancel(context, id).await
         }
         Some(Command::Credits { command }) => credits::credits(context, command.as_ref()).await,
-        Some(Command::Events(args)) => events::events(context, args).await,
+        Some(Command::Events(args)) => match args.command {
+            None => events::events(context, args).await,
+            Some(EventsCommand::Flush) => flush::flush(context).await,
+        },
         Some(Command::Sweep) => sweep::sweep(context).await,
         Some(Command::Adopt(args)) => adopt::adopt(context, args).await,
         Some(Command::Import(args)) => adopt::import(context, args).await,

@@ -66,7 +66,7 @@ pub(super) fn outcome(error: &clap::Error, args: &[OsString]) -> ParseOutcome {
 }
 
 /// Verbs of the contract that this version does not have. clap's guess would be another verb.
-const LATER: [&str; 4] = ["credits", "serve", "extensions check", "events flush"];
+const LATER: [&str; 3] = ["credits", "serve", "extensions check"];
 
 /// The problem of a verb that comes later, if the first word that clap does not know is one.
 fn later(error: &clap::Error, verbs: &str) -> Option<Error> {

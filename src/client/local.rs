@@ -11,6 +11,7 @@ use crate::domain::adoption::{AdoptRequest, Adopted, ImportRequest};
 use crate::domain::credit::{Credits, GrantRequest, HistoryEntry};
 use crate::domain::event::{Actor, Event, Update};
 use crate::domain::facts::HostView;
+use crate::domain::hub::{FlushReport, HubBacklog};
 use crate::domain::lineage::{Lineage, SnapshotView};
 use crate::domain::name::OperationId;
 use crate::domain::operation::Operation;
@@ -260,6 +261,14 @@ impl Client for LocalClient {
 
     async fn grant_credits(&self, request: GrantRequest) -> Result<Credits, Error> {
         self.manager.grant_credits(request).await
+    }
+
+    async fn hub_backlog(&self) -> Result<Option<HubBacklog>, Error> {
+        self.manager.hub_backlog().await
+    }
+
+    async fn flush_events(&self) -> Result<FlushReport, Error> {
+        self.manager.flush_events().await
     }
 
     async fn subscribe(&self) -> Result<BoxStream<'static, Update>, Error> {

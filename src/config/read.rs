@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::sections::{
-    Dashboard, HubFormat, Notify, ServeSettings, StateHub, SweepSettings, Theme,
-};
+use super::sections::{Dashboard, Notify, ServeSettings, StateHub, SweepSettings, Theme};
 use super::{Config, Environment, Paths};
 use crate::domain::error::{Code, Error};
 use crate::domain::host::{HostSpec, check_host_name};
+use crate::domain::hub::HubFormat;
 use crate::domain::name::{HostName, ProfileId};
 use crate::domain::profile::{FieldProblem, Seconds};
 use crate::domain::recipe_yaml::{
@@ -56,6 +55,7 @@ pub(super) fn read(paths: Paths, document: Option<Document>) -> Result<Config, V
         actor: None,
         user: None,
         log_filter: None,
+        hub_token: None,
         document,
     })
 }
@@ -105,16 +105,7 @@ impl File {
             refuse("default_host", format!("the host '{name}' is forbidden"));
         }
         if let Some(hub) = &self.state_hub {
-            let address =
-                hub.url.strip_prefix("http://").or_else(|| hub.url.strip_prefix("https://"));
-            if address.is_none_or(|address| address.is_empty() || address.starts_with('/'))
-                || hub.url.chars().any(|c| c.is_whitespace() || c.is_control())
-            {
-                refuse(
-                    "state_hub.url",
-                    "'url' must begin with http:// or https:// and name a host".to_owned(),
-                );
-            }
+            hub.validate().into_iter().for_each(|(key, message)| refuse(key, message.to_owned()));
         }
         if self.undo.max_bytes > self.undo.max_total {
             let message = format!(
@@ -149,6 +140,9 @@ impl File {
             if let Some(file) = &mut host.ssh_config {
                 whole(format!("hosts.{}.ssh_config", host.name), file);
             }
+        }
+        if let Some(file) = self.state_hub.as_mut().and_then(|hub| hub.token_file.as_mut()) {
+            whole("state_hub.token_file".to_owned(), file);
         }
         for (at, root) in self.serve.input_roots.iter_mut().enumerate() {
             whole(format!("serve.input_roots[{at}]"), root);
@@ -229,11 +223,12 @@ words_from_yaml!(Notify);
 
 impl FromYaml for StateHub {
     fn from_yaml(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<Self> {
-        let fields = r.fields(node, path, &["url", "token_env", "format"])?;
+        let fields = r.fields(node, path, &["url", "token_env", "token_file", "format"])?;
         let url = fields.required(r, "url");
         let token_env = fields.optional(r, "token_env");
+        let token_file = fields.optional::<String>(r, "token_file").map(PathBuf::from);
         let format = fields.or(r, "format", HubFormat::CloudEvents);
-        Some(Self { url: url?, token_env, format })
+        Some(Self { url: url?, token_env, token_file, format })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::domain::hub::HubFormat;
 use crate::domain::profile::{Bytes, Seconds};
 use crate::domain::words::string_enum;
 
@@ -11,19 +12,41 @@ use crate::domain::words::string_enum;
 pub struct StateHub {
     /// Where events are posted: `http://` or `https://`.
     pub url: String,
-    /// The variable that holds the bearer token; `None` means no token.
+    /// Variable that holds the bearer token.
     pub token_env: Option<String>,
+    /// File that holds the bearer token; absolute. Without this and `token_env` there is no token.
+    pub token_file: Option<PathBuf>,
     /// What is posted.
     pub format: HubFormat,
 }
 
-string_enum! {
-    /// What the State Hub gets.
-    pub enum HubFormat {
-        /// `CloudEvents` 1.0.
-        CloudEvents = "cloudevents",
-        /// The event as it is stored.
-        Plain = "plain",
+impl StateHub {
+    /// Its keys that cannot be meant, each with the reason.
+    pub(super) fn validate(&self) -> Vec<(&'static str, &'static str)> {
+        let url = &self.url;
+        let address = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+        let host = address.and_then(|address| address.split(['/', '?', '#']).next());
+        let mut found = Vec::new();
+        if host.is_none_or(str::is_empty)
+            || url.chars().any(|c| c.is_whitespace() || c.is_control())
+        {
+            found.push((
+                "state_hub.url",
+                "'url' must begin with http:// or https:// and name a host",
+            ));
+        } else if host.is_some_and(|host| host.contains('@')) {
+            found.push((
+                "state_hub.url",
+                "'url' must not have a user or password in it; a token comes by 'token_env' or 'token_file'",
+            ));
+        }
+        if self.token_env.as_ref().is_some_and(|name| name.is_empty() || name.contains('=')) {
+            found.push(("state_hub.token_env", "'token_env' is the name of a variable"));
+        }
+        if self.token_env.is_some() && self.token_file.is_some() {
+            found.push(("state_hub.token_file", "'token_file' and 'token_env' are both given"));
+        }
+        found
     }
 }
 

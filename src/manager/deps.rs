@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, Once};
 
 use futures_util::future::BoxFuture;
@@ -12,6 +13,7 @@ use crate::domain::error::{Code, Error};
 use crate::domain::event::Actor;
 use crate::domain::extension::SandboxExtension;
 use crate::domain::facts::HostView;
+use crate::domain::hub::{HubEndpoint, HubFormat};
 use crate::domain::name::{ExtensionId, HostName, OperationId, SnapshotId};
 use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::stale::{ReapReport, StaleSettings};
@@ -24,7 +26,7 @@ use crate::manager::upkeep::sweep_memory::SweepMemory;
 use crate::store::catalogue::Catalogue;
 use crate::store::{
     CreditStore, EarlierStore, EventLog, HostStore, Installation, Locks, OperationStore,
-    PatchStore, PlanStore, RecipeStore, SandboxStore, SnapshotStore, SweepStore,
+    OutboxStore, PatchStore, PlanStore, RecipeStore, SandboxStore, SnapshotStore, SweepStore,
 };
 use crate::transport::Transports;
 
@@ -88,6 +90,10 @@ pub struct Dependencies {
     pub plans: Arc<dyn PlanStore>,
     /// The event log.
     pub events: Arc<dyn EventLog>,
+    /// The outbox, a cursor into it.
+    pub outbox: Arc<dyn OutboxStore>,
+    /// The State Hub, where one is configured.
+    pub hub: Option<Hub>,
     /// Locks across processes.
     pub locks: Arc<dyn Locks>,
     /// Owner ids and counter.
@@ -114,6 +120,14 @@ pub struct Dependencies {
     pub alive: Alive,
     /// From configuration and environment.
     pub settings: Settings,
+}
+
+/// State Hub: the way to it, and what it gets.
+pub struct Hub {
+    /// The way.
+    pub endpoint: Arc<dyn HubEndpoint>,
+    /// What it gets of an event.
+    pub format: HubFormat,
 }
 
 /// Callback after an operation that went well on a host: the verbs' own upkeep, which operations know nothing of.
@@ -147,6 +161,10 @@ pub(crate) struct Shared {
     pub(crate) sweep: SweepMemory,
     /// Wakes the follower of the event log.
     pub(crate) log_grew: tokio::sync::Notify,
+    /// When delivery to the State Hub ends, once a command is done.
+    pub(crate) delivery_end: tokio::sync::watch::Sender<Option<tokio::time::Instant>>,
+    /// Whether this process appended to the event log.
+    has_appended: AtomicBool,
     /// The follower of the event log is started once.
     pub(crate) following: Once,
 }
@@ -167,8 +185,21 @@ impl Shared {
             host_status_log: tokio::sync::Mutex::default(),
             sweep: SweepMemory::default(),
             log_grew: tokio::sync::Notify::new(),
+            delivery_end: tokio::sync::watch::Sender::new(None),
+            has_appended: AtomicBool::new(false),
             following: Once::new(),
         })
+    }
+
+    /// Notes that this process appended to the event log, and wakes who follows it.
+    pub(crate) fn appended(&self) {
+        self.has_appended.store(true, Ordering::Relaxed);
+        self.log_grew.notify_one();
+    }
+
+    /// Whether this process changed something that has an event.
+    pub(crate) fn has_changed_something(&self) -> bool {
+        self.has_appended.load(Ordering::Relaxed)
     }
 
     /// The present moment.

@@ -386,7 +386,7 @@ pub(crate) async fn append(deps: &Deps, pending: &[PendingEvent]) -> Result<(), 
     }
     if !pending.is_empty() {
         deps.events.append(pending.to_vec()).await?;
-        deps.log_grew.notify_one();
+        deps.appended();
     }
     Ok(())
 }

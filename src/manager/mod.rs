@@ -4,6 +4,7 @@
 mod credits;
 mod deps;
 mod hosts;
+mod hub;
 mod journal;
 mod operation;
 mod patches;
@@ -24,6 +25,7 @@ use crate::domain::credit::{Credits, GrantRequest, HistoryEntry};
 use crate::domain::error::Error;
 use crate::domain::event::{Actor, Event, Update};
 use crate::domain::facts::HostView;
+use crate::domain::hub::{FlushReport, HubBacklog};
 use crate::domain::lineage::{Lineage, SnapshotView};
 use crate::domain::name::OperationId;
 use crate::domain::operation::Operation;
@@ -49,7 +51,9 @@ use crate::domain::verbatim::JsonText;
 use crate::store::catalogue::Catalogue;
 
 use crate::manager::deps::{Deps, Shared};
-pub use deps::{Alive, Clock, Dependencies, LazyCatalogue, MonotonicClock, Random32, Settings};
+pub use deps::{
+    Alive, Clock, Dependencies, Hub, LazyCatalogue, MonotonicClock, Random32, Settings,
+};
 
 /// The core: every verb, over traits only. Cheap to clone.
 #[derive(Clone)]
@@ -157,6 +161,29 @@ impl SandboxManager {
     pub fn settle_behind_start(&self) {
         let deps = self.deps.clone();
         self.deps.jobs.background(async move { upkeep::flush::settle_behind_start(&deps).await });
+    }
+
+    /// Delivers to the State Hub in the background. A dashboard, a server or a sweep calls it when it starts.
+    pub fn deliver_in_background(&self) {
+        let deps = self.deps.clone();
+        self.deps.jobs.background(async move { hub::deliver::follow(&deps).await });
+    }
+
+    /// Gives the State Hub the one second that it has after a command which changed something, or `always`.
+    pub async fn deliver_after_command(&self, always: bool) {
+        hub::deliver::after_command(&self.deps, always).await;
+    }
+
+    /// Backlog of the State Hub; `None` where none is configured.
+    pub async fn hub_backlog(&self) -> Result<Option<HubBacklog>, Error> {
+        hub::backlog::backlog(&self.deps).await
+    }
+
+    /// Delivers what waits for the State Hub, now.
+    ///
+    /// Errors: `invalid_config` where none is configured, `busy` where another process delivers.
+    pub async fn flush_events(&self) -> Result<FlushReport, Error> {
+        hub::deliver::flush_events(&self.deps).await
     }
 
     /// Starts to delete a snapshot: its archive on every host, its patches, its name. By force an archive is given up whose

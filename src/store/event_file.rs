@@ -1,7 +1,8 @@
 //! `events.jsonl`: an event a line, appended by every process under the file's lock, which alone numbers them.
 //!
 //! Lines are never changed. A line that a crash left unfinished is ended by the next writer; readers pass over lines
-//! that cannot be read. At 64 MiB the file becomes `events.jsonl.1`, up to `.4`; numbers go on.
+//! that cannot be read. At 64 MiB the file becomes `events.jsonl.1`, up to `.4`, and up to `.16` while the State Hub still
+//! needs what is in them; numbers go on.
 //!
 //! **Appending twice.** An event whose id is in the log already keeps its number. The log is searched back through
 //! its last 4096 events at least, and further as long as they are not older than the event itself (less ten minutes
@@ -12,7 +13,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -22,13 +23,15 @@ use crate::domain::error::Error;
 use crate::domain::event::{Event, EventKind, PendingEvent};
 use crate::domain::name::SandboxId;
 use crate::store::event_numbers::{Numbers, OpenNumbers};
+use crate::store::event_pages::read_page;
 use crate::store::event_window::{CLOCK_SLACK_S, Window};
 use crate::store::files::{DataDir, blocking, io_fault, open_private, sync_folder};
 use crate::store::history::ends_torn;
 use crate::store::lock::Gate;
+use crate::store::outbox::first_needed;
 use crate::store::reserve::or_from_reserve;
-use crate::store::segments::{Head, Segment, Segments};
-use crate::store::{EventFilter, EventLog, PassedOver};
+use crate::store::segments::{FromPlace, Head, Segment, Segments};
+use crate::store::{EventFilter, EventLog, EventPage, PassedOver};
 
 /// How long the file grows before it is rotated, in bytes.
 const LIMIT: u64 = 64 * 1024 * 1024;
@@ -47,6 +50,8 @@ struct Log {
     numbers: Mutex<Numbers>,
     /// The newest file as it was seen last, and the last number then: while it is the same, nothing is new.
     seen: Mutex<Option<(Mark, u64)>>,
+    /// Whether files are kept until the State Hub has what is in them.
+    is_delivered: AtomicBool,
 }
 
 /// Which file, and how long it was.
@@ -69,8 +74,14 @@ impl EventFile {
             window: Mutex::default(),
             numbers: Mutex::new(Numbers::new(dir.join("events.numbers"))),
             seen: Mutex::default(),
+            is_delivered: AtomicBool::new(false),
         };
         Self { gate: Gate::new(dir, "events"), log: Arc::new(log) }
+    }
+
+    /// Keeps files beyond the four until the State Hub has what is in them, up to a bound.
+    pub fn keep_for_delivery(&self) {
+        self.log.is_delivered.store(true, Ordering::Relaxed);
     }
 }
 
@@ -113,7 +124,7 @@ impl Log {
             return Ok(numbered);
         }
         if len > 0 && len + lines.len() as u64 > self.limit {
-            self.segments.rotate()?;
+            self.segments.rotate(self.first_needed())?;
             file = open_private(path).map_err(failed)?;
             len = 0;
         }
@@ -142,6 +153,11 @@ impl Log {
             tracing::warn!(%error, "the last numbers of events were not written down");
         }
         Ok(numbered)
+    }
+
+    /// Number from which on the State Hub needs events; none where nobody delivers.
+    fn first_needed(&self) -> Option<u64> {
+        self.is_delivered.load(Ordering::Relaxed).then(|| first_needed(&self.dir))
     }
 
     /// Whether nothing was appended since this process looked last, and the last number if so.
@@ -289,7 +305,7 @@ fn read_segment(
     filter: &EventFilter,
     events: &mut Vec<Event>,
 ) -> io::Result<Vec<u64>> {
-    let mut reader = BufReader::with_capacity(256 * 1024, FromStart { segment, at: 0 });
+    let mut reader = BufReader::with_capacity(256 * 1024, FromPlace::new(segment, 0));
     let mut line = Vec::new();
     let mut unreadable = Vec::new();
     let mut number = 0;
@@ -317,22 +333,6 @@ fn read_segment(
             Ok(_) => {}
             Err(_) => unreadable.push(number),
         }
-    }
-}
-
-/// Reads a file from its start, as far as it went when it was opened.
-struct FromStart<'a> {
-    segment: &'a Segment,
-    at: u64,
-}
-
-impl io::Read for FromStart<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left =
-            usize::try_from(self.segment.len - self.at).unwrap_or(usize::MAX).min(buffer.len());
-        let read = self.segment.file.read_at(&mut buffer[..left], self.at)?;
-        self.at += read as u64;
-        Ok(read)
     }
 }
 
@@ -370,6 +370,25 @@ impl EventLog for EventFile {
     async fn last_seq(&self) -> Result<u64, Error> {
         let log = Arc::clone(&self.log);
         blocking(move || log.last_seq()).await
+    }
+
+    async fn page(&self, page: EventPage) -> Result<Vec<Event>, Error> {
+        let log = Arc::clone(&self.log);
+        blocking(move || read_page(&log.segments, &page)).await
+    }
+
+    async fn drop_delivered(&self) -> Result<(), Error> {
+        if !self.log.segments.has_more_than_kept() {
+            return Ok(());
+        }
+        let turn = self.gate.enter().await?;
+        let log = Arc::clone(&self.log);
+        blocking(move || {
+            let dropped = log.segments.drop_delivered(log.first_needed());
+            drop(turn);
+            dropped
+        })
+        .await
     }
 }
 

@@ -15,6 +15,7 @@ use crate::store::hosts::HostFile;
 use crate::store::installation::{OwnerFile, this_machine};
 use crate::store::lock::LockFolder;
 use crate::store::operations::OperationFile;
+use crate::store::outbox::OutboxFolder;
 use crate::store::patches::PatchFile;
 use crate::store::plans::PlanFolder;
 use crate::store::recipes::RecipeFolder;
@@ -43,6 +44,8 @@ pub struct JsonStores {
     pub events: Arc<EventFile>,
     /// `credits.jsonl`.
     pub credits: Arc<CreditFile>,
+    /// `outbox/`.
+    pub outbox: Arc<OutboxFolder>,
     /// `locks/`.
     pub locks: Arc<LockFolder>,
     /// `owner`.
@@ -88,6 +91,7 @@ impl JsonStores {
             plans: Arc::new(PlanFolder::new(&dir)),
             events: Arc::new(EventFile::new(&dir)),
             credits: Arc::new(CreditFile::new(&dir)),
+            outbox: Arc::new(OutboxFolder::new(&dir)),
             locks: Arc::new(LockFolder::new(&dir)),
             installation: Arc::new(OwnerFile::new(&dir, machine_id)),
             recipes: Arc::new(RecipeFolder::new(&dir)),

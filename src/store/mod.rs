@@ -15,6 +15,7 @@ mod earlier_store;
 mod entry;
 pub mod event_file;
 mod event_numbers;
+mod event_pages;
 mod event_window;
 mod files;
 mod history;
@@ -24,6 +25,7 @@ pub mod json;
 pub mod lock;
 mod merge;
 pub mod operations;
+pub mod outbox;
 pub mod patches;
 pub mod plans;
 pub mod recipes;
@@ -48,6 +50,7 @@ use crate::domain::name::{
     EventId, HostName, OperationId, OwnerId, PatchId, PlanId, SandboxId, SnapshotId,
 };
 use crate::domain::operation::Operation;
+use crate::domain::outbox::{Cursor, DeadLetter, EventsOf};
 use crate::domain::patch::Patch;
 use crate::domain::profile::Profile;
 use crate::domain::root::HostRecord;
@@ -340,6 +343,19 @@ impl EventFilter {
     }
 }
 
+/// Page of the event log: what comes after a number, oldest first.
+#[derive(Debug, Clone)]
+pub struct EventPage {
+    /// Number behind which it begins.
+    pub after: u64,
+    /// Number of the last event that may be on it.
+    pub up_to: Option<u64>,
+    /// Owner of the order of its events; none: all events.
+    pub of: Option<EventsOf>,
+    /// Events that are on it at most.
+    pub at_most: usize,
+}
+
 /// The event log: append-only, numbered by itself alone.
 #[async_trait]
 pub trait EventLog: Send + Sync {
@@ -351,6 +367,12 @@ pub trait EventLog: Send + Sync {
     async fn tail(&self, after: u64) -> Result<Vec<Event>, Error>;
     /// The last number; 0 when there is none.
     async fn last_seq(&self) -> Result<u64, Error>;
+    /// A page of kept events. What comes before it costs nothing.
+    async fn page(&self, page: EventPage) -> Result<Vec<Event>, Error>;
+    /// Gives up what was kept only until it was delivered. A store that keeps everything has nothing to do.
+    async fn drop_delivered(&self) -> Result<(), Error> {
+        Ok(())
+    }
     /// What of the log cannot be read, and is not among its events; reads all of it. A log that is whole has none.
     async fn passed_over(&self) -> Result<Vec<PassedOver>, Error> {
         Ok(Vec::new())
@@ -373,6 +395,34 @@ pub trait CreditStore: Send + Sync {
     async fn history(&self) -> Result<Vec<HistoryEntry>, Error>;
     /// Turn of whoever holds credits and then writes that on a record; waits for others'.
     async fn turn(&self) -> Result<Box<dyn Held>, Error>;
+}
+
+/// Cursor of the outbox as it is found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CursorFound {
+    /// Nothing was ever delivered.
+    None,
+    /// It is this.
+    Cursor(Cursor),
+    /// It cannot be read: nobody knows what was delivered.
+    Unreadable,
+}
+
+/// The outbox: how far the event log was delivered, and what will never be.
+#[async_trait]
+pub trait OutboxStore: Send + Sync {
+    /// Takes the lock of who delivers. `None`: another process has it.
+    async fn try_lock(&self) -> Result<Option<Box<dyn Held>>, Error>;
+    /// Cursor as it was written last.
+    ///
+    /// Errors: `store_foreign` for one of a newer version.
+    async fn cursor(&self) -> Result<CursorFound, Error>;
+    /// Writes the cursor; one that cannot be read is kept beside it. Call it under the lock.
+    async fn write(&self, cursor: &Cursor) -> Result<(), Error>;
+    /// Writes letters to the dead letter, for good. Call it under the lock.
+    async fn give_up(&self, letters: Vec<DeadLetter>) -> Result<(), Error>;
+    /// Events of the dead letter, and where it is.
+    async fn dead(&self) -> Result<(u64, String), Error>;
 }
 
 /// A lock that is freed when it is dropped or when its process dies.

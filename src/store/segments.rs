@@ -1,4 +1,4 @@
-//! The files of a rotated log: `events.jsonl`, `events.jsonl.1`, ... `.4`, newest first.
+//! The files of a rotated log: `events.jsonl`, `events.jsonl.1`, ... `.4`, newest first; more where something still needs them.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -14,6 +14,9 @@ use crate::store::files::{in_the_way, io_fault, no_wait};
 
 /// How many rotated files are kept.
 const KEPT: usize = 4;
+
+/// How many of them are kept at most, while what is in them is needed: a gibibyte of events.
+const KEPT_AT_MOST: usize = 16;
 
 /// How much is read at once when a file is read backwards.
 const CHUNK: u64 = 64 * 1024;
@@ -51,7 +54,7 @@ pub(super) struct Head {
 impl Segments {
     /// The log at this path.
     pub(super) fn new(newest: PathBuf) -> Self {
-        let older = (1..=KEPT).map(|number| {
+        let older = (1..=KEPT_AT_MOST).map(|number| {
             let mut name = newest.clone().into_os_string();
             name.push(format!(".{number}"));
             PathBuf::from(name)
@@ -107,8 +110,19 @@ impl Segments {
         }
     }
 
-    /// Moves every file one place on; the oldest is dropped. Call it under the log's lock.
-    pub(super) fn rotate(&self) -> Result<(), Error> {
+    /// Whether there are more files than the four.
+    pub(super) fn has_more_than_kept(&self) -> bool {
+        self.paths[KEPT + 1..].iter().any(|path| path.exists())
+    }
+
+    /// Moves every file one place on; what is beyond the four, and has nothing from `needed` on, is dropped, and so is the oldest
+    /// of as many as are kept at most. Call it under the log's lock.
+    pub(super) fn rotate(&self, needed: Option<u64>) -> Result<(), Error> {
+        self.drop_from(KEPT, needed)?;
+        if self.paths[KEPT_AT_MOST].exists() {
+            let file = self.paths[KEPT_AT_MOST].display();
+            tracing::warn!(%file, "dropped with events that the State Hub did not take yet: no more files are kept");
+        }
         for pair in self.paths.windows(2).rev() {
             match fs::rename(&pair[0], &pair[1]) {
                 // A gap: a process died while it rotated.
@@ -117,6 +131,48 @@ impl Segments {
             }
         }
         Ok(())
+    }
+
+    /// Drops what is beyond the four and has nothing from `needed` on. Call it under the log's lock.
+    pub(super) fn drop_delivered(&self, needed: Option<u64>) -> Result<(), Error> {
+        self.drop_from(KEPT + 1, needed)
+    }
+
+    fn drop_from(&self, first: usize, needed: Option<u64>) -> Result<(), Error> {
+        let beyond = &self.paths[first..];
+        for segment in self.open()?.iter().filter(|segment| beyond.contains(&segment.path)) {
+            let is_needed = match needed {
+                Some(needed) => segment.last_seq()?.is_some_and(|last| last >= needed),
+                None => false,
+            };
+            if !is_needed {
+                fs::remove_file(&segment.path)
+                    .map_err(|error| io_fault("remove", &segment.path, error))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads a file from a place on, as far as it went when it was opened.
+pub(super) struct FromPlace<'a> {
+    segment: &'a Segment,
+    at: u64,
+}
+
+impl<'a> FromPlace<'a> {
+    pub(super) fn new(segment: &'a Segment, place: u64) -> Self {
+        Self { segment, at: place }
+    }
+}
+
+impl io::Read for FromPlace<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.segment.len.saturating_sub(self.at);
+        let left = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+        let read = self.segment.file.read_at(&mut buffer[..left], self.at)?;
+        self.at += read as u64;
+        Ok(read)
     }
 }
 

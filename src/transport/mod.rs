@@ -4,6 +4,7 @@
 //! elsewhere. A [`Command`] is arguments, or a script that is compiled into sandboxer plus arguments, never a shell
 //! string that somebody's text was spliced into.
 
+pub mod hub;
 pub mod local;
 pub mod pool;
 pub mod probe;

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use sandboxer::cli::{BulkItem, ErrorLine, ExecResult, LogEntry, ProgressLine, SandboxDetail};
 use sandboxer::client::{
-    Adopted, Check, Credits, Decision, ExtensionView, HistoryEntry, PatchStatus, ProfileView,
-    PruneItem, ReapItem, ReapPlan, Recovered, RolloutItem, SnapshotDiff, StaleItem, SweepReport,
+    Adopted, Check, Credits, Decision, ExtensionView, FlushReport, HistoryEntry, PatchStatus,
+    ProfileView, PruneItem, ReapItem, ReapPlan, Recovered, RolloutItem, SnapshotDiff, StaleItem,
+    SweepReport,
 };
 use sandboxer::domain::facts::HostView;
 use sandboxer::domain::lineage::SnapshotView;
@@ -50,6 +51,7 @@ fn schemas() -> Vec<(&'static str, Value)> {
         ("hosts", of::<Vec<HostView>>("hosts list, hosts check, inspect host")),
         ("event", of::<Event>("events --follow: one a line")),
         ("events", of::<Vec<Event>>("events")),
+        ("flush", of::<FlushReport>("events flush")),
         ("operation", of::<Operation>("operations get, operations cancel")),
         ("operations", of::<Vec<Operation>>("operations list")),
         ("exec", of::<ExecResult>("exec")),

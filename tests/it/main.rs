@@ -20,6 +20,7 @@ mod dashboard;
 #[allow(dead_code, reason = "shared with tests/lab")]
 #[path = "../fuzz/mod.rs"]
 mod fuzz;
+mod hub;
 mod judge;
 mod manager;
 mod render;

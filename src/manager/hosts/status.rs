@@ -72,7 +72,7 @@ async fn write_status_event(
     };
     let written = deps.events.append(vec![event]).await?;
     *last = written.first().map_or(*last, |event| event.seq);
-    deps.log_grew.notify_one();
+    deps.appended();
     Ok(())
 }
 

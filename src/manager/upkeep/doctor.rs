@@ -16,6 +16,7 @@ use crate::manager::credits::account::check_ledger;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::check::probe_host;
 use crate::manager::hosts::places::{PlaceReading, owner_counter, used_places};
+use crate::manager::hub::check::check_hub;
 use crate::manager::operation::dead::is_alive;
 use crate::manager::sandboxes::manifest::has_manifest;
 use crate::manager::sandboxes::observe::refresh_services;
@@ -82,6 +83,7 @@ pub(crate) async fn doctor(deps: &Deps, claim: bool) -> Result<Vec<Check>, Error
         Ok((last, passed_over)) => lines("events", format!("{last} so far"), &passed_over),
         Err(error) => failed("events", &error),
     });
+    checks.extend(check_hub(deps).await);
     checks.extend(hosts);
     checks.extend(places);
     Ok(checks)

@@ -213,3 +213,48 @@ async fn numbers_that_are_lost_are_what_the_log_says() {
     let told = opened(dir.path(), LIMIT).append(vec![event(10)]).await.unwrap();
     assert_eq!((told[0].seq, told[0].sandbox_seq), (10, Some(5)));
 }
+
+fn files(dir: &std::path::Path) -> usize {
+    let names = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
+    names.filter(|name| name.to_string_lossy().starts_with("events.jsonl")).count()
+}
+
+async fn page(log: &EventFile, after: u64, at_most: usize) -> Vec<u64> {
+    seqs(&log.page(EventPage { after, up_to: None, of: None, at_most }).await.unwrap())
+}
+
+#[tokio::test]
+async fn files_stay_until_the_hub_has_what_is_in_them_up_to_a_bound() {
+    use crate::domain::outbox::Cursor;
+    use crate::store::OutboxStore as _;
+    let dir = tempfile::tempdir().unwrap();
+    let outbox = crate::store::outbox::OutboxFolder::new(&DataDir::open(dir.path()).unwrap());
+    let line = serde_json::to_string(&event(1).numbered(1, Some(1))).unwrap().len() as u64 + 1;
+    let log = opened(dir.path(), 5 * line + 20);
+    log.keep_for_delivery();
+    for number in 1..=40 {
+        log.append(vec![event(number)]).await.unwrap();
+    }
+    assert_eq!(page(&log, 0, 3).await, [1, 2, 3], "nothing was delivered, nothing is dropped");
+    // What was delivered goes, at once or with the next rotation.
+    let cursor = Cursor { after: 10, ..Cursor::default() };
+    outbox.write(&cursor).await.unwrap();
+    log.drop_delivered().await.unwrap();
+    assert_eq!((page(&log, 0, 1).await, files(dir.path())), (vec![11], 6));
+    outbox.write(&Cursor { after: 40, ..cursor.clone() }).await.unwrap();
+    log.append((41..=46).map(event).collect()).await.unwrap();
+    assert_eq!(files(dir.path()), 5);
+    // A cursor that nobody can read needs everything, and the bound is a bound.
+    std::fs::write(dir.path().join("outbox/cursor.json"), "{").unwrap();
+    for number in 47..=200 {
+        log.append(vec![event(number)]).await.unwrap();
+    }
+    assert_eq!(files(dir.path()), 17);
+    assert!(page(&log, 0, 1).await[0] > 100);
+    // Without a hub there are the four again.
+    let log = opened(dir.path(), 5 * line + 20);
+    for number in 201..=210 {
+        log.append(vec![event(number)]).await.unwrap();
+    }
+    assert_eq!(files(dir.path()), 5);
+}

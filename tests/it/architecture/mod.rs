@@ -111,7 +111,8 @@ const SPAWNERS: &[&str] = &[
 ];
 
 /// Who may hand blocking work to a thread and wait for it on the spot: files and trees have no asynchronous form.
-const BLOCKING: &[&str] = &["store", "transport::transfer", "extensions", "tui::effects"];
+const BLOCKING: &[&str] =
+    &["store", "transport::hub", "transport::transfer", "extensions", "tui::effects"];
 
 /// Files of more than [`LONG`] or [`LONG_TESTS`] lines, and why they are one file.
 const LONG_FILES: &[(&str, &str)] = &[

@@ -8,10 +8,11 @@ use futures_util::stream::{self, BoxStream};
 use futures_util::{StreamExt as _, TryStreamExt};
 use sandboxer::client::{
     Client, CreateRequest, Credits, Decision, DestroyRequest, Error, EventQuery, ExecRequest,
-    ExtendRequest, Extended, ExtensionView, GrantRequest, HistoryEntry, LabelRequest, ListQuery,
-    LogsRequest, PatchRequest, PatchStatus, ProfileView, PruneItem, PruneRequest, Record,
-    Recovered, RecreateRequest, Request, RestoreRequest, RolloutItem, RolloutRequest, ShellRequest,
-    SnapshotDiff, SnapshotDiffRequest, SnapshotImportRequest, SnapshotQuery, Started, Update,
+    ExtendRequest, Extended, ExtensionView, FlushReport, GrantRequest, HistoryEntry, LabelRequest,
+    ListQuery, LogsRequest, PatchRequest, PatchStatus, ProfileView, PruneItem, PruneRequest,
+    Record, Recovered, RecreateRequest, Request, RestoreRequest, RolloutItem, RolloutRequest,
+    ShellRequest, SnapshotDiff, SnapshotDiffRequest, SnapshotImportRequest, SnapshotQuery, Started,
+    Update,
 };
 use sandboxer::domain::adoption::{AdoptRequest, Adopted, ImportRequest};
 use sandboxer::domain::facts::HostView;
@@ -71,6 +72,7 @@ pub struct Inner {
     pub observed: VecDeque<Result<SandboxRecord, Error>>,
     /// What `sweep` answers; none: nothing was due.
     pub swept: Option<SweepReport>,
+    pub flushed: Option<FlushReport>,
     pub stale: Option<StaleReport>,
     pub plan: Option<ReapPlan>,
     pub reaped: Option<ReapReport>,
@@ -672,6 +674,13 @@ impl Client for FakeClient {
         inner.calls.push(format!("events {}", serde_json::to_string(&query).unwrap()));
         let after = query.after_seq.unwrap_or_default();
         Ok(inner.events.iter().filter(|event| event.seq > after).cloned().collect())
+    }
+
+    async fn flush_events(&self) -> Result<FlushReport, Error> {
+        if self.lock().recovers_for_ever {
+            std::future::pending::<()>().await;
+        }
+        Ok(self.lock().flushed.clone().unwrap_or_default())
     }
 
     async fn subscribe(&self) -> Result<BoxStream<'static, Update>, Error> {

@@ -14,10 +14,11 @@ use sandboxer::domain::name::{EventId, PatchId};
 use sandboxer::domain::request::{CreateRequest, DestroyRequest, EventQuery};
 use sandboxer::domain::sandbox::SandboxRecord;
 use sandboxer::domain::{Code, Error, ExtensionId, HostName, Patch, SandboxId, SnapshotId, Time};
-use sandboxer::manager::{Dependencies, SandboxManager, Settings};
+use sandboxer::manager::{Dependencies, Hub, SandboxManager, Settings};
 use sandboxer::store::catalogue::Catalogue;
 use sandboxer::store::json::JsonStores;
 use sandboxer::store::{Held, Locks, PatchStore};
+use sandboxer::transport::hub::HttpHub;
 use sandboxer::transport::pool::Pool;
 use sandboxer::transport::{Transport, Transports};
 
@@ -66,7 +67,12 @@ pub(crate) fn manager_on(
         hosts: stores.hosts,
         sweeps: stores.sweeps,
         plans: stores.plans,
+        hub: script.hub.lock().unwrap().clone().map(|(url, token, format)| {
+            stores.events.keep_for_delivery();
+            Hub { endpoint: Arc::new(HttpHub::new(&url, token)), format }
+        }),
         events: stores.events,
+        outbox: stores.outbox,
         locks: Arc::new(SlowLocks { kept: stores.locks, script: Arc::clone(script) }),
         installation: stores.installation,
         earlier: stores.earlier,

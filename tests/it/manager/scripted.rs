@@ -21,6 +21,7 @@ use sandboxer::domain::extension::{
 };
 use sandboxer::domain::facts::HostIdentity;
 use sandboxer::domain::host_report::{HostReport, RuntimeDetection};
+use sandboxer::domain::hub::HubFormat;
 use sandboxer::domain::name::SnapshotId;
 use sandboxer::domain::output::{OutputSink, Source};
 use sandboxer::domain::profile::Profile;
@@ -28,6 +29,7 @@ use sandboxer::domain::root::{KnownRoots, MarkedRoot};
 use sandboxer::domain::sandbox::{Reachability, Rewrite, SandboxRecord, Service};
 use sandboxer::domain::undo::{Footprint, UndoSettings};
 use sandboxer::domain::{Code, Error, ExtensionId, HostName, SandboxId, Usd};
+use sandboxer::transport::hub::HubToken;
 
 use super::shelf::{Archives, Shelf};
 
@@ -123,6 +125,8 @@ pub(crate) struct Scripted {
     /// What a host says of itself when something is made there, and what makers were told that it said last.
     pub(crate) report: Mutex<Option<HostReport>>,
     pub(crate) reports: Mutex<Vec<Option<HostReport>>>,
+    /// The State Hub of managers that are made from then on.
+    pub(crate) hub: Mutex<Option<(String, HubToken, HubFormat)>>,
     /// What undo snapshots may take, in managers that are made from then on.
     pub(crate) undo: Mutex<UndoSettings>,
     /// Micro-dollars per second that sandboxes cost; none: nothing.

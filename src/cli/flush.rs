@@ -1,0 +1,61 @@
+//! `events flush`: what waits for the State Hub, delivered now.
+
+use super::bulk::end_with;
+use super::interrupt::{Running, with_progress};
+use super::output::{CliError, Context, Outcome};
+use crate::client::{Error, FlushReport};
+use crate::domain::Code;
+use crate::domain::text::plural;
+
+pub(super) async fn flush(context: &mut Context<'_>) -> Outcome {
+    let client = context.client;
+    let running = Running::new(client);
+    let work = async {
+        tokio::select! {
+            done = client.flush_events() => done,
+            // The rest is delivered by whoever comes next.
+            () = running.asked_to_stop() => Err(Error::new(Code::Cancelled, "left before everything was delivered")
+                .hint("sandboxer events flush goes on with the rest")),
+        }
+    };
+    let report = Box::pin(with_progress(context, &running, work)).await??;
+    let printed = print(context, &report);
+    let problem = problem(&report);
+    if let Some(problem) = problem.as_ref().filter(|_| !context.options.json) {
+        context.error(problem);
+    }
+    end_with(context, problem, printed)
+}
+
+fn print(context: &mut Context<'_>, report: &FlushReport) -> Result<(), CliError> {
+    if context.options.json {
+        return context.document(report);
+    }
+    if report.delivered + report.dead + report.backlog.waiting == 0 {
+        context.remark("nothing waits for the State Hub");
+        return Ok(());
+    }
+    let mut parts = vec![format!("{} delivered", plural(report.delivered, "event", "events"))];
+    if report.dead > 0 {
+        parts.push(format!("{} to the dead letter", report.dead));
+    }
+    if report.backlog.waiting > 0 {
+        parts.push(format!("{} still waiting", report.backlog.waiting));
+    }
+    context.line(&parts.join(", "))
+}
+
+/// Error that stands for what was not delivered: why the hub took nothing more; else `partial` for the dead letter, or
+/// `operation_failed` where nothing else was to be delivered.
+fn problem(report: &FlushReport) -> Option<Error> {
+    if let Some(error) = &report.error {
+        return Some(error.clone());
+    }
+    let code = if report.delivered > 0 { Code::Partial } else { Code::OperationFailed };
+    let message =
+        plural(report.dead, "event will not be delivered", "events will not be delivered");
+    (report.dead > 0).then(|| {
+        Error::new(code, message)
+            .hint("outbox/dead.jsonl in the data directory has each with its reason")
+    })
+}
