@@ -33,6 +33,10 @@ fuzz SEED="20261129" COUNT="3000":
 chaos-reap N="50" SEED="20261129":
     SANDBOXER_FUZZ_SEED={{SEED}} SANDBOXER_FUZZ_COUNT={{N}} tests/run --success-output final --test lab -E 'test(/^stale::walk::/)'
 
+# the capability documents of docs/registry: what they say is so
+registry-check:
+    tests/run --test it registry::
+
 # two real SSH hosts with container engines on this machine (Debian 12, root)
 lab-up:
     tests/lab/up

@@ -23,6 +23,7 @@ mod fuzz;
 mod hub;
 mod judge;
 mod manager;
+mod registry;
 mod render;
 mod stores;
 mod stub;
