@@ -7,9 +7,6 @@ use crate::domain::error::{Code, Error};
 use crate::domain::manifest::Rates;
 use crate::domain::usd::Usd;
 
-/// The highest amount that a record can have: above it a JSON number is not exact to the micro-dollar.
-const HIGHEST: u128 = 9_000_000_000_000_000;
-
 const NANOS: u128 = 1_000_000_000;
 
 impl Rates {
@@ -34,10 +31,8 @@ impl Rates {
             micros(self.per_gb_usd)?.checked_mul(gigabytes.into()).ok_or_else(out_of_range)?;
         let price = by_time.checked_add(by_size).ok_or_else(out_of_range)?;
         let price = price.max(micros(self.minimum_usd)?);
-        match i64::try_from(price) {
-            Ok(price_micros) if price <= HIGHEST => Ok(Usd::from_micros(price_micros)),
-            _ => Err(out_of_range()),
-        }
+        let price = i64::try_from(price).ok().map(Usd::from_micros);
+        price.filter(|usd| *usd <= Usd::MAX).ok_or_else(out_of_range)
     }
 }
 

@@ -125,7 +125,14 @@ pub(super) fn remove(
         let leftovers = if is_left { vec![line.resource.clone()] } else { Vec::new() };
         TeardownReport { lines: vec![line], leftovers, untouched: is_left }
     };
-    let (Some(account), Some(mut found)) = (account, found) else { return Ok(report(line)) };
+    let Some(account) = account else { return Ok(report(line)) };
+    let Some(mut found) = found else {
+        if line.outcome == TeardownOutcome::Absent {
+            // With what a write that was cut off left.
+            account.remove(Room::Sandboxes, target.id.as_str())?;
+        }
+        return Ok(report(line));
+    };
     let fails = match fail {
         Fail::TeardownAlways => true,
         Fail::Teardown => !found.removal_failed,

@@ -39,6 +39,22 @@ fn what_cannot_be_understood_is_shown_and_never_touched() {
 }
 
 #[test]
+fn what_a_write_that_was_cut_off_left_goes_with_its_sandbox() {
+    let world = World::new();
+    for is_there in [true, false] {
+        world.create("--id aaaaaaa1 --name one");
+        std::fs::write(world.account("sandboxes/.aaaaaaa1.json.new"), "{").unwrap();
+        if !is_there {
+            std::fs::remove_file(world.account("sandboxes/aaaaaaa1.json")).unwrap();
+        }
+        world.ok("destroy one --no-undo");
+        assert!(world.files("sandboxes").is_empty(), "{is_there}");
+        std::fs::remove_dir_all(world.path(".local/share/sandboxer")).unwrap();
+        world.grant();
+    }
+}
+
+#[test]
 fn a_manifest_that_names_another_extension_is_adopted_by_nobody() {
     let world = World::new();
     let id = text(&world.create("--name one"), "id").to_owned();

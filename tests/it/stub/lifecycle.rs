@@ -39,6 +39,8 @@ fn a_sandbox_goes_through_its_whole_life() {
     world.ok("recreate two --yes --no-undo");
 
     world.ok("destroy one");
+    let cost = world.get(id)["cost_usd"].as_f64().unwrap();
+    assert!((0.04..0.4).contains(&cost), "2 GB, and what it lived of its time: {cost}");
     assert_eq!(world.files("sandboxes"), [format!("{}.json", text(&restored, "id"))]);
     let back = world.ok("undo");
     assert_eq!((text(&back, "undo_of"), text(&back, "name")), (id, "one"));

@@ -53,7 +53,7 @@ fn another_owners_sandbox_is_never_touched() {
     let world = World::new();
     world.create("--name mine --id aaaaaaaa");
     let other = format!("--data-dir {}", world.path("other").display());
-    world.run(&format!("credits grant 100 {other}"));
+    world.ok(&format!("credits grant 100 {other}"));
     let create = format!("create --profile saas-stub --input startup_s=0 {other}");
     let before = std::fs::read(world.account("sandboxes/aaaaaaaa.json")).unwrap();
     world.fails(&format!("{create} --id aaaaaaaa --name same"), 4);
