@@ -28,7 +28,7 @@ string_enum! {
     }
 }
 
-/// LedgerSums entry. Amounts are never negative; the kind says what they do to the balance.
+/// Entry of the ledger. Amounts are never negative; the kind says what they do to the balance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LedgerEntry {
     /// Key, derived from the record's write that caused it; random for a grant. An entry is appended once.
@@ -90,7 +90,7 @@ impl Credits {
     }
 }
 
-/// LedgerSums entry with the balance behind it.
+/// Entry of the ledger with the balance behind it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryEntry {
     /// The entry.

@@ -40,6 +40,7 @@ pub struct CostMeter {
     pub next_usd: Option<Usd>,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
 fn is_zero(usd: &Usd) -> bool {
     *usd == Usd::ZERO
 }

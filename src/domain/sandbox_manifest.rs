@@ -75,6 +75,7 @@ fn slim(record: &SandboxRecord) -> SandboxRecord {
         quote_usd: None,
         hold_usd: None,
         cost_usd: None,
+        meter: None,
         route: None,
         attempts: Vec::new(),
         rewrites: Vec::new(),

@@ -51,7 +51,7 @@ pub fn task_of(record: &SandboxRecord, now: Time) -> Option<SweepTask> {
 
 fn task_by_deadline(record: &SandboxRecord, now: Time) -> Option<SweepTask> {
     let Some(deadline) = record.expires_at else {
-        return task_by_hold(record, now).filter(|_| is_told_of(&record.state));
+        return task_by_hold(record, now).filter(|_| is_renewed(&record.state));
     };
     let untold = is_told_of(&record.state) && record.expiring_told != Some(deadline);
     if now >= deadline {
@@ -70,6 +70,11 @@ fn task_by_hold(record: &SandboxRecord, now: Time) -> Option<SweepTask> {
     Some(if is_over && !record.is_protected() { SweepTask::Unpaid } else { SweepTask::Renew })
 }
 
+/// Whether a hold without a deadline is renewed: of what is there, and goes on.
+fn is_renewed(state: &State) -> bool {
+    matches!(state, State::Ready | State::Sleeping)
+}
+
 /// Whether a deadline is told: before `ready` it is only a limit of the establishment.
 fn is_told_of(state: &State) -> bool {
     matches!(state, State::Ready | State::Sleeping | State::Lost | State::Failed)
@@ -79,7 +84,7 @@ fn is_told_of(state: &State) -> bool {
 pub fn due_at(record: &SandboxRecord) -> Option<Time> {
     let renewal = record.meter.as_ref().and_then(|meter| meter.renew_at);
     let Some(deadline) = record.expires_at else {
-        return renewal.filter(|_| is_told_of(&record.state) && record.state != State::Lost);
+        return renewal.filter(|_| is_renewed(&record.state));
     };
     match &record.state {
         State::Forgotten | State::Destroying | State::Destroyed | State::Other(_) => None,

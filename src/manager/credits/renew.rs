@@ -3,7 +3,7 @@
 use crate::domain::Time;
 use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
-use crate::domain::meter::{RENEWED_S, UNPAID_S};
+use crate::domain::meter::{CostMeter, RENEWED_S, UNPAID_S};
 use crate::domain::sandbox::SandboxRecord;
 use crate::failpoint;
 use crate::manager::credits::cover::{hold_lacking, price_until};
@@ -57,7 +57,7 @@ pub(crate) async fn renew(deps: &Deps, judged: &SandboxRecord) -> Result<Renewal
 
 /// Tells once that a hold could not be renewed.
 async fn tell_unpaid(deps: &Deps, judged: &SandboxRecord, error: Error) -> Result<Renewal, Error> {
-    if let Some(end) = judged.meter.as_ref().and_then(|meter| meter.ends_unpaid_at()) {
+    if let Some(end) = judged.meter.as_ref().and_then(CostMeter::ends_unpaid_at) {
         return Ok(Renewal::Unpaid(end, error));
     }
     let now = deps.now();

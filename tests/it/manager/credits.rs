@@ -113,6 +113,7 @@ async fn a_create_holds_its_quote_and_its_destroy_charges_what_it_cost() {
         (one.quote_usd, one.hold_usd, one.cost_usd),
         (Some(usd(HOUR)), Some(usd(HOUR)), None)
     );
+    assert!(!one.manifest_pending, "what it costs does not stand on its host");
     assert_eq!(house.sums().await, (0, HOUR));
     assert_eq!(house.manager.credits().await.unwrap().burn_usd_per_h, usd(HOUR));
     house.script.pass(600);

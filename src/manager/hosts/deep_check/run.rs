@@ -276,7 +276,7 @@ impl HostCheck<'_> {
             |service| format!("in service {service}"),
         );
         let run = async {
-            let mut pieces = exec(self.deps, request, None).await?;
+            let mut pieces = Box::pin(exec(self.deps, request, None)).await?;
             let (mut status, mut stdout, mut stderr) = (None, Vec::new(), Vec::new());
             while let Some(piece) = pieces.next().await {
                 match piece? {
