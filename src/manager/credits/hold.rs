@@ -15,7 +15,6 @@ use crate::failpoint;
 use crate::manager::credits::entries::{add_events, random_entry_id};
 use crate::manager::credits::unclaimed::release_unclaimed_in_turn;
 use crate::manager::deps::Deps;
-use crate::manager::operation::Op;
 use crate::store::Held;
 
 /// Credits that are held, and not on a record yet.
