@@ -88,11 +88,3 @@ pub(crate) async fn settle_with(
     })
     .await
 }
-
-/// Settles an attempt that failed and left nothing.
-pub(crate) async fn settle_attempt(
-    op: &Op<SandboxRecord>,
-    ran: Ran,
-) -> Result<SandboxRecord, Error> {
-    settle_with(op, ran, Vec::new(), |_| {}).await
-}

@@ -1,13 +1,12 @@
 //! Fallback: the next candidate of a route takes over where an establishment failed before it was ready and left nothing (semantics 2).
 
 use crate::domain::Time;
-use crate::domain::Usd;
 use crate::domain::error::{Code, Error};
 use crate::domain::extension::{ProvisionRequest, TeardownReport};
 use crate::domain::route::{Attempt, CandidateVerdict, may_fall_back};
 use crate::domain::sandbox::{Route, SandboxRecord};
 use crate::failpoint;
-use crate::manager::credits::charge::{Ran, settle_attempt};
+use crate::manager::credits::charge::{Ran, settle_with};
 use crate::manager::credits::hold::{give_back, hold_for};
 use crate::manager::operation::Op;
 use crate::manager::sandboxes::compensate::RolledBack;
@@ -74,7 +73,7 @@ async fn next_attempt(
         error.causes.push(format!("no other candidate was tried: {}", words_of(why)));
         error
     };
-    let cost = settle_failed(op, report).await.map_err(|why| untried(&why))?;
+    settle_attempt(op, report).await.map_err(|why| untried(&why))?;
     let chosen = match op.or_cancelled(Box::pin(router.choose(deps))).await {
         Ok(chosen) => chosen,
         Err(cancelled) if cancelled.code == Code::Cancelled => return Err(cancelled),
@@ -89,9 +88,6 @@ async fn next_attempt(
     let quote_usd = found.quote.as_ref().map(|quote| quote.usd);
     let extension = found.resolved.profile.extension.clone();
     let moved = op.update(Vec::new(), |record| {
-        if let Some(last) = record.attempts.last_mut() {
-            last.cost_usd = cost;
-        }
         record.extension = extension;
         record.quote_usd = quote_usd;
         move_to(record, route);
@@ -121,18 +117,23 @@ async fn next_attempt(
     })
 }
 
-/// Ends the money of an attempt that failed and left nothing: charges what it has cost, which this returns, and gives the rest back.
-async fn settle_failed(
-    op: &Op<SandboxRecord>,
-    report: &TeardownReport,
-) -> Result<Option<Usd>, Error> {
-    let Some(before) = op.deps.sandboxes.get(&op.subject.id).await? else { return Ok(None) };
+/// Charges an attempt that failed and left nothing for what it cost, and gives the rest of its hold back.
+async fn settle_attempt(op: &Op<SandboxRecord>, report: &TeardownReport) -> Result<(), Error> {
+    let Some(before) = op.deps.sandboxes.get(&op.subject.id).await? else { return Ok(()) };
     if before.hold_usd.is_none() {
-        return Ok(None);
+        return Ok(());
     }
-    let settled = settle_attempt(op, Ran::of(&before, report)).await?;
-    let cost = |record: &SandboxRecord| record.cost_usd.unwrap_or_default();
-    Ok(Some(cost(&settled) - cost(&before)))
+    let ran = Ran::of(&before, report);
+    let paid = before.cost_usd.unwrap_or_default();
+    let settled = settle_with(op, ran, Vec::new(), |record| {
+        let cost = record.cost_usd.unwrap_or_default() - paid;
+        if let Some(last) = record.attempts.last_mut() {
+            last.cost_usd = Some(cost);
+        }
+    });
+    settled.await?;
+    failpoint::reached("fallback.settled");
+    Ok(())
 }
 
 /// Moves a record to another place: what it says of the one before is of no use any more.
