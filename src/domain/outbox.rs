@@ -134,7 +134,7 @@ impl Cursor {
 
     /// Events that wait, where the log goes up to `last`.
     pub fn waiting(&self, last: u64) -> u64 {
-        let held: u64 = self.held.iter().map(|held| held.waiting).sum();
+        let held = self.held.iter().map(|held| held.waiting).fold(0, u64::saturating_add);
         last.saturating_sub(self.after).saturating_add(held)
     }
 
@@ -143,10 +143,14 @@ impl Cursor {
         self.held.iter().map(|held| held.since).min()
     }
 
-    /// Wait that counts: that of all, else the shortest of what is held back.
-    pub fn next_backoff(&self) -> Option<&Backoff> {
-        let of_held = || self.held.iter().filter_map(|held| held.backoff.as_ref());
-        self.backoff.as_ref().or_else(|| of_held().min_by_key(|backoff| backoff.next_try_at))
+    /// Wait that counts: that of all while it runs, else the shortest of what is held back.
+    pub fn next_backoff(&self, now: Time) -> Option<&Backoff> {
+        let of_all = self.backoff.as_ref();
+        let of_held = self.held.iter().filter_map(|held| held.backoff.as_ref());
+        of_all
+            .filter(|backoff| backoff.runs(now))
+            .or_else(|| of_held.min_by_key(|backoff| backoff.next_try_at))
+            .or(of_all)
     }
 
     /// Oldest of what is held back and may be tried now. With `now` of `None` no wait counts; `tried` was tried already.
@@ -162,7 +166,7 @@ impl Cursor {
     pub fn pass_over(&mut self, event: &Event) -> bool {
         let of = EventsOf::event(event);
         let Some(held) = self.held.iter_mut().find(|held| held.of() == of) else { return false };
-        held.waiting += 1;
+        held.waiting = held.waiting.saturating_add(1);
         self.after = event.seq;
         true
     }
@@ -184,8 +188,14 @@ impl Cursor {
         }
     }
 
-    /// Notes that an event failed.
-    pub fn failed(&mut self, event: &Event, failure: &HubFailure, now: Time, random: u32) {
+    /// Notes that an event failed; whom that holds back.
+    pub fn failed(
+        &mut self,
+        event: &Event,
+        failure: &HubFailure,
+        now: Time,
+        random: u32,
+    ) -> FailureScope {
         let known = self.held.iter().position(|held| held.from == event.seq);
         let scope = match failure.scope {
             FailureScope::Sandbox if known.is_none() && self.held.len() >= MOST_HELD => {
@@ -212,6 +222,7 @@ impl Cursor {
                 self.after = event.seq;
             }
         }
+        scope
     }
 
     /// Gives up what left the log before `oldest`, its first event that is kept: the letter of it. What is held back is

@@ -137,6 +137,7 @@ fn the_classification_names_this_repository_and_its_capabilities() {
     let mut named: Vec<PathBuf> =
         texts(&found, "capabilities").into_iter().map(|path| root().join(path)).collect();
     let mut there = documents();
-    (named.sort(), there.sort());
+    named.sort();
+    there.sort();
     assert_eq!(named, there);
 }

@@ -67,9 +67,21 @@ fn a_hub_that_does_not_work_holds_back_all_and_moves_nothing() {
     let mut cursor = Cursor { after: 3, ..Cursor::default() };
     cursor.failed(&event(4, Some("a")), &failure(FailureScope::Hub, None), now(), 0);
     assert_eq!((cursor.after, cursor.held.len(), cursor.waiting(4)), (3, 0, 1));
-    assert_eq!(cursor.next_backoff().unwrap().error, "the State Hub answered 500: why");
+    assert_eq!(cursor.next_backoff(now()).unwrap().error, "the State Hub answered 500: why");
     cursor.done(&event(4, Some("a")), None);
     assert_eq!((cursor.after, cursor.backoff), (4, None));
+}
+
+#[test]
+fn the_next_try_is_that_of_a_wait_that_still_runs() {
+    let mut cursor = Cursor::default();
+    let [of_hub, of_sandbox] = [(FailureScope::Hub, 5), (FailureScope::Sandbox, 60)]
+        .map(|(scope, s)| failure(scope, Some(s)));
+    assert_eq!(cursor.failed(&event(1, Some("a")), &of_sandbox, now(), 0), FailureScope::Sandbox);
+    assert_eq!(cursor.failed(&event(2, Some("b")), &of_hub, now(), 0), FailureScope::Hub);
+    let next = |now| cursor.next_backoff(now).unwrap().next_try_at;
+    assert_eq!(next(now()), now().plus_seconds(5));
+    assert_eq!(next(now().plus_seconds(6)), now().plus_seconds(60));
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub(crate) async fn backlog(deps: &Deps) -> Result<Option<HubBacklog>, Error> {
     let page = EventPage { after: cursor.after, up_to: None, of: None, at_most: 1 };
     let first = deps.events.page(page).await?.first().map(|event| event.time);
     let now = deps.now();
-    let backoff = cursor.next_backoff();
+    let backoff = cursor.next_backoff(now);
     Ok(Some(HubBacklog {
         waiting,
         oldest_at: first.into_iter().chain(cursor.held_since()).min(),

@@ -23,7 +23,7 @@ const LOCK_EVERY: Duration = Duration::from_millis(20);
 /// Pause between two looks at the log; one `stat` each time.
 const FOLLOW_EVERY: Duration = Duration::from_millis(500);
 
-/// Pause after an outbox that could not be read or written.
+/// Pause after an outbox that could not be read or written, and for what this process lacks.
 const AFTER_ERROR: Duration = Duration::from_mins(1);
 
 /// Delivers as long as this process lives.
@@ -34,7 +34,10 @@ pub(crate) async fn follow(deps: &Deps) {
         // Read first: what is appended during the drain is news for the next look.
         let last = deps.events.last_seq().await.ok();
         let due = match drain(deps, hub, limits).await {
-            Ok(Some(drained)) => drained.next_try_at,
+            // A token that is not there may come.
+            Ok(Some(drained)) => drained
+                .next_try_at
+                .or_else(|| drained.error.map(|_| deps.now().plus_seconds(AFTER_ERROR.as_secs()))),
             Ok(None) => Some(deps.now()),
             Err(error) => {
                 tracing::warn!(%error, causes = ?error.causes, "the outbox cannot be used");

@@ -106,7 +106,7 @@ pub(super) async fn drain(
     // Whatever ended it: what the hub has is written down.
     let written = if drain.unwritten > 0 { drain.write().await } else { Ok(()) };
     delivered.and(written)?;
-    let next = drain.cursor.next_backoff();
+    let next = drain.cursor.next_backoff(deps.now());
     drain.drained.next_try_at = next.map(|backoff| backoff.next_try_at);
     if drain.drained.delivered > 0 {
         deps.events.drop_delivered().await?;
@@ -203,12 +203,12 @@ impl Drain<'_> {
         let due = (self.limits.waits == Waits::Kept).then_some(now);
         while let Some(held) = self.cursor.next_held(due, &self.tried) {
             let (of, from) = (held.of(), held.from);
-            let found = self.held_events(of.clone(), from - 1, 1).await?.pop();
+            let found = self.held_events(of.clone(), from.saturating_sub(1), 1).await?.pop();
             if let Some(event) = found.filter(|event| event.seq == from) {
                 return Ok(Some(event));
             }
             let left = self.held_events(of, from, usize::MAX).await?;
-            let oldest = oldest(self.deps).await?.unwrap_or(self.cursor.after + 1);
+            let oldest = oldest(self.deps).await?.unwrap_or(self.cursor.after.saturating_add(1));
             let letter = self.cursor.give_up_held(from, &left, oldest, now);
             self.give_up(letter).await?;
         }
@@ -231,7 +231,7 @@ impl Drain<'_> {
         let page = EventPage { after, up_to: None, of: None, at_most: PAGE };
         self.page = self.deps.events.page(page).await?.into();
         // A number that is missing is a line that cannot be read, or a file that is not kept any more.
-        let Some(first) = self.page.front().filter(|first| first.seq > after + 1) else {
+        let Some(first) = self.page.front().filter(|first| first.seq - 1 > after) else {
             return Ok(());
         };
         if oldest(self.deps).await? == Some(first.seq) {
@@ -300,9 +300,10 @@ impl Drain<'_> {
     async fn done(&mut self, event: &Event) -> Result<(), Error> {
         self.failures = 0;
         let is_held = event.seq <= self.cursor.after;
-        let next = match is_held {
-            true => self.held_events(EventsOf::event(event), event.seq, 1).await?.pop(),
-            false => None,
+        let next = if is_held {
+            self.held_events(EventsOf::event(event), event.seq, 1).await?.pop()
+        } else {
+            None
         };
         self.cursor.done(event, next.as_ref());
         self.unwritten += 1;
@@ -319,14 +320,17 @@ impl Drain<'_> {
         let (now, random) = (self.deps.now(), (self.deps.random_u32)());
         self.tried.push(event.seq);
         self.failures += 1;
-        self.cursor.failed(event, &failure, now, random);
-        if failure.scope == FailureScope::Sandbox && self.failures >= FAILURES_OF_A_HUB {
+        let mut scope = self.cursor.failed(event, &failure, now, random);
+        if scope == FailureScope::Sandbox && self.failures >= FAILURES_OF_A_HUB {
             failure.scope = FailureScope::Hub;
-            self.cursor.failed(event, &failure, now, random);
+            scope = self.cursor.failed(event, &failure, now, random);
         }
         self.drained.error = Some(failure.error);
         self.write().await?;
-        Ok(if self.cursor.backoff.is_some() { Next::Ends } else { Next::GoesOn })
+        Ok(match scope {
+            FailureScope::Sandbox => Next::GoesOn,
+            FailureScope::Hub => Next::Ends,
+        })
     }
 
     async fn give_up(&mut self, letter: Option<DeadLetter>) -> Result<(), Error> {

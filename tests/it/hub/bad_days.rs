@@ -173,6 +173,24 @@ async fn a_cursor_of_another_log_is_not_believed() {
     happen(console.folder.path(), 1..=10, 3).await;
     console.command().await;
     assert_all_came(&console.hub.taken(), 10);
+    // Numbers that nobody wrote who meant it.
+    let most = u64::MAX;
+    let since = "2026-11-29T10:00:00Z";
+    for text in [
+        format!(r#"{{"schema":1,"after":{most}}}"#),
+        format!(
+            r#"{{"schema":1,"after":4,"held":[{{"sandbox_id":"box-0001","from":0,"since":"{since}","waiting":{most}}}]}}"#
+        ),
+        format!(
+            r#"{{"schema":1,"after":4,"held":[{{"sandbox_id":null,"from":{most},"since":"{since}","waiting":0}}]}}"#
+        ),
+    ] {
+        std::fs::write(console.cursor(), &text).unwrap();
+        happen(console.folder.path(), 11..=11, 3).await;
+        console.manager.hub_backlog().await.unwrap();
+        console.manager.flush_events().await.unwrap();
+        assert_eq!(console.waiting().await, 0, "{text}");
+    }
 }
 
 #[tokio::test]
@@ -184,7 +202,7 @@ async fn what_left_the_log_is_said_and_counted() {
     // Files that are not kept any more.
     let log = console.folder.path().join("events.jsonl");
     let text = std::fs::read_to_string(&log).unwrap();
-    let kept: String = text.lines().skip(30).map(|line| format!("{line}\n")).collect();
+    let kept: String = text.split_inclusive('\n').skip(30).collect();
     std::fs::write(&log, kept).unwrap();
     let report = console.manager.flush_events().await.unwrap();
     assert_eq!((report.delivered, report.dead, report.backlog.dead), (10, 20, 20));

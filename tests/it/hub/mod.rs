@@ -74,7 +74,7 @@ async fn happen(data: &Path, numbers: std::ops::RangeInclusive<u64>, sandboxes: 
         id: EventId::new(format!("event-{number:06}")),
         time: Time::from_unix(1_700_000_000),
         kind: EventKind::SandboxLabelled,
-        sandbox_id: (number % 12 != 0)
+        sandbox_id: (!number.is_multiple_of(12))
             .then(|| SandboxId::new(format!("box-{:04}", number % sandboxes))),
         actor: Actor::parse("adm:ops").unwrap(),
         data: serde_json::json!({"number": number}),

@@ -34,7 +34,7 @@ pub(super) enum Act {
 impl Act {
     /// An answer with a body, and with headers such as `Retry-After: 40`.
     pub(super) fn answer(status: u16, headers: &str, body: &str) -> Self {
-        let headers = headers.lines().map(|line| format!("{line}\r\n")).collect::<String>();
+        let headers: String = headers.lines().flat_map(|line| [line, "\r\n"]).collect();
         let length = body.len();
         Self::Raw(format!("HTTP/1.1 {status} X\r\n{headers}Content-Length: {length}\r\n\r\n{body}"))
     }
