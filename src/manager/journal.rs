@@ -12,7 +12,6 @@ use crate::domain::event::{Actor, EventKind, PendingEvent, Update, derived_event
 use crate::domain::name::{EventId, OperationId, SandboxId, SnapshotId};
 use crate::domain::patch::settle_applying;
 use crate::domain::sandbox::{Running, SandboxRecord, State};
-use crate::domain::settlement::release_next;
 use crate::domain::snapshot::SnapshotRecord;
 use crate::failpoint;
 use crate::manager::deps::Deps;
@@ -80,11 +79,6 @@ pub(crate) trait JournalRecord: Clone + Send + Sync + 'static {
     ) -> Result<(), Error> {
         let _ = now;
         change(self)
-    }
-
-    /// Lets go of what only an operation on it needs, where none is on it any more; the events of that.
-    fn let_go(&mut self) -> Vec<NewEvent> {
-        Vec::new()
     }
 
     /// Tells listeners that it was written, where no event does.
@@ -165,11 +159,6 @@ impl JournalRecord for SandboxRecord {
             }
         }
         Ok(())
-    }
-
-    /// What is held for a recreate that is over, one way or another.
-    fn let_go(&mut self) -> Vec<NewEvent> {
-        if self.operation.is_none() { release_next(self) } else { Vec::new() }
     }
 }
 
@@ -348,10 +337,8 @@ where
     move |record| {
         record.apply(now, change)?;
         record.pending().retain(|event| !flushed.contains(&event.id));
-        let let_go = record.let_go();
-        let caused: Vec<_> = events.into_iter().chain(let_go).collect();
         let caused: Vec<_> =
-            caused.into_iter().map(|event| record.event(event, &actor, now)).collect();
+            events.into_iter().map(|event| record.event(event, &actor, now)).collect();
         record.pending().extend(caused);
         Ok(())
     }

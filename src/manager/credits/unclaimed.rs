@@ -7,16 +7,17 @@ use crate::domain::credit::{EntryKind, LedgerEntry, LedgerSums};
 use crate::domain::error::Error;
 use crate::domain::event::{EventKind, PendingEvent};
 use crate::domain::name::SandboxId;
-use crate::domain::settlement::held_by;
+use crate::domain::sandbox::SandboxRecord;
+use crate::domain::settlement::{held_by, release_next};
 use crate::failpoint;
-use crate::manager::credits::entries::random_entry_id;
+use crate::manager::credits::entries::{add_events, random_entry_id};
 use crate::manager::deps::Deps;
-use crate::manager::journal::append;
+use crate::manager::journal::{self, Guard, append};
 
 /// Note on the entry of a hold that no record has.
 const NOTE: &str = "no record has this hold: the process that held it died";
 
-/// Releases what no record has; what was released. Waits for whoever is about to write one.
+/// Releases what no record has, and what dead recreates hold; what was released. Waits for whoever is about to write a record.
 pub(crate) async fn release_unclaimed(deps: &Deps) -> Result<Vec<(SandboxId, Usd)>, Error> {
     let sums = deps.credits.sums().await?;
     if find_unclaimed(deps, &sums).await?.is_empty() {
@@ -28,6 +29,7 @@ pub(crate) async fn release_unclaimed(deps: &Deps) -> Result<Vec<(SandboxId, Usd
 
 /// [`release_unclaimed`], for whoever has the turn.
 pub(crate) async fn release_unclaimed_in_turn(deps: &Deps) -> Result<Vec<(SandboxId, Usd)>, Error> {
+    let mut released = release_abandoned(deps).await?;
     // Records before the ledger: whatever ends a hold meanwhile is in both or only there, and nobody holds more.
     let records = deps.sandboxes.list().await?;
     for record in records.iter().filter(|record| !record.pending.is_empty()) {
@@ -39,7 +41,44 @@ pub(crate) async fn release_unclaimed_in_turn(deps: &Deps) -> Result<Vec<(Sandbo
         tracing::warn!(%sandbox, %usd, NOTE);
         release(deps, sandbox, *usd).await?;
     }
-    Ok(unclaimed)
+    released.extend(unclaimed);
+    Ok(released)
+}
+
+/// Releases what recreates hold that died between two operations: nobody has the lock of such a sandbox.
+async fn release_abandoned(deps: &Deps) -> Result<Vec<(SandboxId, Usd)>, Error> {
+    let mut released = Vec::new();
+    for record in deps.sandboxes.list().await?.iter().filter(|record| may_be_abandoned(record)) {
+        if let Some(_lock) = deps.locks.try_lock(&record.id).await?
+            && let Some(usd) = release_next_run(deps, &record.id).await?
+        {
+            released.push((record.id.clone(), usd));
+        }
+    }
+    Ok(released)
+}
+
+/// Releases what is held for a run that a recreate did not begin, for whoever has the sandbox's lock; how much.
+pub(crate) async fn release_next_run(deps: &Deps, id: &SandboxId) -> Result<Option<Usd>, Error> {
+    let next = |record: &SandboxRecord| record.meter.as_ref().and_then(|meter| meter.next_usd);
+    let Some(usd) = deps.sandboxes.get(id).await?.as_ref().and_then(next) else {
+        return Ok(None);
+    };
+    let (actor, now) = (deps.actor(), deps.now());
+    let let_go = |record: &mut SandboxRecord| {
+        let events = release_next(record);
+        add_events(record, events, &actor, now);
+        Ok(())
+    };
+    journal::update(deps, id, Guard::Any, Vec::new(), let_go).await?;
+    Ok(Some(usd))
+}
+
+/// Whether a record has a hold for another run, and no operation that may begin it. A recreate that takes an undo snapshot looks
+/// like that for a moment.
+fn may_be_abandoned(record: &SandboxRecord) -> bool {
+    record.operation.is_none()
+        && record.meter.as_ref().is_some_and(|meter| meter.next_usd.is_some())
 }
 
 async fn release(deps: &Deps, sandbox: &SandboxId, usd: Usd) -> Result<(), Error> {
@@ -65,7 +104,7 @@ async fn release(deps: &Deps, sandbox: &SandboxId, usd: Usd) -> Result<(), Error
     append(deps, &[event]).await
 }
 
-/// What no record has. Somebody may be about to write one.
+/// What no record has, or a dead recreate. Somebody may be about to write a record.
 pub(crate) async fn find_unclaimed(
     deps: &Deps,
     sums: &LedgerSums,
@@ -74,7 +113,10 @@ pub(crate) async fn find_unclaimed(
         return Ok(Vec::new());
     }
     let records = deps.sandboxes.list().await?;
+    let claimed = |record: &SandboxRecord| {
+        if may_be_abandoned(record) { record.hold_usd.unwrap_or_default() } else { held_by(record) }
+    };
     let known: BTreeMap<_, _> =
-        records.iter().map(|record| (&record.id, held_by(record))).collect();
+        records.iter().map(|record| (&record.id, claimed(record))).collect();
     Ok(sums.unclaimed(&known))
 }

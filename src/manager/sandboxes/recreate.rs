@@ -14,6 +14,7 @@ use crate::domain::settlement::After;
 use crate::failpoint;
 use crate::manager::credits::charge::settlement_of;
 use crate::manager::credits::next_run::start_next_run;
+use crate::manager::credits::unclaimed::release_next_run;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::report::ask_host_noting;
 use crate::manager::hosts::status::report_host_error;
@@ -109,8 +110,15 @@ pub(crate) async fn recreate(deps: &Deps, request: &RecreateRequest) -> Result<S
     };
     let host = Some(record.host.clone());
     let undo = UndoPolicy::of_request(request.no_undo);
-    let operation = op
-        .run(host, move |op| async move { Box::pin(run_recreate(&op, establishment, undo)).await });
+    let operation = op.run(host, move |op| async move {
+        let ended = Box::pin(run_recreate(&op, establishment, undo)).await;
+        if ended.is_err()
+            && let Err(error) = release_next_run(&op.deps, &op.subject.id).await
+        {
+            tracing::warn!(sandbox = %op.subject.id, %error, "what was held for it stays held for now");
+        }
+        ended
+    });
     Ok(Started { operation: Some(operation), sandbox: record })
 }
 

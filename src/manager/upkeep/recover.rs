@@ -69,7 +69,6 @@ async fn recover_all(deps: &Deps) -> Result<Vec<Recovered>, Error> {
     if let Err(error) = flush_all_pending(deps).await {
         tracing::warn!(%error, "pending events could not be settled");
     }
-    let mut items = unclaimed_holds(deps).await;
     let records = deps.sandboxes.list().await?;
     let stuck = records.iter().filter(|record| plan_recovery(record).is_some());
     let stuck: Vec<SandboxId> = stuck.map(|record| record.id.clone()).collect();
@@ -78,11 +77,13 @@ async fn recover_all(deps: &Deps) -> Result<Vec<Recovered>, Error> {
         .buffer_unordered(AT_ONCE)
         .collect()
         .await;
+    let mut items = Vec::new();
     for item in done {
         items.extend(item?);
     }
     items.extend(recover_snapshots(deps).await?);
     items.extend(end_dead_operations(deps).await?);
+    items.extend(unclaimed_holds(deps).await);
     items.sort_by(|a, b| a.id.cmp(&b.id));
     Ok(items)
 }

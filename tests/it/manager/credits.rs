@@ -59,6 +59,16 @@ fn endless(house: &House) -> CreateRequest {
     CreateRequest { profile: Some("profile.endless".into()), ..CreateRequest::default() }
 }
 
+/// Request for a sandbox that is kept when it is removed.
+fn kept(house: &House) -> CreateRequest {
+    let folder = house.folder.path().join("profiles");
+    std::fs::create_dir_all(&folder).unwrap();
+    let profile = "id: profile.kept\nversion: 1.0.0\nsummary: Kept\nextension: ext.compose-ssh\nttl: 1h\nundo: true\n\
+                   ready_timeout: 60s\nconfig: {workspace_only: true}\n";
+    std::fs::write(folder.join("kept.yaml"), profile).unwrap();
+    CreateRequest { profile: Some("profile.kept".into()), ..CreateRequest::default() }
+}
+
 impl House {
     fn costs(&self, micros: i64) {
         *self.script.cost.lock().unwrap() = Some(micros);
@@ -321,6 +331,31 @@ async fn a_recreate_that_removed_nothing_gives_back_what_it_held() {
     assert_eq!((kept.state, kept.hold_usd), (State::Ready, Some(usd(HOUR))));
     assert_eq!(kept.meter.unwrap().next_usd, None);
     assert_eq!(house.sums().await, (HOUR, HOUR));
+}
+
+#[tokio::test]
+async fn an_undo_snapshot_between_hold_and_removal_changes_nothing_of_it() {
+    let house = metered(2 * HOUR).await;
+    let one = house.living_for(kept(&house)).await;
+    house.costs(500);
+    let request = RecreateRequest { id: one.id.to_string(), ..RecreateRequest::default() };
+    let started = house.manager.recreate(&request).await.unwrap();
+    let (operation, record) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
+    assert_eq!(operation.error, None);
+    assert!(house.script.asked().iter().any(|asked| asked.starts_with("snapshot")));
+    assert_eq!(record.unwrap().hold_usd, Some(usd(HOUR)));
+    assert_eq!(house.sums().await, (HOUR - 500, HOUR));
+    let all = [("hold", HOUR), ("hold", HOUR), ("charge", 500), ("release", HOUR - 500)];
+    assert_eq!(house.entries().await, entries(&all));
+    // One that the undo snapshot stops gives back what it held.
+    grant(&house.manager, HOUR).await;
+    let fails = Act::Fail(Code::OperationFailed, "no room");
+    house.script.measure.lock().unwrap().push_back(fails);
+    let started = house.manager.recreate(&request).await.unwrap();
+    let (operation, record) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
+    assert!(operation.error.is_some());
+    assert_eq!(record.unwrap().hold_usd, Some(usd(HOUR)));
+    assert_eq!(house.sums().await, (2 * HOUR - 500, HOUR));
 }
 
 #[tokio::test]

@@ -219,6 +219,21 @@ async fn killed_between_the_writes_of_a_recreate() {
 }
 
 #[tokio::test]
+async fn killed_over_the_undo_snapshot_of_a_recreate() {
+    for failpoint in ["undo.measured", "snapshot.freed", "undo.taken", "recreate.begin"] {
+        let house = metered(5 * HOUR).await;
+        house.costs(COST);
+        house.living_for(CreateRequest { id: Some("one".into()), ..kept(&house) }).await;
+        *house.script.seen.lock().unwrap() =
+            sandboxer::domain::extension::Inspection { ready: true, ..Default::default() };
+        kill(&house, "recreate", failpoint);
+        house.other.recover().await.unwrap();
+        assert_eq!(house.sums().await, (4 * HOUR, HOUR), "{failpoint}");
+        settled(&house, 5 * HOUR, 1).await;
+    }
+}
+
+#[tokio::test]
 async fn killed_while_what_no_record_has_is_released() {
     let house = metered(HOUR).await;
     kill(&house, "create", "credits.held");
