@@ -80,13 +80,16 @@ mod tests {
         let provider = Provider::new(Some(home.path().join("stub")));
         provider.make(|_| Ok(())).await.unwrap();
         let (go, wait) = std::sync::mpsc::channel::<()>();
+        let (begin, begun) = std::sync::mpsc::channel();
         let (done, written) = std::sync::mpsc::channel();
         let mut work = Box::pin(provider.make(move |account| {
+            begin.send(()).unwrap();
             wait.recv().unwrap();
             done.send(account.write(Room::Sandboxes, "sbx", "{}").unwrap_err().code).unwrap();
             Ok(())
         }));
         assert!(futures_util::poll!(&mut work).is_pending());
+        begun.recv().unwrap();
         drop(work);
         go.send(()).unwrap();
         assert_eq!(written.recv().unwrap(), Code::Cancelled);

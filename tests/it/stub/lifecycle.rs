@@ -139,7 +139,7 @@ fn a_sweep_ends_what_has_expired() {
 fn a_price_that_cannot_be_is_refused_and_never_a_small_one() {
     let world = World::new();
     let dry = |more: &str| format!("create --profile saas-stub --dry-run {more}");
-    let quote = |more: &str| world.ok(&dry(more))["quote_usd"].clone();
+    let quote = |more: &str| world.run(&dry(more)).json()["quote_usd"].clone();
     assert_eq!(quote("--ttl 1h"), json!(0.36));
     assert_eq!(quote("--ttl 1s"), json!(0.01), "the minimum");
     assert_eq!(quote("--ttl 101s"), json!(0.0101));
