@@ -9,7 +9,7 @@ use super::{record, sandboxes, values};
 use crate::client::{CreateRequest, Decision, Error, Request};
 use crate::domain::figures::bytes;
 use crate::domain::profile::Seconds;
-use crate::domain::route::{CandidateVerdict, Verdict};
+use crate::domain::route::Verdict;
 use crate::domain::text::plural;
 use crate::domain::{Code, SandboxId, SandboxRecord};
 
@@ -153,17 +153,6 @@ fn hosts(verdicts: &[Verdict]) -> Vec<(&'static str, String)> {
     verdicts.iter().map(|verdict| ("candidate", line(verdict))).collect()
 }
 
-/// Verdict on a candidate of the profile's routing, in a line.
-fn route(candidate: &CandidateVerdict) -> String {
-    let word = match (&candidate.condition, candidate.ok) {
-        (_, true) => "yes".to_owned(),
-        (Some(condition), false) => format!("no, {condition}"),
-        (None, false) => "no".to_owned(),
-    };
-    let price = candidate.quote_usd.map(|usd| format!(", {usd}")).unwrap_or_default();
-    format!("{} ({word}{price}): {}", candidate.extension, candidate.reason)
-}
-
 fn print_plan(context: &mut Context<'_>, decision: &Decision) -> Result<(), CliError> {
     let mut fields = vec![
         ("profile", format!("{} {}", decision.profile, decision.version)),
@@ -177,7 +166,7 @@ fn print_plan(context: &mut Context<'_>, decision: &Decision) -> Result<(), CliE
         fields.extend(hosts(&decision.verdicts));
     }
     for candidate in &decision.candidates {
-        fields.push(("route", route(candidate)));
+        fields.push(("route", record::route(candidate)));
         fields.extend(hosts(&candidate.verdicts));
     }
     for (key, value) in &decision.inputs {
@@ -188,6 +177,8 @@ fn print_plan(context: &mut Context<'_>, decision: &Decision) -> Result<(), CliE
         decision.ttl_s.map_or_else(|| "none".to_owned(), |ttl| Seconds(ttl).to_string()),
     ));
     fields.extend(decision.quote_usd.map(|usd| ("quote", usd.to_string())));
+    let missing = |usd| ("missing", format!("{usd} of credits: sandboxer credits grant adds some"));
+    fields.extend(decision.missing_usd.map(missing));
     let preview = &decision.preview;
     fields.push((
         "transfer",

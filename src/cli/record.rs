@@ -7,6 +7,7 @@ use crate::domain::extension::TeardownLine;
 use crate::domain::figures::{self, age_of};
 use crate::domain::patch::{AppliedPatch, Blocked, PatchState, owed};
 use crate::domain::request::counted;
+use crate::domain::route::{Attempt, CandidateVerdict};
 use crate::domain::sandbox::{Attachment, Failure, Service};
 use crate::domain::telling::{folded, telling_lines};
 use crate::domain::text::{clean_block, clean_line, last_lines};
@@ -156,8 +157,38 @@ pub(super) fn fields(record: &SandboxRecord, now: Time) -> Vec<(&'static str, St
         add("rewritten", Some(format!("{}: {}", rewrite.path, rewrite.what)));
     }
     add("not kept", (!record.not_preserved.is_empty()).then(|| counted(&record.not_preserved)));
-    add("cost", record.cost_usd.map(|usd| usd.to_string()));
+    let money = [("quote", record.quote_usd), ("held", record.hold_usd), ("cost", record.cost_usd)];
+    for (key, amount) in money {
+        add(key, amount.map(|usd| usd.to_string()));
+    }
+    let candidates = record.route.iter().flat_map(|route| &route.candidates);
+    for candidate in candidates {
+        add("route", Some(route(candidate)));
+    }
+    // Records of earlier versions have verdicts there, of hosts on which nothing was tried.
+    for attempt in record.attempts.iter().filter(|attempt| attempt.extension.is_some()) {
+        add("attempt", Some(tried(attempt)));
+    }
     fields
+}
+
+/// Verdict on a candidate of the profile's routing, in a line.
+pub(super) fn route(candidate: &CandidateVerdict) -> String {
+    let word = match (&candidate.condition, candidate.ok) {
+        (_, true) => "yes".to_owned(),
+        (Some(condition), false) => format!("no, {condition}"),
+        (None, false) => "no".to_owned(),
+    };
+    let price = candidate.quote_usd.map(|usd| format!(", {usd}")).unwrap_or_default();
+    format!("{} ({word}{price}): {}", candidate.extension, candidate.reason)
+}
+
+/// How an attempt ended: where, why, what it cost.
+fn tried(attempt: &Attempt) -> String {
+    let extension = attempt.extension.as_ref().map(ToString::to_string).unwrap_or_default();
+    let word = if attempt.ok { "took it" } else { "failed" };
+    let cost = attempt.cost_usd.map(|usd| format!(", {usd}")).unwrap_or_default();
+    format!("{extension} on {} ({word}{cost}): {}", attempt.host, attempt.reason)
 }
 
 fn expires(record: &SandboxRecord, now: Time) -> String {

@@ -5,7 +5,7 @@ use super::lineage::{self, SandboxDetail};
 use super::output::{CliError, Context, Outcome};
 use super::{record, table, values};
 use crate::client::ListQuery;
-use crate::domain::SandboxRecord;
+use crate::domain::{SandboxRecord, figures};
 
 pub(super) async fn list(context: &mut Context<'_>, args: &ListArgs) -> Outcome {
     let query = ListQuery {
@@ -31,8 +31,15 @@ pub(super) async fn list(context: &mut Context<'_>, args: &ListArgs) -> Outcome 
         context.remark("no sandbox matches");
     } else {
         let now = context.now();
-        let rows: Vec<_> = records.iter().map(|one| record::row(one, now)).collect();
-        table::print(context, &["ID", "NAME", "STATE!", "PROFILE", "HOST", "AGE!", "TTL!"], &rows)?;
+        let mut rows: Vec<_> = records.iter().map(|one| record::row(one, now)).collect();
+        let mut titles = vec!["ID", "NAME", "STATE!", "PROFILE", "HOST", "AGE!", "TTL!"];
+        if records.iter().any(|one| one.cost_usd.is_some()) {
+            titles.push("COST!");
+            for (row, one) in rows.iter_mut().zip(&records) {
+                row.cells.push(one.cost_usd.map_or_else(|| "-".to_owned(), figures::usd));
+            }
+        }
+        table::print(context, &titles, &rows)?;
     }
     Ok(0)
 }

@@ -121,6 +121,8 @@ pub enum Kind {
     RecipeLost,
     /// A host has a higher counter of this installation than is known here: this one.
     Behind(u64),
+    /// No undo snapshot could be taken, and so nothing was removed.
+    NoUndoSnapshot,
     /// Nothing of a patch's script ran.
     NeverBegan,
     /// These depend on it.

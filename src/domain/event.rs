@@ -255,6 +255,11 @@ impl Event {
         self.number("sequence")
     }
 
+    /// The amount of money among them.
+    pub fn usd(&self) -> Option<Usd> {
+        Usd::deserialize(self.data.get("usd")?).ok()
+    }
+
     /// The revision of the record that it is about.
     pub fn revision(&self) -> Option<u64> {
         self.number("revision")

@@ -153,6 +153,13 @@ impl Effects {
             Effect::Snapshots => self.answer(Msg::Snapshots, async move {
                 client.snapshots(SnapshotQuery { all: true }).await
             }),
+            Effect::EventLog(since) => self.answer(Msg::EventLog, async move {
+                let since = Some(since);
+                client.events(EventQuery { since, ..EventQuery::default() }).await
+            }),
+            Effect::HubBacklog => {
+                self.answer(Msg::HubBacklog, async move { client.hub_backlog().await });
+            }
             Effect::Credits(now) => self.answer(Msg::Credits, async move {
                 let sums = client.credits().await?;
                 let history = client.credit_history().await?;

@@ -9,7 +9,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::client::{
     CreateRequest, Credits, Decision, Error, ExtendRequest, Extended, ExtensionView, GrantRequest,
-    LabelRequest, LogsRequest, PatchRequest, PatchStatus, ProfileView, Record, Request,
+    HubBacklog, LabelRequest, LogsRequest, PatchRequest, PatchStatus, ProfileView, Record, Request,
     RolloutItem, RolloutRequest, ShellRequest, SnapshotDiff, SnapshotDiffRequest, StaleReport,
     Started, SweepReport, Update,
 };
@@ -116,6 +116,10 @@ pub enum Msg {
     Snapshots(Result<Vec<Arc<SnapshotView>>, Error>),
     /// It is time to read the snapshots.
     SnapshotsDue,
+    /// What happened, for the overlay of events.
+    EventLog(Result<Vec<Event>, Error>),
+    /// The State Hub's backlog; none where no hub is configured.
+    HubBacklog(Result<Option<HubBacklog>, Error>),
     /// Credits, and what became of them.
     Credits(Result<Box<Ledger>, Error>),
     /// It is time to read the credits.
@@ -236,6 +240,10 @@ pub enum Effect {
     SaveLog(u64, PathBuf, Vec<Arc<LogText>>),
     /// Reads all snapshots.
     Snapshots,
+    /// Reads what happened since then, for the overlay of events.
+    EventLog(Time),
+    /// Reads the State Hub's backlog.
+    HubBacklog,
     /// Reads the credits and their history.
     Credits(Time),
     /// Grants credits, for the form of that number.

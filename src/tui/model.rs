@@ -6,9 +6,13 @@ mod area;
 mod availability;
 mod columns;
 mod confirm;
+mod cost;
 mod counts;
 mod credits;
+mod decision;
 mod details;
+mod event_filter;
+mod event_log;
 mod event_words;
 mod failure;
 mod fetch;
@@ -22,6 +26,7 @@ mod host_details;
 mod host_rows;
 mod host_summary;
 mod hosts;
+mod hub;
 mod job;
 mod job_words;
 mod jobs;
@@ -72,9 +77,13 @@ pub use activity::{Activity, ActivityLine, ActivityRow};
 pub use area::Area;
 pub use columns::{Column, Placed};
 pub use confirm::{Confirm, Purpose, summed};
+pub use cost::hourly;
 pub use counts::Counts;
 pub use credits::{CreditsLayout, CreditsPane, EntryRow, WIDE};
+pub use decision::decision_lines;
 pub use details::Details;
+pub use event_filter::EventFilter;
+pub use event_log::{EventLog, EventRow};
 pub use event_words::event_sentence;
 pub use fetch::{Fetch, Load};
 pub use fields::{Choice, Field, FieldKey, Fields};
@@ -85,6 +94,7 @@ pub use hints::Hint;
 pub use host_details::HostDetails;
 pub use host_rows::HostRows;
 pub use hosts::{Host, HostChange, Hosts, ROWS_EACH, Sampling, Standing, standing_glyph};
+pub use hub::Hub;
 pub use job::{ExternalProcess, Job, JobId, JobResult, JobState, ToldIn};
 pub use jobs::{Jobs, Moved};
 pub use labels::{LabelChange, LabelRow, LabelTarget, Labelling, Labels};
@@ -116,7 +126,8 @@ pub use text_block::{Match, Role, Span, TextBlock, TextLine, wrap};
 pub use undo::UndoTarget;
 pub use window::Window;
 pub use words::{
-    Present, clock, date, many, patch_glyph, patch_role, short_profile, state_glyph, state_role,
+    Present, clock, date, day_and_time, many, patch_glyph, patch_role, short_profile, state_glyph,
+    state_role,
 };
 
 use crate::client::{Error, ExtensionView};
@@ -173,6 +184,8 @@ pub enum Overlay {
     Host(HostDetails),
     /// The reap plan.
     Reap,
+    /// What happened.
+    Events(Box<EventLog>),
 }
 
 /// Why the console stays although the operator wants to leave.
@@ -222,6 +235,8 @@ pub struct Model {
     pub hosts: Hosts,
     /// The credits.
     pub credits: CreditsPane,
+    /// The State Hub's backlog.
+    pub hub: Hub,
     /// Whether this console ends what has expired.
     pub sweep: Sweep,
     /// Its sweeps.
@@ -305,6 +320,7 @@ impl Model {
             undo_profiles: BTreeSet::new(),
             hosts: Hosts::default(),
             credits: CreditsPane::default(),
+            hub: Hub::default(),
             sweep: Sweep::default(),
             sweeps: Sweeps::default(),
             activity: Activity::default(),
@@ -344,27 +360,7 @@ impl Model {
             Some(_) if self.search().is_some_and(|search| search.field.is_some()) => {
                 Mode::SearchField
             }
-            Some(
-                Overlay::Details(_)
-                | Overlay::Snapshot(_)
-                | Overlay::Text(_)
-                | Overlay::Host(_)
-                | Overlay::Output(..)
-                | Overlay::Help(_)
-                | Overlay::Error(..),
-            ) => Mode::TextBlock,
-            Some(Overlay::Create(form)) if form.step == Step::Pick => Mode::Picker,
-            Some(Overlay::Create(_) | Overlay::ActionForm(_)) => Mode::Form,
-            Some(Overlay::Patches(_)) => Mode::Patches,
-            Some(Overlay::Reap) => Mode::Reap,
-            Some(Overlay::Confirm(_)) => Mode::Confirm,
-            Some(Overlay::Jobs(_)) => Mode::Jobs,
-            Some(Overlay::Palette(..)) => Mode::Palette,
-            Some(Overlay::Logs(logs)) if logs.field.is_some() => Mode::LogField,
-            Some(Overlay::Logs(_)) => Mode::Logs,
-            Some(Overlay::Shell(_)) => Mode::Shell,
-            Some(Overlay::Labels(labels)) if labels.field.is_some() => Mode::LabelField,
-            Some(Overlay::Labels(_)) => Mode::Labels,
+            Some(overlay) => overlay.mode(),
             None if self.filter_field.is_some() => Mode::Filter,
             None => Mode::Main,
         }

@@ -7,11 +7,13 @@ mod copy;
 mod credits;
 mod data;
 mod destroyed;
+mod events;
 mod external_operations;
 mod fields;
 mod filter;
 mod form;
 mod hosts;
+mod hub;
 mod keys;
 mod labels;
 mod logs;
@@ -52,6 +54,7 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Tick(now) => {
             let mut effects = data::tick(model, now);
             effects.extend(hosts::tick(model));
+            effects.extend(hub::tick(model));
             trouble::measure(model);
             model.measure_spending();
             effects
@@ -70,7 +73,7 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Disconnected => data::disconnected(model),
         Msg::ListenDue => vec![Effect::Subscribe],
         Msg::Heard(heard) => data::heard(model, *heard),
-        Msg::Events(of, answer) => data::events(model, of.as_ref(), answer),
+        Msg::Events(of, answer) => data::kept_events(model, of.as_ref(), answer),
         Msg::SinceLastLook(look, answer) => {
             activity::since_last_look(model, answer, look);
             Vec::new()
@@ -100,6 +103,8 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Snapshots(answer) => snapshots::taken(model, answer),
         Msg::SnapshotsDue => snapshots::due(model),
         Msg::Credits(answer) => credits::taken(model, answer),
+        Msg::EventLog(answer) => events::taken(model, answer),
+        Msg::HubBacklog(answer) => hub::taken(model, answer),
         Msg::CreditsDue => credits::due(model),
         Msg::Granted(form, answer) => action_form::granted(model, form, answer),
         Msg::Extensions(answer) => snapshots::extensions(model, answer),

@@ -1,7 +1,7 @@
 //! Undo snapshot: what is kept of a sandbox before it is removed (semantics 5). It is an operation of its own: a process that
 //! dies over it leaves a sandbox that a snapshot was taken of, and nothing that is being removed.
 
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::event::Ended;
 use crate::domain::extension::{Capability, Report, Reporter as _, Target};
 use crate::domain::name::{OperationId, SnapshotId};
@@ -274,5 +274,6 @@ fn stopped_error(before: &SandboxRecord, error: Error) -> Error {
         Some(first) => format!("{first}; {hint}"),
         None => hint.to_owned(),
     };
-    Error { message, hint: Some(hint), causes: Vec::new(), ..error.clone() }.because(error)
+    let kind = Kind::NoUndoSnapshot;
+    Error { message, hint: Some(hint), causes: Vec::new(), kind, ..error.clone() }.because(error)
 }

@@ -31,6 +31,10 @@ pub enum Mode {
     Patches,
     /// The reap plan.
     Reap,
+    /// What happened.
+    Events,
+    /// The filter's text field over the events.
+    EventField,
     /// A search's text field over an overlay.
     SearchField,
     /// The command palette.
@@ -55,6 +59,8 @@ impl Mode {
             Self::LabelField => "Labels: a text field",
             Self::Patches => "Patches of a snapshot",
             Self::Reap => "Reap plan",
+            Self::Events => "Events",
+            Self::EventField => "Events: filter",
             Self::SearchField => "Searching an overlay",
             Self::Palette => "Command palette",
         }
@@ -67,6 +73,7 @@ impl Mode {
             | Self::Form
             | Self::LogField
             | Self::LabelField
+            | Self::EventField
             | Self::SearchField
             | Self::Picker
             | Self::Palette
@@ -78,7 +85,8 @@ impl Mode {
             | Self::Shell
             | Self::Labels
             | Self::Patches
-            | Self::Reap => false,
+            | Self::Reap
+            | Self::Events => false,
         }
     }
 
@@ -95,6 +103,8 @@ impl Mode {
         Self::LabelField,
         Self::Patches,
         Self::Reap,
+        Self::Events,
+        Self::EventField,
         Self::Picker,
         Self::Form,
         Self::Confirm,
@@ -148,12 +158,12 @@ macro_rules! table {
 }
 
 table! {
-    Down "down" [Main TextBlock Logs Shell Labels Patches Reap Jobs] "j down" "down";
-    Up "up" [Main TextBlock Logs Shell Labels Patches Reap Jobs] "k up" "up";
-    Top "top" [Main TextBlock Logs Shell Labels Patches Reap Jobs] "g home" "first";
-    Bottom "bottom" [Main TextBlock Logs Shell Labels Patches Reap Jobs] "G end" "last";
-    PageDown "page_down" [Main TextBlock Logs Patches Reap Jobs] "pgdn" "a page down";
-    PageUp "page_up" [Main TextBlock Logs Patches Reap Jobs] "pgup" "a page up";
+    Down "down" [Main TextBlock Logs Shell Labels Patches Reap Jobs Events] "j down" "down";
+    Up "up" [Main TextBlock Logs Shell Labels Patches Reap Jobs Events] "k up" "up";
+    Top "top" [Main TextBlock Logs Shell Labels Patches Reap Jobs Events] "g home" "first";
+    Bottom "bottom" [Main TextBlock Logs Shell Labels Patches Reap Jobs Events] "G end" "last";
+    PageDown "page_down" [Main TextBlock Logs Patches Reap Jobs Events] "pgdn" "a page down";
+    PageUp "page_up" [Main TextBlock Logs Patches Reap Jobs Events] "pgup" "a page up";
     NextPane "next_pane" [Main] "tab" "next pane";
     PreviousPane "previous_pane" [Main] "backtab" "previous pane";
     PaneSandboxes "pane_sandboxes" [Main] "1" "pane: sandboxes";
@@ -161,7 +171,7 @@ table! {
     PaneHosts "pane_hosts" [Main] "3" "pane: hosts";
     PaneCredits "pane_credits" [Main] "4" "pane: credits";
     PaneActivity "pane_activity" [Main] "5" "pane: activity";
-    Open "open" [Main Jobs Patches Reap] "enter" "details, a job's output, a script, or what it wrote";
+    Open "open" [Main Jobs Patches Reap Events] "enter" "details, a job's output, a script, or what it wrote";
     Create "create" [Main] "n" "create a sandbox";
     Destroy "destroy" [Main TextBlock] "d" "destroy, or delete a snapshot: the marked ones, or this (asks)";
     Recreate "recreate" [Main TextBlock] "B" "rebuild: destroy and make again under the same id (asks)";
@@ -169,7 +179,7 @@ table! {
     MarkRange "mark_range" [Main] "V" "mark from the last mark to here";
     MarkAll "mark_all" [Main] "*" "mark all shown";
     Clear "clear" [Main] "esc" "clear marks, then the filter";
-    Filter "filter" [Main] "/" "filter: words, host: state: profile: label: by:, ! or - before one negates it";
+    Filter "filter" [Main Events] "/" "filter: words, host: state: profile: label: by:, ! or - before one negates it";
     Sort "sort" [Main] "o" "sort by the next column";
     SortDirection "sort_direction" [Main] "O" "turn the sort round";
     CopyId "copy_id" [Main TextBlock] "y" "copy the id; of an error or a record, its text";
@@ -179,10 +189,11 @@ table! {
     Logs "logs" [Main TextBlock] "l" "logs: follow, search, save; of a failed one its output";
     Shell "shell" [Main TextBlock] "!" "a shell on this terminal, in the workspace or a service";
     Labels "labels" [Main TextBlock] "L" "labels of the marked ones, or of the one under the cursor";
-    Jobs "jobs" [Main TextBlock Logs Patches Reap] "J" "jobs: all operations, those of other processes too";
+    Jobs "jobs" [Main TextBlock Logs Patches Reap Events] "J" "jobs: all operations, those of other processes too";
     CancelJob "cancel_job" [Main Jobs TextBlock Reap] "c" "cancel what is being done there, by whomever (asks, and says what that leaves)";
     Snapshot "snapshot" [Main TextBlock] "s" "a snapshot of the marked sandboxes, or of the one under the cursor";
     Restore "restore" [Main TextBlock] "r" "a new sandbox from the snapshot under the cursor";
+    Events "events" [Main TextBlock] "E" "events: who did what, when and why; filtered";
     Reap "reap" [Main] "X" "reap what is stale: opens the plan, and changes nothing";
     Extend "extend" [Main] "e" "move the deadline";
     Sleep "sleep" [Main TextBlock] "z" "put to sleep the marked ones, or the one under the cursor (asks)";
@@ -194,12 +205,12 @@ table! {
     NextTrouble "next_trouble" [Main] "F" "go to the next trouble: failed, lost, stale, degraded, expiring, or a host that is silent";
     Freeze "freeze" [Main] "f" "freeze the display";
     Zoom "zoom" [Main] "+" "all the room for this pane, or for all of them again";
-    Mouse "mouse" [Main TextBlock Logs] "M" "release the mouse for selecting text";
-    Redraw "redraw" [Main TextBlock Logs Shell Labels Patches Reap Picker Confirm Jobs] "ctrl-l" "read everything again and redraw";
-    Suspend "suspend" [Main Filter TextBlock Logs LogField Shell Labels LabelField Patches Reap SearchField Picker Form Confirm Jobs Palette] "ctrl-z" "suspend";
-    Help "help" [Main TextBlock Logs Labels Patches Reap Jobs] "?" "help";
+    Mouse "mouse" [Main TextBlock Logs Events] "M" "release the mouse for selecting text";
+    Redraw "redraw" [Main TextBlock Logs Shell Labels Patches Reap Picker Confirm Jobs Events] "ctrl-l" "read everything again and redraw";
+    Suspend "suspend" [Main Filter TextBlock Logs LogField Shell Labels LabelField Patches Reap SearchField Picker Form Confirm Jobs Palette Events EventField] "ctrl-z" "suspend";
+    Help "help" [Main TextBlock Logs Labels Patches Reap Jobs Events] "?" "help";
     Quit "quit" [Main] "q ctrl-c" "quit (asks while jobs run)";
-    Close "close" [TextBlock Logs Shell Labels Patches Reap Jobs] "esc q ctrl-c" "close; a search in it ends first";
+    Close "close" [TextBlock Logs Shell Labels Patches Reap Jobs Events] "esc q ctrl-c" "close; a search in it ends first";
     Follow "follow" [Logs] "f" "follow what comes, or stop following";
     NextService "next_service" [Logs] "tab" "the next service's log, or all of them";
     PreviousService "previous_service" [Logs] "backtab" "the previous service's log";
@@ -210,7 +221,7 @@ table! {
     ScrollRight "scroll_right" [Logs] "right" "to the right in lines that are cut";
     ScrollLeft "scroll_left" [Logs] "left" "to the left";
     Save "save" [Logs] "s" "save what is kept to a new file";
-    Retry "retry" [Logs Labels Patches Reap] "r" "ask again";
+    Retry "retry" [Logs Labels Patches Reap Events] "r" "ask again";
     AddLabel "add_label" [Labels] "a" "add a label";
     EditLabel "edit_label" [Labels] "e" "change the label under the cursor";
     RemoveLabel "remove_label" [Labels] "x" "remove the label under the cursor, or keep it";
@@ -224,8 +235,8 @@ table! {
     TickAll "tick_all" [Reap] "*" "do all shown that the plan does, or leave them";
     AdoptInstead "adopt_instead" [Reap] "a" "adopt it instead, or as planned";
     RemoveInstead "remove_instead" [Reap] "x" "remove it although the plan would not (asks for the count), or as planned";
-    NextClass "next_class" [Reap] "tab" "only the next class, or all";
-    PreviousClass "previous_class" [Reap] "backtab" "only the class before, or all";
+    NextClass "next_class" [Reap Events] "tab" "only the next class or group, or all";
+    PreviousClass "previous_class" [Reap Events] "backtab" "only the class or group before, or all";
     Apply "apply_plan" [Reap] "A" "apply the plan (asks)";
     Choose "choose" [Shell Picker Palette] "enter" "choose";
     NextMatch "next_match" [Palette Picker] "tab down" "next";
@@ -235,8 +246,8 @@ table! {
     NextChoice "next_choice" [Form] "right" "next choice, or move in the text";
     PreviousChoice "previous_choice" [Form] "left" "previous choice, or move in the text";
     Preview "preview" [Form] "ctrl-p" "look again at what it would do";
-    Submit "submit" [Form Filter LogField LabelField SearchField] "enter" "do it, or take what was typed";
-    Leave "leave" [Form Filter LogField LabelField SearchField Confirm Palette Picker] "esc ctrl-c" "leave without doing anything";
+    Submit "submit" [Form Filter LogField LabelField SearchField EventField] "enter" "do it, or take what was typed";
+    Leave "leave" [Form Filter LogField LabelField SearchField Confirm Palette Picker EventField] "esc ctrl-c" "leave without doing anything";
     NextButton "next_button" [Confirm] "tab right down" "next button";
     PreviousButton "previous_button" [Confirm] "backtab left up" "previous button";
     Press "press" [Confirm] "enter" "press the button";

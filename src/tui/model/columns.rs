@@ -25,6 +25,10 @@ pub enum Column {
     Cpu,
     /// Memory that its containers use.
     Memory,
+    /// What it came to so far.
+    Cost,
+    /// What an hour of it costs.
+    Hourly,
     /// What is being done, or what is wrong.
     What,
 }
@@ -51,7 +55,7 @@ const NAME: [u16; 3] = [8, 16, 32];
 
 impl Column {
     /// All, from left to right.
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 13] = [
         Self::Marks,
         Self::Name,
         Self::Id,
@@ -62,12 +66,23 @@ impl Column {
         Self::Left,
         Self::Cpu,
         Self::Memory,
+        Self::Cost,
+        Self::Hourly,
         Self::What,
     ];
 
     /// Those that can go, in the order in which they do.
-    const GOING: [Self; 7] =
-        [Self::Cpu, Self::Memory, Self::Profile, Self::Id, Self::Age, Self::Host, Self::Left];
+    const GOING: [Self; 9] = [
+        Self::Hourly,
+        Self::Cpu,
+        Self::Memory,
+        Self::Profile,
+        Self::Cost,
+        Self::Id,
+        Self::Age,
+        Self::Host,
+        Self::Left,
+    ];
 
     /// Its title.
     pub fn title(self) -> &'static str {
@@ -82,6 +97,8 @@ impl Column {
             Self::Left => "TTL",
             Self::Cpu => "CPU",
             Self::Memory => "MEM",
+            Self::Cost => "COST",
+            Self::Hourly => "$/H",
             Self::What => "WHAT",
         }
     }
@@ -99,13 +116,14 @@ impl Column {
             Self::Left => Some(SortKey::Left),
             Self::Cpu => Some(SortKey::Cpu),
             Self::Memory => Some(SortKey::Memory),
+            Self::Cost | Self::Hourly => Some(SortKey::Cost),
             Self::What => Some(SortKey::Trouble),
         }
     }
 
     /// Whether it holds a figure, which stands at its right end.
     pub fn is_figure(self) -> bool {
-        matches!(self, Self::Left | Self::Cpu | Self::Memory)
+        matches!(self, Self::Left | Self::Cpu | Self::Memory | Self::Cost | Self::Hourly)
     }
 
     /// Its cells before free space is given away.
@@ -118,6 +136,8 @@ impl Column {
             Self::State => 10,
             Self::Marks | Self::Age | Self::Cpu => 4,
             Self::Left => 7,
+            Self::Cost => 8,
+            Self::Hourly => 6,
             Self::Memory => 5,
             Self::What => LEAST_WHAT,
         }
@@ -135,15 +155,21 @@ impl Column {
             | Self::Age
             | Self::Left
             | Self::Cpu
-            | Self::Memory => GAP,
+            | Self::Memory
+            | Self::Cost
+            | Self::Hourly => GAP,
         }
     }
 
     /// The columns for a width and the longest name. Names are cut last; what is free goes to them and to the last column.
-    pub(super) fn place(width: u16, longest_name: u16) -> Vec<Placed> {
+    /// Those of money are there only where something has a price.
+    pub(super) fn place(width: u16, longest_name: u16, has_prices: bool) -> Vec<Placed> {
         let [least, common, most] = NAME;
         let name = longest_name.clamp(least, common);
         let mut shown: Vec<Self> = Self::ALL.to_vec();
+        if !has_prices {
+            shown.retain(|column| !matches!(column, Self::Cost | Self::Hourly));
+        }
         let needed = |shown: &[Self], name| -> u16 {
             shown.iter().map(|column| column.least(name) + column.gap()).sum()
         };
@@ -179,7 +205,11 @@ mod tests {
     use super::*;
 
     fn titles(width: u16, name: u16) -> Vec<&'static str> {
-        Column::place(width, name).iter().skip(1).map(|placed| placed.column.title()).collect()
+        Column::place(width, name, false)
+            .iter()
+            .skip(1)
+            .map(|placed| placed.column.title())
+            .collect()
     }
 
     #[test]
@@ -195,10 +225,28 @@ mod tests {
     }
 
     #[test]
+    fn columns_of_money_are_there_where_something_has_a_price() {
+        let titles = |width| -> Vec<&'static str> {
+            Column::place(width, 12, true)
+                .iter()
+                .skip(1)
+                .map(|placed| placed.column.title())
+                .collect()
+        };
+        let all = ["NAME", "ID", "PROFILE", "HOST", "STATE", "AGE", "TTL", "CPU", "MEM"];
+        assert_eq!(titles(140), [&all[..], &["COST", "$/H", "WHAT"]].concat());
+        assert_eq!(titles(118), [&all[..7], &["MEM", "COST", "WHAT"]].concat());
+        assert_eq!(titles(78), ["NAME", "HOST", "STATE", "AGE", "TTL", "WHAT"]);
+    }
+
+    #[test]
     fn every_width_is_filled_and_a_name_is_cut_last() {
         for width in 38..300 {
-            for name in [0, 8, 12, 20, 60, u16::MAX] {
-                let placed = Column::place(width, name);
+            for (name, has_prices) in [0, 8, 12, 20, 60, u16::MAX]
+                .into_iter()
+                .flat_map(|name| [(name, false), (name, true)])
+            {
+                let placed = Column::place(width, name, has_prices);
                 let last = placed.last().unwrap();
                 assert_eq!(last.x + last.width, width, "{width} {name}");
                 assert!(placed[1].width >= 8, "{width} {name}: {placed:?}");

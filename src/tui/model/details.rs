@@ -2,6 +2,8 @@
 
 use jiff::tz::TimeZone;
 
+use super::cost::hourly;
+use super::decision::candidate_line;
 use super::event_words::{event_glyph, event_words};
 use super::host_summary::host_summary;
 use super::hosts::Host;
@@ -14,7 +16,9 @@ use crate::domain::extension::TeardownOutcome;
 use crate::domain::facts::HostState;
 use crate::domain::figures::{age_of, left};
 use crate::domain::name::SandboxId;
+use crate::domain::route::Attempt;
 use crate::domain::sandbox::{SandboxRecord, Service};
+use crate::domain::telling::last_telling_line;
 use crate::domain::verbatim::Kept;
 use crate::domain::{State, Time};
 
@@ -93,6 +97,7 @@ impl Details {
         teardown(&mut block, record);
         identity(&mut block, record, present);
         settings(&mut block, record);
+        routing(&mut block, record, present);
         block.heading(&format!("Host {}", record.host));
         match host {
             Some(host) => {
@@ -276,11 +281,54 @@ fn settings(block: &mut TextBlock, record: &SandboxRecord) {
             );
         }
     }
-    let money = [("quote", record.quote_usd), ("held", record.hold_usd), ("cost", record.cost_usd)];
+    let money = [
+        ("quote", record.quote_usd),
+        ("held", record.hold_usd),
+        ("cost", record.cost_usd),
+        ("per hour", hourly(record)),
+    ];
     if money.iter().any(|(_, amount)| amount.is_some()) {
         block.heading("Credits");
         for (key, amount) in money {
             block.maybe(key, Role::Plain, amount.map(|amount| amount.to_string()));
+        }
+    }
+}
+
+/// Which candidate took the request and why not the others; how each attempt ended.
+fn routing(block: &mut TextBlock, record: &SandboxRecord, present: Present<'_>) {
+    let candidates = record.route.iter().flat_map(|route| &route.candidates);
+    for (at, candidate) in candidates.enumerate() {
+        if at == 0 {
+            block.heading("Route");
+        }
+        let taken = candidate.ok && candidate.extension == record.extension;
+        let (role, words) = candidate_line(candidate, taken);
+        block.text(role, 0, &words);
+        for verdict in candidate.verdicts.iter().filter(|verdict| !taken || !verdict.ok) {
+            let role = if verdict.ok { Role::Dim } else { Role::Warn };
+            block.text(role, 6, &format!("{}: {}", verdict.host, verdict.reason));
+        }
+    }
+    // Records of earlier versions have verdicts there, of hosts on which nothing was tried.
+    let tried = record.attempts.iter().filter(|attempt| attempt.extension.is_some());
+    for (at, attempt) in tried.enumerate() {
+        if at == 0 {
+            block.heading("Attempts");
+        }
+        let extension = attempt.extension.as_ref().map(ToString::to_string).unwrap_or_default();
+        let (glyph, role) = if attempt.ok { ('✓', Role::Good) } else { ('✗', Role::Bad) };
+        let cost = attempt.cost_usd.map(|cost| format!("  cost {cost}")).unwrap_or_default();
+        let Attempt { host, reason, .. } = attempt;
+        block.text(role, 2, &format!("{glyph} {extension} on {host}: {reason}{cost}"));
+        let when = attempt.at.map(|at| present.ago(at));
+        let step = attempt.failure.as_ref().map(|failed| {
+            let exit = failed.exit_status.map(|status| format!(", exit {status}"));
+            let said = last_telling_line(&failed.output).unwrap_or_default();
+            format!("step {}{}: {said}", failed.step, exit.unwrap_or_default())
+        });
+        for words in when.into_iter().chain(step) {
+            block.text(Role::Dim, 6, &words);
         }
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn event_words(event: &Event) -> String {
     clean_line(&format!("{}  {}", particulars(event, text, None), event.actor), 400)
 }
 
-fn verb(kind: &EventKind) -> String {
+pub(super) fn verb(kind: &EventKind) -> String {
     let verb = kind.as_str();
     verb.strip_prefix("sandbox.").unwrap_or(verb).replace('.', " ")
 }

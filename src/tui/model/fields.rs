@@ -246,7 +246,7 @@ impl Field {
             (FieldKey::Amount, _) => match value.parse::<Usd>() {
                 Ok(amount) if amount > Usd::ZERO => Ok(()),
                 Ok(_) => Err("above zero".to_owned()),
-                Err(error) => Err(error.to_string()),
+                Err(error) => Err(error),
             },
             (FieldKey::Canary, _) if value.parse::<u32>().is_ok_and(|count| count > 0) => Ok(()),
             (FieldKey::Canary, _) => Err("a number from 1 on; empty: all at once".to_owned()),

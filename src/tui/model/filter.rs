@@ -81,9 +81,8 @@ impl Filter {
     /// Reads a filter as typed.
     pub fn parse(text: &str) -> Self {
         let mut filter = Self { text: text.to_owned(), ..Self::default() };
-        for word in text.split_whitespace() {
-            let bare = word.strip_prefix(['!', '-']);
-            filter.add(&bare.unwrap_or(word).to_lowercase(), bare.is_some());
+        for (negated, word) in terms(text) {
+            filter.add(&word, negated);
         }
         filter
     }
@@ -101,7 +100,7 @@ impl Filter {
         };
         let known = Field::ALL.iter().find(|(field, _)| *field == name);
         let Some((_, field)) = known else {
-            self.problem = Some(unknown_field(name));
+            self.problem = Some(unknown_field(name, &Field::ALL));
             return;
         };
         let value = match field {
@@ -218,11 +217,20 @@ impl Model {
     }
 }
 
-fn unknown_field(name: &str) -> String {
-    if let Some(near) = nearest(name, Field::ALL.iter().map(|(field, _)| *field)) {
+/// Words of a filter as typed, in small letters, each with whether it is negated.
+pub(super) fn terms(text: &str) -> impl Iterator<Item = (bool, String)> {
+    text.split_whitespace().map(|word| {
+        let bare = word.strip_prefix(['!', '-']);
+        (bare.is_some(), bare.unwrap_or(word).to_lowercase())
+    })
+}
+
+/// Says that there is no such field, with the nearest one, or with all.
+pub(super) fn unknown_field<T>(name: &str, known: &[(&'static str, T)]) -> String {
+    if let Some(near) = nearest(name, known.iter().map(|(field, _)| *field)) {
         format!("there is no field {name}: did you mean {near}:?")
     } else {
-        let all: Vec<String> = Field::ALL.iter().map(|(field, _)| format!("{field}:")).collect();
+        let all: Vec<String> = known.iter().map(|(field, _)| format!("{field}:")).collect();
         format!("there is no field {name}: there are {}", all.join(" "))
     }
 }

@@ -79,6 +79,7 @@ fn sandbox(model: &Model, entry: &Entry) -> Strip {
     let silent = conditions.hosts.holds(&entry.words[3]);
     let stale = model.stale_words(entry);
     let (mut lines, keys) = match trouble {
+        _ if entry.record.state.is_over() => (over(entry), OVER),
         Trouble::Failed if stale.is_some() => (failed(entry, model.strip_width()), FAILED_STALE),
         Trouble::Failed => (failed(entry, model.strip_width()), FAILED),
         Trouble::Lost if stale.is_some() => (lost(model, entry), LOST_STALE),
@@ -147,6 +148,8 @@ const SLEEPING: &[(Action, &str)] = &[
     (Action::Snapshot, "snapshot"),
     (Action::Destroy, "destroy"),
 ];
+/// Of what is over, only the record is there, and perhaps what was kept of it.
+const OVER: &[(Action, &str)] = &[(Action::Open, "details"), (Action::Undo, "undo")];
 const WELL: &[(Action, &str)] = &[
     (Action::Shell, "shell"),
     (Action::Logs, "logs"),
@@ -233,6 +236,14 @@ fn not_seen(model: &Model, entry: &Entry) -> Vec<Line> {
         let words = format!("host {} is not in the configuration", entry.record.host);
         vec![vec![(Role::Warn, words)], seen]
     }
+}
+
+/// Why it is gone, and who did it.
+fn over(entry: &Entry) -> Vec<Line> {
+    let record = &entry.record;
+    let reason = record.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let first = vec![(Role::Plain, format!("{} on {}{reason}", record.state, record.host))];
+    vec![first, vec![(Role::Dim, record.message.clone().unwrap_or_default())]]
 }
 
 fn asleep(model: &Model, entry: &Entry) -> Vec<Line> {

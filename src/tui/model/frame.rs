@@ -1,29 +1,58 @@
 //! Frame rule. What is typed before a dialog or a form was on the screen was meant for something else: no button hears it.
 //! And what is not on the screen at all, because the terminal is too small, is not there.
 
-use super::{Model, Overlay};
+use super::{Model, Overlay, Step};
+use crate::tui::keymap::Mode;
 
 impl Overlay {
-    /// Whether something is asked for, chosen or typed in it, and not only read.
-    fn acts(&self) -> bool {
+    /// Where keys go while it is on top: the one list of overlays, from which follows what each is.
+    pub fn mode(&self) -> Mode {
         match self {
-            Self::Confirm(_)
-            | Self::Create(_)
-            | Self::ActionForm(_)
-            | Self::Labels(_)
-            | Self::Shell(_)
-            | Self::Palette(..) => true,
             Self::Details(_)
             | Self::Snapshot(_)
             | Self::Text(_)
             | Self::Host(_)
             | Self::Output(..)
             | Self::Help(_)
-            | Self::Error(..)
-            | Self::Jobs(_)
-            | Self::Logs(_)
-            | Self::Reap
-            | Self::Patches(_) => false,
+            | Self::Error(..) => Mode::TextBlock,
+            Self::Create(form) if form.step == Step::Pick => Mode::Picker,
+            Self::Create(_) | Self::ActionForm(_) => Mode::Form,
+            Self::Patches(_) => Mode::Patches,
+            Self::Reap => Mode::Reap,
+            Self::Events(log) if log.field.is_some() => Mode::EventField,
+            Self::Events(_) => Mode::Events,
+            Self::Confirm(_) => Mode::Confirm,
+            Self::Jobs(_) => Mode::Jobs,
+            Self::Palette(..) => Mode::Palette,
+            Self::Logs(logs) if logs.field.is_some() => Mode::LogField,
+            Self::Logs(_) => Mode::Logs,
+            Self::Shell(_) => Mode::Shell,
+            Self::Labels(labels) if labels.field.is_some() => Mode::LabelField,
+            Self::Labels(_) => Mode::Labels,
+        }
+    }
+
+    /// Whether something is asked for, chosen or typed in it, and not only read.
+    fn acts(&self) -> bool {
+        match self.mode() {
+            Mode::Picker
+            | Mode::Form
+            | Mode::Confirm
+            | Mode::Palette
+            | Mode::Shell
+            | Mode::Labels
+            | Mode::LabelField => true,
+            Mode::Main
+            | Mode::Filter
+            | Mode::TextBlock
+            | Mode::Jobs
+            | Mode::Logs
+            | Mode::LogField
+            | Mode::Patches
+            | Mode::Reap
+            | Mode::Events
+            | Mode::EventField
+            | Mode::SearchField => false,
         }
     }
 
@@ -34,19 +63,7 @@ impl Overlay {
             Self::Create(form) => Some(&mut form.drawn),
             Self::ActionForm(action_form) => Some(&mut action_form.drawn),
             Self::Labels(labels) => Some(&mut labels.drawn),
-            Self::Details(_)
-            | Self::Snapshot(_)
-            | Self::Text(_)
-            | Self::Host(_)
-            | Self::Output(..)
-            | Self::Help(_)
-            | Self::Error(..)
-            | Self::Jobs(_)
-            | Self::Logs(_)
-            | Self::Reap
-            | Self::Patches(_)
-            | Self::Shell(_)
-            | Self::Palette(..) => None,
+            _ => None,
         }
     }
 }
@@ -81,6 +98,8 @@ impl Model {
         for overlay in &mut self.overlays {
             if let Overlay::Logs(logs) = overlay {
                 logs.field = None;
+            } else if let Overlay::Events(log) = overlay {
+                log.field = None;
             }
         }
     }

@@ -42,6 +42,20 @@ const LIST: &[(Action, &str)] = &[
     (Action::Sort, "sort"),
     (Action::CopySsh, "copy ssh"),
     (Action::Jobs, "jobs"),
+    (Action::Events, "events"),
+    (Action::Zoom, "zoom"),
+    (Action::Quit, "quit"),
+];
+
+/// Keys of a row of the list that is over.
+const OVER: &[(Action, &str)] = &[
+    (Action::Open, "details"),
+    (Action::Undo, "undo"),
+    (Action::Filter, "filter"),
+    (Action::Events, "events"),
+    (Action::CopyId, "copy id"),
+    (Action::Palette, "palette"),
+    (Action::Help, "help"),
     (Action::Zoom, "zoom"),
     (Action::Quit, "quit"),
 ];
@@ -124,6 +138,11 @@ impl Model {
             return Vec::new();
         }
         let table = match self.focus {
+            Pane::Sandboxes
+                if self.sandboxes.selected().is_some_and(|entry| entry.record.state.is_over()) =>
+            {
+                OVER
+            }
             Pane::Sandboxes => LIST,
             Pane::Snapshots if self.snapshots.selected().is_some_and(|row| row.at.is_some()) => {
                 BASED

@@ -252,9 +252,9 @@ impl Screen {
         Area { height: inner.height.saturating_sub(1), ..inner }
     }
 
-    /// The list's columns at this width, for the longest name.
-    pub fn columns(&self, longest_name: u16) -> Vec<Placed> {
-        Column::place(self.list.width, longest_name)
+    /// The list's columns at this width, for the longest name; those of money where something has a price.
+    pub fn columns(&self, longest_name: u16, has_prices: bool) -> Vec<Placed> {
+        Column::place(self.list.width, longest_name, has_prices)
     }
 }
 
@@ -326,7 +326,7 @@ mod tests {
                         );
                     }
                     if screen.list.height > 0 {
-                        let last = screen.columns(12).last().copied().unwrap();
+                        let last = screen.columns(12, true).last().copied().unwrap();
                         assert_eq!(last.x + last.width, screen.list.width, "{arrangement:?}");
                     }
                 }

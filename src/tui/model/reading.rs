@@ -76,20 +76,7 @@ impl Model {
                 let host = self.hosts.get(details.name.as_str())?;
                 (format!("{}: as it was seen last", details.name), serde_json::to_value(&host.view))
             }
-            Overlay::Output(..)
-            | Overlay::Text(_)
-            | Overlay::Help(_)
-            | Overlay::Error(..)
-            | Overlay::Create(_)
-            | Overlay::Confirm(_)
-            | Overlay::Jobs(_)
-            | Overlay::Palette(..)
-            | Overlay::Logs(_)
-            | Overlay::Shell(_)
-            | Overlay::Labels(_)
-            | Overlay::ActionForm(_)
-            | Overlay::Reap
-            | Overlay::Patches(_) => return None,
+            _ => return None,
         };
         Some(TextOverlay::of_record(title, value))
     }
@@ -122,16 +109,8 @@ impl Model {
             Overlay::Output(id, _) => self.jobs.get(*id).map(|job| output(job, width)),
             Overlay::Help(_) => Some(self.help(width)),
             Overlay::Error(problem, _) => Some(error(problem, width)),
-            Overlay::Create(_)
-            | Overlay::Confirm(_)
-            | Overlay::Jobs(_)
-            | Overlay::Palette(..)
-            | Overlay::Logs(_)
-            | Overlay::Shell(_)
-            | Overlay::Labels(_)
-            | Overlay::ActionForm(_)
-            | Overlay::Reap
-            | Overlay::Patches(_) => None,
+            // It is no text.
+            _ => None,
         }
     }
 
@@ -178,16 +157,7 @@ impl Overlay {
             Self::Host(host) => host.offset,
             Self::Help(offset) | Self::Error(_, offset) => *offset,
             Self::Output(_, offset) => offset.unwrap_or(last),
-            Self::Create(_)
-            | Self::Confirm(_)
-            | Self::Jobs(_)
-            | Self::Palette(..)
-            | Self::Logs(_)
-            | Self::Shell(_)
-            | Self::Labels(_)
-            | Self::ActionForm(_)
-            | Self::Reap
-            | Self::Patches(_) => 0,
+            _ => 0,
         }
     }
 
@@ -201,24 +171,19 @@ impl Overlay {
 
     /// Scrolls one that is read. At its end a job's output follows what is written.
     pub fn scroll_to(&mut self, to: usize, last: usize) {
-        match self {
-            Self::Details(details) => details.offset = to,
-            Self::Snapshot(details) => details.offset = to,
-            Self::Text(page) => page.offset = to,
-            Self::Host(host) => host.offset = to,
-            Self::Help(offset) | Self::Error(_, offset) => *offset = to,
-            Self::Output(_, offset) => *offset = (to < last).then_some(to),
-            Self::Create(_)
-            | Self::Confirm(_)
-            | Self::Jobs(_)
-            | Self::Palette(..)
-            | Self::Logs(_)
-            | Self::Shell(_)
-            | Self::Labels(_)
-            | Self::ActionForm(_)
-            | Self::Reap
-            | Self::Patches(_) => {}
-        }
+        let offset = match self {
+            Self::Details(details) => &mut details.offset,
+            Self::Snapshot(details) => &mut details.offset,
+            Self::Text(page) => &mut page.offset,
+            Self::Host(host) => &mut host.offset,
+            Self::Help(offset) | Self::Error(_, offset) => offset,
+            Self::Output(_, offset) => {
+                *offset = (to < last).then_some(to);
+                return;
+            }
+            _ => return,
+        };
+        *offset = to;
     }
 }
 

@@ -10,7 +10,7 @@ use crate::domain::sandbox::SandboxRecord;
 use crate::domain::stale::StaleClass;
 use crate::domain::telemetry::SandboxUse;
 use crate::domain::text::{clean_line, columns};
-use crate::domain::{State, Time};
+use crate::domain::{State, Time, Usd};
 
 /// A record with the lowercase texts that the filter looks at, made once (and off the UI's thread).
 #[derive(Debug, Clone, PartialEq)]
@@ -162,6 +162,8 @@ pub enum SortKey {
     Cpu,
     /// Memory it uses, the most first.
     Memory,
+    /// What it came to so far, the most first.
+    Cost,
 }
 
 impl SortKey {
@@ -177,6 +179,7 @@ impl SortKey {
         Self::Id,
         Self::Cpu,
         Self::Memory,
+        Self::Cost,
     ];
 
     /// Its name.
@@ -192,6 +195,7 @@ impl SortKey {
             Self::Id => "id",
             Self::Cpu => "cpu",
             Self::Memory => "mem",
+            Self::Cost => "cost",
         }
     }
 
@@ -261,6 +265,7 @@ impl Order {
             SortKey::Id => a.record.id.cmp(&b.record.id),
             SortKey::Cpu => self.cpu(b).total_cmp(&self.cpu(a)),
             SortKey::Memory => self.memory(b).cmp(&self.memory(a)),
+            SortKey::Cost => spent(b).cmp(&spent(a)),
         };
         let by_key = if self.sort.descending { by_key.reverse() } else { by_key };
         by_key.then_with(|| a.record.id.cmp(&b.record.id))
@@ -273,6 +278,11 @@ impl Order {
     fn memory(&self, entry: &Entry) -> Option<u64> {
         self.uses.get(&entry.record.id).map(|used| used.memory_bytes)
     }
+}
+
+/// Spent, or priced where nothing was metered yet; less than nothing without a price.
+fn spent(entry: &Entry) -> (Option<Usd>, Option<Usd>) {
+    (entry.record.cost_usd, entry.record.quote_usd)
 }
 
 fn deadline(entry: &Entry) -> (bool, i64) {

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::Load;
+use super::cost::has_price;
 use super::counts::Counts;
 use super::filter::Filter;
 use super::marks::Marks;
@@ -29,6 +30,8 @@ pub struct Sandboxes {
     next_deadline: Option<Time>,
     /// Cells of the longest name.
     longest_name: u16,
+    /// Whether one has a price.
+    has_prices: bool,
     /// Those that are over, where the filter asks for them: shown in place of the others, never counted, marked or acted on.
     destroyed: Vec<Arc<Entry>>,
     filter: Filter,
@@ -142,9 +145,15 @@ impl Sandboxes {
         self.longest_name
     }
 
+    /// Whether one has a price.
+    pub fn has_prices(&self) -> bool {
+        self.has_prices
+    }
+
     /// Remembers what of a row changes the list by itself later.
     fn look_ahead(&mut self, entry: &Entry) {
         self.longest_name = self.longest_name.max(entry.name_columns);
+        self.has_prices |= has_price(&entry.record);
         let soon = self.order.conditions.soon;
         let later = entry.record.expires_at.filter(|end| Some(*end) > soon);
         self.next_deadline = self.next_deadline.into_iter().chain(later).min();
@@ -228,6 +237,7 @@ impl Sandboxes {
 
     fn count(&mut self) {
         (self.counts, self.longest_name, self.next_deadline) = (Counts::default(), 0, None);
+        self.has_prices = false;
         let sorted = std::mem::take(&mut self.sorted);
         for entry in &sorted {
             self.counts.take(entry, &self.order.conditions, |count| *count += 1);

@@ -99,20 +99,7 @@ impl Model {
             Overlay::Jobs(_) => self.jobs.list().map(job_words).collect(),
             Overlay::Patches(patches) => patches.words(),
             Overlay::Reap => self.reap_texts(),
-            Overlay::Details(_)
-            | Overlay::Snapshot(_)
-            | Overlay::Text(_)
-            | Overlay::Host(_)
-            | Overlay::Output(..)
-            | Overlay::Help(_)
-            | Overlay::Error(..)
-            | Overlay::Create(_)
-            | Overlay::Confirm(_)
-            | Overlay::Palette(..)
-            | Overlay::Logs(_)
-            | Overlay::Shell(_)
-            | Overlay::Labels(_)
-            | Overlay::ActionForm(_) => Vec::new(),
+            _ => Vec::new(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Undo: which removed sandbox is meant, and what of it comes back.
 
 use super::{Job, Load, Model, Overlay, Pane, is_undo};
+use crate::domain::error::Kind;
 use crate::domain::lineage::SnapshotView;
 use crate::domain::name::{SandboxId, SnapshotId};
 use crate::domain::sandbox::SandboxRecord;
@@ -68,10 +69,12 @@ impl Model {
         self.sandboxes.all().map(|entry| &*entry.record).find(|record| came(record))
     }
 
-    /// The key that goes on without an undo snapshot, after a removal that failed and takes one.
+    /// The key that goes on without an undo snapshot, after a removal that could not take one.
     pub fn way_without_undo(&self, job: &Job) -> Option<(Action, &'static str)> {
         let entry = self.sandboxes.get(job.sandbox.as_ref()?)?;
-        if self.read_only || !self.undo_profiles.contains(&entry.record.profile.id) {
+        let is_why =
+            job.state.problem().is_some_and(|problem| problem.kind == Kind::NoUndoSnapshot);
+        if !is_why || self.read_only || !self.undo_profiles.contains(&entry.record.profile.id) {
             return None;
         }
         match job.kind {

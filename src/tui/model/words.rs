@@ -14,6 +14,11 @@ pub fn clock(time: Time, zone: &TimeZone) -> String {
     time.timestamp().to_zoned_datetime(zone.clone()).strftime("%H:%M:%S").to_string()
 }
 
+/// `11-27 14:03:22` in a time zone.
+pub fn day_and_time(time: Time, zone: &TimeZone) -> String {
+    time.timestamp().to_zoned_datetime(zone.clone()).strftime("%m-%d %H:%M:%S").to_string()
+}
+
 /// `2026-11-27 14:03:22` in a time zone.
 pub fn date(time: Time, zone: &TimeZone) -> String {
     time.timestamp().to_zoned_datetime(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()

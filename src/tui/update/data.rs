@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{
-    Effect, Timer, activity, credits, destroyed, external_operations, reap, snapshots, stale, work,
+    Effect, Timer, activity, credits, destroyed, events, external_operations, hub, reap, snapshots,
+    stale, work,
 };
 use crate::client::{Error, Record, Update};
 use crate::domain::Time;
@@ -62,6 +63,7 @@ pub(super) fn listed(model: &mut Model, answer: Result<Vec<Arc<Entry>>, Error>) 
             effects.extend(external_operations::read(model));
             effects.extend(snapshots::read(model));
             effects.extend(credits::read(model));
+            effects.extend(hub::read(model));
             if first {
                 // Their schemas take longer to read than the list: not before that is on the screen.
                 effects.extend([Effect::Extensions, Effect::Profiles]);
@@ -121,7 +123,7 @@ pub(super) fn got(
 fn show_wanted(model: &mut Model, answer: Result<Box<Entry>, Error>) -> Vec<Effect> {
     model.wanted = None;
     match answer {
-        Ok(entry) if model.overlays.is_empty() => {
+        Ok(entry) if matches!(model.overlays.last(), None | Some(Overlay::Events(_))) => {
             let id = entry.record.id.clone();
             model
                 .overlays
@@ -224,6 +226,7 @@ pub(super) fn heard(model: &mut Model, heard: Update) -> Vec<Effect> {
             effects.extend(snapshots::read(model));
             effects.push(Effect::Hosts);
             effects.push(Effect::Events(None, Some(model.now.minus_seconds(600))));
+            effects.extend(events::read_again(model));
             effects
         }
     }
@@ -277,6 +280,7 @@ fn happened(model: &mut Model, event: &Event) -> Vec<Effect> {
             effects.extend(stale::read(model));
         }
     }
+    events::hear(model, event);
     if model.frozen.is_some() {
         model.hold();
     } else if !told_by_host(model, event) {
@@ -308,7 +312,7 @@ fn told_by_host(model: &Model, event: &Event) -> bool {
 }
 
 /// Kept events were read.
-pub(super) fn events(
+pub(super) fn kept_events(
     model: &mut Model,
     of: Option<&SandboxId>,
     answer: Result<Vec<Event>, Error>,

@@ -6,9 +6,9 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tui_input::Input;
 
 use super::{
-    Effect, action_form, activity, confirm, copy, credits, data, external_operations, fields,
-    filter, form, hosts, labels, logs, overlay, panes, patches, reap, search, shell, snapshots,
-    stale, trouble, undo, work,
+    Effect, action_form, activity, confirm, copy, credits, data, events, external_operations,
+    fields, filter, form, hosts, labels, logs, overlay, panes, patches, reap, search, shell,
+    snapshots, stale, trouble, undo, work,
 };
 use crate::domain::name::SandboxId;
 use crate::domain::sandbox::SandboxRecord;
@@ -71,6 +71,8 @@ fn alone(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         (Mode::LogField, None) => logs::field_text(model, &key),
         (Mode::LabelField, Some(action)) => labels::field_act(model, action),
         (Mode::LabelField, None) => labels::field_text(model, &key),
+        (Mode::EventField, Some(action)) => events::field_act(model, action),
+        (Mode::EventField, None) => events::field_text(model, &key),
         (Mode::Palette, Some(action)) => overlay::palette_act(model, action),
         (Mode::Palette, None) => overlay::palette_text(model, &key),
         (_, Some(action)) => act(model, action),
@@ -106,6 +108,7 @@ pub(super) fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
         Mode::Palette => overlay::palette_paste(model, text),
         Mode::LogField => logs::field_paste(model, text),
         Mode::LabelField => labels::field_paste(model, text),
+        Mode::EventField => events::field_paste(model, text),
         Mode::SearchField => search::field_paste(model, text),
         Mode::Picker => form::pick_paste(model, text),
         // What has to be typed before something destructive is typed, not pasted.
@@ -117,7 +120,8 @@ pub(super) fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
         | Mode::Shell
         | Mode::Labels
         | Mode::Patches
-        | Mode::Reap => Vec::new(),
+        | Mode::Reap
+        | Mode::Events => Vec::new(),
     }
 }
 
@@ -157,6 +161,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Patches => patches::open(model),
         Action::CancelJob => work::ask_cancel(model),
         Action::Reap => reap::open(model),
+        Action::Events => events::open(model),
         Action::Undo => undo::ask(model),
         Action::Logs => logs::open(model),
         Action::Shell => shell::open(model),
@@ -194,6 +199,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
             Mode::Labels => labels::act(model, action),
             Mode::Patches => patches::act(model, action),
             Mode::Reap => reap::act(model, action),
+            Mode::Events => events::act(model, action),
             Mode::Main
             | Mode::Filter
             | Mode::TextBlock
@@ -203,6 +209,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
             | Mode::Jobs
             | Mode::LogField
             | Mode::LabelField
+            | Mode::EventField
             | Mode::SearchField
             | Mode::Palette => {
                 overlay::scroll(model, action);
@@ -269,23 +276,8 @@ fn open(model: &mut Model) -> Vec<Effect> {
         }
         Some(Overlay::Patches(_)) => return patches::open_row(model),
         Some(Overlay::Reap) => return overlay::open_reap_row(model),
-        Some(
-            Overlay::Details(_)
-            | Overlay::Create(_)
-            | Overlay::Confirm(_)
-            | Overlay::Output(..)
-            | Overlay::Help(_)
-            | Overlay::Error(..)
-            | Overlay::Palette(..)
-            | Overlay::Logs(_)
-            | Overlay::Shell(_)
-            | Overlay::Labels(_)
-            | Overlay::Snapshot(_)
-            | Overlay::ActionForm(_)
-            | Overlay::Host(_)
-            | Overlay::Text(_),
-        )
-        | None => {}
+        Some(Overlay::Events(_)) => return events::open_row(model),
+        Some(_) | None => {}
     }
     match model.focus {
         Pane::Sandboxes => match model.sandboxes.selected().map(|entry| entry.record.id.clone()) {

@@ -46,6 +46,7 @@ fn wheel(model: &mut Model, event: MouseEvent, action: Action) -> Vec<Effect> {
             | Mode::Labels
             | Mode::Patches
             | Mode::Reap
+            | Mode::Events
     ) {
         for _ in 0..NOTCH {
             keys::act(model, action);
@@ -66,7 +67,7 @@ fn click(model: &mut Model, column: u16, row: u16) -> Vec<Effect> {
     } else if screen.titles.holds(column, row) {
         let at = column - screen.titles.x;
         let title = screen
-            .columns(model.sandboxes.longest_name())
+            .columns(model.sandboxes.longest_name(), model.sandboxes.has_prices())
             .into_iter()
             .find(|placed| at >= placed.x && at < placed.x + placed.width);
         if let Some(key) = title.and_then(|placed| placed.column.sort_key()) {

@@ -95,6 +95,13 @@ pub(super) fn settle(model: &mut Model) {
         let layout = model.reap_layout();
         return model.reap.set_height(usize::from(layout.list.height / layout.each.max(1)));
     }
+    if let Some(Overlay::Events(_)) = model.overlays.last() {
+        let height = usize::from(model.event_rows().height);
+        if let Some(Overlay::Events(log)) = model.overlays.last_mut() {
+            log.set_height(height);
+        }
+        return;
+    }
     let last = last(model);
     let follows = matches!(model.overlays.last(), Some(Overlay::Output(_, None)));
     if !follows && position(model) > last {

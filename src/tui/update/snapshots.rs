@@ -80,21 +80,7 @@ fn refresh_overlays(model: &mut Model) {
                 | ActionFormKind::Extend(_)
                 | ActionFormKind::Grant(_) => continue,
             },
-            Overlay::Details(_)
-            | Overlay::Create(_)
-            | Overlay::Confirm(_)
-            | Overlay::Jobs(_)
-            | Overlay::Output(..)
-            | Overlay::Help(_)
-            | Overlay::Error(..)
-            | Overlay::Palette(..)
-            | Overlay::Logs(_)
-            | Overlay::Shell(_)
-            | Overlay::Labels(_)
-            | Overlay::Patches(_)
-            | Overlay::Host(_)
-            | Overlay::Reap
-            | Overlay::Text(_) => continue,
+            _ => continue,
         };
         if let Some(view) = model.snapshots.get(&shown.record.id) {
             *shown = Arc::clone(view);

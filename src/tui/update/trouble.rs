@@ -55,7 +55,11 @@ pub(super) fn next(model: &mut Model) -> Vec<Effect> {
             model.hosts.go(at);
         }
         (None, 0) => match (model.stale.count(), model.keymap.first(Mode::Main, Action::Reap)) {
-            (0, _) | (_, None) => model.say(Role::Good, "no trouble"),
+            (0, _) | (_, None) => match (model.hub_trouble(), model.hub_lines().into_iter().next())
+            {
+                (Some(_), Some((_, words))) => model.say(Role::Warn, words),
+                _ => model.say(Role::Good, "no trouble"),
+            },
             (count, Some(key)) => {
                 let what = many(count, "stale thing is", "stale things are");
                 model.say(Role::Warn, format!("{what} on hosts, in no row: {key} opens the plan"));

@@ -5,9 +5,11 @@ use ratatui::layout::Position;
 use super::fields;
 use super::footer::skip_columns;
 use super::paint::Paint;
-use crate::client::{Decision, ProfileView};
+use crate::client::ProfileView;
 use crate::tui::keymap::{Action, Mode};
-use crate::tui::model::{Area, CreateForm, Load, Model, Plan, Role, Step, bytes, is_usable, many};
+use crate::tui::model::{
+    Area, CreateForm, Load, Model, Plan, Role, Step, decision_lines, is_usable,
+};
 
 /// Draws the form; answers where the text cursor is.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, form: &CreateForm) -> Option<Position> {
@@ -134,7 +136,7 @@ fn plan(paint: &mut Paint<'_>, form: &CreateForm, area: Area) {
                 .push((Role::Dim, "what it would do is shown when the fields are well".to_owned()));
         }
         Plan::Asking => lines.push((Role::Dim, "looking at what it would do…".to_owned())),
-        Plan::Known(decision) => decided(decision, &mut lines),
+        Plan::Known(decision) => lines.extend(decision_lines(decision)),
         Plan::Failed(problem) if form.error.is_none() => {
             lines.push((Role::Warn, format!("⚠ {}", problem.message)));
             lines.extend(problem.causes.iter().map(|cause| (Role::Plain, format!("  {cause}"))));
@@ -143,42 +145,4 @@ fn plan(paint: &mut Paint<'_>, form: &CreateForm, area: Area) {
         Plan::Failed(_) => {}
     }
     fields::lines(paint, area, &lines, 0);
-}
-
-fn decided(decision: &Decision, lines: &mut Vec<(Role, String)>) {
-    let price = decision.quote_usd.map(|price| format!("  {price}")).unwrap_or_default();
-    let send = match (decision.preview.files, decision.preview.bytes) {
-        (0, 0) => String::new(),
-        (files, size) => {
-            let files = many(usize::try_from(files).unwrap_or(usize::MAX), "file", "files");
-            format!("  sends {files}, {}", bytes(size))
-        }
-    };
-    match &decision.route {
-        Some(route) if decision.ok => {
-            lines.push((Role::Good, format!("✓ on {}: {}{send}{price}", route.host, route.reason)));
-        }
-        Some(route) => lines
-            .push((Role::Bad, format!("✗ refused; it would go on {}{send}{price}", route.host))),
-        None => lines.push((Role::Bad, "✗ no host can take it".to_owned())),
-    }
-    for refusal in &decision.preview.refusals {
-        let allow = refusal
-            .allow
-            .as_ref()
-            .map(|word| format!(" (the profile may allow it: {word})"))
-            .unwrap_or_default();
-        lines.push((Role::Bad, format!("  ✗ {}: {}{allow}", refusal.path, refusal.message)));
-    }
-    let chosen = decision.route.as_ref().map(|route| &route.host);
-    for verdict in decision.verdicts.iter().filter(|verdict| chosen != Some(&verdict.host)) {
-        let (glyph, role) = if verdict.ok { ('·', Role::Dim) } else { ('✗', Role::Warn) };
-        lines.push((role, format!("  {glyph} {}: {}", verdict.host, verdict.reason)));
-    }
-    if !decision.preview.services.is_empty() {
-        lines.push((Role::Dim, format!("  starts {}", decision.preview.services.join(", "))));
-    }
-    for rewrite in &decision.preview.rewrites {
-        lines.push((Role::Dim, format!("  changes {}: {}", rewrite.path, rewrite.what)));
-    }
 }

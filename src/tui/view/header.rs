@@ -53,6 +53,8 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, area: Area) {
     parts.extend(modes(model));
     parts.extend(counts(model));
     parts.extend(credits(model));
+    let hub = model.hub_trouble();
+    parts.extend(hub.map(|words| Part::new(Weight::Warning, 3, Role::Warn, words)));
     parts.extend(sweep(model));
     let zone =
         model.now.timestamp().to_zoned_datetime(model.zone.clone()).strftime("%Z").to_string();

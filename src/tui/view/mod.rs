@@ -17,6 +17,7 @@ mod action_form;
 mod activity;
 mod confirm;
 mod credits;
+mod events;
 mod fields;
 mod focus_strip;
 mod footer;
@@ -137,6 +138,7 @@ fn overlay_of(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) -> Option
             reap::draw(model, paint);
             None
         }
+        Overlay::Events(log) => events::draw(model, paint, log),
         Overlay::Palette(input, at) => Some(palette::draw(model, paint, input, *at)),
     }
 }

@@ -6,12 +6,12 @@ use crate::domain::State;
 use crate::tui::keymap::{Action, Mode};
 use crate::tui::model::{
     Area, Column, Entry, Load, Model, Pane, Placed, Role, Screen, Sort, SortKey, age_of, bytes,
-    left, many, short_profile, state_glyph, state_role,
+    hourly, left, many, short_profile, state_glyph, state_role, usd,
 };
 
 /// Draws the pane.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
-    let columns = screen.columns(model.sandboxes.longest_name());
+    let columns = screen.columns(model.sandboxes.longest_name(), model.sandboxes.has_prices());
     title(model, paint, screen, &columns);
     if model.sandboxes.shown().is_empty() {
         nothing(model, paint, screen.list);
@@ -220,6 +220,7 @@ fn cell(model: &Model, row: &Row<'_>, column: Column, width: usize) -> (Role, St
         Column::Age => (Role::Dim, age_of(record.created_at, model.now)),
         Column::Left => time_left(model, row),
         Column::Cpu | Column::Memory => used(model, row, column),
+        Column::Cost | Column::Hourly => cost(row, column),
         Column::What => model.what(row.entry, row.silent, width),
     }
 }
@@ -265,6 +266,13 @@ fn used(model: &Model, row: &Row<'_>, column: Column) -> (Role, String) {
         _ => used.map(|used| bytes(used.memory_bytes)),
     };
     text.map_or((Role::Dim, "—".to_owned()), |text| (Role::Plain, text))
+}
+
+/// What it came to so far, or what an hour of it costs; nothing of one without a price.
+fn cost(row: &Row<'_>, column: Column) -> (Role, String) {
+    let record = &row.entry.record;
+    let amount = if column == Column::Hourly { hourly(record) } else { record.cost_usd };
+    amount.map_or((Role::Dim, "—".to_owned()), |amount| (Role::Plain, usd(amount)))
 }
 
 /// Where the window is in a long list, on the frame's right edge.

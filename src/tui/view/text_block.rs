@@ -23,7 +23,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
                 (key(Action::CopyId), "copy id"),
                 (key(Action::CopySsh), "copy ssh"),
             ]);
-            if !model.read_only {
+            if !model.read_only && !details.record.state.is_over() {
                 hints.extend([
                     (key(Action::Shell), "shell"),
                     (key(Action::Labels), "labels"),
@@ -75,16 +75,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
             hints.push((key(Action::CopyId), "copy"));
             ("Error".to_owned(), *offset)
         }
-        Overlay::Create(_)
-        | Overlay::Confirm(_)
-        | Overlay::Jobs(_)
-        | Overlay::Palette(..)
-        | Overlay::Logs(_)
-        | Overlay::Shell(_)
-        | Overlay::Labels(_)
-        | Overlay::ActionForm(_)
-        | Overlay::Reap
-        | Overlay::Patches(_) => (String::new(), 0),
+        _ => (String::new(), 0),
     };
     if last > 0 {
         hints.push((format!("{} {}", key(Action::Down), key(Action::Up)), "scroll"));

@@ -563,7 +563,7 @@ fn a_long_list_shows_its_window_and_the_mouse_finds_its_rows() {
     update(&mut model, click(10, screen.list.y + 2));
     assert_eq!(model.sandboxes.index(), model.sandboxes.offset() + 2);
     let before = model.sandboxes.selected().unwrap().record.id.clone();
-    let columns = screen.columns(model.sandboxes.longest_name());
+    let columns = screen.columns(model.sandboxes.longest_name(), model.sandboxes.has_prices());
     let host = columns.into_iter().find(|placed| placed.column.title() == "HOST").unwrap();
     update(&mut model, click(screen.titles.x + host.x + 1, screen.titles.y));
     assert_eq!(model.sandboxes.sort().key.as_str(), "host");

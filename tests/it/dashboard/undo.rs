@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use insta::assert_snapshot;
 use sandboxer::client::{DestroyRequest, Error, Request, UndoRequest};
-use sandboxer::domain::error::Code;
+use sandboxer::domain::error::{Code, Kind};
 use sandboxer::domain::lineage::SnapshotView;
 use sandboxer::domain::name::{ProfileId, SandboxId};
 use sandboxer::domain::operation::OperationKind;
@@ -212,8 +212,8 @@ fn a_destroy_says_that_an_undo_snapshot_is_taken_and_offers_to_go_without() {
     assert!(!seen.contains("undo snapshot") && !seen.contains("Without undo"), "{seen}");
 }
 
-#[test]
-fn the_error_of_a_destroy_offers_the_key_that_goes_on_without_undo() {
+/// A destroy that ended so, and its error on the screen.
+fn ended_with(error: Error) -> (Model, String) {
     let mut model = with_undo();
     press(&mut model, "d tab");
     type_text(&mut model, "0f00ba12");
@@ -222,12 +222,25 @@ fn the_error_of_a_destroy_offers_the_key_that_goes_on_without_undo() {
         Effect::Start(job, _) => Some(*job),
         _ => None,
     });
-    let error =
-        Error::new(Code::OperationFailed, "no undo snapshot could be taken: the disk is full");
     update(&mut model, Msg::Ended(job.unwrap(), Err(error.clone()), None));
     model.overlays.push(Overlay::Error(error, 0));
     let seen = screen(&mut model, (120, 36));
+    (model, seen)
+}
+
+#[test]
+fn the_error_of_a_destroy_offers_the_key_that_goes_on_without_undo() {
+    let error =
+        Error::new(Code::OperationFailed, "no undo snapshot could be taken: the disk is full")
+            .of_kind(Kind::NoUndoSnapshot);
+    let (mut model, seen) = ended_with(error);
     assert!(seen.contains("d again, or without undo"), "{seen}");
     press(&mut model, "d");
     assert!(screen(&mut model, (120, 36)).contains("Without undo"));
+}
+
+#[test]
+fn a_destroy_that_failed_otherwise_offers_no_way_without_undo() {
+    let (_, seen) = ended_with(Error::new(Code::OperationFailed, "the engine does not answer"));
+    assert!(!seen.contains("without undo"), "{seen}");
 }

@@ -1,9 +1,11 @@
 //! Credits of the fake: a ledger in memory, and sandboxes that cost.
 
 use sandboxer::client::{Credits, Error, ExtensionView, GrantRequest, HistoryEntry, Update};
+use sandboxer::domain::clock::{ClockReading, MonotonicTime};
 use sandboxer::domain::credit::{EntryKind, LedgerEntry};
 use sandboxer::domain::event::{Actor, ActorType, Event};
 use sandboxer::domain::extension::Capability;
+use sandboxer::domain::meter::CostMeter;
 use sandboxer::domain::name::{EventId, ExtensionId, SandboxId};
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::{EventKind, Time, Usd};
@@ -86,12 +88,7 @@ pub fn ledger_entry(kind: EntryKind, id: Option<&str>, usd: Usd, time: Time) -> 
 
 /// An extension that takes money.
 pub fn metered() -> ExtensionView {
-    let mut view = extension("ext.saas-stub", &[Capability::Metered]);
-    if let Some(manifest) = &mut view.manifest {
-        // $0.21 an hour.
-        manifest.rates.per_second_usd = Some(Usd::from_micros(59));
-    }
-    view
+    extension("ext.saas-stub", &[Capability::Metered])
 }
 
 /// The small world with sandboxes that cost, and three days of a ledger.
@@ -106,6 +103,10 @@ pub fn metered_world(now: Time) -> Scenario {
     running.quote_usd = Some(usd("0.80"));
     running.hold_usd = Some(usd("0.80"));
     running.cost_usd = Some(usd("0.5125"));
+    let mut meter = CostMeter::new(Some(4 * 3600));
+    let monotonic = MonotonicTime { boot: "boot".to_owned(), elapsed_ms: 1 };
+    meter.begin(ClockReading { wall: running.created_at, monotonic }, true);
+    running.meter = Some(meter);
     let mut history = vec![
         ledger_entry(EntryKind::Grant, None, usd("50"), now.minus_seconds(3 * 86_400)),
         ledger_entry(EntryKind::Hold, Some("d0d0d0d0"), usd("9"), now.minus_seconds(80_000)),

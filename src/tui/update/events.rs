@@ -1,0 +1,142 @@
+//! The events overlay's keys, and what it hears.
+
+use crossterm::event::{Event as Input, KeyEvent};
+use tui_input::backend::crossterm::to_input_request;
+
+use super::{Effect, activity, fields, panes};
+use crate::client::Error;
+use crate::domain::event::Event;
+use crate::tui::keymap::Action;
+use crate::tui::model::{EventFilter, EventLog, Load, Model, Overlay, Role};
+
+fn open_log(model: &mut Model) -> Option<&mut EventLog> {
+    model.overlays.iter_mut().rev().find_map(|overlay| match overlay {
+        Overlay::Events(log) => Some(log.as_mut()),
+        _ => None,
+    })
+}
+
+/// Opens the overlay.
+pub(super) fn open(model: &mut Model) -> Vec<Effect> {
+    model.overlays.retain(|overlay| !matches!(overlay, Overlay::Events(_)));
+    model.overlays.push(Overlay::Events(Box::default()));
+    read(model)
+}
+
+/// Reads as far back as the filter looks, if that was not read yet.
+fn read(model: &mut Model) -> Vec<Effect> {
+    let now = model.now;
+    let Some(log) = open_log(model) else { return Vec::new() };
+    let wanted = log.is_to_be_read();
+    wanted.map(|ago| Effect::EventLog(now.minus_seconds(ago.get()))).into_iter().collect()
+}
+
+/// Reads everything again, if the overlay is open: some may not have been heard.
+pub(super) fn read_again(model: &mut Model) -> Vec<Effect> {
+    if let Some(log) = open_log(model) {
+        log.read = None;
+    }
+    read(model)
+}
+
+/// The events were read, or could not be.
+pub(super) fn taken(model: &mut Model, answer: Result<Vec<Event>, Error>) -> Vec<Effect> {
+    let now = model.now;
+    if let Some(log) = open_log(model) {
+        match answer {
+            Ok(events) => log.replace(&events, now),
+            Err(problem) => log.load = Load::Failed(problem),
+        }
+    }
+    Vec::new()
+}
+
+/// An event was heard.
+pub(super) fn hear(model: &mut Model, event: &Event) {
+    let now = model.now;
+    if let Some(log) = open_log(model) {
+        log.hear(event, now);
+    }
+}
+
+/// A key of the table.
+pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
+    let now = model.now;
+    let Some(log) = open_log(model) else { return Vec::new() };
+    match action {
+        Action::NextClass | Action::PreviousClass => log.turn(action == Action::NextClass, now),
+        Action::Filter => {
+            log.field = Some(tui_input::Input::new(log.filter().text().to_owned()));
+        }
+        Action::Clear => log.set_filter(EventFilter::default(), now),
+        Action::Retry => return read_again(model),
+        _ => {
+            if let Some(to) = panes::moved(&log.window, action) {
+                log.go(to);
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// Opens the sandbox that the event under the cursor is about, listed or not.
+pub(super) fn open_row(model: &mut Model) -> Vec<Effect> {
+    let Some(Overlay::Events(log)) = model.overlays.last() else { return Vec::new() };
+    let Some(row) = log.selected() else { return Vec::new() };
+    if let Some(id) = row.id.clone() {
+        return activity::open_sandbox(model, id);
+    }
+    let text = format!("{} by {}  {}", row.what, row.by, row.why);
+    model.say(Role::Dim, text);
+    Vec::new()
+}
+
+/// A key of the table in the filter's text field.
+pub(super) fn field_act(model: &mut Model, action: Action) -> Vec<Effect> {
+    let now = model.now;
+    let Some(log) = open_log(model) else { return Vec::new() };
+    match action {
+        Action::Submit => {
+            log.field = None;
+            if let Some(problem) = log.filter().problem().map(str::to_owned) {
+                model.say(Role::Warn, problem);
+            }
+        }
+        Action::Leave => {
+            log.field = None;
+            log.set_filter(EventFilter::default(), now);
+        }
+        _ => {}
+    }
+    read(model)
+}
+
+/// A key that is typed into the text field.
+pub(super) fn field_text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
+    if let Some(field) = open_log(model).and_then(|log| log.field.as_mut())
+        && let Some(request) = to_input_request(&Input::Key(*key))
+    {
+        field.handle(request);
+    }
+    apply(model)
+}
+
+/// Pasted text goes into the text field.
+pub(super) fn field_paste(model: &mut Model, text: &str) -> Vec<Effect> {
+    if let Some(field) = open_log(model).and_then(|log| log.field.as_mut()) {
+        fields::insert(field, text);
+    }
+    apply(model)
+}
+
+fn apply(model: &mut Model) -> Vec<Effect> {
+    let now = model.now;
+    if let Some(log) = open_log(model)
+        && let Some(field) = &log.field
+        && field.value() != log.filter().text()
+    {
+        let filter = EventFilter::parse(field.value());
+        log.set_filter(filter, now);
+    }
+    Vec::new()
+}

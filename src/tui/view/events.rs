@@ -1,0 +1,113 @@
+//! The events: a row each, with who caused it and why; above them how far the State Hub has heard of them.
+
+use ratatui::layout::Position;
+
+use super::footer::skip_columns;
+use super::paint::Paint;
+use super::pane;
+use crate::domain::text::columns;
+use crate::tui::keymap::{Action, Mode};
+use crate::tui::model::{Area, EventLog, EventRow, Load, Model, Role, day_and_time};
+
+/// From this width on a row says when, to the second, and has a column for who.
+const WIDE: u16 = 90;
+
+/// Draws the overlay; answers where the text cursor is.
+pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, log: &EventLog) -> Option<Position> {
+    let screen = model.screen();
+    let (outer, area) = (screen.overlay(), screen.overlay_text());
+    let key = |action| model.keymap.first(Mode::Events, action).unwrap_or_default();
+    let hints = [
+        (key(Action::NextClass), "removed, failed, …"),
+        (key(Action::Filter), "filter"),
+        (key(Action::Open), "its sandbox"),
+        (key(Action::Close), "close"),
+    ];
+    paint.overlay(outer, &title(log), &hints);
+    let hub = model.hub_lines();
+    let below = model.event_rows();
+    for (y, (role, text)) in (area.y..below.y).zip(&hub) {
+        paint.put(area.x + 1, y, area.width.saturating_sub(1), text, *role);
+    }
+    rows(model, paint, below, log);
+    log.field.as_ref().map(|_| field(model, paint, log))
+}
+
+fn title(log: &EventLog) -> String {
+    let (shown, all) = log.count();
+    let count = if shown == all { all.to_string() } else { format!("{shown} of {all}") };
+    let filter = log.filter();
+    let filter = if filter.is_empty() { String::new() } else { format!("  /{}", filter.text()) };
+    let days = log.read.map_or(0, |read| read.get() / 86_400);
+    format!("Events of {days} days  {count}  {}{filter}", log.group.title())
+}
+
+fn rows(model: &Model, paint: &mut Paint<'_>, area: Area, log: &EventLog) {
+    let (shown, all) = log.count();
+    let mut say = |role: Role, text: &str| {
+        paint.put(area.x + 1, area.y, area.width.saturating_sub(2), text, role);
+    };
+    match &log.load {
+        Load::Loading => return say(Role::Dim, "reading what happened…"),
+        Load::Failed(problem) => {
+            return say(Role::Bad, &format!("✗ the events cannot be read: {}", problem.message));
+        }
+        Load::Ready if all == 0 => return say(Role::Dim, "nothing happened"),
+        Load::Ready if shown == 0 => return say(Role::Plain, "none of them is such an event"),
+        Load::Ready => {}
+    }
+    for (y, at) in (area.y..area.y + area.height).zip(log.window.rows(shown)) {
+        let Some(row) = log.at(at) else { continue };
+        let line = Area { y, height: 1, ..area };
+        line_of(model, paint, line, row);
+        if at == log.window.index {
+            pane::cursor(paint, line, 1);
+        }
+    }
+}
+
+fn line_of(model: &Model, paint: &mut Paint<'_>, area: Area, row: &EventRow) {
+    let wide = area.width >= WIDE;
+    let end = area.x + area.width;
+    let mut x = area.x + 1;
+    let mut put = |width: u16, text: &str, role: Role| {
+        paint.put(x, area.y, width.min(end.saturating_sub(x)), text, role);
+        x += width + 1;
+    };
+    let time = day_and_time(row.time, &model.zone);
+    if wide {
+        put(14, &time, Role::Dim);
+    } else {
+        put(5, time.get(6..11).unwrap_or(&time), Role::Dim);
+    }
+    put(1, &row.glyph.0.to_string(), row.glyph.1);
+    put(if wide { 18 } else { 11 }, &row.what, Role::Plain);
+    put(if wide { 18 } else { 10 }, &row.name, Role::Title);
+    put(if wide { 16 } else { 11 }, &row.by, Role::Dim);
+    put(end.saturating_sub(area.x), &row.why, Role::Plain);
+}
+
+/// The filter's text field, on the footer's row.
+fn field(model: &Model, paint: &mut Paint<'_>, log: &EventLog) -> Position {
+    let area = model.screen().footer;
+    paint.clear(area);
+    let (Some(field), x) =
+        (&log.field, paint.spans(area.x, area.y, area.width, &[(Role::Accent, " /")]))
+    else {
+        return Position::new(area.x, area.y);
+    };
+    let room = area.width.saturating_sub(3);
+    let scroll = field.visual_scroll(usize::from(room));
+    paint.put(x, area.y, room, &skip_columns(field.value(), scroll), Role::Plain);
+    let used = u16::try_from(columns(field.value())).unwrap_or(u16::MAX);
+    let about = "kind: sandbox: by: host: reason: since:2h before:1d  ! negates ";
+    if let Some(problem) = log.filter().problem() {
+        let x = x.saturating_add(used).saturating_add(2).min(area.x + area.width);
+        let told = Area { x, width: (area.x + area.width).saturating_sub(x), ..area };
+        paint.put_right(told, area.y, &format!("⚠ {problem} "), Role::Warn);
+    } else if usize::from(used) + columns(about) < usize::from(room) {
+        paint.put_right(area, area.y, about, Role::Dim);
+    }
+    let at = u16::try_from(field.visual_cursor().saturating_sub(scroll)).unwrap_or(0);
+    Position::new(x + at, area.y)
+}
