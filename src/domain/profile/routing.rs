@@ -125,6 +125,7 @@ impl Profile {
     }
 
     /// Profile as one of its candidates uses it.
+    #[must_use]
     pub fn for_candidate(&self, candidate: &Candidate) -> Self {
         let hosts =
             if candidate.hosts.is_empty() { &self.placement.hosts } else { &candidate.hosts };

@@ -80,12 +80,12 @@ async fn next_attempt(
         Err(_) => return Err(exhausted_error(error, &router.candidates("not asked"))),
     };
     let Choice { found, mut route } = chosen;
-    let held = hold_for(deps, &op.subject.id, found.quote.as_ref()).await;
-    let hold = held.map_err(|why| untried(&why))?;
+    let quote = found.quote.as_ref();
+    let hold = hold_for(deps, &op.subject.id, quote).await.map_err(|why| untried(&why))?;
     failpoint::reached("fallback.held");
     route.remarks.insert(0, fallback_remark(failed, error));
     route.remarks.extend(remark_unswept(deps, failed.ttl_s).await);
-    let quote_usd = found.quote.as_ref().map(|quote| quote.usd);
+    let quote_usd = quote.map(|quote| quote.usd);
     let extension = found.resolved.profile.extension.clone();
     let moved = op.update(Vec::new(), |record| {
         record.extension = extension;

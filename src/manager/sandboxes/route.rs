@@ -70,7 +70,7 @@ enum Judged {
     /// It was not even looked at.
     PassedOver,
     /// It can take the create.
-    Takes(Choice),
+    Takes(Box<Choice>),
     /// It is refused, and the next one is looked at.
     Refused(Option<Box<Found>>),
     /// What was asked for is refused, whoever the candidate.
@@ -118,7 +118,7 @@ impl Router {
             match Box::pin(self.judge(deps, resolved, Purpose::Create)).await? {
                 Judged::Takes(choice) => {
                     let route = self.with_candidates(choice.route);
-                    return Ok(Choice { route, ..choice });
+                    return Ok(Choice { route, found: choice.found });
                 }
                 Judged::Ends(_, error) => return Err(error),
                 Judged::PassedOver | Judged::Refused(_) => {}
@@ -135,7 +135,7 @@ impl Router {
         while let Some(resolved) = self.take_next() {
             match Box::pin(self.judge(deps, resolved, Purpose::Plan)).await? {
                 Judged::Takes(choice) => {
-                    chosen.get_or_insert(choice);
+                    chosen.get_or_insert(*choice);
                 }
                 Judged::Ends(found, error) if chosen.is_none() => {
                     let candidates = self.candidates("not asked: the request is refused");
@@ -148,17 +148,13 @@ impl Router {
                 Judged::PassedOver | Judged::Refused(None) | Judged::Ends(..) => {}
             }
         }
-        Ok(match chosen {
-            Some(Choice { found, route }) => {
-                let route = self.with_candidates(route);
-                let candidates = route.candidates.clone();
-                Overview { found: Some(found), route: Some(route), error: None, candidates }
-            }
-            None => {
-                let (error, candidates) = (Some(self.none_error()), self.candidates(""));
-                Overview { found: first, route: None, error, candidates }
-            }
-        })
+        let Some(Choice { found, route }) = chosen else {
+            let (error, candidates) = (Some(self.none_error()), self.candidates(""));
+            return Ok(Overview { found: first, route: None, error, candidates });
+        };
+        let route = self.with_candidates(route);
+        let candidates = route.candidates.clone();
+        Ok(Overview { found: Some(found), route: Some(route), error: None, candidates })
     }
 
     /// Judges one candidate, and notes the verdict.
@@ -186,7 +182,7 @@ impl Router {
         let refusal = match (refusal, found.route.clone()) {
             (None, Some(route)) => {
                 self.verdicts.push(taken(&found, &route));
-                return Ok(Judged::Takes(Choice { found, route }));
+                return Ok(Judged::Takes(Box::new(Choice { found, route })));
             }
             (Some(refusal), _) => refusal,
             (None, None) => Refusal::of(Error::internal("nothing says where it goes")),
