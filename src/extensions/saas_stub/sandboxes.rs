@@ -62,14 +62,12 @@ pub(super) fn ours<'a>(
     target: &Target,
 ) -> Result<(&'a Account, StubSandbox), Error> {
     let sight = look(account, target)?;
-    match (account, sight.found) {
-        (Some(account), Some(found)) => Ok((account, found)),
-        _ => {
-            let message = format!("{PLACE} has no sandbox {} of this installation", target.id);
-            let why = sight.line.reason.unwrap_or_else(|| "somebody removed it".to_owned());
-            Err(Error::new(Code::OperationFailed, message).because(why))
-        }
+    if let (Some(account), Some(found)) = (account, sight.found) {
+        return Ok((account, found));
     }
+    let message = format!("{PLACE} has no sandbox {} of this installation", target.id);
+    let why = sight.line.reason.unwrap_or_else(|| "somebody removed it".to_owned());
+    Err(Error::new(Code::OperationFailed, message).because(why))
 }
 
 /// Error of an id that is used.
