@@ -404,12 +404,12 @@ impl SandboxManager {
 
     /// Starts to stop one that is ready, and returns at once. One that sleeps is nothing to do.
     pub async fn sleep(&self, request: &SleepRequest) -> Result<Started, Error> {
-        sandboxes::power::sleep(&self.deps, request).await
+        Box::pin(sandboxes::power::sleep(&self.deps, request)).await
     }
 
     /// Starts to wake one that sleeps, patches and all, and returns at once. One that is ready is nothing to do.
     pub async fn wake(&self, request: &SleepRequest) -> Result<Started, Error> {
-        sandboxes::power::wake(&self.deps, request).await
+        Box::pin(sandboxes::power::wake(&self.deps, request)).await
     }
 
     /// Sandboxes that pass, oldest first. Those that are over only with `all` or when such a state is named.

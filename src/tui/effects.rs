@@ -23,10 +23,12 @@ use tokio_util::task::TaskTracker;
 
 use std::os::unix::fs::DirBuilderExt as _;
 
-use crate::client::{Client, Error, EventQuery, ListQuery, LogsRequest, SnapshotQuery};
+use crate::client::{
+    Client, Error, EventQuery, GrantRequest, ListQuery, LogsRequest, SnapshotQuery,
+};
 use crate::domain::error::Code;
 use crate::domain::event::Event;
-use crate::domain::name::SandboxId;
+use crate::domain::name::{PatchId, SandboxId, SnapshotId};
 use crate::domain::{State, Time};
 use crate::tui::effects::scripts::add_patch;
 use crate::tui::message::{Effect, Msg, Timer};
@@ -153,24 +155,12 @@ impl Effects {
             Effect::Snapshots => self.answer(Msg::Snapshots, async move {
                 client.snapshots(SnapshotQuery { all: true }).await
             }),
-            Effect::EventLog(since) => self.answer(Msg::EventLog, async move {
-                let since = Some(since);
-                client.events(EventQuery { since, ..EventQuery::default() }).await
-            }),
+            Effect::EventLog(since) => self.event_log(since),
             Effect::HubBacklog => {
                 self.answer(Msg::HubBacklog, async move { client.hub_backlog().await });
             }
-            Effect::Credits(now) => self.answer(Msg::Credits, async move {
-                let sums = client.credits().await?;
-                let history = client.credit_history().await?;
-                // The history is summed up here, off the UI's thread.
-                Ok(Box::new(Ledger::of(sums, history, now)))
-            }),
-            Effect::Grant(form, request) => {
-                self.answer(move |answer| Msg::Granted(form, answer), async move {
-                    client.grant_credits(request).await
-                });
-            }
+            Effect::Credits(now) => self.credits(now),
+            Effect::Grant(form, request) => self.grant(form, request),
             Effect::Extensions => {
                 self.answer(Msg::Extensions, async move { client.extensions().await });
             }
@@ -190,12 +180,7 @@ impl Effects {
                     add_patch(client.as_ref(), request, file).await
                 });
             }
-            Effect::RemovePatch(snapshot, patch) => {
-                let of = snapshot.clone();
-                self.answer(move |answer| Msg::PatchRemoved(of, answer), async move {
-                    client.remove_patch(snapshot.as_str(), patch.as_str()).await.map(Box::new)
-                });
-            }
+            Effect::RemovePatch(snapshot, patch) => self.remove_patch(snapshot, patch),
             Effect::RollOut(job, request) => self.roll_out(job, request),
             Effect::StopRollout(job) => self.stop_rollout(job),
             // The loop's.
@@ -208,6 +193,37 @@ impl Effects {
             | Effect::Shell(..)
             | Effect::Write(_) => {}
         }
+    }
+
+    fn remove_patch(&self, snapshot: SnapshotId, patch: PatchId) {
+        let (client, of) = (Arc::clone(&self.client), snapshot.clone());
+        self.answer(move |answer| Msg::PatchRemoved(of, answer), async move {
+            client.remove_patch(snapshot.as_str(), patch.as_str()).await.map(Box::new)
+        });
+    }
+
+    fn event_log(&self, since: Time) {
+        let client = Arc::clone(&self.client);
+        self.answer(Msg::EventLog, async move {
+            client.events(EventQuery { since: Some(since), ..EventQuery::default() }).await
+        });
+    }
+
+    fn credits(&self, now: Time) {
+        let client = Arc::clone(&self.client);
+        self.answer(Msg::Credits, async move {
+            let sums = client.credits().await?;
+            let history = client.credit_history().await?;
+            // The history is summed up here, off the UI's thread.
+            Ok(Box::new(Ledger::of(sums, history, now)))
+        });
+    }
+
+    fn grant(&self, form: u64, request: GrantRequest) {
+        let client = Arc::clone(&self.client);
+        self.answer(move |answer| Msg::Granted(form, answer), async move {
+            client.grant_credits(request).await
+        });
     }
 
     fn after(&self, wait: Duration, timer: Timer) {

@@ -80,7 +80,7 @@ mod tests {
         let provider = Provider::new(Some(home.path().join("stub")));
         provider.make(|_| Ok(())).await.unwrap();
         let (go, wait) = std::sync::mpsc::channel::<()>();
-        let (begin, begun) = std::sync::mpsc::channel();
+        let (begin, has_begun) = std::sync::mpsc::channel();
         let (done, written) = std::sync::mpsc::channel();
         let mut work = Box::pin(provider.make(move |account| {
             begin.send(()).unwrap();
@@ -89,7 +89,7 @@ mod tests {
             Ok(())
         }));
         assert!(futures_util::poll!(&mut work).is_pending());
-        begun.recv().unwrap();
+        has_begun.recv().unwrap();
         drop(work);
         go.send(()).unwrap();
         assert_eq!(written.recv().unwrap(), Code::Cancelled);

@@ -132,14 +132,10 @@ pub(crate) async fn manifest_told(
     workdir: &str,
     (id, owner): (&SandboxId, &OwnerId),
 ) -> Result<Option<ManifestTold>, Error> {
-    match extension_at(deps, host) {
-        Some(extension) => {
-            let text = extension.manifest_text(workdir).await;
-            Ok(text?.and_then(|text| ManifestTold::of(&text, id, owner)))
-        }
-        None => {
-            let transport = deps.transports.open(host).await?;
-            probe::manifest_told(transport.as_ref(), workdir, id, owner).await
-        }
-    }
+    let Some(extension) = extension_at(deps, host) else {
+        let transport = deps.transports.open(host).await?;
+        return probe::manifest_told(transport.as_ref(), workdir, id, owner).await;
+    };
+    let text = extension.manifest_text(workdir).await?;
+    Ok(text.and_then(|text| ManifestTold::of(&text, id, owner)))
 }

@@ -192,7 +192,7 @@ impl Adoption<'_> {
             }
             Ok((draft.record, draft.remarks))
         } else {
-            insert_adopted(self.deps, draft).await
+            Box::pin(insert_adopted(self.deps, draft)).await
         };
         match written {
             Err(error) => item.failed(error),

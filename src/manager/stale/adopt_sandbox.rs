@@ -70,7 +70,7 @@ pub(crate) async fn adopt_found(
     let found = FoundSandbox { host: &host.name, facts, item, owners: &owners, is_dry: false };
     let _lock = lock_unrecorded(deps, &SandboxId::parse(&item.sandbox_id)?).await?;
     let draft = read_found(deps, found).await?;
-    insert_adopted(deps, draft).await.map(|(record, _)| record)
+    Box::pin(insert_adopted(deps, draft)).await.map(|(record, _)| record)
 }
 
 /// Lock of a sandbox that no record knows, to be held from the look at it until it has a record.

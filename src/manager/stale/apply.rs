@@ -241,7 +241,7 @@ impl ItemOnHost<'_> {
         if let Some(error) = self.is_down() {
             return Err(error);
         }
-        let done = self.act(deps, item).await;
+        let done = Box::pin(self.act(deps, item)).await;
         if let Err(error) = &done
             && matches!(error.code, Code::HostUnreachable | Code::HostChanged)
         {
@@ -261,7 +261,7 @@ impl ItemOnHost<'_> {
                 remove_archive(deps, item, self.facts).await
             }
             ReapAction::Remove => remove_found(deps, item, self.facts).await,
-            ReapAction::Adopt => adopt_as_planned(deps, item, self.facts).await,
+            ReapAction::Adopt => Box::pin(adopt_as_planned(deps, item, self.facts)).await,
             ReapAction::Recover | ReapAction::Keep | ReapAction::Other(_) => {
                 Ok(Done::Skipped(format!("nothing is done for {}", self.planned.action)))
             }

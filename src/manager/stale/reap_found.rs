@@ -190,7 +190,7 @@ pub(crate) async fn adopt_as_planned(
         let Some(found) = sandboxes.find(|found| found.sandbox_id == item.id()) else {
             return Ok(gone());
         };
-        adopt_found(deps, &view, found).await?.message
+        Box::pin(adopt_found(deps, &view, found)).await?.message
     };
     let words = message.unwrap_or_else(|| "there is a record of it now".to_owned());
     Ok(Done::As(ReapOutcome::Adopted, words))

@@ -75,7 +75,7 @@ pub(crate) async fn recover_snapshot(
         if let Some(dead) = &op.subject.operation {
             end_dead_operation(&op.deps, &dead.id).await?;
         }
-        finish_or_remove(&op).await
+        Box::pin(finish_or_remove(&op)).await
     });
     let error = deps
         .jobs

@@ -77,7 +77,10 @@ pub(crate) async fn sweep(deps: &Deps, request: &SweepRequest) -> Result<SweepRe
         match renew_due(deps, &due).await {
             Some(item) => report.items.push(item),
             None => {
-                removals.entry(due.record.host.as_str().to_ascii_lowercase()).or_default().push(due)
+                removals
+                    .entry(due.record.host.as_str().to_ascii_lowercase())
+                    .or_default()
+                    .push(due);
             }
         }
     }

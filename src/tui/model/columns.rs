@@ -130,13 +130,12 @@ impl Column {
     fn least(self, name: u16) -> u16 {
         match self {
             Self::Name => name,
-            Self::Id => 8,
+            Self::Id | Self::Cost => 8,
             Self::Profile => 12,
             Self::Host => 11,
             Self::State => 10,
             Self::Marks | Self::Age | Self::Cpu => 4,
             Self::Left => 7,
-            Self::Cost => 8,
             Self::Hourly => 6,
             Self::Memory => 5,
             Self::What => LEAST_WHAT,

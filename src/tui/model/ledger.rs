@@ -10,7 +10,7 @@ use crate::domain::{Time, Usd};
 /// Entries that are kept to be read; sums and spending go by all of them.
 const KEPT: usize = 1000;
 /// Hours of the sparkline.
-pub(super) const HOURS: usize = 24;
+pub(super) const HOURS: u8 = 24;
 const HOUR_S: i64 = 3600;
 /// Credits that last for less are told, in seconds.
 pub(super) const LOW_S: u64 = 86_400;
@@ -43,7 +43,7 @@ impl Ledger {
     /// Takes the history, oldest first. A charge was spent between the hold, or the charge before, and itself.
     pub fn of(sums: Credits, mut history: Vec<HistoryEntry>, now: Time) -> Self {
         let mut ledger = Self { sums, count: history.len(), ..Self::default() };
-        let first = now.unix().div_euclid(HOUR_S) - HOURS as i64;
+        let first = now.unix().div_euclid(HOUR_S) - i64::from(HOURS);
         for HistoryEntry { entry, .. } in &history {
             let Some(id) = &entry.sandbox_id else { continue };
             match entry.kind {
@@ -107,7 +107,7 @@ impl Ledger {
     /// Spending of the last hours, the oldest first: charges, and what runs costs so far as `cost_of` says.
     pub fn spent(&self, now: Time, cost_of: impl Fn(&SandboxId) -> Option<Usd>) -> Vec<Usd> {
         let last = now.unix().div_euclid(HOUR_S);
-        let first = last + 1 - HOURS as i64;
+        let first = last + 1 - i64::from(HOURS);
         let mut hours = self.charged.clone();
         for (id, open) in &self.open {
             let Some(cost) = cost_of(id) else { continue };
@@ -125,7 +125,9 @@ fn spread(hours: &mut BTreeMap<i64, Usd>, amount: Usd, from: Time, to: Time, fir
     // A clock that went back spent it all in one moment.
     let (from, to) = (from.unix().min(to.unix()), to.unix());
     let whole = (to - from).max(1);
-    for hour in from.div_euclid(HOUR_S).max(first)..=to.div_euclid(HOUR_S) {
+    for hour in
+        from.div_euclid(HOUR_S).max(first)..=to.div_euclid(HOUR_S).min(first + i64::from(HOURS))
+    {
         let begin = (hour * HOUR_S).max(from);
         let within = ((hour + 1) * HOUR_S).min(to) - begin;
         let within = if from == to { 1 } else { within };
@@ -181,10 +183,10 @@ mod tests {
         let ledger = Ledger::of(sums(1, 0), history, at(4));
         let spent =
             ledger.spent(at(4), |id| (id.as_str() == "b1b2c3d4").then(|| Usd::from_micros(600)));
-        assert_eq!(spent.len(), HOURS);
+        assert_eq!(spent.len(), usize::from(HOURS));
         let spent: Vec<i64> = spent.iter().map(|hour| hour.micros()).collect();
         // Both from ten minutes past on: 200 an hour of the first, 300 of the second.
-        assert_eq!(spent[HOURS - 4..], [166, 450, 333, 50]);
+        assert_eq!(spent[usize::from(HOURS) - 4..], [166, 450, 333, 50]);
         assert_eq!(spent.iter().sum::<i64>(), 999, "cut, never more");
     }
 

@@ -136,7 +136,7 @@ pub(super) fn open_extend(model: &mut Model) -> Vec<Effect> {
 /// Opens the form of a grant.
 pub(super) fn open_grant(model: &mut Model) -> Vec<Effect> {
     let known = model.credits.load == Load::Ready;
-    let balance = known.then(|| model.credits.ledger.sums.balance_usd);
+    let balance = known.then_some(model.credits.ledger.sums.balance_usd);
     let action_form = ActionForm::grant(next(model), balance);
     push(model, action_form);
     Vec::new()

@@ -146,7 +146,7 @@ pub(crate) fn screen(model: &mut Model, size: (u16, u16)) -> String {
 
 /// Update and effects on a fake client.
 pub(crate) struct Drive {
-    pub(crate) model: Model,
+    pub(crate) model: Box<Model>,
     pub(crate) client: FakeClient,
     pub(crate) effects: Effects,
     pub(crate) inbox: mpsc::Receiver<Msg>,
@@ -167,7 +167,7 @@ impl Drive {
         let (queue, inbox) = mpsc::channel(1024);
         let effects = Effects::new(Arc::new(client.clone()), queue, None);
         let mut model =
-            Model::new((client.scenario.clock)(), Keymap::new(&BTreeMap::new()).unwrap());
+            Box::new(Model::new((client.scenario.clock)(), Keymap::new(&BTreeMap::new()).unwrap()));
         update(&mut model, Msg::Resize(120, 36));
         (model.reading, model.reading_snapshots) = (Fetch::Running, Fetch::Running);
         let mut drive = Self { model, client, effects, inbox, terminal: Vec::new() };

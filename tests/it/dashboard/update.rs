@@ -515,7 +515,7 @@ fn what_is_copied_cannot_bring_an_escape_sequence_into_a_shell() {
 
 /// Update and effects on a fake client, without a terminal.
 struct Drive {
-    model: Model,
+    model: Box<Model>,
     client: FakeClient,
     effects: Effects,
     inbox: mpsc::Receiver<Msg>,
@@ -532,7 +532,7 @@ impl Drive {
         let (queue, inbox) = mpsc::channel(1024);
         let effects = Effects::new(Arc::new(client.clone()), queue, None);
         let mut model =
-            Model::new((client.scenario.clock)(), Keymap::new(&BTreeMap::new()).unwrap());
+            Box::new(Model::new((client.scenario.clock)(), Keymap::new(&BTreeMap::new()).unwrap()));
         update(&mut model, Msg::Resize(120, 36));
         model.reading = Fetch::Running;
         let mut drive = Self { model, client, effects, inbox, quit: false };

@@ -10,7 +10,7 @@ use sandboxer::domain::credit::GrantRequest;
 use sandboxer::domain::extension::{HostAnswer, MeterQuote};
 use sandboxer::domain::headroom::{Headroom, NetworkRoom};
 use sandboxer::domain::host::{HostSpec, Limits};
-use sandboxer::domain::request::{CreateRequest, RestoreRequest, SnapshotRequest};
+use sandboxer::domain::request::{CreateRequest, ListQuery, RestoreRequest, SnapshotRequest};
 use sandboxer::domain::route::{CandidateVerdict, RouteCondition};
 use sandboxer::domain::sandbox::SandboxRecord;
 use sandboxer::domain::{Code, Error, HostName, Usd};
@@ -230,7 +230,7 @@ async fn where_every_candidate_refuses_one_error_has_each_ones_verdict() {
     assert_eq!(error.details["candidates"][1]["quote_usd"], 2.000_001);
     assert_eq!(error.code, Code::Conflict, "a shorter life is mended more easily than a host");
     assert!(error.hint.as_ref().unwrap().contains("--ttl"), "{:?}", error.hint);
-    assert_eq!(it.manager.list(&Default::default()).await.unwrap().len(), 0);
+    assert_eq!(it.manager.list(&ListQuery::default()).await.unwrap().len(), 0);
     // To the micro-dollar.
     it.price(2_000_000);
     it.grant(2_000_000).await;

@@ -160,7 +160,7 @@ pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 
 /// Waits until something holds.
 pub(super) fn until(what: &str, holds: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(60);
+    let end = Instant::now() + Duration::from_mins(1);
     while !holds() {
         assert!(Instant::now() < end, "not seen: {what}");
         std::thread::sleep(Duration::from_millis(20));
