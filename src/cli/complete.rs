@@ -337,6 +337,8 @@ mod tests {
         "--since SEQ|TIME",
         "--by D",
         "--to TIME",
+        "USD",
+        "--note N",
     ];
 
     #[test]

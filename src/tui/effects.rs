@@ -2,6 +2,7 @@
 //! panic. The tasks are owned here: they hear "stop" and are waited for.
 
 mod complete;
+mod credits;
 mod follow;
 mod hosts;
 mod scripts;
@@ -23,16 +24,14 @@ use tokio_util::task::TaskTracker;
 
 use std::os::unix::fs::DirBuilderExt as _;
 
-use crate::client::{
-    Client, Error, EventQuery, GrantRequest, ListQuery, LogsRequest, SnapshotQuery,
-};
+use crate::client::{Client, Error, EventQuery, ListQuery, LogsRequest, SnapshotQuery};
 use crate::domain::error::Code;
 use crate::domain::event::Event;
 use crate::domain::name::{PatchId, SandboxId, SnapshotId};
 use crate::domain::{State, Time};
 use crate::tui::effects::scripts::add_patch;
 use crate::tui::message::{Effect, Msg, Timer};
-use crate::tui::model::{Entry, JobId, LastLook, Ledger, LogText, SavedState};
+use crate::tui::model::{Entry, JobId, LastLook, LogText, SavedState};
 
 /// How many targets of a bulk are begun at once.
 const AT_ONCE: usize = 8;
@@ -206,23 +205,6 @@ impl Effects {
         let client = Arc::clone(&self.client);
         self.answer(Msg::EventLog, async move {
             client.events(EventQuery { since: Some(since), ..EventQuery::default() }).await
-        });
-    }
-
-    fn credits(&self, now: Time) {
-        let client = Arc::clone(&self.client);
-        self.answer(Msg::Credits, async move {
-            let sums = client.credits().await?;
-            let history = client.credit_history().await?;
-            // The history is summed up here, off the UI's thread.
-            Ok(Box::new(Ledger::of(sums, history, now)))
-        });
-    }
-
-    fn grant(&self, form: u64, request: GrantRequest) {
-        let client = Arc::clone(&self.client);
-        self.answer(move |answer| Msg::Granted(form, answer), async move {
-            client.grant_credits(request).await
         });
     }
 
