@@ -224,11 +224,11 @@ impl Client for LocalClient {
     }
 
     async fn extensions(&self) -> Result<Vec<ExtensionView>, Error> {
-        Ok(self.manager.catalogue().extensions().iter().map(ExtensionView::from).collect())
+        Ok(self.manager.extensions())
     }
 
     async fn extension(&self, id: &str) -> Result<ExtensionView, Error> {
-        Ok(ExtensionView::from(self.manager.catalogue().extension(id)?))
+        self.manager.extension(id)
     }
 
     async fn hosts(&self) -> Result<Vec<HostView>, Error> {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::error::Error;
 use crate::domain::extension::Preview;
 use crate::domain::manifest::ExtensionManifest;
-use crate::domain::name::{OperationId, PatchId, SandboxId};
+use crate::domain::name::{HostName, OperationId, PatchId, SandboxId};
 use crate::domain::profile::Profile;
 use crate::domain::sandbox::{Route, SandboxRecord};
 use crate::domain::{EventKind, State, Time, Usd};
@@ -310,6 +310,9 @@ pub struct ExtensionView {
     pub error: Option<String>,
     /// Its manifest.
     pub manifest: Option<ExtensionManifest>,
+    /// Place in which it makes its sandboxes, where that is no host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<HostName>,
 }
 
 /// Which events.

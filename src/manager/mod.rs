@@ -27,15 +27,16 @@ use crate::domain::event::{Actor, Event, Update};
 use crate::domain::facts::HostView;
 use crate::domain::hub::{FlushReport, HubBacklog};
 use crate::domain::lineage::{Lineage, SnapshotView};
-use crate::domain::name::OperationId;
+use crate::domain::manifest::ExtensionManifest;
+use crate::domain::name::{ExtensionId, OperationId};
 use crate::domain::operation::Operation;
 use crate::domain::output::{ExecOutput, Interactive, LogLine};
 use crate::domain::patch::Patch;
 use crate::domain::record::Record;
 use crate::domain::request::{
     ApplyRequest, Check, CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest,
-    ExtendRequest, Extended, LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus,
-    PruneItem, PruneRequest, Recovered, RecreateRequest, RestoreRequest, RolloutItem,
+    ExtendRequest, Extended, ExtensionView, LabelRequest, ListQuery, LogsRequest, PatchRequest,
+    PatchStatus, PruneItem, PruneRequest, Recovered, RecreateRequest, RestoreRequest, RolloutItem,
     RolloutRequest, ShellRequest, SleepRequest, SnapshotCopyRequest, SnapshotDeleteRequest,
     SnapshotDiff, SnapshotDiffRequest, SnapshotImportRequest, SnapshotQuery, SnapshotRequest,
     SnapshotStarted, Started,
@@ -48,7 +49,7 @@ use crate::domain::sweep::{SweepReport, SweepRequest};
 use crate::domain::telemetry::HostSample;
 use crate::domain::undo::UndoRequest;
 use crate::domain::verbatim::JsonText;
-use crate::store::catalogue::Catalogue;
+use crate::store::catalogue::{Catalogue, Entry};
 
 use crate::manager::deps::{Deps, Shared};
 pub use deps::{
@@ -77,6 +78,24 @@ impl SandboxManager {
     /// Profiles and extension manifests.
     pub fn catalogue(&self) -> &Catalogue {
         &self.deps.catalogue
+    }
+
+    /// Extensions as the catalogue has them, each with its place.
+    pub fn extensions(&self) -> Vec<ExtensionView> {
+        self.catalogue().extensions().iter().map(|entry| self.placed(entry)).collect()
+    }
+
+    /// An extension as the catalogue has it, with its place.
+    ///
+    /// Errors: `not_found`.
+    pub fn extension(&self, id: &str) -> Result<ExtensionView, Error> {
+        Ok(self.placed(self.catalogue().extension(id)?))
+    }
+
+    fn placed(&self, entry: &Entry<ExtensionManifest>) -> ExtensionView {
+        let extension = self.deps.extensions.get(&ExtensionId::new(entry.id.as_str()));
+        let place = extension.and_then(|extension| extension.place());
+        ExtensionView { place, ..ExtensionView::from(entry) }
     }
 
     /// Rolls back what runs, ends followers, closes connections.

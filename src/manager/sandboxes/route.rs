@@ -79,7 +79,7 @@ enum Judged {
 
 /// Decision on all candidates, for a plan.
 pub(crate) struct Overview {
-    /// Findings on the candidate that would take it, else on the first that was looked at.
+    /// Findings on the candidate that would take it, else on the first that costs something, or the first of all.
     pub(crate) found: Option<Found>,
     /// Route to it, where there is one.
     pub(crate) route: Option<Route>,
@@ -132,6 +132,7 @@ impl Router {
     /// Errors: why one could not be judged at all.
     pub(crate) async fn judge_all(&mut self, deps: &Deps) -> Result<Overview, Error> {
         let (mut first, mut chosen): (Option<Found>, Option<Choice>) = (None, None);
+        let has_price = |found: &Found| found.quote.is_some();
         while let Some(resolved) = self.take_next() {
             match Box::pin(self.judge(deps, resolved, Purpose::Plan)).await? {
                 Judged::Takes(choice) => {
@@ -143,7 +144,9 @@ impl Router {
                     return Ok(Overview { found: Some(*found), route, error, candidates });
                 }
                 Judged::Refused(Some(found)) => {
-                    first.get_or_insert(*found);
+                    if !first.as_ref().is_some_and(|first| has_price(first) || !has_price(&found)) {
+                        first = Some(*found);
+                    }
                 }
                 Judged::PassedOver | Judged::Refused(None) | Judged::Ends(..) => {}
             }

@@ -104,6 +104,7 @@ impl From<&Entry<ExtensionManifest>> for ExtensionView {
             overrides_builtin: entry.overrides_builtin,
             error: entry.error(),
             manifest: entry.definition.clone(),
+            place: None,
         }
     }
 }

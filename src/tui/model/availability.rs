@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ActivityRow, Entry, Model, Overlay, Pane};
+use super::{ActivityRow, Entry, Model, Overlay, Pane, TextOverlay};
 use crate::domain::extension::Capability;
 use crate::domain::lineage::SnapshotView;
 use crate::domain::name::{ExtensionId, SandboxId};
@@ -75,13 +75,19 @@ impl Model {
             Capability::Snapshots => "take or restore snapshots",
             Capability::Patches => "apply patches",
             Capability::Sleep => "sleep",
-            Capability::Exec
-            | Capability::Logs
-            | Capability::Adopt
-            | Capability::Metered
-            | Capability::Other(_) => "do that",
+            Capability::Exec => "run commands",
+            Capability::Logs => "show logs",
+            Capability::Adopt | Capability::Metered | Capability::Other(_) => "do that",
         };
         (!has).then(|| format!("{extension} cannot {verb}"))
+    }
+
+    /// Whether the key of logs asks the host: of what failed, and of a job, the output is here.
+    fn has_logs_to_ask_for(&self) -> bool {
+        let is_kept = |entry: &Entry| TextOverlay::of_failed(&entry.record).is_some();
+        self.focus == Pane::Sandboxes
+            && self.overlays.is_empty()
+            && !self.pointed_sandbox().is_some_and(|entry| is_kept(entry))
     }
 
     /// Why an action cannot be done here, if that is known before it is tried.
@@ -93,6 +99,8 @@ impl Model {
             Action::Snapshot | Action::Restore => Capability::Snapshots,
             Action::Sleep | Action::Wake => Capability::Sleep,
             Action::AddPatch | Action::WritePatch | Action::RollOut => Capability::Patches,
+            Action::Shell => Capability::Exec,
+            Action::Logs if self.has_logs_to_ask_for() => Capability::Logs,
             _ => return None,
         };
         let top = match self.overlays.last() {

@@ -216,7 +216,7 @@ impl Model {
         if sums.held_usd != Usd::ZERO {
             parts.push((Role::Dim, format!("held {}", usd(sums.held_usd))));
         }
-        if let Some(seconds) = ledger.lasts_s() {
+        if let Some(seconds) = ledger.sums.lasts().map(|time| time.as_secs()) {
             let soon = if seconds < LOW_S { Role::Warn } else { Role::Plain };
             parts.push((Role::Plain, format!("{}/h", usd(sums.burn_usd_per_h))));
             parts.push((soon, age(seconds)));

@@ -1,5 +1,6 @@
 //! Hosts, each with its own fate.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::Load;
@@ -102,6 +103,8 @@ pub struct Hosts {
     pub list: Vec<Host>,
     /// The cursor, and what is on the screen.
     pub window: Window,
+    /// Places of extensions that are no hosts, in small letters: nothing answers there, and nothing is silent.
+    pub places: BTreeSet<String>,
     /// The host that the operator pointed at.
     wanted: Option<HostName>,
 }
@@ -249,6 +252,7 @@ impl Hosts {
         }
         // A host that is not configured answers nobody.
         hosts.strangers = self.load == Load::Ready && now.since(started) > SILENT;
+        hosts.known.extend(self.places.iter().cloned());
         hosts
     }
 
@@ -262,6 +266,7 @@ impl Hosts {
         let heard = |time: Time| now.since(time) <= SILENT;
         match self.get(name) {
             _ if self.load != Load::Ready => false,
+            None if self.places.contains(&name.to_lowercase()) => false,
             // One that is being asked counts from its last answer, not from the question.
             Some(host)
                 if host.is_fine()

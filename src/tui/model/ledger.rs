@@ -75,23 +75,16 @@ impl Ledger {
         self.count == 0 && self.sums == Credits::default()
     }
 
-    /// How long the balance lasts, in seconds; none where nothing is spent.
-    pub fn lasts_s(&self) -> Option<u64> {
-        let (balance, burn) = (self.sums.balance_usd.micros(), self.sums.burn_usd_per_h.micros());
-        let seconds = i128::from(balance.max(0)) * i128::from(HOUR_S) / i128::from(burn.max(1));
-        (burn > 0).then(|| u64::try_from(seconds).unwrap_or(u64::MAX))
-    }
-
     /// Trouble that is seen without a key: credits that are gone or end within a day, and what nobody paid.
     pub fn warning(&self) -> Option<String> {
         if self.is_empty() {
             return None;
         }
         let gone = self.sums.balance_usd <= Usd::ZERO;
-        let lasts = match self.lasts_s().filter(|seconds| *seconds < LOW_S) {
+        let lasts = match self.sums.lasts().filter(|time| time.as_secs() < LOW_S) {
             _ if gone && self.sums.held_usd > Usd::ZERO => Some("all held".to_owned()),
             _ if gone => Some("used up".to_owned()),
-            Some(seconds) => Some(format!("lasts {}", age(seconds))),
+            Some(time) => Some(format!("lasts {}", age(time.as_secs()))),
             None => None,
         };
         let short = self.shortfall().map(|amount| format!("short {}", usd(amount)));

@@ -94,6 +94,8 @@ pub(super) fn extensions(
     answer: Result<Vec<ExtensionView>, Error>,
 ) -> Vec<Effect> {
     if let Ok(extensions) = answer {
+        let places = extensions.iter().filter_map(|view| view.place.as_ref());
+        model.hosts.places = places.map(|place| place.as_str().to_lowercase()).collect();
         model.extensions = extensions;
     }
     Vec::new()

@@ -132,6 +132,7 @@ pub(crate) fn extension() -> ExtensionView {
         overrides_builtin: false,
         error: None,
         manifest: Some(serde_json::from_value(manifest).unwrap()),
+        place: None,
     }
 }
 

@@ -51,6 +51,17 @@ fn the_pane_at_every_size() {
 }
 
 #[test]
+fn a_sandbox_at_a_place_that_is_no_host_is_not_missed() {
+    let mut world = metered_world(now());
+    world.records.retain(|record| record.host.as_str() == "saas-stub");
+    let mut model = model_of(world);
+    let later = now().plus_seconds(300);
+    update(&mut model, Msg::Tick(later));
+    let seen = text(&draw(&mut model, (160, 45)));
+    assert!(seen.contains("burst-1") && !seen.contains("not seen"), "{seen}");
+}
+
+#[test]
 fn the_pane_without_colours_and_in_ascii() {
     let mut model = pane(metered_world(now()));
     model.look.theme = ThemeName::Mono;

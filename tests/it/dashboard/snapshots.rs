@@ -329,9 +329,13 @@ fn what_a_backend_cannot_is_dimmed_and_says_why() {
         record.extension = "ext.bare".into();
     }
     let mut model = model_of(world);
-    for (key, words) in
-        [("s", "cannot take or restore snapshots"), ("z", "cannot sleep"), ("w", "cannot sleep")]
-    {
+    for (key, words) in [
+        ("s", "cannot take or restore snapshots"),
+        ("z", "cannot sleep"),
+        ("w", "cannot sleep"),
+        ("!", "cannot run commands"),
+        ("l", "cannot show logs"),
+    ] {
         assert_eq!(press(&mut model, key), []);
         assert!(model.overlays.is_empty(), "{key}");
         let said = toast(&mut model);

@@ -218,6 +218,8 @@ async fn where_every_candidate_refuses_one_error_has_each_ones_verdict() {
     let planned = plan.error.unwrap();
     assert_eq!((planned.code, planned.causes), (error.code.clone(), error.causes.clone()));
     assert_eq!((plan.ok, plan.route.is_none()), (false, true));
+    let usd = Some(Usd::from_micros(2_000_001));
+    assert_eq!((plan.quote_usd, plan.missing_usd), (usd, usd), "of what would be paid");
     assert_eq!(error.message, "no candidate of profile.burst can take the sandbox");
     assert_eq!(
         error.causes,

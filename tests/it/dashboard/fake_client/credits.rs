@@ -88,7 +88,10 @@ pub fn ledger_entry(kind: EntryKind, id: Option<&str>, usd: Usd, time: Time) -> 
 
 /// An extension that takes money.
 pub fn metered() -> ExtensionView {
-    extension("ext.saas-stub", &[Capability::Metered])
+    ExtensionView {
+        place: Some("saas-stub".into()),
+        ..extension("ext.saas-stub", &[Capability::Metered])
+    }
 }
 
 /// The small world with sandboxes that cost, and three days of a ledger.

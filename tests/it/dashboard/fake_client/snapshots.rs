@@ -453,7 +453,7 @@ pub fn backends() -> Vec<ExtensionView> {
         Capability::Exec,
         Capability::Logs,
     ];
-    vec![extension("ext.compose-ssh", &all), extension("ext.bare", &[Capability::Exec])]
+    vec![extension("ext.compose-ssh", &all), extension("ext.bare", &[Capability::Adopt])]
 }
 
 /// A backend that can do this.
@@ -467,6 +467,7 @@ pub fn extension(id: &str, capabilities: &[Capability]) -> ExtensionView {
         path: None,
         overrides_builtin: false,
         error: None,
+        place: None,
         manifest: Some(ExtensionManifest {
             id: ExtensionId::new(id),
             version: semver::Version::new(1, 0, 0),
