@@ -74,10 +74,9 @@ impl CostMeter {
     }
 
     /// Stops: its host said that nothing of it is there.
-    pub fn stop(&mut self, now: Time) {
-        let began = self.began.as_ref().filter(|_| self.stopped_ms.is_none());
-        if let Some(began) = began {
-            self.stopped_ms = Some(took_ms(now.since(began.wall)));
+    pub fn stop(&mut self, now: &ClockReading) {
+        if self.began.is_some() && self.stopped_ms.is_none() {
+            self.stopped_ms = Some(took_ms(self.elapsed(now)));
         }
     }
 
@@ -151,8 +150,9 @@ mod tests {
         ] {
             assert_eq!(meter.elapsed(&now), Duration::from_secs(seconds), "{now:?}");
         }
-        meter.stop(Time::from_unix(1_800_000_020));
-        meter.stop(Time::from_unix(1_800_000_040));
+        // Set back again right before its host says that it is gone.
+        meter.stop(&at("a", -3570, 120));
+        meter.stop(&at("a", 40, 140));
         assert_eq!(meter.elapsed(&at("a", 90, 190)), Duration::from_secs(20), "gone since then");
     }
 

@@ -6,6 +6,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use crate::domain::Time;
+use crate::domain::clock::ClockReading;
 use crate::domain::credit::LedgerEntry;
 use crate::domain::error::{Code, Error};
 use crate::domain::event::{Actor, EventKind, PendingEvent, Update, derived_event_id};
@@ -13,7 +14,7 @@ use crate::domain::name::{EventId, OperationId, SandboxId, SnapshotId};
 use crate::domain::patch::settle_applying;
 use crate::domain::sandbox::{Running, SandboxRecord, State};
 use crate::domain::snapshot::SnapshotRecord;
-use crate::failpoint;
+use crate::manager::credits::pending::append_to_ledger;
 use crate::manager::deps::Deps;
 use crate::store::Change;
 
@@ -74,10 +75,10 @@ pub(crate) trait JournalRecord: Clone + Send + Sync + 'static {
     /// Applies a change, with what that means for the rest of the record.
     fn apply(
         &mut self,
-        now: Time,
+        reading: &ClockReading,
         change: impl FnOnce(&mut Self) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let _ = now;
+        let _ = reading;
         change(self)
     }
 
@@ -121,9 +122,14 @@ impl JournalRecord for SandboxRecord {
         deps.sandboxes.update(id, expected, change).await
     }
 
+    /// The revisions of an adopted one begin anew: its events are told apart from those of its earlier life by when that was.
     fn event(&self, (kind, data): NewEvent, actor: &Actor, now: Time) -> PendingEvent {
+        let name = match self.adopted_at {
+            Some(at) => format!("{}@{at}", self.id),
+            None => self.id.to_string(),
+        };
         PendingEvent {
-            id: derived_event_id(self.id.as_str(), self.revision + 1, &kind),
+            id: derived_event_id(&name, self.revision + 1, &kind),
             time: now,
             // That a host has nothing of it any more is nobody's doing.
             actor: if kind == EventKind::SandboxLost { Actor::observer() } else { actor.clone() },
@@ -135,7 +141,7 @@ impl JournalRecord for SandboxRecord {
 
     fn apply(
         &mut self,
-        now: Time,
+        reading: &ClockReading,
         change: impl FnOnce(&mut Self) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let (before, since) = (self.state.clone(), self.since);
@@ -143,7 +149,7 @@ impl JournalRecord for SandboxRecord {
         change(self)?;
         // Whoever puts a record back says since when it was so.
         if self.state != before && self.since == since {
-            self.since = now;
+            self.since = reading.wall;
         }
         // A script is its operation's: nobody else sees its end.
         if self.operation.as_ref().map(|running| &running.id) != worker.as_ref() {
@@ -153,7 +159,7 @@ impl JournalRecord for SandboxRecord {
             && self.state != before
         {
             if self.state == State::Lost {
-                meter.stop(now);
+                meter.stop(reading);
             } else if matches!(self.state, State::Ready | State::Sleeping) {
                 meter.stopped_ms = None;
             }
@@ -333,9 +339,10 @@ where
     R: JournalRecord,
     F: FnOnce(&mut R) -> Result<(), Error> + Send,
 {
-    let now = deps.now();
+    let reading = deps.read_clocks();
     move |record| {
-        record.apply(now, change)?;
+        let now = reading.wall;
+        record.apply(&reading, change)?;
         record.pending().retain(|event| !flushed.contains(&event.id));
         let caused: Vec<_> =
             events.into_iter().map(|event| record.event(event, &actor, now)).collect();
@@ -353,7 +360,7 @@ async fn flush<R: JournalRecord>(deps: &Deps, id: &R::Id) -> Result<Vec<EventId>
 /// Appends what earlier writers left pending on a record; the ids that are in the log now.
 pub(crate) async fn flush_pending(deps: &Deps, pending: Vec<PendingEvent>) -> Vec<EventId> {
     match append(deps, &pending).await {
-        Ok(()) => pending.into_iter().map(|event| event.id).collect(),
+        Ok(told) => told,
         // The record is the truth: a log that cannot be written holds up no operation.
         Err(error) => {
             tracing::warn!(%error, "events stay pending on a record");
@@ -362,20 +369,20 @@ pub(crate) async fn flush_pending(deps: &Deps, pending: Vec<PendingEvent>) -> Ve
     }
 }
 
-/// Appends events that a record's writes caused, to the ledger those that are about credits: that first, since what is in the log
-/// is taken off the record.
-pub(crate) async fn append(deps: &Deps, pending: &[PendingEvent]) -> Result<(), Error> {
-    let entries: Vec<_> = pending.iter().filter_map(LedgerEntry::of_event).collect();
-    if !entries.is_empty() {
-        failpoint::reached("credits.pending");
-        deps.credits.append(entries).await?;
-        failpoint::reached("credits.appended");
+/// Appends events that records' writes caused, and says which are in the log now. Those that are about credits go to the ledger
+/// first, since what is in the log is taken off the record; where that cannot be written they wait, and the others do not.
+pub(crate) async fn append(deps: &Deps, pending: &[PendingEvent]) -> Result<Vec<EventId>, Error> {
+    let mut events = pending.to_vec();
+    if let Err(error) = append_to_ledger(deps, pending).await {
+        tracing::warn!(%error, "events over credits stay pending on a record");
+        events.retain(|event| LedgerEntry::of_event(event).is_none());
     }
-    if !pending.is_empty() {
-        deps.events.append(pending.to_vec()).await?;
+    let told = events.iter().map(|event| event.id.clone()).collect();
+    if !events.is_empty() {
+        deps.events.append(events).await?;
         deps.appended();
     }
-    Ok(())
+    Ok(told)
 }
 
 /// Appends the events of a write that just happened. The write stands whether or not this works.

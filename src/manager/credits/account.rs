@@ -89,7 +89,7 @@ pub(crate) async fn tell_grants(deps: &Deps) -> Result<(), Error> {
         .iter()
         .map(|one| &one.entry)
         .filter(|entry| entry.kind == EntryKind::Grant && entry.time >= since);
-    append(deps, &grants.map(granted).collect::<Vec<_>>()).await
+    append(deps, &grants.map(granted).collect::<Vec<_>>()).await.map(drop)
 }
 
 /// Event of a grant, whose id is the entry's: it is told once.

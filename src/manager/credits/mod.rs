@@ -8,6 +8,7 @@ pub(super) mod cover;
 pub(super) mod entries;
 pub(super) mod hold;
 pub(super) mod next_run;
+pub(super) mod pending;
 pub(super) mod quote;
 pub(super) mod renew;
 pub(super) mod unclaimed;

@@ -11,11 +11,23 @@ use crate::domain::sandbox::SandboxRecord;
 use crate::domain::settlement::{held_by, release_next};
 use crate::failpoint;
 use crate::manager::credits::entries::{add_events, random_entry_id};
+use crate::manager::credits::pending::append_to_ledger;
 use crate::manager::deps::Deps;
 use crate::manager::journal::{self, Guard, append};
 
 /// Note on the entry of a hold that no record has.
 const NOTE: &str = "no record has this hold: the process that held it died";
+
+/// Note on the entry of a hold that the ledger had lost.
+const LOST_NOTE: &str = "its record has this hold, and the ledger had lost it";
+
+/// Hold that a record has and the ledger lacks.
+pub(crate) struct LostHold {
+    pub(crate) sandbox: SandboxId,
+    pub(crate) usd: Usd,
+    /// Whether it is held again.
+    pub(crate) held: Result<(), Error>,
+}
 
 /// Releases what no record has, and what dead recreates hold; what was released. Waits for whoever is about to write a record.
 pub(crate) async fn release_unclaimed(deps: &Deps) -> Result<Vec<(SandboxId, Usd)>, Error> {
@@ -33,6 +45,8 @@ pub(crate) async fn release_unclaimed_in_turn(deps: &Deps) -> Result<Vec<(Sandbo
     // Records before the ledger: whatever ends a hold meanwhile is in both or only there, and nobody holds more.
     let records = deps.sandboxes.list().await?;
     for record in records.iter().filter(|record| !record.pending.is_empty()) {
+        // What waits for the ledger is no dead process's: without it nobody knows what is.
+        append_to_ledger(deps, &record.pending).await?;
         append(deps, &record.pending).await?;
     }
     let known = records.iter().map(|record| (&record.id, held_by(record))).collect();
@@ -43,6 +57,32 @@ pub(crate) async fn release_unclaimed_in_turn(deps: &Deps) -> Result<Vec<(Sandbo
     }
     released.extend(unclaimed);
     Ok(released)
+}
+
+/// Holds what records have and the ledger lacks: a line was lost or taken out of it. What was held anew, and why some was not.
+pub(crate) async fn hold_lost(deps: &Deps) -> Result<Vec<LostHold>, Error> {
+    let _turn = deps.credits.turn().await?;
+    let mut found = Vec::new();
+    // The ledger before the records: whatever ends a hold meanwhile is in both or only in the record, and nobody holds more.
+    let sums = deps.credits.sums().await?;
+    for record in deps.sandboxes.list().await?.iter() {
+        let lacking = held_by(record) - sums.held_for(&record.id);
+        if lacking <= Usd::ZERO {
+            continue;
+        }
+        let entry = LedgerEntry {
+            id: random_entry_id(deps),
+            time: deps.now(),
+            kind: EntryKind::Hold,
+            sandbox_id: Some(record.id.clone()),
+            usd: lacking,
+            actor: deps.actor(),
+            note: Some(LOST_NOTE.to_owned()),
+        };
+        let held = deps.credits.append(vec![entry]).await.map(drop);
+        found.push(LostHold { sandbox: record.id.clone(), usd: lacking, held });
+    }
+    Ok(found)
 }
 
 /// Releases what recreates hold that died between two operations: nobody has the lock of such a sandbox.
@@ -101,7 +141,7 @@ async fn release(deps: &Deps, sandbox: &SandboxId, usd: Usd) -> Result<(), Error
     };
     deps.credits.append(vec![entry]).await?;
     failpoint::reached("credits.released");
-    append(deps, &[event]).await
+    append(deps, &[event]).await.map(drop)
 }
 
 /// What no record has, or a dead recreate. Somebody may be about to write a record.

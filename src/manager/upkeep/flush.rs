@@ -25,8 +25,8 @@ pub(crate) async fn settle_behind_start(deps: &Deps) {
 /// Appends what dead processes left pending, and writes records of earlier versions anew.
 pub(crate) async fn settle(deps: &Deps) -> Result<(), Error> {
     flush_all_pending(deps).await?;
-    tell_grants(deps).await?;
-    deps.sandboxes.renew().await.map(|_| ())
+    deps.sandboxes.renew().await?;
+    tell_grants(deps).await
 }
 
 /// Appends what dead processes left pending on records, and clears it.
@@ -36,15 +36,13 @@ pub(crate) async fn flush_all_pending(deps: &Deps) -> Result<(), Error> {
     let pending: Vec<PendingEvent> =
         snapshots.into_iter().flat_map(|snapshot| snapshot.pending).collect();
     if !pending.is_empty() {
-        let flushed = pending.iter().map(|event| event.id.clone()).collect();
-        append(deps, &pending).await?;
+        let flushed = append(deps, &pending).await?.into_iter().collect();
         deps.snapshots.told(&flushed).await?;
     }
     let patches = deps.patches.list().await?;
     let pending: Vec<PendingEvent> = patches.into_iter().flat_map(|patch| patch.pending).collect();
     if !pending.is_empty() {
-        let flushed = pending.iter().map(|event| event.id.clone()).collect();
-        append(deps, &pending).await?;
+        let flushed = append(deps, &pending).await?.into_iter().collect();
         deps.patches.told(&flushed).await?;
     }
     archive_old(deps).await
@@ -57,8 +55,7 @@ async fn flush_sandboxes<'a>(
     let pending: Vec<PendingEvent> =
         records.flat_map(|record| record.pending.iter().cloned()).collect();
     if !pending.is_empty() {
-        let flushed = pending.iter().map(|event| event.id.clone()).collect();
-        append(deps, &pending).await?;
+        let flushed = append(deps, &pending).await?.into_iter().collect();
         deps.sandboxes.told(&flushed).await?;
     }
     Ok(())

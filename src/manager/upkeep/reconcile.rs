@@ -142,8 +142,9 @@ async fn ready_again(
 ) -> Result<(), Error> {
     let deps = &op.deps;
     let now = deps.now();
-    // A recreate starts the time to live again; whatever else died leaves the deadline as it was.
-    let remade = record.state == State::Provisioning;
+    // A recreate starts the time to live again; one that had removed nothing yet, and whatever else died, leaves the deadline as
+    // it was.
+    let remade = record.state == State::Provisioning && record.reachability.is_none();
     let ready_at = if remade { now } else { record.ready_at.unwrap_or(now) };
     let expires_at =
         if remade { record.ttl_s.map(|ttl| now.plus_seconds(ttl)) } else { record.expires_at };
@@ -160,6 +161,7 @@ async fn ready_again(
         };
         extension.write_manifest(target, &told).await?;
     }
+    let reading = deps.read_clocks();
     let mut seen = seen;
     let alone = match &mut seen.reachability {
         Some(there) => attach_tunnels(deps, &record.id, there).await,
@@ -169,6 +171,9 @@ async fn ready_again(
     let events = vec![(EventKind::SandboxReady, data)];
     op.update(events, move |record| {
         record.state = State::Ready;
+        if let Some(meter) = record.meter.as_mut().filter(|_| remade) {
+            meter.begin(reading, expires_at.is_some());
+        }
         record.reason = Some(Reason::CrashRecovered);
         record.message =
             Some(alone.map_or_else(|| RECONCILED.to_owned(), |why| format!("{RECONCILED}; {why}")));

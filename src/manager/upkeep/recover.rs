@@ -13,7 +13,7 @@ use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::domain::settlement::After;
 use crate::manager::credits::account::tell_grants;
 use crate::manager::credits::charge::{Ran, settle_with, settlement_of};
-use crate::manager::credits::unclaimed::release_unclaimed;
+use crate::manager::credits::unclaimed::{LostHold, hold_lost, release_unclaimed};
 use crate::manager::deps::Deps;
 use crate::manager::hosts::deep_check::cleanup::cleanup;
 use crate::manager::hosts::status::report_host_error;
@@ -83,21 +83,22 @@ async fn recover_all(deps: &Deps) -> Result<Vec<Recovered>, Error> {
     }
     items.extend(recover_snapshots(deps).await?);
     items.extend(end_dead_operations(deps).await?);
-    items.extend(unclaimed_holds(deps).await);
+    items.extend(recover_holds(deps).await);
     items.sort_by(|a, b| a.id.cmp(&b.id));
     Ok(items)
 }
 
-/// Items of the holds that no record has. A ledger that cannot be read keeps nothing else from being brought in order.
-async fn unclaimed_holds(deps: &Deps) -> Vec<Recovered> {
-    let released = async {
+/// Items of the holds that no record has, and of those that the ledger lacks. A ledger that cannot be read keeps nothing else from
+/// being brought in order.
+async fn recover_holds(deps: &Deps) -> Vec<Recovered> {
+    let looked = async {
         tell_grants(deps).await?;
-        release_unclaimed(deps).await
+        Ok::<_, Error>((release_unclaimed(deps).await?, hold_lost(deps).await?))
     };
-    let released = match released.await {
-        Ok(released) => released,
+    let (released, lost) = match looked.await {
+        Ok(found) => found,
         Err(error) => {
-            tracing::warn!(%error, "holds that no record has could not be looked for");
+            tracing::warn!(%error, "holds could not be compared with the records");
             return Vec::new();
         }
     };
@@ -109,7 +110,15 @@ async fn unclaimed_holds(deps: &Deps) -> Vec<Recovered> {
         message: "released".to_owned(),
         error: None,
     };
-    released.into_iter().map(item).collect()
+    let held_anew = |LostHold { sandbox, usd, held }: LostHold| Recovered {
+        id: sandbox.to_string(),
+        ok: held.is_ok(),
+        was: format!("a hold of {usd} that the ledger lacks"),
+        state: None,
+        message: held.as_ref().map_or_else(|error| error.message.clone(), |()| "held".to_owned()),
+        error: held.err(),
+    };
+    released.into_iter().map(item).chain(lost.into_iter().map(held_anew)).collect()
 }
 
 /// `None`: somebody works on it after all, it is in order by now, or not at the revision that was `judged`.

@@ -32,11 +32,12 @@ pub struct Ledger {
     shortfall: Usd,
 }
 
-/// Hold that is open: since when nothing of it was charged, and what was charged before.
+/// Holds of a sandbox that are open: since when nothing was charged, what was charged before, and what is held still.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Open {
     since: Time,
     charged: Usd,
+    held: Usd,
 }
 
 impl Ledger {
@@ -48,16 +49,24 @@ impl Ledger {
             let Some(id) = &entry.sandbox_id else { continue };
             match entry.kind {
                 EntryKind::Hold => {
-                    let open = Open { since: entry.time, charged: Usd::ZERO };
-                    ledger.open.entry(id.clone()).or_insert(open);
+                    let open = Open { since: entry.time, charged: Usd::ZERO, held: Usd::ZERO };
+                    ledger.open.entry(id.clone()).or_insert(open).held += entry.usd;
                 }
                 EntryKind::Charge => {
                     let open = ledger.open.entry(id.clone());
-                    let open = open.or_insert(Open { since: entry.time, charged: Usd::ZERO });
+                    let unknown = Open { since: entry.time, charged: Usd::ZERO, held: Usd::ZERO };
+                    let open = open.or_insert(unknown);
                     spread(&mut ledger.charged, entry.usd, open.since, entry.time, first);
-                    *open = Open { since: entry.time, charged: open.charged + entry.usd };
+                    let (charged, held) = (open.charged + entry.usd, open.held - entry.usd);
+                    *open = Open { since: entry.time, charged, held };
                 }
-                EntryKind::Release => drop(ledger.open.remove(id)),
+                // What a refused recreate or an extend gives back leaves the run its own.
+                EntryKind::Release => {
+                    if let Some(open) = ledger.open.get_mut(id) {
+                        open.held = open.held - entry.usd;
+                    }
+                    ledger.open.retain(|_, open| open.held > Usd::ZERO);
+                }
                 EntryKind::Shortfall if now.since(entry.time).as_secs() < LOW_S => {
                     ledger.shortfall += entry.usd;
                 }

@@ -334,7 +334,7 @@ fn what_a_backend_cannot_is_dimmed_and_says_why() {
         ("z", "cannot sleep"),
         ("w", "cannot sleep"),
         ("!", "cannot run commands"),
-        ("l", "cannot show logs"),
+        ("G l", "cannot show logs"),
     ] {
         assert_eq!(press(&mut model, key), []);
         assert!(model.overlays.is_empty(), "{key}");

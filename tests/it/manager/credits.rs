@@ -437,6 +437,9 @@ async fn a_ledger_that_cannot_be_read_refuses_what_costs_and_nothing_else() {
     house.costs(100);
     let (gone, ended) = house.destroy(one.id.as_str()).await;
     assert_eq!((gone.state, ended), (State::Destroyed, Ok(())), "a removal waits for no ledger");
+    let told = house.kinds().await;
+    assert!(told.contains(&"sandbox.destroyed".to_owned()), "nor do its events: {told:?}");
+    assert!(!told.contains(&"credits.charged".to_owned()), "{told:?}");
     house.manager.recover().await.unwrap();
     // What could not be written is on the record, and follows once the file is mended.
     std::fs::write(&file, good).unwrap();
@@ -446,4 +449,21 @@ async fn a_ledger_that_cannot_be_read_refuses_what_costs_and_nothing_else() {
         house.entries().await,
         entries(&[("hold", HOUR), ("charge", 100), ("release", HOUR - 100)])
     );
+}
+
+#[tokio::test]
+async fn a_hold_that_the_ledger_lost_is_held_anew() {
+    let house = metered(2 * HOUR).await;
+    let one = house.living_for(hour()).await;
+    let file = house.folder.path().join("credits.jsonl");
+    let whole = std::fs::read_to_string(&file).unwrap();
+    let lines: Vec<&str> = whole.lines().filter(|line| !line.contains("\"hold\"")).collect();
+    std::fs::write(&file, lines.join("\n") + "\n").unwrap();
+    assert_eq!(house.sums().await, (2 * HOUR, 0));
+    let recovered = house.manager.recover().await.unwrap();
+    let items: Vec<_> =
+        recovered.iter().map(|one| (one.id.as_str(), one.ok, one.message.as_str())).collect();
+    assert_eq!(items, [(one.id.as_str(), true, "held")]);
+    assert_eq!(house.sums().await, (HOUR, HOUR));
+    assert_eq!(house.manager.recover().await.unwrap(), []);
 }

@@ -1,8 +1,9 @@
 //! Adoption of what costs something: it is paid for from then on, or not adopted.
 
 use sandboxer::domain::credit::GrantRequest;
-use sandboxer::domain::request::{CreateRequest, DestroyRequest, ListQuery};
-use sandboxer::domain::{Code, Usd};
+use sandboxer::domain::event::derived_event_id;
+use sandboxer::domain::request::{CreateRequest, DestroyRequest, EventQuery, ListQuery};
+use sandboxer::domain::{Code, EventKind, Usd};
 
 use super::{Orphaned, verdict};
 
@@ -35,4 +36,9 @@ async fn an_adopted_one_is_held_for_until_its_deadline_or_left_where_it_is() {
     assert!((6_000..6_500).contains(&cost), "{cost}");
     let sums = console.credits().await.unwrap();
     assert_eq!((sums.balance_usd.micros(), sums.held_usd), (60_000 - cost, Usd::ZERO));
+    // Its revisions began anew: an entry of its earlier life in the same ledger is another one.
+    let events = console.events(&EventQuery::default()).await.unwrap();
+    let charge = events.iter().find(|event| event.kind == EventKind::CreditsCharged).unwrap();
+    let earlier = |revision| derived_event_id(sandbox.id.as_str(), revision, &charge.kind);
+    assert!((1..100).all(|revision| charge.id != earlier(revision)));
 }

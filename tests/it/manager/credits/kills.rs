@@ -219,6 +219,18 @@ async fn killed_between_the_writes_of_a_recreate() {
 }
 
 #[tokio::test]
+async fn a_recreate_that_died_before_it_removed_anything_gives_no_time() {
+    let house = with_one(false).await;
+    house.script.pass(1800);
+    let before = house.record("one").await;
+    kill(&house, "recreate", "recreate.begin");
+    house.other.recover().await.unwrap();
+    let after = house.record("one").await;
+    assert_eq!(after.state, State::Ready);
+    assert_eq!((after.expires_at, after.hold_usd), (before.expires_at, before.hold_usd));
+}
+
+#[tokio::test]
 async fn killed_over_the_undo_snapshot_of_a_recreate() {
     for failpoint in ["undo.measured", "snapshot.freed", "undo.taken", "recreate.begin"] {
         let house = metered(5 * HOUR).await;
