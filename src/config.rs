@@ -14,6 +14,7 @@ pub use paths::{Overrides, Paths};
 pub use sections::{Dashboard, Notify, ServeSettings, StateHub, SweepSettings, Theme};
 pub use terminal::{Colours, Terminal};
 
+use crate::domain::child_process;
 use crate::domain::error::{Code, Error};
 use crate::domain::host::HostSpec;
 use crate::domain::name::{HostName, ProfileId};
@@ -88,6 +89,9 @@ impl Config {
         config.log_filter = environment.text("SANDBOXER_LOG").map(str::to_owned);
         let token = config.state_hub.as_ref().and_then(|hub| hub.token_env.as_deref());
         config.hub_token = token.and_then(|name| environment.text(name)).map(Secret::new);
+        if let Some(name) = token {
+            child_process::withhold(name);
+        }
         Ok(config)
     }
 

@@ -11,6 +11,7 @@ use rustix::fs::{Access, access, statvfs};
 use tokio::process::Command;
 
 use crate::config::{Colours, Config, Environment, Overrides, Paths, Terminal};
+use crate::domain::child_process::child;
 use crate::domain::error::Error;
 use crate::domain::figures::bytes;
 use crate::domain::request::{Check, CheckState};
@@ -193,7 +194,7 @@ async fn rsync() -> Check {
 
 /// The first line that a program says of itself.
 async fn version(program: &str, flag: &str) -> io::Result<String> {
-    let mut command = Command::new(program);
+    let mut command = Command::from(child(program));
     let run = command.arg(flag).stdin(Stdio::null()).kill_on_drop(true).output();
     let output = tokio::time::timeout(PATIENCE, run)
         .await

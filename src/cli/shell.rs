@@ -11,8 +11,8 @@ use super::args::ShellArgs;
 use super::interrupt::until_interrupted;
 use super::output::{Context, Outcome};
 use crate::client::{Error, ShellRequest};
-use crate::domain::Code;
 use crate::domain::output::Interactive;
+use crate::domain::{Code, child_process};
 
 pub(super) async fn shell(context: &mut Context<'_>, args: &ShellArgs) -> Outcome {
     if let Some(problem) = refused(context, args) {
@@ -88,7 +88,7 @@ fn start(interactive: &Interactive) -> Result<Child, Error> {
     let [program, arguments @ ..] = interactive.words.as_slice() else {
         return Err(Error::new(Code::Internal, "the extension names no program for a shell"));
     };
-    let mut command = Command::new(program);
+    let mut command = Command::from(child_process::child(program));
     command
         .args(arguments)
         .stdin(Stdio::inherit())

@@ -5,6 +5,7 @@
 pub mod adoption;
 pub mod archive;
 pub mod canary;
+pub mod child_process;
 pub mod clock;
 pub mod compose_host;
 pub mod credit;

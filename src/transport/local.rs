@@ -13,6 +13,7 @@ use tokio::io::AsyncRead;
 use tokio::process::Command as Program;
 use tokio::time::timeout;
 
+use crate::domain::child_process::child;
 use crate::domain::error::{Code, Error};
 use crate::domain::host::HostSpec;
 use crate::domain::output::OutputSink;
@@ -38,17 +39,17 @@ impl LocalTransport {
 
     fn open(&self, words: &[Vec<u8>]) -> Result<Channel, Error> {
         self.trips.fetch_add(1, Ordering::Relaxed);
-        let mut program = Program::new("sh");
+        let mut program = Program::from(child("sh"));
         program.args(words.iter().map(|word| OsStr::from_bytes(word)));
         program
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        let mut child = program.spawn().map_err(no_shell)?;
-        match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
+        let mut shell = program.spawn().map_err(no_shell)?;
+        match (shell.stdin.take(), shell.stdout.take(), shell.stderr.take()) {
             (Some(stdin), Some(stdout), Some(stderr)) => {
-                Ok(Channel::new(stdin, stdout, stderr, Process::Local(child)))
+                Ok(Channel::new(stdin, stdout, stderr, Process::Local(shell)))
             }
             _ => Err(Error::internal("a child process has no pipes")),
         }

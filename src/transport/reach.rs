@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command as Program};
 use tokio::time::timeout;
 
+use crate::domain::child_process::child;
 use crate::domain::error::{Code, Error};
 use crate::domain::host::Reach;
 use crate::domain::name::{HostName, SandboxId};
@@ -73,7 +74,7 @@ pub(crate) async fn ask(
 }
 
 async fn talk(program: &str, words: &[String], question: &[u8]) -> Result<Vec<u8>, Error> {
-    let mut command = Program::new(program);
+    let mut command = Program::from(child(program));
     // A group of its own: what it leaves running must not hear the Ctrl-C of our terminal.
     command.args(words).process_group(0).kill_on_drop(true);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -9,7 +9,7 @@ use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -24,6 +24,7 @@ use super::input::Input;
 use super::shutdown::{EndSignal, LoopEnd, draw_failed, failed};
 use super::{Console, EventSource, Msg, terminal};
 use crate::client::{Error, ShellRequest};
+use crate::domain::child_process::child;
 use crate::domain::error::Code;
 use crate::domain::name::SnapshotId;
 use crate::domain::output::Interactive;
@@ -214,7 +215,7 @@ impl Shell {
         let modes = terminal::modes(&tty)?;
         // Heard from before the program is there: its end must not be missed.
         let children = signal(SignalKind::child())?;
-        let mut command = Command::new(name);
+        let mut command = child(name);
         command.args(args).process_group(0);
         if let Some(folder) = &program.folder {
             command.current_dir(folder);

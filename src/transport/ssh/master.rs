@@ -14,6 +14,7 @@ use tokio::process::Command as Program;
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
+use crate::domain::child_process::child;
 use crate::domain::error::Error;
 use crate::domain::host::HostSpec;
 use crate::domain::text::hex;
@@ -278,7 +279,7 @@ impl Target {
     }
 
     fn ssh(&self) -> Program {
-        let mut program = Program::new("ssh");
+        let mut program = Program::from(child("ssh"));
         program.env("LC_ALL", "C").stdin(Stdio::null());
         if let Some(config) = &self.spec.ssh_config {
             program.arg("-F").arg(config);

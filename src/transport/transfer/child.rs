@@ -8,6 +8,7 @@ use std::process::Stdio;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 
+use crate::domain::child_process::child;
 use crate::domain::error::{Code, Error};
 use crate::transport::watchdog::scrubbed_names;
 
@@ -40,7 +41,7 @@ impl Running {
         folder: &Path,
         input: File,
     ) -> Result<Self, Error> {
-        let mut command = Command::new(program);
+        let mut command = Command::from(child(program));
         command.args(args).current_dir(folder).env("LC_ALL", "C");
         // A bash that is called sh takes exported functions for programs.
         let functions = std::env::vars_os().map(|(name, _)| name);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Component, Path, PathBuf};
 
-use super::rust_source::{House, Token, read, root, rust_files, shown};
+use super::rust_source::{House, SourceFile, Token, read, root, rust_files, shown};
 
 /// Folders of scripts that hosts run: those named `scripts` below these.
 const SCRIPT_ROOMS: &[&str] = &["src/extensions", "src/transport"];
@@ -39,6 +39,46 @@ fn implements(tokens: &[Token], name: &str) -> Vec<usize> {
         }
     }
     found
+}
+
+#[test]
+fn child_processes_are_begun_where_secrets_are_withheld() {
+    let mut wrong = String::new();
+    let house = House::read();
+    let files = house.files.iter().filter(|file| !file.is_test);
+    for file in files.filter(|file| file.shown != "src/domain/child_process.rs") {
+        for line in begun(&file.outside_tests()) {
+            let _ = writeln!(wrong, "{}:{line}: a child process of its own", file.shown);
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "a child process is made by `domain::child_process::child`:\n{wrong}"
+    );
+    let lines = |source: &str| begun(&SourceFile::new(String::new(), String::new(), source).tokens);
+    let other =
+        "use crate::transport::Command; use std::process::Stdio; fn f() { Command::new(1); }";
+    let found = [
+        "use tokio::process::{Child, Command as Program}; fn f() { Program::new(1); }",
+        "use std::process::Command; fn f() { Command::new(1); }",
+        "fn f() { std::process::Command::new(1); }",
+    ];
+    assert!(lines(other).is_empty() && found.iter().all(|source| lines(source).len() == 1));
+}
+
+/// Lines that make a command of the standard library or of tokio, whatever it is called there.
+fn begun(tokens: &[Token]) -> Vec<usize> {
+    let text = |at: usize| tokens.get(at).map_or("", |token| token.text.as_str());
+    let mut names = Vec::new();
+    for at in (0..tokens.len()).filter(|at| text(*at) == "process" && text(at + 1) == "::") {
+        let rest = (at + 2..).take_while(|at| !matches!(text(*at), ";" | "" | "("));
+        for at in rest.filter(|at| text(*at) == "Command") {
+            names.push(if text(at + 1) == "as" { text(at + 2) } else { "Command" });
+        }
+    }
+    let is_new = |at: &usize| text(at + 1) == "::" && text(at + 2) == "new";
+    let made = (0..tokens.len()).filter(|at| names.contains(&text(*at))).filter(is_new);
+    made.map(|at| tokens[at].line).collect()
 }
 
 #[test]

@@ -228,6 +228,19 @@ fn the_token_is_shown_nowhere() {
 }
 
 #[test]
+fn no_command_has_the_token_in_its_environment() {
+    let place = Place::new(TestHub::start());
+    let id = place.json(CANARY)["id"].as_str().unwrap().to_owned();
+    let env = [("SANDBOXER_TOKEN", TOKEN), ("SBX_KEPT", "kept")];
+    let output = place.run_with(&["exec", &id, "--", "env"], &env);
+    let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(!text.contains(TOKEN) && !text.contains("STATE_HUB_TOKEN"), "{text}");
+    // What else the console has in its environment is the command's too.
+    assert!(text.contains("SBX_KEPT=kept"), "{text}");
+}
+
+#[test]
 fn a_certificate_is_verified() {
     let mut place = Place::new(TestHub::start_with_tls());
     assert_eq!(place.run(CANARY).status.code(), Some(0));
