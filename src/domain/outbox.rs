@@ -228,15 +228,39 @@ impl Cursor {
     /// Gives up what left the log before `oldest`, its first event that is kept: the letter of it. What is held back is
     /// [`Self::give_up_held`].
     pub fn give_up_behind(&mut self, oldest: u64, now: Time) -> Option<DeadLetter> {
+        self.give_up_before(oldest, Loss::LeftTheLog, now)
+    }
+
+    /// Gives up the lines of the log before number `next` that cannot be read: the letter of them.
+    pub fn give_up_unreadable(&mut self, next: u64, now: Time) -> Option<DeadLetter> {
+        self.give_up_before(next, Loss::Unreadable, now)
+    }
+
+    fn give_up_before(&mut self, next: u64, loss: Loss, now: Time) -> Option<DeadLetter> {
         let from = self.after.saturating_add(1);
-        (oldest > from).then(|| {
-            self.after = oldest - 1;
-            let missed = Missed { from, to: oldest - 1, count: oldest - from, sandbox_id: None };
-            DeadLetter::missed(missed, now)
+        (next > from).then(|| {
+            self.after = next - 1;
+            let missed = Missed { from, to: next - 1, count: next - from, sandbox_id: None };
+            DeadLetter::missed(missed, loss, now)
         })
     }
 
-    /// Gives up the part of what is held back that left the log before `oldest`; `left` are those of it that are kept.
+    /// Gives up what was held back with an event and became unreadable meanwhile: the letter of it. It is asked for with the last
+    /// one that is left, before that is [`Self::done`]; `oldest` is the first event that is kept.
+    pub fn give_up_with(&self, last: &Event, oldest: u64, now: Time) -> Option<DeadLetter> {
+        let held = self.held.iter().find(|held| held.from == last.seq)?;
+        (held.waiting > 1).then(|| {
+            let missed = Missed {
+                from: oldest,
+                to: self.after,
+                count: held.waiting - 1,
+                sandbox_id: held.sandbox_id.clone(),
+            };
+            DeadLetter::missed(missed, Loss::Unreadable, now)
+        })
+    }
+
+    /// Gives up the part of what is held back that left the log before `oldest`, or cannot be read any more; `left` are those of it that are kept.
     pub fn give_up_held(
         &mut self,
         at: u64,
@@ -246,6 +270,7 @@ impl Cursor {
     ) -> Option<DeadLetter> {
         let index = self.held.iter().position(|held| held.from == at)?;
         let held = &mut self.held[index];
+        let loss = if held.from < oldest { Loss::LeftTheLog } else { Loss::Unreadable };
         let missed = Missed {
             from: held.from,
             to: oldest.saturating_sub(1).max(held.from),
@@ -259,7 +284,7 @@ impl Cursor {
             }
             None => drop(self.held.remove(index)),
         }
-        Some(DeadLetter::missed(missed, now))
+        Some(DeadLetter::missed(missed, loss, now))
     }
 }
 
@@ -275,6 +300,28 @@ pub struct Missed {
     /// Their sandbox, where all are of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox_id: Option<SandboxId>,
+}
+
+/// Why events are not there any more.
+#[derive(Debug, Clone, Copy)]
+enum Loss {
+    /// Their file is not kept any more.
+    LeftTheLog,
+    /// Their lines are damaged.
+    Unreadable,
+}
+
+impl Loss {
+    fn sentence(self) -> &'static str {
+        match self {
+            Self::LeftTheLog => {
+                "these left the event log, which keeps only so many files, before the State Hub took them"
+            }
+            Self::Unreadable => {
+                "the lines of these in the event log cannot be read: `sandboxer doctor` names them"
+            }
+        }
+    }
 }
 
 /// Letter that will never be delivered: a line of the dead letter.
@@ -301,9 +348,9 @@ impl DeadLetter {
         Self { at, reason, status: Some(status), event: Some(event), missed: None }
     }
 
-    fn missed(missed: Missed, at: Time) -> Self {
-        let reason = "these left the event log, which keeps only so many files, before the State Hub took them";
-        Self { at, reason: reason.to_owned(), status: None, event: None, missed: Some(missed) }
+    fn missed(missed: Missed, loss: Loss, at: Time) -> Self {
+        let reason = loss.sentence().to_owned();
+        Self { at, reason, status: None, event: None, missed: Some(missed) }
     }
 
     /// Events that it stands for.

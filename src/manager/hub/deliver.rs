@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::domain::Time;
 use crate::domain::error::{Code, Error};
 use crate::domain::hub::FlushReport;
+use crate::domain::outbox::LONGEST_WAIT_S;
 use crate::manager::deps::{Deps, Hub};
 use crate::manager::hub::backlog::backlog;
 use crate::manager::hub::drain::{Limits, Waits, drain};
@@ -47,12 +49,18 @@ pub(crate) async fn follow(deps: &Deps) {
         };
         loop {
             tokio::time::sleep(FOLLOW_EVERY).await;
-            let is_due = due.is_some_and(|due| due <= deps.now());
-            if is_due || deps.events.last_seq().await.ok() != last {
+            if due.is_some_and(|due| is_due(due, deps.now()))
+                || deps.events.last_seq().await.ok() != last
+            {
                 break;
             }
         }
     }
+}
+
+/// Whether a time has come. One further ahead than any wait is a clock that went back.
+fn is_due(due: Time, now: Time) -> bool {
+    due <= now || due > now.plus_seconds(LONGEST_WAIT_S)
 }
 
 /// Gives the hub the time that it has after a command, if the command changed something, or `always`: then this process may

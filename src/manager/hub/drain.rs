@@ -183,6 +183,7 @@ impl Drain<'_> {
     async fn next_event(&mut self) -> Result<Option<Event>, Error> {
         loop {
             while let Some(event) = self.page.pop_front() {
+                self.give_up_before(event.seq).await?;
                 if !self.cursor.pass_over(&event) {
                     return Ok(Some(event));
                 }
@@ -209,10 +210,27 @@ impl Drain<'_> {
             }
             let left = self.held_events(of, from, usize::MAX).await?;
             let oldest = oldest(self.deps).await?.unwrap_or(self.cursor.after.saturating_add(1));
-            let letter = self.cursor.give_up_held(from, &left, oldest, now);
-            self.give_up(letter).await?;
+            self.give_up(|cursor| cursor.give_up_held(from, &left, oldest, now)).await?;
         }
         Ok(None)
+    }
+
+    /// Gives up what is missing in the log between the cursor and the next event: lines that cannot be read, or a file that is
+    /// not kept any more.
+    async fn give_up_before(&mut self, next: u64) -> Result<(), Error> {
+        if next <= self.cursor.after.saturating_add(1) {
+            return Ok(());
+        }
+        let now = self.deps.now();
+        let is_oldest = oldest(self.deps).await? == Some(next);
+        self.give_up(|cursor| {
+            if is_oldest {
+                cursor.give_up_behind(next, now)
+            } else {
+                cursor.give_up_unreadable(next, now)
+            }
+        })
+        .await
     }
 
     /// Events of one order between a number and the cursor.
@@ -230,14 +248,6 @@ impl Drain<'_> {
         let after = self.cursor.after;
         let page = EventPage { after, up_to: None, of: None, at_most: PAGE };
         self.page = self.deps.events.page(page).await?.into();
-        // A number that is missing is a line that cannot be read, or a file that is not kept any more.
-        let Some(first) = self.page.front().filter(|first| first.seq - 1 > after) else {
-            return Ok(());
-        };
-        if oldest(self.deps).await? == Some(first.seq) {
-            let letter = self.cursor.give_up_behind(first.seq, self.deps.now());
-            self.give_up(letter).await?;
-        }
         Ok(())
     }
 
@@ -284,7 +294,7 @@ impl Drain<'_> {
             Receipt::Refused(status, reason) => {
                 tracing::warn!(seq = event.seq, %reason, "an event goes to the dead letter");
                 let letter = DeadLetter::refused(event.clone(), status, reason, self.deps.now());
-                self.give_up(Some(letter)).await?;
+                self.give_up(|_| Some(letter)).await?;
                 failpoint::reached("outbox.given_up");
                 self.done(&event).await?;
                 Ok(Next::GoesOn)
@@ -305,6 +315,11 @@ impl Drain<'_> {
         } else {
             None
         };
+        if is_held && next.is_none() {
+            let oldest = oldest(self.deps).await?.unwrap_or(event.seq);
+            let now = self.deps.now();
+            self.give_up(|cursor| cursor.give_up_with(event, oldest, now)).await?;
+        }
         self.cursor.done(event, next.as_ref());
         self.unwritten += 1;
         let is_old = self.written_at.is_none_or(|then| then.elapsed() >= UNWRITTEN_FOR);
@@ -333,11 +348,19 @@ impl Drain<'_> {
         })
     }
 
-    async fn give_up(&mut self, letter: Option<DeadLetter>) -> Result<(), Error> {
-        let Some(letter) = letter else { return Ok(()) };
-        self.drained.dead += letter.count();
+    /// Gives up what the cursor lets go of. It stays where it was if the letter of that cannot be written.
+    async fn give_up(
+        &mut self,
+        letter: impl FnOnce(&mut Cursor) -> Option<DeadLetter>,
+    ) -> Result<(), Error> {
+        let mut cursor = self.cursor.clone();
+        let Some(letter) = letter(&mut cursor) else { return Ok(()) };
+        let count = letter.count();
+        self.deps.outbox.give_up(vec![letter]).await?;
+        self.cursor = cursor;
+        self.drained.dead = self.drained.dead.saturating_add(count);
         self.unwritten += 1;
-        self.deps.outbox.give_up(vec![letter]).await
+        Ok(())
     }
 
     async fn write(&mut self) -> Result<(), Error> {

@@ -215,6 +215,67 @@ async fn what_left_the_log_is_said_and_counted() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_read_in_the_log_is_said_and_counted() {
+    let console = console();
+    let log = console.folder.path().join("events.jsonl");
+    let damage = |lines: &[usize]| {
+        let text = std::fs::read_to_string(&log).unwrap();
+        let damaged = |(at, line): (usize, &str)| {
+            if lines.contains(&(at + 1)) { "\0".repeat(line.len()) } else { line.to_owned() }
+        };
+        let text: Vec<String> = text.lines().enumerate().map(damaged).collect();
+        std::fs::write(&log, text.join("\n") + "\n").unwrap();
+    };
+    let told = |console: &Console| -> Vec<(u64, u64, u64)> {
+        let missed = console.letters().into_iter().map(|letter| {
+            assert!(letter.reason.contains("cannot be read"), "{}", letter.reason);
+            letter.missed.unwrap()
+        });
+        missed.map(|missed| (missed.from, missed.to, missed.count)).collect()
+    };
+    happen(console.folder.path(), 1..=5, 2).await;
+    damage(&[3]);
+    let report = console.manager.flush_events().await.unwrap();
+    assert_eq!((report.delivered, report.dead, report.backlog.dead), (4, 1, 1));
+    assert_eq!(told(&console), [(3, 3, 1)]);
+    // More than one place, and at the end of a page.
+    happen(console.folder.path(), 6..=600, 7).await;
+    damage(&[3, 7, 8, 261, 262, 500]);
+    let report = console.manager.flush_events().await.unwrap();
+    assert_eq!((report.delivered, report.dead, report.backlog.dead), (590, 5, 6));
+    assert_eq!(told(&console), [(3, 3, 1), (7, 8, 2), (261, 262, 2), (500, 500, 1)]);
+    let came: Vec<u64> = console.hub.taken().iter().map(Message::sequence).collect();
+    let lost = [3, 7, 8, 261, 262, 500];
+    assert_eq!(came, (1..=600).filter(|number| !lost.contains(number)).collect::<Vec<_>>());
+    assert_eq!(console.waiting().await, 0);
+    // Of what is held back too: one that failed, and one behind another.
+    console.hub.answers(|_, _| Act::Status(500));
+    happen(console.folder.path(), 601..=607, 2).await;
+    console.manager.flush_events().await.unwrap();
+    console.hub.answers(|_, _| Act::Status(204));
+    damage(&[3, 7, 8, 261, 262, 500, 602, 605]);
+    let report = console.manager.flush_events().await.unwrap();
+    assert_eq!((report.delivered, report.dead, report.backlog.dead), (5, 2, 8));
+    assert_eq!(console.waiting().await, 0);
+    assert_in_order(&console.hub.taken());
+}
+
+#[tokio::test]
+async fn a_dashboard_tries_again_though_the_clock_went_back_by_a_day() {
+    let console = console();
+    console.hub.answers(|_, _| Act::answer(503, "Retry-After: 200", "busy"));
+    happen(console.folder.path(), 1..=3, 2).await;
+    console.manager.deliver_in_background();
+    let cursor = console.cursor();
+    let noted = || std::fs::read_to_string(&cursor).is_ok_and(|text| text.contains("next_try_at"));
+    wait_for(noted).await;
+    console.hub.answers(|_, _| Act::Status(204));
+    console.script.pass(-86_400);
+    wait_for(|| console.hub.taken().len() == 3).await;
+    console.manager.close().await;
+}
+
+#[tokio::test]
 async fn one_process_delivers_and_the_other_says_so() {
     let console = console();
     happen(console.folder.path(), 1..=3, 2).await;
