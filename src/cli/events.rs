@@ -46,7 +46,7 @@ async fn query(context: &Context<'_>, args: &EventsArgs) -> Result<EventQuery, C
         Some(Since::Time(time)) => (None, Some(time)),
         Some(Since::Ago(ago)) => (None, Some(context.now().minus_seconds(ago.get()))),
     };
-    Ok(EventQuery { after_seq, since, sandbox, kinds: args.kinds.clone(), actor })
+    Ok(EventQuery { after_seq, since, sandbox, kinds: args.kinds.clone(), actor, newest: None })
 }
 
 /// Prints what is kept (only with `--since`), then what comes. Ends when nobody reads stdout, or with Ctrl-C.

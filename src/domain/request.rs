@@ -329,4 +329,7 @@ pub struct EventQuery {
     pub kinds: Vec<EventKind>,
     /// Only this actor's (`adm:NAME`).
     pub actor: Option<String>,
+    /// Only the newest so many of those.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub newest: Option<usize>,
 }

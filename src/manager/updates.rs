@@ -22,6 +22,7 @@ pub(crate) async fn read_events(deps: &Deps, query: &EventQuery) -> Result<Vec<E
         sandbox: query.sandbox.clone(),
         kinds: query.kinds.clone(),
         actor: query.actor.clone(),
+        newest: query.newest,
     };
     deps.events.read(&filter).await
 }

@@ -12,7 +12,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,17 +20,18 @@ use async_trait::async_trait;
 
 use crate::domain::Time;
 use crate::domain::error::Error;
-use crate::domain::event::{Event, EventKind, PendingEvent};
+use crate::domain::event::{Event, PendingEvent};
 use crate::domain::name::SandboxId;
 use crate::store::event_numbers::{Numbers, OpenNumbers};
 use crate::store::event_pages::read_page;
+use crate::store::event_reading::{is_older, read_newest, read_segment};
 use crate::store::event_window::{CLOCK_SLACK_S, Window};
 use crate::store::files::{DataDir, blocking, io_fault, open_private, sync_folder};
 use crate::store::history::ends_torn;
 use crate::store::lock::Gate;
 use crate::store::outbox::first_needed;
 use crate::store::reserve::or_from_reserve;
-use crate::store::segments::{FromPlace, Head, Segment, Segments};
+use crate::store::segments::{Head, Segment, Segments};
 use crate::store::{EventFilter, EventLog, EventPage, PassedOver};
 
 /// How long the file grows before it is rotated, in bytes.
@@ -241,6 +242,9 @@ impl Log {
 
     /// The events that pass, oldest first.
     fn read(&self, filter: &EventFilter) -> Result<Vec<Event>, Error> {
+        if let Some(newest) = filter.newest {
+            return read_newest(&self.segments, filter, newest);
+        }
         if let Some(after) = filter.after_seq {
             // From the end back: mostly little is asked for.
             let mut events = self.tail(after)?;
@@ -249,11 +253,7 @@ impl Log {
         }
         let mut events = Vec::new();
         for segment in self.segments.open()?.iter().rev() {
-            // Its last line was written then, and no event is appended before it happened.
-            if let (Some(since), Some(written)) = (filter.since, segment.modified())
-                && !segment.is_newest
-                && written < since.minus_seconds(CLOCK_SLACK_S)
-            {
+            if is_older(segment, filter) {
                 continue;
             }
             let lines = read_segment(segment, filter, &mut events)
@@ -297,43 +297,6 @@ fn number(
         numbered.push(event);
     }
     Ok((numbered, lines))
-}
-
-/// Adds a file's events that pass; which lines cannot be read.
-fn read_segment(
-    segment: &Segment,
-    filter: &EventFilter,
-    events: &mut Vec<Event>,
-) -> io::Result<Vec<u64>> {
-    let mut reader = BufReader::with_capacity(256 * 1024, FromPlace::new(segment, 0));
-    let mut line = Vec::new();
-    let mut unreadable = Vec::new();
-    let mut number = 0;
-    loop {
-        line.clear();
-        number += 1;
-        // A line without an end is one that somebody writes right now.
-        if reader.read_until(b'\n', &mut line)? == 0 || line.pop() != Some(b'\n') {
-            return Ok(unreadable);
-        }
-        let may_pass = match (&filter.sandbox, std::str::from_utf8(&line)) {
-            (_, Err(_)) => true,
-            (sandbox, Ok(text)) => {
-                let of_kind = |kind: &EventKind| text.contains(kind.as_str());
-                !text.is_empty()
-                    && sandbox.as_ref().is_none_or(|id| text.contains(id.as_str()))
-                    && (filter.kinds.is_empty() || filter.kinds.iter().any(of_kind))
-            }
-        };
-        if !may_pass {
-            continue;
-        }
-        match serde_json::from_slice::<Event>(&line) {
-            Ok(event) if filter.matches(&event) => events.push(event),
-            Ok(_) => {}
-            Err(_) => unreadable.push(number),
-        }
-    }
 }
 
 #[async_trait]

@@ -16,6 +16,7 @@ mod entry;
 pub mod event_file;
 mod event_numbers;
 mod event_pages;
+mod event_reading;
 mod event_window;
 mod files;
 mod history;
@@ -330,6 +331,8 @@ pub struct EventFilter {
     pub kinds: Vec<EventKind>,
     /// Only this actor's (`adm:NAME`).
     pub actor: Option<String>,
+    /// Only the newest so many of those.
+    pub newest: Option<usize>,
 }
 
 impl EventFilter {

@@ -31,7 +31,7 @@ use crate::domain::name::{PatchId, SandboxId, SnapshotId};
 use crate::domain::{State, Time};
 use crate::tui::effects::scripts::add_patch;
 use crate::tui::message::{Effect, Msg, Timer};
-use crate::tui::model::{Entry, JobId, LastLook, LogText, SavedState};
+use crate::tui::model::{Entry, EventRows, JobId, LastLook, LogText, SavedState};
 
 /// How many targets of a bulk are begun at once.
 const AT_ONCE: usize = 8;
@@ -204,7 +204,10 @@ impl Effects {
     fn event_log(&self, since: Time) {
         let client = Arc::clone(&self.client);
         self.answer(Msg::EventLog, async move {
-            client.events(EventQuery { since: Some(since), ..EventQuery::default() }).await
+            // One more than is kept tells that there are older ones. The rows are made here, off the UI's thread.
+            let newest = Some(EventRows::KEPT + 1);
+            let query = EventQuery { since: Some(since), newest, ..EventQuery::default() };
+            client.events(query).await.map(|events| Box::new(EventRows::of(&events)))
         });
     }
 

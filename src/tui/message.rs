@@ -23,7 +23,7 @@ use crate::domain::patch::Patch;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::telemetry::HostSample;
 use crate::tui::foreground_process::ShellEnd;
-use crate::tui::model::{Entry, JobId, Judged, LastLook, Ledger, LogText, SavedState};
+use crate::tui::model::{Entry, EventRows, JobId, Judged, LastLook, Ledger, LogText, SavedState};
 
 /// Something the console hears.
 #[derive(Debug)]
@@ -117,7 +117,7 @@ pub enum Msg {
     /// It is time to read the snapshots.
     SnapshotsDue,
     /// What happened, for the overlay of events.
-    EventLog(Result<Vec<Event>, Error>),
+    EventLog(Result<Box<EventRows>, Error>),
     /// The State Hub's backlog; none where no hub is configured.
     HubBacklog(Result<Option<HubBacklog>, Error>),
     /// Credits, and what became of them.

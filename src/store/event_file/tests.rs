@@ -127,6 +127,20 @@ async fn a_filter_takes_what_it_names() {
         read(EventFilter { kinds: vec![EventKind::HostDown], ..EventFilter::default() }).await,
         [0; 0]
     );
+    // The newest of these, over all files.
+    for (newest, found) in [(0, vec![]), (1, vec![20]), (3, vec![18, 19, 20])] {
+        let newest = Some(newest);
+        assert_eq!(read(EventFilter { newest, ..EventFilter::default() }).await, found);
+    }
+    let all = read(EventFilter::default()).await;
+    let newest = Some(1000);
+    assert_eq!(read(EventFilter { newest, ..EventFilter::default() }).await, all);
+    let sandbox = Some(SandboxId::new("box-1"));
+    let newest = Some(4);
+    let of_one = EventFilter { sandbox, newest, ..EventFilter::default() };
+    assert_eq!(read(of_one.clone()).await, [13, 15, 17, 19]);
+    assert_eq!(read(EventFilter { after_seq: Some(15), ..of_one.clone() }).await, [17, 19]);
+    assert_eq!(read(EventFilter { since: Some(event(17).time), ..of_one }).await, [17, 19]);
 }
 
 #[tokio::test]

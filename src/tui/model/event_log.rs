@@ -1,25 +1,17 @@
 //! Events overlay: what happened, the newest first; who caused it and why; in groups and by a filter. It follows what comes.
 
-use std::collections::{HashMap, VecDeque};
-
 use tui_input::Input;
 
-use super::event_filter::{EventFacets, EventField, EventFilter};
-use super::event_words::{event_glyph, verb};
+use super::Load;
+use super::event_filter::EventFilter;
+use super::event_rows::{EventRow, EventRows};
 use super::window::Window;
-use super::{Load, Role};
 use crate::domain::Time;
 use crate::domain::event::{Event, EventKind};
-use crate::domain::name::SandboxId;
 use crate::domain::profile::Seconds;
-use crate::domain::text::clean_line;
 
-/// Events that are kept to be read.
-const KEPT: usize = 10_000;
 /// How far back is read, where the filter does not say more.
 const READ: Seconds = Seconds::hours(7 * 24);
-/// Cells that a text has at most.
-const WIDEST: usize = 400;
 
 /// Group of kinds that answer a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -110,48 +102,6 @@ impl EventGroup {
     }
 }
 
-/// Row of an event: its texts are clean.
-#[derive(Debug, Clone, PartialEq)]
-pub struct EventRow {
-    /// Its number.
-    pub seq: u64,
-    /// When.
-    pub time: Time,
-    /// Its glyph and how that is meant.
-    pub glyph: (char, Role),
-    /// What happened, in a word or two.
-    pub what: String,
-    /// To which sandbox.
-    pub id: Option<SandboxId>,
-    /// What that, or the snapshot, is called.
-    pub name: String,
-    /// Who caused it.
-    pub by: String,
-    /// Why, and what else is told of it.
-    pub why: String,
-    kind: EventKind,
-    /// What the filter looks at, in small letters: kind, sandbox, who, host, reason, the rest.
-    facets: [String; 6],
-}
-
-impl EventFacets for EventRow {
-    fn facet(&self, field: EventField) -> &str {
-        let [kind, sandbox, by, host, reason, text] = &self.facets;
-        match field {
-            EventField::Kind => kind,
-            EventField::Sandbox => sandbox,
-            EventField::By => by,
-            EventField::Host => host,
-            EventField::Reason => reason,
-            EventField::Text => text,
-        }
-    }
-
-    fn time(&self) -> Time {
-        self.time
-    }
-}
-
 /// The overlay.
 #[derive(Debug, Clone, Default)]
 pub struct EventLog {
@@ -165,15 +115,10 @@ pub struct EventLog {
     pub window: Window,
     /// How far back was read.
     pub read: Option<Seconds>,
-    /// The rows, the oldest first.
-    rows: VecDeque<EventRow>,
+    rows: EventRows,
     /// Numbers of those that are shown, the newest first.
     shown: Vec<u64>,
     filter: EventFilter,
-    /// What sandboxes were called when something was told of them.
-    names: HashMap<SandboxId, String>,
-    /// Why the removal of each began.
-    reasons: HashMap<SandboxId, String>,
 }
 
 impl EventLog {
@@ -187,16 +132,11 @@ impl EventLog {
         Some(wanted)
     }
 
-    /// Takes the events that were read, in order; those that were heard meanwhile stay behind them.
-    pub fn replace(&mut self, events: &[Event], now: Time) {
+    /// Takes the rows that were read; those that were heard meanwhile stay behind them.
+    pub fn replace(&mut self, read: EventRows, now: Time) {
         let at = self.selected().map(|row| row.seq).filter(|_| self.window.index > 0);
-        let heard = std::mem::take(&mut self.rows);
-        let skip = events.len().saturating_sub(KEPT);
-        for event in &events[skip..] {
-            self.push(event);
-        }
-        let last = self.rows.back().map_or(0, |row| row.seq);
-        self.rows.extend(heard.into_iter().filter(|row| row.seq > last));
+        let heard = std::mem::replace(&mut self.rows, read);
+        self.rows.follow_with(heard);
         self.load = Load::Ready;
         self.refilter(now);
         self.point_at(at);
@@ -204,76 +144,19 @@ impl EventLog {
 
     /// Takes an event that was heard. The cursor stays on its event, or with the newest.
     pub fn hear(&mut self, event: &Event, now: Time) {
-        if self.rows.back().is_some_and(|last| last.seq >= event.seq) {
+        if self.rows.last_seq().is_some_and(|last| last >= event.seq) {
             return;
         }
         let at = self.selected().map(|row| row.seq).filter(|_| self.window.index > 0);
-        self.push(event);
-        if self.rows.len() > KEPT {
-            let gone = self.rows.pop_front().map(|row| row.seq);
-            if self.shown.last().copied() == gone {
-                self.shown.pop();
-            }
+        let gone = self.rows.push(event);
+        if gone.is_some() && self.shown.last().copied() == gone {
+            self.shown.pop();
         }
-        let passes = self.rows.back().is_some_and(|row| self.is_shown(row, now));
+        let passes = self.rows.iter().next_back().is_some_and(|row| self.is_shown(row, now));
         if passes {
             self.shown.insert(0, event.seq);
         }
         self.point_at(at);
-    }
-
-    fn push(&mut self, event: &Event) {
-        if let Some(id) = &event.sandbox_id {
-            if let Some(name) = event.sandbox_name().filter(|_| !event.kind.is_of_snapshot()) {
-                self.names.insert(id.clone(), name.to_owned());
-            }
-            if let Some(reason) = event.text("reason") {
-                self.reasons.insert(id.clone(), reason.to_owned());
-            }
-        }
-        let row = self.row(event);
-        self.rows.push_back(row);
-    }
-
-    fn row(&self, event: &Event) -> EventRow {
-        let id = event.sandbox_id.as_ref();
-        let clean = |text: &str| clean_line(text, WIDEST);
-        // That a sandbox is gone comes without its reason: why, the begin of its removal told.
-        let begun = || id.and_then(|id| self.reasons.get(id)).map(String::as_str);
-        let is_end = event.kind == EventKind::SandboxDestroyed;
-        let reason = event.text("reason").or_else(|| begun().filter(|_| is_end));
-        let reason = clean(reason.unwrap_or_default());
-        let named = id.and_then(|id| self.names.get(id)).cloned();
-        let id_text = id.map(ToString::to_string);
-        let snapshot = event.snapshot_name().or(event.snapshot_id()).map(str::to_owned);
-        let host = clean(event.host().unwrap_or_default());
-        let name = match &event.kind {
-            kind if kind.is_of_snapshot() => snapshot.or(named).or(id_text.clone()),
-            _ => named.or(id_text.clone()).or(snapshot),
-        };
-        let message = clean(event.text("message").unwrap_or_default());
-        let labels = event.label_changes().join(" ");
-        let amount = event.usd().map(|amount| amount.to_string()).unwrap_or_default();
-        let on = if host.is_empty() { String::new() } else { format!("on {host}") };
-        let note = clean(event.text("note").unwrap_or_default());
-        let words = [amount.as_str(), &reason, &message, &labels, &note, &on];
-        let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
-        let (by, name) = (clean(&event.actor.to_string()), clean(&name.unwrap_or_default()));
-        let sandbox = format!("{} {name}", id_text.unwrap_or_default());
-        let why = words.join("  ");
-        let facets = [event.kind.as_str(), &sandbox, &by, &host, &reason, &why];
-        EventRow {
-            seq: event.seq,
-            time: event.time,
-            glyph: event_glyph(&event.kind),
-            what: verb(&event.kind),
-            id: id.cloned(),
-            kind: event.kind.clone(),
-            facets: facets.map(str::to_lowercase),
-            name,
-            by,
-            why,
-        }
     }
 
     fn is_shown(&self, row: &EventRow, now: Time) -> bool {
@@ -310,11 +193,15 @@ impl EventLog {
         (self.shown.len(), self.rows.len())
     }
 
+    /// Whether there were older ones in that time, which were not read or are not kept.
+    pub fn is_cut(&self) -> bool {
+        self.rows.is_cut()
+    }
+
     /// The row at a place among those that are shown.
     pub fn at(&self, place: usize) -> Option<&EventRow> {
         let seq = *self.shown.get(place)?;
-        let at = self.rows.binary_search_by_key(&seq, |row| row.seq).ok()?;
-        self.rows.get(at)
+        self.rows.get(seq)
     }
 
     /// The row under the cursor.

@@ -7,7 +7,7 @@ use super::{Effect, activity, fields, panes};
 use crate::client::Error;
 use crate::domain::event::Event;
 use crate::tui::keymap::Action;
-use crate::tui::model::{EventFilter, EventLog, Load, Model, Overlay, Role};
+use crate::tui::model::{EventFilter, EventLog, EventRows, Load, Model, Overlay, Role};
 
 fn open_log(model: &mut Model) -> Option<&mut EventLog> {
     model.overlays.iter_mut().rev().find_map(|overlay| match overlay {
@@ -40,11 +40,11 @@ pub(super) fn read_again(model: &mut Model) -> Vec<Effect> {
 }
 
 /// The events were read, or could not be.
-pub(super) fn taken(model: &mut Model, answer: Result<Vec<Event>, Error>) -> Vec<Effect> {
+pub(super) fn taken(model: &mut Model, answer: Result<Box<EventRows>, Error>) -> Vec<Effect> {
     let now = model.now;
     if let Some(log) = open_log(model) {
         match answer {
-            Ok(events) => log.replace(&events, now),
+            Ok(rows) => log.replace(*rows, now),
             Err(problem) => log.load = Load::Failed(problem),
         }
     }

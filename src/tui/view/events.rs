@@ -36,6 +36,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, log: &EventLog) -> Opti
 fn title(log: &EventLog) -> String {
     let (shown, all) = log.count();
     let count = if shown == all { all.to_string() } else { format!("{shown} of {all}") };
+    let count = if log.is_cut() { format!("{count}, older left out") } else { count };
     let filter = log.filter();
     let filter = if filter.is_empty() { String::new() } else { format!("  /{}", filter.text()) };
     let days = log.read.map_or(0, |read| read.get() / 86_400);

@@ -5,7 +5,7 @@ use sandboxer::domain::EventKind;
 use sandboxer::domain::error::Code;
 use sandboxer::domain::event::{Actor, Event};
 use sandboxer::domain::name::{EventId, SandboxId};
-use sandboxer::tui::model::{EventLog, Load, Model, Overlay};
+use sandboxer::tui::model::{EventLog, EventRows, Load, Model, Overlay};
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg};
 
@@ -52,13 +52,18 @@ fn history() -> Vec<Event> {
     ]
 }
 
+/// What the overlay reads.
+fn read(events: &[Event]) -> Msg {
+    Msg::EventLog(Ok(Box::new(EventRows::of(events))))
+}
+
 fn opened() -> Model {
     let mut model = world_model();
     let effects = press(&mut model, "E");
     assert!(
         matches!(&effects[..], [Effect::EventLog(since)] if *since == now().minus_seconds(7 * 86_400))
     );
-    update(&mut model, Msg::EventLog(Ok(history())));
+    update(&mut model, read(&history()));
     model
 }
 
@@ -80,7 +85,7 @@ fn the_events_at_every_size() {
 fn who_destroyed_what_and_why_is_two_keys_away() {
     let mut model = world_model();
     press(&mut model, "E tab");
-    update(&mut model, Msg::EventLog(Ok(history())));
+    update(&mut model, read(&history()));
     insta::assert_snapshot!("events_removed", screen(&mut model, (120, 36)));
     let shown = screen(&mut model, (80, 24));
     let row = shown.lines().find(|line| line.contains("destroyed") && line.contains("shop-7"));
@@ -156,20 +161,44 @@ fn what_is_heard_is_on_top_and_the_cursor_stays_on_its_event() {
 fn of_many_events_the_last_are_kept_and_only_the_window_is_looked_at() {
     let mut model = world_model();
     press(&mut model, "E");
-    let many = (1..=12_000).map(|seq| Event { seq, ..history()[4].clone() }).collect();
-    update(&mut model, Msg::EventLog(Ok(many)));
+    let many: Vec<Event> = (1..=12_000).map(|seq| Event { seq, ..history()[4].clone() }).collect();
+    update(&mut model, read(&many));
     assert_eq!(log(&model).count(), (10_000, 10_000));
     press(&mut model, "G");
     assert_eq!(log(&model).selected().unwrap().seq, 2001);
     let shown = screen(&mut model, (120, 36));
     assert!(shown.contains("no route to host") && !shown.contains('\u{1b}'), "{shown}");
+    assert!(shown.contains("10000, older left out"), "{shown}");
+    // As many as are kept are all, until one more is heard.
+    let mut model = world_model();
+    press(&mut model, "E");
+    update(&mut model, read(&many[2_000..]));
+    assert!(!screen(&mut model, (120, 36)).contains("left out"));
+    let came = Event { seq: 12_001, ..history()[4].clone() };
+    update(&mut model, Msg::Heard(Box::new(Update::Event(came))));
+    assert_eq!(log(&model).count(), (10_000, 10_000));
+    assert!(screen(&mut model, (120, 36)).contains("10000, older left out"));
+}
+
+#[tokio::test]
+async fn no_more_than_can_be_shown_is_asked_for() {
+    let events = (1..=12_000).map(|seq| Event { seq, ..history()[4].clone() }).collect();
+    let mut drive = Drive::new(Scenario { events, ..world(now()) }).await;
+    drive.press("E");
+    drive
+        .until("the newest", |model| match model.overlays.last() {
+            Some(Overlay::Events(log)) => log.count() == (10_000, 10_000) && log.is_cut(),
+            _ => false,
+        })
+        .await;
+    assert_eq!(log(&drive.model).selected().unwrap().seq, 12_000);
 }
 
 #[tokio::test]
 async fn enter_opens_the_sandbox_of_an_event_listed_or_not() {
     let mut drive = Drive::new(world(now())).await;
     drive.press("E");
-    drive.take(Msg::EventLog(Ok(history())));
+    drive.take(read(&history()));
     drive.press("j enter");
     drive
         .until("its details", |model| matches!(model.overlays.last(), Some(Overlay::Details(details)) if details.id.as_str() == "a1b2c3d4"))
@@ -232,7 +261,7 @@ fn a_backlog_is_in_the_header_once_somebody_should_look() {
         header(&mut model)
     );
     press(&mut model, "E");
-    update(&mut model, Msg::EventLog(Ok(history())));
+    update(&mut model, read(&history()));
     insta::assert_snapshot!("events_hub", screen(&mut model, (120, 36)));
     assert_eq!(log(&model).window.height + 2, 30, "rows stay within what is left");
     let mut unreadable = world_model();

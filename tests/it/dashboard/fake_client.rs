@@ -917,7 +917,10 @@ impl Client for FakeClient {
             query.sandbox.as_ref().is_none_or(|id| event.sandbox_id.as_ref() == Some(id))
                 && query.since.is_none_or(|since| event.time >= since)
         };
-        Ok(inner.events.iter().filter(wanted).cloned().collect())
+        let mut events: Vec<Event> = inner.events.iter().filter(wanted).cloned().collect();
+        let newest = query.newest.unwrap_or(usize::MAX);
+        events.drain(..events.len().saturating_sub(newest));
+        Ok(events)
     }
 
     async fn subscribe(&self) -> Result<BoxStream<'static, Update>, Error> {
