@@ -17,7 +17,7 @@ string_enum! {
         Saturated = "saturated",
         /// It lacks what the request takes.
         Unsupported = "unsupported",
-        /// Its price is above `max_cost_usd`, or above the credits.
+        /// Its price is above `max_cost_usd`, or above the credits, or one of these cannot be told.
         OverBudget = "over-budget",
     }
 }
@@ -35,6 +35,15 @@ impl RouteCondition {
                 Some(Self::HostUnreachable)
             }
             _ => None,
+        }
+    }
+
+    /// Condition that a candidate fulfils whose price, or whether the credits are there for it, cannot be told; none where what was
+    /// asked for is wrong.
+    pub fn of_unpriced(error: &Error) -> Option<Self> {
+        match error.code {
+            Code::InvalidInput | Code::InvalidProfile | Code::Cancelled => None,
+            _ => Some(Self::of_refusal(error).unwrap_or(Self::OverBudget)),
         }
     }
 }
@@ -204,6 +213,23 @@ mod tests {
             (plain(Code::Cancelled), None),
         ] {
             assert_eq!(RouteCondition::of_refusal(&error), refused, "{:?}", error.code);
+        }
+    }
+
+    #[test]
+    fn a_price_that_cannot_be_told_is_over_budget_unless_what_was_asked_for_is_wrong() {
+        for (code, condition) in [
+            (Code::StoreCorrupt, Some(RouteCondition::OverBudget)),
+            (Code::StoreForeign, Some(RouteCondition::OverBudget)),
+            (Code::OperationFailed, Some(RouteCondition::OverBudget)),
+            (Code::HostUnreachable, Some(RouteCondition::HostUnreachable)),
+            (Code::InvalidInput, None),
+        ] {
+            assert_eq!(
+                RouteCondition::of_unpriced(&Error::new(code.clone(), "")),
+                condition,
+                "{code}"
+            );
         }
     }
 

@@ -22,6 +22,7 @@ use crate::manager::operation::Op;
 use crate::manager::operation::locks::sandbox_busy_error;
 use crate::manager::operation::record::new_operation;
 use crate::manager::patches::find::patches_of;
+use crate::manager::sandboxes::candidate::Found;
 use crate::manager::sandboxes::establish::run_establishment;
 use crate::manager::sandboxes::establishment::Establishment;
 use crate::manager::sandboxes::idempotency::{find_repeated, repeated_error, request_hash};
@@ -106,6 +107,11 @@ pub(crate) async fn plan_create(deps: &Deps, request: &CreateRequest) -> Result<
     };
     let profile = found.as_ref().map_or(&resolved.profile, |found| &found.resolved.profile);
     let quote = found.as_ref().and_then(|found| found.quote.as_ref());
+    let missing_usd = match missing_usd(deps, quote).await {
+        // What it is refused for comes before a ledger that cannot be read, or is that.
+        Err(_) if error.is_some() => None,
+        missing => missing?,
+    };
     Ok(Decision {
         ok: error.is_none(),
         error,
@@ -117,7 +123,7 @@ pub(crate) async fn plan_create(deps: &Deps, request: &CreateRequest) -> Result<
         verdicts,
         candidates,
         quote_usd: quote.map(|quote| quote.usd),
-        missing_usd: missing_usd(deps, quote).await?,
+        missing_usd,
         ttl_s: resolved.ttl_s,
         preview: found.map(|found| found.preview).unwrap_or_default(),
     })
@@ -140,29 +146,15 @@ pub(crate) async fn create_labelled(
     }
     let resolved = resolve_request(deps, &request).await?;
     let mut router = Router::new(request.clone(), resolved);
-    let Choice { found, route } = Box::pin(router.choose(deps)).await?;
-    let (resolved, draft) = (found.resolved, found.draft);
-    // Whoever only ever uses one-shot commands must not keep every sandbox that ever was in the live file.
-    if let Err(error) = archive_old(deps).await {
-        tracing::warn!(%error, "the history could not be written");
-    }
-    deps.recipes.put(&resolved.profile).await?;
     request.labels.extend(label.map(|(key, value)| (key.to_owned(), value)));
-    let new_sandbox = NewSandbox {
-        request: &request,
-        resolved: &resolved,
-        route,
-        quote: found.quote,
-        request_hash: Some(hash.clone()),
-        origin: Origin::Inputs,
-    };
-    let op = match Box::pin(write_ahead(deps, new_sandbox)).await {
+    let (op, found) = match Box::pin(write_first(deps, &mut router, &request, &hash)).await {
         // The same request came in twice at once: the other one was first.
         Err(error) if error.kind == Kind::Taken(Unique::IdempotencyKey) => {
             return find_repeated(deps, &request, &hash).await?.ok_or(error);
         }
         written => written?,
     };
+    let (resolved, draft) = (found.resolved, found.draft);
     failpoint::reached("create.requested");
     let record = op.subject.clone();
     let establishment = Establishment {
@@ -184,6 +176,37 @@ pub(crate) async fn create_labelled(
     };
     let operation = run_establishment(op, establishment);
     Ok(Started { operation: Some(operation), sandbox: record })
+}
+
+/// Writes the record of the first candidate that can take it. Others may have been faster to its room or its credits: then nothing
+/// is written, and the next one is looked at.
+async fn write_first(
+    deps: &Deps,
+    router: &mut Router,
+    request: &CreateRequest,
+    hash: &str,
+) -> Result<(Op<SandboxRecord>, Found), Error> {
+    loop {
+        let Choice { found, route } = Box::pin(router.choose(deps)).await?;
+        // Whoever only ever uses one-shot commands must not keep every sandbox that ever was in the live file.
+        if let Err(error) = archive_old(deps).await {
+            tracing::warn!(%error, "the history could not be written");
+        }
+        deps.recipes.put(&found.resolved.profile).await?;
+        let host = route.host.clone();
+        let new_sandbox = NewSandbox {
+            request,
+            resolved: &found.resolved,
+            route,
+            quote: found.quote.clone(),
+            request_hash: Some(hash.to_owned()),
+            origin: Origin::Inputs,
+        };
+        match Box::pin(write_ahead(deps, new_sandbox)).await {
+            Ok(op) => return Ok((op, found)),
+            Err(error) => router.note_lost(error, &host)?,
+        }
+    }
 }
 
 /// Refuses an id, name or key that is used already. In a create the store does.

@@ -7,7 +7,7 @@ use crate::domain::route::{Attempt, CandidateVerdict, may_fall_back};
 use crate::domain::sandbox::{Route, SandboxRecord};
 use crate::failpoint;
 use crate::manager::credits::charge::{Ran, settle_with};
-use crate::manager::credits::hold::{give_back, hold_for};
+use crate::manager::credits::hold::{Hold, give_back, hold_for};
 use crate::manager::operation::Op;
 use crate::manager::sandboxes::compensate::RolledBack;
 use crate::manager::sandboxes::establishment::Establishment;
@@ -68,20 +68,9 @@ async fn next_attempt(
     if op.is_cancelled() || op.is_cancel_written().await? {
         return Err(Error::new(Code::Cancelled, error.message.clone()));
     }
-    let untried = |why: &Error| {
-        let mut error = error.clone();
-        error.causes.push(format!("no other candidate was tried: {}", words_of(why)));
-        error
-    };
-    settle_attempt(op, report).await.map_err(|why| untried(&why))?;
-    let chosen = match op.or_cancelled(Box::pin(router.choose(deps))).await {
-        Ok(chosen) => chosen,
-        Err(cancelled) if cancelled.code == Code::Cancelled => return Err(cancelled),
-        Err(_) => return Err(exhausted_error(error, &router.candidates("not asked"))),
-    };
-    let Choice { found, mut route } = chosen;
+    settle_attempt(op, report).await.map_err(|why| untried_error(error, &why))?;
+    let (Choice { found, mut route }, hold) = Box::pin(choose_held(op, router, error)).await?;
     let quote = found.quote.as_ref();
-    let hold = hold_for(deps, &op.subject.id, quote).await.map_err(|why| untried(&why))?;
     failpoint::reached("fallback.held");
     route.remarks.insert(0, fallback_remark(failed, error));
     route.remarks.extend(remark_unswept(deps, failed.ttl_s).await);
@@ -97,7 +86,7 @@ async fn next_attempt(
     });
     let record = match moved.await {
         Ok(record) => record,
-        Err(why) => return Err(untried(&give_back(deps, hold, why).await)),
+        Err(why) => return Err(untried_error(error, &give_back(deps, hold, why).await)),
     };
     failpoint::reached("fallback.moved");
     Ok(Establishment {
@@ -115,6 +104,31 @@ async fn next_attempt(
         note: None,
         router: None,
     })
+}
+
+/// The next candidate that can take it, with its price held. One whose credits went to others meanwhile is refused, and the one
+/// after it is looked at.
+///
+/// Errors: `cancelled`; `failed`, which the last attempt ended with, where none can take it.
+async fn choose_held(
+    op: &Op<SandboxRecord>,
+    router: &mut Router,
+    failed: &Error,
+) -> Result<(Choice, Option<Hold>), Error> {
+    let deps = &op.deps;
+    loop {
+        let choice = match op.or_cancelled(Box::pin(router.choose(deps))).await {
+            Ok(choice) => choice,
+            Err(cancelled) if cancelled.code == Code::Cancelled => return Err(cancelled),
+            Err(_) => return Err(exhausted_error(failed, &router.candidates("not asked"))),
+        };
+        match hold_for(deps, &op.subject.id, choice.found.quote.as_ref()).await {
+            Ok(hold) => return Ok((choice, hold)),
+            Err(why) => router
+                .note_lost(why, &choice.route.host)
+                .map_err(|why| untried_error(failed, &why))?,
+        }
+    }
 }
 
 /// Charges an attempt that failed and left nothing for what it cost, and gives the rest of its hold back.
@@ -156,6 +170,13 @@ fn fallback_remark(failed: &Establishment, error: &Error) -> String {
         "{} on {} was tried first and failed, and nothing of it is left: {}",
         provision.profile.extension, provision.host, error.message
     )
+}
+
+/// Error of a create that was tried, where no other candidate could be: the failure, and why.
+fn untried_error(failed: &Error, why: &Error) -> Error {
+    let mut error = failed.clone();
+    error.causes.push(format!("no other candidate was tried: {}", words_of(why)));
+    error
 }
 
 /// Error of a create that was tried, and that no other candidate can take: the failure, and the verdict on each candidate.

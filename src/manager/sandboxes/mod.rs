@@ -1,6 +1,7 @@
 //! Verbs on sandboxes, and the steps that they share: placement, establishment, teardown, inspection.
 
 pub(super) mod attempt_price;
+pub(super) mod candidate;
 pub(super) mod compensate;
 pub(super) mod create;
 pub(super) mod destroy;

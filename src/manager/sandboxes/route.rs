@@ -1,16 +1,16 @@
 //! Route of a create: the candidates of its profile's routing, judged one after the other until one can take it (semantics 2).
 
-use crate::domain::error::{Code, Error, Kind};
-use crate::domain::extension::{MeterQuote, Preview, ProvisionRequest, SandboxExtension};
+use crate::domain::error::{Code, Error};
+use crate::domain::extension::SandboxExtension;
 use crate::domain::name::HostName;
 use crate::domain::profile::Profile;
 use crate::domain::request::CreateRequest;
 use crate::domain::route::{CandidateVerdict, Passed, RouteCondition, is_considered};
-use crate::domain::sandbox::{Route, Verdict};
+use crate::domain::sandbox::Route;
 use crate::manager::deps::Deps;
-use crate::manager::sandboxes::attempt_price::{over_budget, quote_price};
-use crate::manager::sandboxes::place::{Placement, Purpose, choose_host};
-use crate::manager::sandboxes::resolved::{Resolved, draft_provision};
+use crate::manager::sandboxes::candidate::{Found, Refusal, examine};
+use crate::manager::sandboxes::place::Purpose;
+use crate::manager::sandboxes::resolved::Resolved;
 
 /// Way of a create through the candidates of its profile. A profile without routing is its own only one.
 pub(crate) struct Router {
@@ -24,39 +24,6 @@ pub(crate) struct Router {
     verdicts: Vec<CandidateVerdict>,
     /// Errors of those that were refused.
     refusals: Vec<(RouteCondition, Error)>,
-}
-
-/// Findings on one candidate.
-pub(crate) struct Found {
-    /// Create as this candidate would make it.
-    pub(crate) resolved: Resolved,
-    pub(crate) draft: ProvisionRequest,
-    pub(crate) preview: Preview,
-    pub(crate) quote: Option<MeterQuote>,
-    /// Verdict on each of its hosts that was asked.
-    pub(crate) verdicts: Vec<Verdict>,
-    /// Its host, where one can take it.
-    pub(crate) route: Option<Route>,
-    refusal: Option<Refusal>,
-}
-
-/// Refusal of a candidate, and the condition that it fulfils; none where what was asked for is refused.
-struct Refusal {
-    condition: Option<RouteCondition>,
-    error: Error,
-}
-
-impl Refusal {
-    fn of(error: Error) -> Self {
-        Self { condition: RouteCondition::of_refusal(&error), error }
-    }
-
-    /// Refusal of a candidate's hosts. One whose answer cannot be read is as good as none.
-    fn of_hosts(error: Error) -> Self {
-        let condition =
-            RouteCondition::of_refusal(&error).unwrap_or(RouteCondition::HostUnreachable);
-        Self { condition: Some(condition), error }
-    }
 }
 
 /// Candidate that takes a create.
@@ -129,12 +96,17 @@ impl Router {
 
     /// Judges every candidate; nothing is changed.
     ///
-    /// Errors: why one could not be judged at all.
+    /// Errors: why one could not be judged at all, which a create would come to, too: none before it can take it.
     pub(crate) async fn judge_all(&mut self, deps: &Deps) -> Result<Overview, Error> {
         let (mut first, mut chosen): (Option<Found>, Option<Choice>) = (None, None);
         let has_price = |found: &Found| found.quote.is_some();
         while let Some(resolved) = self.take_next() {
-            match Box::pin(self.judge(deps, resolved, Purpose::Plan)).await? {
+            let judged = match Box::pin(self.judge(deps, resolved, Purpose::Plan)).await {
+                // A create does not come to this one.
+                Err(_) if chosen.is_some() => continue,
+                judged => judged?,
+            };
+            match judged {
                 Judged::Takes(choice) => {
                     chosen.get_or_insert(*choice);
                 }
@@ -196,6 +168,26 @@ impl Router {
             None => Judged::Refused(Some(found)),
             Some(error) => Judged::Ends(found, error),
         })
+    }
+
+    /// Notes that the candidate that was chosen last is refused after all: others were faster to its room or its credits.
+    ///
+    /// Errors: this, where it is no reason to go on to the next one.
+    pub(crate) fn note_lost(&mut self, error: Error, host: &HostName) -> Result<(), Error> {
+        let condition = RouteCondition::of_refusal(&error).filter(|_| self.is_routed());
+        let Some(condition) = condition else { return Err(error) };
+        if let Some(verdict) = self.verdicts.last_mut() {
+            verdict.ok = false;
+            verdict.condition = Some(condition.clone());
+            verdict.reason = words_of(&error);
+            let full = verdict.verdicts.iter_mut().filter(|one| {
+                condition != RouteCondition::OverBudget && one.host.same(host.as_str())
+            });
+            full.for_each(|one| (one.ok, one.reason) = (false, words_of(&error)));
+        }
+        self.passed.push(Passed::Refused(condition.clone()));
+        self.refusals.push((condition, error));
+        Ok(())
     }
 
     /// Notes that the candidate that was chosen last was tried and failed, with this.
@@ -261,11 +253,12 @@ impl Router {
         known.chain(rest).collect()
     }
 
-    /// Error of a create that no candidate can take: the verdict on each. Its code and what to do next are those of the refusal that
-    /// is mended most easily.
+    /// Error of a create that no candidate can take: the verdict on each. Its code and what to do next are those of a file of ours
+    /// that cannot be read, else of the refusal that is mended most easily.
     fn none_error(&mut self) -> Error {
         let id = &self.resolved.profile.id;
-        let easiest = self.refusals.iter().min_by_key(|(condition, _)| effort(condition));
+        let easiest =
+            self.refusals.iter().min_by_key(|(condition, error)| effort(condition, error));
         let Some((_, chief)) = easiest else {
             let named = self.request.host.as_deref().unwrap_or_default();
             let message = format!("no candidate of {id} makes sandboxes on {named}");
@@ -281,68 +274,14 @@ impl Router {
 }
 
 /// Effort to mend what a candidate is refused for, from the least on.
-fn effort(condition: &RouteCondition) -> u8 {
+fn effort(condition: &RouteCondition, error: &Error) -> u8 {
     match condition {
-        RouteCondition::OverBudget => 0,
-        RouteCondition::Saturated => 1,
-        RouteCondition::HostUnreachable => 2,
-        RouteCondition::Unsupported | RouteCondition::Other(_) => 3,
+        _ if matches!(error.code, Code::StoreCorrupt | Code::StoreForeign) => 0,
+        RouteCondition::OverBudget => 1,
+        RouteCondition::Saturated => 2,
+        RouteCondition::HostUnreachable => 3,
+        RouteCondition::Unsupported | RouteCondition::Other(_) => 4,
     }
-}
-
-/// Judges one candidate. A create stops at the first refusal; a plan goes on, to show what else there is.
-///
-/// Errors: why it could not be judged at all.
-async fn examine(
-    deps: &Deps,
-    request: &CreateRequest,
-    resolved: Resolved,
-    purpose: Purpose,
-) -> Result<Found, Error> {
-    let extension = deps.extension(&resolved.profile.extension)?;
-    let draft = draft_provision(deps, &resolved, request, HostName::new(HostName::LOCAL));
-    let preview = extension.preview(&draft).await?;
-    let stops = |found: &Found| purpose != Purpose::Plan && found.refusal.is_some();
-    let mut found = Found {
-        refusal: preview.check().err().map(Refusal::of),
-        preview,
-        draft,
-        quote: None,
-        verdicts: Vec::new(),
-        route: None,
-        resolved,
-    };
-    if stops(&found) {
-        return Ok(found);
-    }
-    found.quote = quote_price(deps, &found.resolved).await?;
-    let over = over_budget(deps, &found.resolved.profile, found.quote.as_ref()).await?;
-    found.refusal = found.refusal.take().or(over.map(Refusal::of));
-    if stops(&found) {
-        return Ok(found);
-    }
-    let asked = choose_host(deps, &found.resolved.profile, request.host.as_deref(), purpose);
-    let Placement { verdicts, on } = Box::pin(asked).await?;
-    found.verdicts = verdicts;
-    let (route, compose) = match on {
-        Ok(on) => on,
-        Err(error) => {
-            found.refusal.get_or_insert_with(|| Refusal::of_hosts(error));
-            return Ok(found);
-        }
-    };
-    found.draft.host = route.host.clone();
-    found.draft.compose_host = compose;
-    found.route = Some(route);
-    let asked = extension.preview_on_host(&mut found.draft, &mut found.preview).await;
-    // Nothing was refused before the host was known: it is this backend that cannot do it.
-    let lacks = |error: Error| match error.code {
-        Code::InvalidInput => error.of_kind(Kind::Lacking),
-        _ => error,
-    };
-    let unfit = asked.and_then(|()| found.preview.check().map_err(lacks)).err();
-    found.refusal = found.refusal.take().or(unfit.map(Refusal::of));
-    Ok(found)
 }
 
 /// Why a backend is none for the host that was named: it has a place of its own, or that host is another's.

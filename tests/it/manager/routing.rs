@@ -1,7 +1,9 @@
 //! Which candidate of a profile's routing takes a create, and why not the others.
 
+mod damage;
 mod fallback;
 mod money;
+mod races;
 
 use std::fs;
 use std::sync::Arc;

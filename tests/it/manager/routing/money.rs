@@ -11,7 +11,7 @@ use crate::manager::house::manager_on;
 use crate::manager::scripted::{Act, Scripted};
 
 /// Profile with the paid backend first.
-const PAID_FIRST: &str = "
+pub(super) const PAID_FIRST: &str = "
 config: {workspace_only: true}
 routing:
   candidates:
@@ -21,7 +21,7 @@ routing:
 
 impl Routed {
     /// Balance and what is held, in micro-dollars.
-    async fn sums(&self) -> (i64, i64) {
+    pub(super) async fn sums(&self) -> (i64, i64) {
         let credits = self.house.other.credits().await.unwrap();
         (credits.balance_usd.micros(), credits.held_usd.micros())
     }
