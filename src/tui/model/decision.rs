@@ -28,8 +28,9 @@ pub fn decision_lines(decision: &Decision) -> Vec<(Role, String)> {
         let others = decision.verdicts.iter().filter(|verdict| chosen != Some(&verdict.host));
         lines.extend(others.map(|verdict| host_line(verdict, "  ")));
     }
-    for candidate in &decision.candidates {
-        let taken = decision.extension == candidate.extension.as_str() && candidate.ok;
+    let place = place_of_taker(&decision.candidates);
+    for (at, candidate) in decision.candidates.iter().enumerate() {
+        let taken = place == Some(at);
         lines.push(candidate_line(candidate, taken));
         let others =
             candidate.verdicts.iter().filter(|verdict| !taken || chosen != Some(&verdict.host));
@@ -65,6 +66,11 @@ fn outcome(decision: &Decision) -> (Role, String) {
     }
 }
 
+/// Place of the candidate that takes it: the first that can, whatever those behind it could. Several may be of its extension.
+pub(super) fn place_of_taker(candidates: &[CandidateVerdict]) -> Option<usize> {
+    candidates.iter().position(|candidate| candidate.ok)
+}
+
 /// Line of a candidate: whether it can, on which condition it is passed over, why, its price.
 pub(super) fn candidate_line(candidate: &CandidateVerdict, taken: bool) -> (Role, String) {
     let (glyph, role) = match (taken, candidate.ok) {
@@ -82,4 +88,58 @@ pub(super) fn candidate_line(candidate: &CandidateVerdict, taken: bool) -> (Role
 fn host_line(verdict: &Verdict, indent: &str) -> (Role, String) {
     let (glyph, role) = if verdict.ok { ('·', Role::Dim) } else { ('✗', Role::Warn) };
     (role, format!("{indent}{glyph} {}: {}", verdict.host, verdict.reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::extension::Preview;
+
+    fn verdict(host: &str, ok: bool) -> CandidateVerdict {
+        let reason = format!("on {host}");
+        let host = Verdict { host: crate::domain::HostName::new(host), ok, reason: "up".into() };
+        CandidateVerdict {
+            extension: "ext.compose-ssh".into(),
+            ok,
+            condition: None,
+            reason,
+            quote_usd: None,
+            verdicts: vec![host],
+        }
+    }
+
+    #[test]
+    fn of_several_candidates_of_one_extension_only_the_one_that_takes_it_is_shown_as_such() {
+        for (candidates, glyphs) in [
+            ([("a", true), ("b", true), ("c", true)], ['✓', '·', '·']),
+            ([("a", false), ("b", true), ("c", true)], ['✗', '✓', '·']),
+            ([("a", false), ("b", false), ("c", false)], ['✗', '✗', '✗']),
+        ] {
+            let candidates: Vec<_> =
+                candidates.iter().map(|(host, ok)| verdict(host, *ok)).collect();
+            let chosen =
+                place_of_taker(&candidates).map(|at| candidates[at].verdicts[0].host.clone());
+            let route =
+                chosen.map(|host| serde_json::json!({"host": host, "reason": "", "verdicts": []}));
+            let decision = serde_json::from_value(serde_json::json!({
+                "profile": "profile.burst",
+                "version": "1.0.0",
+                "extension": "ext.compose-ssh",
+                "inputs": {},
+                "route": route,
+                "verdicts": [],
+                "candidates": candidates,
+                "quote_usd": null,
+                "ttl_s": null,
+                "preview": Preview::default(),
+                "ok": route.is_some(),
+                "error": null,
+            }));
+            let decision: Decision = decision.unwrap();
+            let lines = decision_lines(&decision);
+            let shown = lines.iter().filter(|(_, line)| line.contains("ext.compose-ssh"));
+            let shown: Vec<char> = shown.filter_map(|(_, line)| line.chars().nth(2)).collect();
+            assert_eq!(shown, glyphs, "{lines:?}");
+        }
+    }
 }

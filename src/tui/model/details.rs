@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 
 use super::cost::hourly;
-use super::decision::candidate_line;
+use super::decision::{candidate_line, place_of_taker};
 use super::event_words::{event_glyph, event_words};
 use super::host_summary::host_summary;
 use super::hosts::Host;
@@ -297,12 +297,13 @@ fn settings(block: &mut TextBlock, record: &SandboxRecord) {
 
 /// Which candidate took the request and why not the others; how each attempt ended.
 fn routing(block: &mut TextBlock, record: &SandboxRecord, present: Present<'_>) {
-    let candidates = record.route.iter().flat_map(|route| &route.candidates);
-    for (at, candidate) in candidates.enumerate() {
+    let candidates = record.route.as_ref().map_or(&[][..], |route| &route.candidates);
+    let place = place_of_taker(candidates);
+    for (at, candidate) in candidates.iter().enumerate() {
         if at == 0 {
             block.heading("Route");
         }
-        let taken = candidate.ok && candidate.extension == record.extension;
+        let taken = place == Some(at);
         let (role, words) = candidate_line(candidate, taken);
         block.text(role, 0, &words);
         for verdict in candidate.verdicts.iter().filter(|verdict| !taken || !verdict.ok) {
