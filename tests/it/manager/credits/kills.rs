@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
+use sandboxer::domain::extension::Inspection;
+
 use super::super::house::manager;
 use super::super::scripted::Scripted;
 use super::*;
@@ -159,8 +161,7 @@ async fn killed_behind_the_record_of_a_create() {
 async fn killed_while_it_is_made() {
     for failpoint in ["create.provisioning", "create.provisioned", "create.ready"] {
         let house = metered(HOUR).await;
-        *house.script.seen.lock().unwrap() =
-            sandboxer::domain::extension::Inspection { ready: true, ..Default::default() };
+        *house.script.seen.lock().unwrap() = Inspection { ready: true, ..Inspection::default() };
         house.costs(COST);
         kill(&house, "create", failpoint);
         settled(&house, HOUR, 1).await;
@@ -224,6 +225,7 @@ async fn a_recreate_that_died_before_it_removed_anything_gives_no_time() {
     house.script.pass(1800);
     let before = house.record("one").await;
     kill(&house, "recreate", "recreate.begin");
+    *house.script.seen.lock().unwrap() = Inspection { ready: true, ..Inspection::default() };
     house.other.recover().await.unwrap();
     let after = house.record("one").await;
     assert_eq!(after.state, State::Ready);
@@ -236,8 +238,7 @@ async fn killed_over_the_undo_snapshot_of_a_recreate() {
         let house = metered(5 * HOUR).await;
         house.costs(COST);
         house.living_for(CreateRequest { id: Some("one".into()), ..kept(&house) }).await;
-        *house.script.seen.lock().unwrap() =
-            sandboxer::domain::extension::Inspection { ready: true, ..Default::default() };
+        *house.script.seen.lock().unwrap() = Inspection { ready: true, ..Inspection::default() };
         kill(&house, "recreate", failpoint);
         house.other.recover().await.unwrap();
         assert_eq!(house.sums().await, (4 * HOUR, HOUR), "{failpoint}");
