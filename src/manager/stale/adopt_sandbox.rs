@@ -1,5 +1,7 @@
 //! Adoption of one sandbox: its manifest is read and judged, its host is asked how it is, and a record is made of both.
 
+use std::time::Duration;
+
 use crate::domain::error::{Code, Error, Kind, Unique};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{AdoptClaim, AdoptLook, Capability, Target, TeardownLine};
@@ -279,7 +281,9 @@ pub(crate) async fn insert_adopted(
     let SandboxDraft { mut record, recipe, mut remarks, .. } = draft;
     deps.recipes.put(&recipe).await?;
     let (reading, deadline) = (deps.read_clocks(), record.expires_at);
-    let left_s = deadline.map(|end| end.since(reading.wall).as_secs());
+    // A part of a second counts as a whole one.
+    let seconds = |left: Duration| left.as_secs() + u64::from(left.subsec_nanos() > 0);
+    let left_s = deadline.map(|end| seconds(end.since(reading.wall)));
     let quote = quote_run(deps, &record.extension, &recipe, &record.inputs, left_s).await?;
     let hold = hold_for(deps, &record.id, quote.as_ref()).await?;
     if let Some(quote) = &quote {
