@@ -40,7 +40,9 @@ impl Routed {
         let barrier = Arc::new(Barrier::new(CREATES));
         for _ in 0..CREATES {
             let barrier = Arc::clone(&barrier);
-            let waits = async move { drop(barrier.wait().await) };
+            let waits = async move {
+                barrier.wait().await;
+            };
             self.house.script.before_lock.lock().unwrap().push_back(Box::pin(waits));
         }
     }
