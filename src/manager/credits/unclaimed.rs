@@ -65,7 +65,7 @@ pub(crate) async fn hold_lost(deps: &Deps) -> Result<Vec<LostHold>, Error> {
     let mut found = Vec::new();
     // The ledger before the records: whatever ends a hold meanwhile is in both or only in the record, and nobody holds more.
     let sums = deps.credits.sums().await?;
-    for record in deps.sandboxes.list().await?.iter() {
+    for record in &deps.sandboxes.list().await? {
         let lacking = held_by(record) - sums.held_for(&record.id);
         if lacking <= Usd::ZERO {
             continue;

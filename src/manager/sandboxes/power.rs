@@ -32,12 +32,12 @@ const UNDO_LIMIT: Duration = Duration::from_mins(2);
 
 /// Starts to stop one that is ready, and returns at once. One that sleeps is nothing to do.
 pub(crate) async fn sleep(deps: &Deps, request: &SleepRequest) -> Result<Started, Error> {
-    change_power_state(deps, OperationKind::Sleep, request).await
+    Box::pin(change_power_state(deps, OperationKind::Sleep, request)).await
 }
 
 /// Starts to wake one that sleeps, patches and all, and returns at once. One that is ready is nothing to do.
 pub(crate) async fn wake(deps: &Deps, request: &SleepRequest) -> Result<Started, Error> {
-    change_power_state(deps, OperationKind::Wake, request).await
+    Box::pin(change_power_state(deps, OperationKind::Wake, request)).await
 }
 
 async fn change_power_state(

@@ -204,7 +204,11 @@ impl Router {
         let routing = &self.resolved.profile.routing;
         let candidate = routing.candidates.get(self.next.checked_sub(1)?)?;
         let when = routing.conditions_of(candidate);
-        if !is_considered(&when, &self.passed) {
+        // Where the host that was named is none of those before it, it is the first.
+        let is_first = self.request.host.is_some()
+            && self.passed.is_empty()
+            && self.verdicts.iter().all(|verdict| !verdict.ok);
+        if !is_first && !is_considered(&when, &self.passed) {
             let words: Vec<&str> = when.iter().map(RouteCondition::as_str).collect();
             return Some(format!(
                 "not considered: only where one before it fails or is {}",

@@ -152,7 +152,7 @@ impl EventLog {
         if gone.is_some() && self.shown.last().copied() == gone {
             self.shown.pop();
         }
-        let passes = self.rows.iter().next_back().is_some_and(|row| self.is_shown(row, now));
+        let passes = self.rows.each().next_back().is_some_and(|row| self.is_shown(row, now));
         if passes {
             self.shown.insert(0, event.seq);
         }
@@ -164,7 +164,7 @@ impl EventLog {
     }
 
     fn refilter(&mut self, now: Time) {
-        let rows = self.rows.iter().rev().filter(|row| self.is_shown(row, now));
+        let rows = self.rows.each().rev().filter(|row| self.is_shown(row, now));
         self.shown = rows.map(|row| row.seq).collect();
         self.window.fit(self.shown.len());
     }

@@ -124,7 +124,7 @@ impl EventRows {
     }
 
     /// They, the oldest first.
-    pub(super) fn iter(&self) -> Iter<'_, EventRow> {
+    pub(super) fn each(&self) -> Iter<'_, EventRow> {
         self.rows.iter()
     }
 

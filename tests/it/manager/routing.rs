@@ -283,6 +283,7 @@ async fn a_host_that_is_named_pins_the_backends_that_make_sandboxes_there() {
     it.house.script.examined.lock().unwrap().clear();
     let plan = it.manager.plan_create(&on("cloud")).await.unwrap();
     assert!(plan.candidates[0].reason.contains("the place of another backend"), "{plan:?}");
+    assert_eq!((plan.ok, plan.extension.as_str()), (true, "ext.saas-stub"), "{plan:?}");
     assert_eq!(*it.house.script.examined.lock().unwrap(), Vec::<String>::new());
 }
 
