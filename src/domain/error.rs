@@ -186,6 +186,13 @@ pub struct Error {
 }
 
 impl Error {
+    /// Its message and its causes, in one line.
+    pub fn sentence(&self) -> String {
+        let words: Vec<&str> =
+            std::iter::once(&self.message).chain(&self.causes).map(String::as_str).collect();
+        words.join(": ")
+    }
+
     /// An error of this code with this sentence. `retryable` follows the code.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         let retryable = matches!(

@@ -9,7 +9,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::Time;
-use crate::domain::error::Error;
 use crate::domain::event::Event;
 use crate::domain::hub::{FailureScope, HubFailure};
 use crate::domain::name::SandboxId;
@@ -75,20 +74,13 @@ impl Backoff {
             Some(asked) => asked.as_secs().clamp(1, LONGEST_WAIT_S),
             None => half + u64::from(random) % (whole - half + 1),
         };
-        Self { tries, next_try_at: now.plus_seconds(wait), error: sentence(&failure.error) }
+        Self { tries, next_try_at: now.plus_seconds(wait), error: failure.error.sentence() }
     }
 
     /// Whether the wait is not over. One longer than any wait is a clock that went back.
     pub fn runs(&self, now: Time) -> bool {
         now < self.next_try_at && self.next_try_at <= now.plus_seconds(LONGEST_WAIT_S)
     }
-}
-
-/// An error as one sentence.
-fn sentence(error: &Error) -> String {
-    let parts: Vec<&str> =
-        std::iter::once(&error.message).chain(&error.causes).map(String::as_str).collect();
-    parts.join(": ")
 }
 
 /// Events that are held back behind the cursor, all of one order.

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::domain::error::Code;
+use crate::domain::error::{Code, Error};
 use crate::domain::event::{Actor, EventKind};
 use crate::domain::name::EventId;
 

@@ -75,7 +75,5 @@ fn warning(name: &str, message: String, hint: &str) -> Check {
 }
 
 fn failed(name: &str, error: &Error) -> Check {
-    let words: Vec<&str> =
-        std::iter::once(&error.message).chain(&error.causes).map(String::as_str).collect();
-    Check { state: CheckState::Failed, hint: error.hint.clone(), ..ok(name, words.join(": ")) }
+    Check { state: CheckState::Failed, hint: error.hint.clone(), ..ok(name, error.sentence()) }
 }

@@ -222,7 +222,7 @@ async fn apply_one(
         // Nothing of it ran: it is as if it had not been tried.
         Err(error) if error.kind == Kind::NeverBegan => {
             let why =
-                format!("{} could not be begun: {}", patch_title(&run.patch), error_words(&error));
+                format!("{} could not be begun: {}", patch_title(&run.patch), error.sentence());
             let flag = if ran_before { " --retry" } else { "" };
             let patch_error =
                 format!("{why}; `sandboxer patches apply {}{flag}` tries again", record.id);
@@ -237,7 +237,7 @@ async fn apply_one(
         Err(error) => {
             // A script that is cut off is not rolled back: what it did stays.
             let cut_off = error.code == Code::Cancelled;
-            let because = if cut_off { "it was cut off".to_owned() } else { error_words(&error) };
+            let because = if cut_off { "it was cut off".to_owned() } else { error.sentence() };
             let why = unknown_words(&run.patch, Some(&because));
             let how = next_step(deps, record, run.patch.sequence).await;
             let patch_error = format!("{why}; {how}");
@@ -360,13 +360,6 @@ fn failed_words(run: &PatchRun, outcome: &PatchOutcome) -> String {
 fn unknown_words(patch: &Patch, because: Option<&str>) -> String {
     let why = because.map(|why| format!(" ({why})")).unwrap_or_default();
     format!("nobody knows whether {} came to its end{why}", patch_title(patch))
-}
-
-fn error_words(error: &Error) -> String {
-    std::iter::once(error.message.clone())
-        .chain(error.causes.clone())
-        .collect::<Vec<_>>()
-        .join(": ")
 }
 
 fn late(patch: &Patch, limit: Seconds) -> String {

@@ -16,7 +16,7 @@ pub(crate) async fn take_place(
     let asked = extension.ask_host(profile, &place, None).await;
     let reason = match &asked {
         Ok(_) => "up".to_owned(),
-        Err(error) => error_words(error),
+        Err(error) => error.sentence(),
     };
     let verdict = Verdict { host: place.clone(), ok: asked.is_ok(), reason };
     let verdicts = vec![verdict.clone()];
@@ -31,11 +31,4 @@ pub(crate) async fn take_place(
         }
     };
     (verdict, on)
-}
-
-/// Sentence of an error with its causes.
-pub(crate) fn error_words(error: &Error) -> String {
-    let words: Vec<&str> =
-        std::iter::once(&error.message).chain(&error.causes).map(String::as_str).collect();
-    words.join(": ")
 }

@@ -11,7 +11,7 @@ use crate::manager::credits::hold::{Hold, give_back, hold_for};
 use crate::manager::operation::Op;
 use crate::manager::sandboxes::compensate::RolledBack;
 use crate::manager::sandboxes::establishment::Establishment;
-use crate::manager::sandboxes::route::{Choice, Router, words_of};
+use crate::manager::sandboxes::route::{Choice, Router};
 use crate::manager::upkeep::unswept::remark_unswept;
 
 /// Makes an establishment that of the next candidate; the failure where there is none, or none may be tried.
@@ -25,7 +25,7 @@ pub(crate) async fn fall_back(
     let provision = &establishment.provision;
     let (extension, host) = (&provision.profile.extension, &provision.host);
     let attempt = Attempt {
-        reason: words_of(&failed.error),
+        reason: failed.error.sentence(),
         failure: Some(failed.failure.clone()),
         ..Attempt::of(extension, host, began)
     };
@@ -175,7 +175,7 @@ fn fallback_remark(failed: &Establishment, error: &Error) -> String {
 /// Error of a create that was tried, where no other candidate could be: the failure, and why.
 fn untried_error(failed: &Error, why: &Error) -> Error {
     let mut error = failed.clone();
-    error.causes.push(format!("no other candidate was tried: {}", words_of(why)));
+    error.causes.push(format!("no other candidate was tried: {}", why.sentence()));
     error
 }
 

@@ -18,7 +18,7 @@ use crate::manager::deps::Deps;
 use crate::manager::hosts::capacity::{fullness, host_full, host_loaded};
 use crate::manager::hosts::places::{check_is_host, check_works_at};
 use crate::manager::hosts::report::{ask_host, ask_host_noting};
-use crate::manager::sandboxes::extension_place::{error_words, take_place};
+use crate::manager::sandboxes::extension_place::take_place;
 
 /// Reason for a placement, which says how many hosts are asked and how their limits count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -213,7 +213,7 @@ impl Examination<'_> {
         };
         let (latency, answer) = match asked.await {
             Ok(asked) => asked,
-            Err(error) => return no(error_words(&error), Some(error)),
+            Err(error) => return no(error.sentence(), Some(error)),
         };
         let unknown = HostSpec::named(host.as_str());
         let spec = spec.as_ref().unwrap_or(&unknown);

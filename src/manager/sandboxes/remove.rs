@@ -308,10 +308,7 @@ async fn write_removed(
         }
         Err(error) => {
             let lost = error.code == Code::HostUnreachable;
-            let message = std::iter::once(error.message.clone())
-                .chain(error.causes.clone())
-                .collect::<Vec<_>>()
-                .join(": ");
+            let message = error.sentence();
             let record = op
                 .update(Vec::new(), move |record| {
                     record.message = Some(message);

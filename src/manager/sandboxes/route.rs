@@ -179,11 +179,11 @@ impl Router {
         if let Some(verdict) = self.verdicts.last_mut() {
             verdict.ok = false;
             verdict.condition = Some(condition.clone());
-            verdict.reason = words_of(&error);
+            verdict.reason = error.sentence();
             let full = verdict.verdicts.iter_mut().filter(|one| {
                 condition != RouteCondition::OverBudget && one.host.same(host.as_str())
             });
-            full.for_each(|one| (one.ok, one.reason) = (false, words_of(&error)));
+            full.for_each(|one| (one.ok, one.reason) = (false, error.sentence()));
         }
         self.passed.push(Passed::Refused(condition.clone()));
         self.refusals.push((condition, error));
@@ -195,7 +195,7 @@ impl Router {
         self.passed.push(Passed::Failed);
         if let Some(verdict) = self.verdicts.last_mut() {
             verdict.ok = false;
-            verdict.reason = format!("it was tried and failed: {}", words_of(error));
+            verdict.reason = format!("it was tried and failed: {}", error.sentence());
         }
     }
 
@@ -231,7 +231,7 @@ impl Router {
             extension: profile.extension.clone(),
             ok: false,
             condition: condition.clone(),
-            reason: words_of(&error),
+            reason: error.sentence(),
             quote_usd: found.and_then(|found| found.quote.as_ref()).map(|quote| quote.usd),
             verdicts: found.map(|found| found.verdicts.clone()).unwrap_or_default(),
         });
@@ -324,12 +324,6 @@ fn not_considered(profile: &Profile, why: String) -> CandidateVerdict {
         quote_usd: None,
         verdicts: Vec::new(),
     }
-}
-
-/// An error's sentence and its causes'.
-pub(crate) fn words_of(error: &Error) -> String {
-    let words = std::iter::once(error.message.as_str());
-    words.chain(error.causes.iter().map(String::as_str)).collect::<Vec<_>>().join(": ")
 }
 
 fn json(value: &impl serde::Serialize) -> serde_json::Value {
