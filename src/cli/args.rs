@@ -445,7 +445,7 @@ pub enum HostsCommand {
     args_conflicts_with_subcommands = true
 )]
 pub struct EventsArgs {
-    /// What else is done with them
+    /// Verb on events, instead of listing them
     #[command(subcommand)]
     pub command: Option<EventsCommand>,
     /// Stay and print what happens, one line each

@@ -23,7 +23,7 @@ string_enum! {
         Charge = "charge",
         /// Credits of a hold were given back.
         Release = "release",
-        /// What a sandbox cost above its hold: nobody pays it.
+        /// Cost of a sandbox above its hold: nobody pays it.
         Shortfall = "shortfall",
     }
 }
@@ -35,15 +35,15 @@ pub struct LedgerEntry {
     pub id: EventId,
     /// When it was caused.
     pub time: Time,
-    /// What it is.
+    /// Kind of the entry.
     pub kind: EntryKind,
     /// The sandbox that it is about; null for a grant.
     pub sandbox_id: Option<SandboxId>,
     /// The amount.
     pub usd: Usd,
-    /// Who caused it.
+    /// Actor that caused it.
     pub actor: Actor,
-    /// What whoever granted it wrote, or why.
+    /// Note of whoever granted it, or the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

@@ -1,7 +1,7 @@
 //! Money: integer micro-dollars inside, a JSON number with at most six decimals outside.
 
 use std::fmt;
-use std::ops::{Add, AddAssign, Neg, Sub};
+use std::ops::{Add, AddAssign, Sub};
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -93,13 +93,6 @@ impl Sub for Usd {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
-    }
-}
-
-impl Neg for Usd {
-    type Output = Self;
-    fn neg(self) -> Self {
-        Self(self.0.saturating_neg())
     }
 }
 

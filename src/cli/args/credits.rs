@@ -25,7 +25,7 @@ pub struct GrantArgs {
     /// How much, such as 25 or 12.50
     #[arg(value_name = "USD", value_parser = amount, allow_hyphen_values = true)]
     pub usd: Usd,
-    /// What for; shown in the history
+    /// Purpose; shown in the history
     #[arg(long, value_name = "N")]
     pub note: Option<String>,
 }

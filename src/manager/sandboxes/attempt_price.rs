@@ -17,7 +17,7 @@ pub(crate) async fn quote_price(
     quote_run(deps, &profile.extension, profile, inputs, *ttl_s).await
 }
 
-/// Why a price is too high: for the profile, or for the credits.
+/// Refusal of a price that is too high: for the profile, or for the credits.
 pub(crate) async fn over_budget(
     deps: &Deps,
     profile: &Profile,

@@ -288,7 +288,7 @@ fn effort(condition: &RouteCondition, error: &Error) -> u8 {
     }
 }
 
-/// Why a backend is none for the host that was named: it has a place of its own, or that host is another's.
+/// Reason for which a backend is none for the host that was named: it has a place of its own, or that host is another's.
 fn pinned_elsewhere(deps: &Deps, extension: &dyn SandboxExtension, named: &str) -> Option<String> {
     match extension.place() {
         Some(place) if place.same(named) => None,

@@ -66,7 +66,7 @@ type Line = Vec<(Role, String)>;
 pub struct EntryRow {
     /// How long ago.
     pub age: String,
-    /// What it is.
+    /// Kind of the entry.
     pub kind: String,
     /// The amount, with what it does to the balance.
     pub amount: (Role, String),

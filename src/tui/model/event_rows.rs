@@ -29,7 +29,7 @@ pub struct EventRow {
     pub id: Option<SandboxId>,
     /// What that, or the snapshot, is called.
     pub name: String,
-    /// Who caused it.
+    /// Actor that caused it.
     pub by: String,
     /// Why, and what else is told of it.
     pub why: String,
@@ -123,7 +123,7 @@ impl EventRows {
         self.rows.len()
     }
 
-    /// They, the oldest first.
+    /// Rows, the oldest first.
     pub(super) fn each(&self) -> Iter<'_, EventRow> {
         self.rows.iter()
     }
