@@ -51,15 +51,23 @@ sbx_end_up() {
 # Nothing is touched before it is known: where somebody else's directory has this name, what the engine has may be theirs, too.
 # One that is not there proves nothing and hinders nothing: what the engine has proves itself. An empty one is a removal that
 # was cut off before its last step. It is proved once more before it is emptied.
+#
+# sbx_ended FOLDER: a removal whose console just died did its last steps meanwhile; it is empty or not there.
+sbx_ended() {
+  [ ! -L "$1" ] || return 1
+  [ ! -e "$1" ] || [ -z "$(ls -A -- "$1" 2>&1)" ]
+}
 sbx_proved=
 if ! sbx_prove_root "$sbx_asked" "$sbx_owners" theirs root_away; then
   : # Nobody knows of a root here, and nothing was made in one.
 elif [ -L "$sbx_root/$sbx_project" ]; then
   sbx_fail theirs "$sbx_root/$sbx_project is a symbolic link"
 elif [ -e "$sbx_root/$sbx_project" ] && [ -n "$(ls -A -- "$sbx_root/$sbx_project" 2>&1)" ]; then
-  [ "$(sbx_whose "$sbx_root/$sbx_project" "$sbx_id" "$sbx_owners")" = ours ] ||
+  if [ "$(sbx_whose "$sbx_root/$sbx_project" "$sbx_id" "$sbx_owners")" = ours ]; then
+    sbx_proved=yes
+  elif ! sbx_ended "$sbx_root/$sbx_project"; then
     sbx_fail theirs "the manifest.json in $sbx_root/$sbx_project does not name this sandbox and this installation"
-  sbx_proved=yes
+  fi
 elif [ ! -e "$sbx_root/$sbx_project" ]; then
   sbx_nowhere
 fi
@@ -303,6 +311,15 @@ sbx_clear() {
   sbx_words=$(rm -f ./compose.yaml "./$sbx_mark" ./manifest.json 2>&1 && rmdir -- "../$sbx_dir" 2>&1) && sbx_cleared=yes
 }
 
+# sbx_uncleared WHY: this removal could not end it; where another one did meanwhile, it is removed.
+sbx_uncleared() {
+  if sbx_ended "$sbx_where" && { [ ! -e "$sbx_where" ] || rmdir -- "$sbx_where" 2>/dev/null || [ ! -e "$sbx_where" ]; }; then
+    sbx_done directory "$sbx_where" removed
+  else
+    sbx_done directory "$sbx_where" failed "$1"
+  fi
+}
+
 # They would go on in what is not there any more. One that is another user's is left alone.
 sbx_end_inside() {
   sbx_pids=$(sbx_inside)
@@ -342,14 +359,14 @@ if cd -P -- "$sbx_root" 2>/dev/null; then
   elif [ ! -e "$sbx_dir" ]; then
     sbx_done directory "$sbx_where" absent
   elif ! cd -P -- "$sbx_dir" 2>/dev/null; then
-    sbx_done directory "$sbx_where" failed "$(cd -P -- "$sbx_dir" 2>&1)"
+    sbx_uncleared "$(cd -P -- "$sbx_dir" 2>&1)"
   elif [ "$(env pwd -P)" != "$sbx_where" ]; then
     sbx_done directory "$sbx_where" failed "it became a symbolic link; look at it, then remove it by hand"
   elif [ -z "$(ls -A . 2>&1)" ] && rmdir -- "../$sbx_dir" 2>/dev/null; then
     # A removal that was cut off before its last step; nobody loses an empty folder.
     sbx_done directory "$sbx_where" removed
   elif ! sbx_proves_it; then
-    sbx_done directory "$sbx_where" failed "its manifest.json does not name this sandbox and this installation; it is not touched"
+    sbx_uncleared "its manifest.json does not name this sandbox and this installation; it is not touched"
   elif sbx_mount=$(sbx_mounts "$sbx_where"); then
     sbx_done directory "$sbx_where" failed "$sbx_mount is a mount point; unmount it first"
   else
@@ -362,7 +379,7 @@ if cd -P -- "$sbx_root" 2>/dev/null; then
       case $sbx_way in '' | rm) sbx_way='' ;; *) sbx_way="files of other users were removed by $sbx_way" ;; esac
       sbx_done directory "$sbx_where" removed "$sbx_way"
     else
-      sbx_done directory "$sbx_where" failed "${sbx_words:-it could not be emptied}"
+      sbx_uncleared "${sbx_words:-it could not be emptied}"
     fi
   fi
   # shellcheck disable=SC2015
