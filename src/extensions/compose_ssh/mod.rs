@@ -46,9 +46,9 @@ use crate::domain::sandbox::{SandboxRecord, Service};
 use crate::domain::snapshot::ArchiveFacts;
 use crate::domain::time::Time;
 use crate::domain::undo::Footprint;
+use crate::extensions::archives::keeper::Keeper;
+use crate::extensions::archives::{capture, measure};
 use crate::extensions::compose_ssh::handle::Stack;
-use crate::extensions::workspace::archive::keeper::Keeper;
-use crate::extensions::workspace::archive::{capture, measure};
 use crate::extensions::workspace::{before_anything, manifest, teardown};
 use crate::transport::{Transport, Transports};
 

@@ -25,7 +25,7 @@ macro_rules! turn {
     () => {
         concat!(
             "sbx_letting_go='",
-            include_str!("../workspace/archive/scripts/let_go.sh"),
+            include_str!("../archives/scripts/let_go.sh"),
             "'\neval \"$sbx_letting_go\"\n",
             include_str!("scripts/turn.sh")
         )

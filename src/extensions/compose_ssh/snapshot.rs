@@ -8,10 +8,10 @@ use crate::domain::extension::{Learnt, ProvisionRequest, Reporter, RestoreSource
 use crate::domain::name::HostName;
 use crate::domain::profile::Profile;
 use crate::domain::snapshot::ArchiveFacts;
+use crate::extensions::archives::restore;
 use crate::extensions::compose_ssh::handle::Stack;
 use crate::extensions::compose_ssh::render::{HostContext, Rendered};
 use crate::extensions::compose_ssh::{ComposeSsh, fetched, host, provision, workspace_only};
-use crate::extensions::workspace::archive::restore;
 use crate::extensions::workspace::prepare::Wanted;
 use crate::extensions::workspace::{self, Steps, before_anything, step};
 use crate::failpoint;

@@ -46,7 +46,7 @@ use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, Consistency};
 use crate::domain::time::Time;
 use crate::domain::undo::Footprint;
 use crate::domain::usd::Usd;
-use crate::extensions::workspace::archive::capture;
+use crate::extensions::archives::capture;
 use crate::extensions::workspace::{Steps, before_anything};
 use crate::failpoint;
 

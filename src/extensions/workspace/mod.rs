@@ -4,7 +4,6 @@
 //! removal with its read-back, and the words to get there. Where containers belong to a sandbox, the calls name the engine;
 //! without one that part is skipped.
 
-pub(crate) mod archive;
 pub(crate) mod exec;
 pub(crate) mod look;
 pub(crate) mod manifest;

@@ -76,8 +76,8 @@ const CLOSING: &[(&str, &str, &str)] = &[
         "second half: links are followed by both",
     ),
     (
-        "extensions::workspace::archive::scan",
-        "extensions::workspace::archive::scan",
+        "extensions::archives::scan",
+        "extensions::archives::scan",
         "second half: an entry's type moves below the scan",
     ),
     ("store", "store::json", "second half: what every store of files shares moves below them"),

@@ -17,10 +17,10 @@ use crate::transport::{Command, Transport};
 macro_rules! keeping {
     ($script:literal) => {
         concat!(
-            include_str!("../../../transport/scripts/runtime.sh"),
-            include_str!("../scripts/says.sh"),
-            include_str!("../scripts/place.sh"),
-            include_str!("../scripts/bind.sh"),
+            include_str!("../../transport/scripts/runtime.sh"),
+            include_str!("../workspace/scripts/says.sh"),
+            include_str!("../workspace/scripts/place.sh"),
+            include_str!("../workspace/scripts/bind.sh"),
             include_str!("scripts/as.sh"),
             include_str!("scripts/keep.sh"),
             include_str!(concat!("scripts/", $script))
