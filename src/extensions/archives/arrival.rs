@@ -8,8 +8,8 @@ use tokio::io::AsyncRead;
 
 use crate::domain::archive::{ARRIVED_OTHERWISE, ArchivePlace, Arrived};
 use crate::domain::error::{Code, Error, Kind};
-use crate::domain::extension::Reporter;
 use crate::domain::facts::HostIdentity;
+use crate::domain::reporter::Reporter;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest, SnapshotRecord};
 use crate::extensions::archives::capture::seal;
 use crate::extensions::archives::reading::was_in_the_way;

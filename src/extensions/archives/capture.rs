@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use crate::domain::archive::TreeEntry;
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{CaptureRequest, Captured, Report, Reporter, Target};
+use crate::domain::extension::{CaptureRequest, Captured, Target};
 use crate::domain::facts::HostIdentity;
 use crate::domain::name::SnapshotId;
 use crate::domain::profile::SnapshotMode;
+use crate::domain::reporter::{Report, Reporter};
 use crate::domain::snapshot::{
     ArchiveFacts, ArchiveFormat, ArchiveManifest, CapturedVolume, Consistency, NotCaptured,
 };

@@ -6,7 +6,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::domain::archive::{Arrived, ByteStream};
 use crate::domain::error::Error;
-use crate::domain::extension::Reporter;
+use crate::domain::reporter::Reporter;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest};
 use crate::extensions::archives::arrival::Arrival;
 use crate::extensions::archives::passage::{Counted, Inlet, pipe, repacked, unpacked};

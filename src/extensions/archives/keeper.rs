@@ -10,9 +10,10 @@ use crate::domain::archive::{
     ArchiveLook, ArchivePlace, Arrived, ByteStream, SnapshotArchives, TreeEntry,
 };
 use crate::domain::error::{Error, Kind};
-use crate::domain::extension::{Report, Reporter, TeardownReport};
 use crate::domain::output::OutputSink;
+use crate::domain::reporter::{Report, Reporter};
 use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest};
+use crate::domain::teardown::TeardownReport;
 use crate::extensions::archives::arrival::{Arrival, otherwise};
 use crate::extensions::archives::import::import;
 use crate::extensions::archives::passage::{Counted, Watched, pipe, repacked};

@@ -7,8 +7,8 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::domain::archive::ArchivePlace;
 use crate::domain::error::{Code, Error, Kind};
-use crate::domain::extension::{Report, Reporter};
 use crate::domain::output::{OutputSink, Source};
+use crate::domain::reporter::{Report, Reporter};
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat};
 use crate::domain::text::hex;
 use crate::extensions::archives::passage::unpacked;

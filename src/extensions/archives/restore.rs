@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::domain::error::{Code, Error, Kind};
-use crate::domain::extension::{ProvisionRequest, Report, Reporter, RestoreSource};
+use crate::domain::extension::{ProvisionRequest, RestoreSource};
 use crate::domain::facts::HostFacts;
 use crate::domain::name::HostName;
 use crate::domain::profile::Bytes;
+use crate::domain::reporter::{Report, Reporter};
 use crate::domain::sandbox::Failure;
 use crate::domain::snapshot::ArchiveFacts;
 use crate::extensions::archives::shelf;

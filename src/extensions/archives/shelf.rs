@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use crate::domain::archive::{ArchiveLook, ArchivePlace};
 use crate::domain::error::{Code, Error, Kind};
-use crate::domain::extension::{Resource, TeardownLine, TeardownOutcome, TeardownReport};
 use crate::domain::facts::HostIdentity;
 use crate::domain::root::KnownRoots;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat};
+use crate::domain::teardown::{Resource, TeardownLine, TeardownOutcome, TeardownReport};
 use crate::extensions::workspace::said::Said;
 use crate::extensions::workspace::{Recorded, configured_root, expected, failed, step};
 use crate::transport::{Command, Transport};

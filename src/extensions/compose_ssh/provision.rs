@@ -6,8 +6,9 @@ use tokio::time::Instant;
 
 use crate::domain::compose_host::ComposeHost;
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{Learnt, ProvisionRequest, Provisioned, Refusal, Report, Reporter};
+use crate::domain::extension::{ProvisionRequest, Provisioned, Refusal};
 use crate::domain::facts::Runtime;
+use crate::domain::reporter::{Learnt, Report, Reporter};
 use crate::domain::text::last_lines;
 use crate::extensions::archives::capture::pieces;
 use crate::extensions::compose_ssh::handle::{Expected, Stack};

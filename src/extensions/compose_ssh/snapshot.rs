@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use crate::domain::error::Error;
-use crate::domain::extension::{Learnt, ProvisionRequest, Reporter, RestoreSource, Restored};
+use crate::domain::extension::{ProvisionRequest, RestoreSource, Restored};
 use crate::domain::name::HostName;
 use crate::domain::profile::Profile;
+use crate::domain::reporter::{Learnt, Reporter};
 use crate::domain::snapshot::ArchiveFacts;
 use crate::extensions::archives::restore;
 use crate::extensions::compose_ssh::handle::Stack;

@@ -339,7 +339,11 @@ fn a_destroy_whose_last_step_another_one_did_ends_well() {
     let bench = Bench::new();
     for (id, program, script) in [
         ("last-rmdir", "rmdir", "rmdir -- \"$@\" 2>/dev/null; exec rmdir \"$@\""),
-        ("last-rm", "rm", "case $* in *./manifest.json) rm \"$@\"; exec rmdir \"$PWD\";; esac; exec rm \"$@\""),
+        (
+            "last-rm",
+            "rm",
+            "case $* in *./manifest.json) rm \"$@\"; exec rmdir \"$PWD\";; esac; exec rm \"$@\"",
+        ),
     ] {
         bench.run_base(["create", "--id", id]).ok();
         let first = bench.path(program);
