@@ -7,8 +7,9 @@ use super::{
     snapshots, stale, work,
 };
 use crate::client::{Error, Record, Update};
-use crate::domain::event::{Ended, Event, EventKind};
+use crate::domain::event::{Event, EventKind};
 use crate::domain::name::SandboxId;
+use crate::domain::update::Ended;
 use crate::tui::model::{Entry, Load, Model, Overlay, Role};
 
 /// How long events are gathered before what they named is read.

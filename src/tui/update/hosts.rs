@@ -7,7 +7,7 @@ use super::{Effect, Timer, external_operations, records, snapshots, stale};
 use crate::client::Error;
 use crate::domain::Time;
 use crate::domain::error::Code;
-use crate::domain::facts::{HostState, HostView};
+use crate::domain::host_view::{HostState, HostView};
 use crate::domain::name::HostName;
 use crate::domain::telemetry::HostSample;
 use crate::domain::text::clean_line;

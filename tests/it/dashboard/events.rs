@@ -1,8 +1,9 @@
 //! The events overlay: who did what and why, in groups and by a filter; and how far the State Hub has heard of it.
 
 use sandboxer::client::{Error, HubBacklog, Update};
+use sandboxer::domain::actor::Actor;
 use sandboxer::domain::error::Code;
-use sandboxer::domain::event::{Actor, Event};
+use sandboxer::domain::event::Event;
 use sandboxer::domain::name::{EventId, SandboxId};
 use sandboxer::domain::{EventKind, State};
 use sandboxer::tui::model::{EventLog, EventRows, Load, Model, Overlay};
