@@ -43,8 +43,9 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
 /// Walks the rows while one types.
 pub(super) fn walk(model: &mut Model, action: Action) {
     if model.focus == Pane::Snapshots {
-        let to = model.snapshots.window.moved(action);
-        to.into_iter().for_each(|to| model.snapshots.go(to));
+        if let Some(to) = model.snapshots.window.moved(action) {
+            model.snapshots.go(to);
+        }
     } else {
         panes::in_list(model, action);
     }

@@ -159,7 +159,9 @@ pub(super) fn look_again(model: &mut Model, refused: Vec<SandboxId>) -> Vec<Effe
     let entries = refused.iter().filter_map(|id| model.sandboxes.get(id)).cloned();
     let entries: Vec<Arc<Entry>> = entries.collect();
     if let Some(FormKind::Labels(labels)) = model.form().map(|form| &mut form.kind) {
-        entries.iter().for_each(|entry| labels.look_again(&entry.record));
+        for entry in &entries {
+            labels.look_again(&entry.record);
+        }
     }
     refused.into_iter().map(Effect::Get).collect()
 }

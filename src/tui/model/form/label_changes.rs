@@ -47,9 +47,8 @@ impl KnownLabels {
     pub(super) fn was(&self, key: &str) -> String {
         let all = self.sandboxes;
         let values = self.values.get(key).into_iter().flatten();
-        let value = |(value, on): (&String, &usize)| match *on == all {
-            true => value.clone(),
-            false => format!("{value} on {on} of {all}"),
+        let value = |(value, on): (&String, &usize)| {
+            if *on == all { value.clone() } else { format!("{value} on {on} of {all}") }
         };
         values.map(value).collect::<Vec<_>>().join(", ")
     }
