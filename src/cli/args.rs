@@ -118,7 +118,7 @@ pub enum Command {
     /// Scripts that bring what was made from a snapshot up to date
     #[command(subcommand, arg_required_else_help = false)]
     Patches(PatchesCommand),
-    /// The recipes that sandboxes are made from
+    /// The profiles that sandboxes are made from
     #[command(subcommand, arg_required_else_help = false)]
     Profiles(ProfilesCommand),
     /// The backends that make sandboxes
@@ -172,7 +172,7 @@ For a timer or cron: quiet where nothing is due, and one at a time.")]
 #[derive(Debug, Clone, Default, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an independent flag of the contract")]
 pub struct CreateArgs {
-    /// The recipe, with or without "profile." [default: the configuration's default_profile]
+    /// The profile, with or without "profile." [default: the configuration's default_profile]
     #[arg(long, value_name = "P")]
     pub profile: Option<String>,
     /// An input of the profile; may be repeated

@@ -106,8 +106,7 @@ fn print(
     }
     for item in items {
         if item.error.is_none() {
-            let id = context.options.clean(&item.id, 200);
-            context.line(&format!("{} {id}", done(item)))?;
+            context.say(&format!("{} {}", done(item), item.id))?;
         }
         complain(context, item, items.len() == 1);
     }

@@ -243,7 +243,7 @@ fn called(words: &mut Vec<(String, String)>, id: &str, name: Option<&str>, about
     ));
 }
 
-/// A recipe is called by its id without the prefix; with it by those who began so.
+/// A profile or an extension is called by its id without the prefix; with it by those who began so.
 fn both(
     words: &mut Vec<(String, String)>,
     id: String,

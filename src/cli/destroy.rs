@@ -14,7 +14,7 @@ use super::output::{CliError, Context, Outcome};
 use super::sandboxes;
 use super::sleep::warn_of_patches;
 use crate::client::{DestroyRequest, Error, RecreateRequest, Request};
-use crate::domain::extension::TeardownLine;
+use crate::domain::teardown::TeardownLine;
 use crate::domain::{Code, SandboxRecord, State};
 
 pub(super) async fn destroy(context: &mut Context<'_>, args: &DestroyArgs) -> Outcome {

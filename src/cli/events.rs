@@ -58,12 +58,12 @@ async fn follow(context: &mut Context<'_>, mut query: EventQuery, kept: bool) ->
     if kept {
         catch_up(context, &mut query).await?;
     }
-    let mut options = tokio::time::interval(LOOK);
+    let mut look = tokio::time::interval(LOOK);
     loop {
         let update = tokio::select! {
             update = updates.next() => update,
             // Nothing may happen for hours: a reader that went away must not be waited for so long.
-            _ = options.tick() => if (context.io.reader_left)() { return Ok(0) } else { continue },
+            _ = look.tick() => if (context.io.reader_left)() { return Ok(0) } else { continue },
             Some(()) = context.io.interrupts.next() => return Ok(INTERRUPTED),
         };
         match update {

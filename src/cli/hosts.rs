@@ -13,7 +13,7 @@ use super::table;
 use crate::client::problem::exit_status;
 use crate::client::{Client, Error};
 use crate::domain::Code;
-use crate::domain::facts::{HostState, HostView};
+use crate::domain::host_view::{HostState, HostView};
 use crate::present::host;
 
 /// How many are probed at a time.

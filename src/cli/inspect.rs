@@ -8,8 +8,8 @@ use super::output::{CliError, Context, Outcome};
 use super::{document, table};
 use crate::client::Error;
 use crate::domain::SandboxId;
-use crate::domain::facts::HostView;
 use crate::domain::figures::age_of;
+use crate::domain::host_view::HostView;
 use crate::present::host::{FOUND, FoundRow, figures, inventory, placement, role, said};
 use crate::present::{Document, Role};
 

@@ -34,10 +34,7 @@ async fn list(context: &mut Context<'_>, args: &SnapshotRef) -> Outcome {
     if context.options.json {
         context.document(&view.patches)?;
     } else if view.patches.is_empty() {
-        context.remark(&format!(
-            "snapshot {} has no patches",
-            context.options.clean(view.record.title(), 200)
-        ));
+        context.remark(&format!("snapshot {} has no patches", view.record.title()));
     } else {
         table::print(context, COLUMNS, &view.patches, |_| Role::Plain)?;
     }

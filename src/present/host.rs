@@ -8,11 +8,10 @@ use super::role::Role;
 use super::table::{Column, or_nothing};
 use crate::domain::canary::CanaryTelemetry;
 use crate::domain::deep_check::{DeepOutcome, DeepStep};
-use crate::domain::facts::{
-    Certificate, Disk, HostFacts, HostState, HostView, Inventory, InventoryItem, Runtime,
-};
+use crate::domain::facts::{Certificate, Disk, HostFacts, Inventory, InventoryItem, Runtime};
 use crate::domain::figures::{age, age_of, bytes, left, took};
 use crate::domain::host::Limits;
+use crate::domain::host_view::{HostState, HostView};
 use crate::domain::telemetry::HostSample;
 use crate::domain::text::plural;
 use crate::domain::{HostName, Time};

@@ -9,6 +9,7 @@ use super::role::Role;
 use super::table::{Column, or_nothing};
 use crate::domain::figures::{age_of, bytes, took};
 use crate::domain::operation::CancelOutcome;
+use crate::domain::update::Progress;
 use crate::domain::{Operation, OperationState, Time};
 
 /// Columns of a list of operations.
@@ -50,6 +51,34 @@ pub fn state_words(operation: &Operation) -> String {
             format!("{}, cancelling", operation.state)
         }
         None => operation.state.to_string(),
+    }
+}
+
+/// `3/6 transfer`: the step that an operation is at.
+pub fn step_words(stage: &str, step: u32, steps: u32) -> String {
+    format!("{step}/{steps} {stage}")
+}
+
+/// `a1b2c3d4 2/5 transfer 12M: what the program said`.
+pub fn progress_words(progress: &Progress) -> String {
+    let sandbox = progress.sandbox_id.as_ref().map(ToString::to_string);
+    let subject = sandbox.or_else(|| progress.snapshot_id.as_ref().map(ToString::to_string));
+    let mut words: Vec<String> = subject.into_iter().collect();
+    words.push(match progress.steps {
+        0 => progress.stage.clone(),
+        steps => step_words(&progress.stage, progress.step, steps),
+    });
+    match (progress.bytes, progress.done, progress.of) {
+        // Where bytes are told, the step's unit is bytes.
+        (Some(_), Some(done), Some(of)) => words.push(format!("{} of {}", bytes(done), bytes(of))),
+        (Some(moved), _, _) => words.push(bytes(moved)),
+        (None, Some(done), Some(of)) => words.push(format!("{done}/{of}")),
+        (None, None, _) | (None, Some(_), None) => {}
+    }
+    let text = words.join(" ");
+    match &progress.message {
+        Some(message) => format!("{text}: {message}"),
+        None => text,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which hosts are meant.
 
 use crate::client::{Client, Error};
-use crate::domain::facts::HostState;
+use crate::domain::host_view::HostState;
 
 /// Each of these once; all that are known where none is named.
 pub(in crate::cli) async fn wanted(

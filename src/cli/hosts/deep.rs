@@ -10,7 +10,7 @@ use crate::cli::{document, table};
 use crate::client::problem::exit_status;
 use crate::client::{Client, Error, HostCheckRequest, Request};
 use crate::domain::Code;
-use crate::domain::facts::HostView;
+use crate::domain::host_view::HostView;
 use crate::present::host::{STEPS, StepRow, step_role};
 use crate::present::{Document, failure};
 

@@ -5,7 +5,7 @@ use super::snapshots::Snapshots;
 use super::text_block::TextBlock;
 use super::{Load, host_details};
 use crate::domain::event::Event;
-use crate::domain::facts::HostState;
+use crate::domain::host_view::HostState;
 use crate::domain::name::SandboxId;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::verbatim::Kept;

@@ -9,6 +9,7 @@ use crate::domain::name::SandboxId;
 use crate::domain::telling::last_telling_line;
 use crate::domain::{OperationKind, State, Time};
 use crate::present::error::hinted;
+use crate::present::operation::step_words;
 
 /// How far apart the end of an operation and of what it worked on may be.
 const SAME_END: Duration = Duration::from_secs(10);
@@ -42,7 +43,7 @@ impl Job {
 
     /// The step that it is at: `3/6 transfer`.
     pub fn stage_words(&self) -> Option<String> {
-        self.stage.as_ref().map(|(stage, step, steps)| format!("{step}/{steps} {stage}"))
+        self.stage.as_ref().map(|(stage, step, steps)| step_words(stage, *step, *steps))
     }
 
     /// How long it took, as its end tells it.

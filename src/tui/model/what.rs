@@ -32,10 +32,10 @@ impl Model {
 /// `3/6 transfer ▓▓▓░░ 45% 12MB/s`, of what was begun by this process, or tells how far it is.
 pub(super) fn stage(job: &Job) -> Option<String> {
     let cancelling = if job.state == JobState::Cancelling { "cancelling: " } else { "" };
-    let Some((stage, step, steps)) = &job.stage else {
+    let Some(stage) = job.stage_words() else {
         return job.external.is_none().then(|| format!("{cancelling}starting"));
     };
-    let mut words = format!("{cancelling}{step}/{steps} {stage}");
+    let mut words = format!("{cancelling}{stage}");
     if let Some(part) = job.fraction() {
         let full = (part * BAR as f64).round() as usize;
         let bar = format!("{}{}", "▓".repeat(full.min(BAR)), "░".repeat(BAR - full.min(BAR)));

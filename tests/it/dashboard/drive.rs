@@ -12,7 +12,7 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use sandboxer::client::{Client as _, SnapshotQuery};
 use sandboxer::domain::Time;
-use sandboxer::domain::facts::HostState;
+use sandboxer::domain::host_view::HostState;
 use sandboxer::domain::sandbox::SandboxRecord;
 use sandboxer::tui::effects::Effects;
 use sandboxer::tui::keymap::Keymap;

@@ -2,8 +2,9 @@
 
 use sandboxer::client::{Error, HubBacklog, Update};
 use sandboxer::domain::EventKind;
+use sandboxer::domain::actor::Actor;
 use sandboxer::domain::error::Code;
-use sandboxer::domain::event::{Actor, Event};
+use sandboxer::domain::event::Event;
 use sandboxer::domain::name::{EventId, SandboxId};
 use sandboxer::tui::model::{EventLog, EventRows, Load, Model, Overlay};
 use sandboxer::tui::update::update;

@@ -24,12 +24,14 @@ use sandboxer::client::{
     SleepRequest, SnapshotDiff, SnapshotDiffRequest, SnapshotImportRequest, SnapshotQuery, Started,
     Update,
 };
+use sandboxer::domain::actor::{Actor, ActorType};
 use sandboxer::domain::adoption::{AdoptRequest, Adopted, ImportRequest};
 use sandboxer::domain::canary::CanaryTelemetry;
 use sandboxer::domain::error::{Code, Kind};
-use sandboxer::domain::event::{Actor, ActorType, Event, Progress};
-use sandboxer::domain::extension::{Preview, Refusal, Resource, TeardownLine, TeardownOutcome};
-use sandboxer::domain::facts::{HostFacts, HostState, HostView};
+use sandboxer::domain::event::Event;
+use sandboxer::domain::extension::{Preview, Refusal};
+use sandboxer::domain::facts::HostFacts;
+use sandboxer::domain::host_view::{HostState, HostView};
 use sandboxer::domain::lineage::{Lineage, SnapshotView};
 use sandboxer::domain::name::{
     EventId, ExtensionId, HostName, OperationId, OwnerId, PatchId, PlanId, ProfileId, SandboxId,
@@ -51,7 +53,9 @@ use sandboxer::domain::stale::{
     PlanRequest, PlanSource, ReapPlan, ReapReport, ReapStarted, StaleQuery, StaleReport,
 };
 use sandboxer::domain::sweep::{SweepReport, SweepRequest};
+use sandboxer::domain::teardown::{Resource, TeardownLine, TeardownOutcome};
 use sandboxer::domain::telemetry::HostSample;
+use sandboxer::domain::update::Progress;
 use sandboxer::domain::verbatim::Kept;
 use sandboxer::domain::{EventKind, Time};
 

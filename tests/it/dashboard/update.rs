@@ -8,11 +8,11 @@ use super::fake_client::{FakeClient, Scenario, host, many, profiles, ready, reco
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use sandboxer::client::{Error, Record, Request, Started, Update};
 use sandboxer::domain::error::Code;
-use sandboxer::domain::event::Progress;
-use sandboxer::domain::facts::HostState;
+use sandboxer::domain::host_view::HostState;
 use sandboxer::domain::name::{OperationId, SandboxId};
 use sandboxer::domain::operation::{CancelOutcome, OperationKind};
 use sandboxer::domain::sandbox::{Failure, SandboxRecord, State};
+use sandboxer::domain::update::Progress;
 use sandboxer::domain::{EventKind, Time};
 use sandboxer::tui::effects::Effects;
 use sandboxer::tui::keymap::{Keymap, Mode};

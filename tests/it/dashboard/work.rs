@@ -7,9 +7,9 @@ use super::fake_client::{
     Scenario, ended, host, many, quiet_sample, ready, record, service, world,
 };
 use sandboxer::client::{Error, LabelRequest, ShellRequest, Update};
+use sandboxer::domain::actor::{Actor, ActorType};
 use sandboxer::domain::error::Code;
-use sandboxer::domain::event::{Actor, ActorType};
-use sandboxer::domain::facts::HostState;
+use sandboxer::domain::host_view::HostState;
 use sandboxer::domain::name::OperationId;
 use sandboxer::domain::operation::{
     CancelOutcome, Operation, OperationKind, OperationState, Subject,

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use sandboxer::domain::event::{Actor, EventKind, PendingEvent};
+use sandboxer::domain::actor::Actor;
+use sandboxer::domain::event::{EventKind, PendingEvent};
 use sandboxer::domain::hub::HubFormat;
 use sandboxer::domain::name::EventId;
 use sandboxer::domain::outbox::DeadLetter;

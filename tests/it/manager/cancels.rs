@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use sandboxer::domain::extension::{Inspection, Resource};
+use sandboxer::domain::extension::Inspection;
 use sandboxer::domain::operation::CancelOutcome;
 use sandboxer::domain::request::{
     ApplyRequest, CreateRequest, DestroyRequest, RecreateRequest, RestoreRequest, SleepRequest,
     SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotRequest,
 };
 use sandboxer::domain::sandbox::State;
+use sandboxer::domain::teardown::Resource;
 use sandboxer::domain::{Operation, OperationId, OperationState};
 
 use super::house::{House, house};
@@ -300,7 +301,7 @@ async fn whoever_listens_hears_that_another_process_began_and_ended_something() 
     let mut heard = async |state: OperationState| {
         while let Some(update) = updates.next().await {
             let now = house.manager.operation(operation.as_str()).await.unwrap().state;
-            if update == sandboxer::domain::event::Update::Operations && now == state {
+            if update == sandboxer::domain::update::Update::Operations && now == state {
                 return;
             }
         }

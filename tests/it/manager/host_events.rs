@@ -1,7 +1,8 @@
 //! `host.down`, `host.up`, `host.changed`: told once, whoever sees it, and signed by nobody who did nothing.
 
 use sandboxer::domain::Code;
-use sandboxer::domain::event::{Actor, Event};
+use sandboxer::domain::actor::Actor;
+use sandboxer::domain::event::Event;
 use sandboxer::domain::request::SleepRequest;
 use sandboxer::domain::request::{CreateRequest, EventQuery};
 use sandboxer::domain::sandbox::State;

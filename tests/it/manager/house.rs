@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock};
 
 use async_trait::async_trait;
+use sandboxer::domain::actor::Actor;
 use sandboxer::domain::clock::MonotonicTime;
-use sandboxer::domain::event::Actor;
 use sandboxer::domain::extension::SandboxExtension;
 use sandboxer::domain::host::HostSpec;
 use sandboxer::domain::name::{EventId, PatchId};

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use sandboxer::domain::extension::{Inspection, Resource};
-use sandboxer::domain::patch::{PatchState, settled_state};
+use sandboxer::domain::extension::Inspection;
+use sandboxer::domain::owed::settled_state;
+use sandboxer::domain::patch::PatchState;
 use sandboxer::domain::request::{
     ApplyRequest, LabelRequest, RecreateRequest, SleepRequest, SnapshotRequest,
 };
 use sandboxer::domain::sandbox::State;
+use sandboxer::domain::teardown::Resource;
 use sandboxer::domain::{Code, OperationId, SandboxRecord};
 
 use super::house::{House, house};

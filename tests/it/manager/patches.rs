@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sandboxer::domain::error::Kind;
-use sandboxer::domain::extension::{Inspection, Resource};
+use sandboxer::domain::extension::Inspection;
 use sandboxer::domain::patch::{Patch, PatchState};
 use sandboxer::domain::request::{
     ApplyRequest, CreateRequest, PatchRequest, RecreateRequest, RestoreRequest, SleepRequest,
 };
 use sandboxer::domain::sandbox::State;
+use sandboxer::domain::teardown::Resource;
 use sandboxer::domain::{Code, Error, OperationState, SandboxRecord};
 use tokio::sync::Notify;
 

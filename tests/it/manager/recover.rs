@@ -9,13 +9,13 @@ use std::time::Duration;
 use super::house::{self, House, house};
 use super::scripted::Act;
 use futures_util::StreamExt;
-use sandboxer::domain::event::Update;
 use sandboxer::domain::extension::Inspection;
 use sandboxer::domain::operation::OperationKind;
 use sandboxer::domain::request::{
     CreateRequest, DestroyRequest, LabelRequest, ListQuery, Recovered, RecreateRequest,
 };
 use sandboxer::domain::sandbox::{Reason, SandboxRecord, Service, State};
+use sandboxer::domain::update::Update;
 use sandboxer::domain::{Code, Error, OperationState};
 use sandboxer::manager::SandboxManager;
 

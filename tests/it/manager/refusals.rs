@@ -1,10 +1,11 @@
 //! A refusal changes nothing: record, events and operations are as before it.
 
-use sandboxer::domain::extension::{Inspection, TeardownLine, TeardownOutcome};
+use sandboxer::domain::extension::Inspection;
 use sandboxer::domain::record::Record;
 use sandboxer::domain::request::{DestroyRequest, EventQuery, RecreateRequest, SnapshotRequest};
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::snapshot::SnapshotState;
+use sandboxer::domain::teardown::{TeardownLine, TeardownOutcome};
 use sandboxer::domain::{Code, OperationState, SandboxRecord};
 
 use super::house::{House, house};
@@ -122,7 +123,7 @@ async fn a_recreate_that_is_refused_changes_nothing() {
     assert_eq!(recreate().await, Some(Code::HostChanged));
     house.assert_as_before(&before, events).await;
     let resource =
-        sandboxer::domain::extension::Resource { kind: "volume".into(), id: "sbx-x_data".into() };
+        sandboxer::domain::teardown::Resource { kind: "volume".into(), id: "sbx-x_data".into() };
     let line = TeardownLine { resource, outcome: TeardownOutcome::Foreign, reason: None };
     *house.script.seen.lock().unwrap() =
         Inspection { foreign: vec![line], ..Inspection::default() };

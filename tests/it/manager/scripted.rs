@@ -15,9 +15,8 @@ use sandboxer::domain::archive::SnapshotArchives;
 use sandboxer::domain::error::Kind;
 use sandboxer::domain::extension::{
     AdoptClaim, AdoptLook, Capabilities, Capability, CaptureRequest, Captured, ExecRun, HostAnswer,
-    Inspection, Learnt, MeterQuote, PatchOutcome, PatchRun, Preview, ProvisionRequest, Provisioned,
-    Readiness, Refusal, Reporter, Resource, RestoreSource, Restored, SandboxExtension, Target,
-    TeardownLine, TeardownOutcome, TeardownReport, Unsettled,
+    Inspection, MeterQuote, PatchOutcome, PatchRun, Preview, ProvisionRequest, Provisioned,
+    Readiness, Refusal, RestoreSource, Restored, SandboxExtension, Target, Unsettled,
 };
 use sandboxer::domain::facts::HostIdentity;
 use sandboxer::domain::host_report::{HostReport, RuntimeDetection};
@@ -25,8 +24,10 @@ use sandboxer::domain::hub::HubFormat;
 use sandboxer::domain::name::SnapshotId;
 use sandboxer::domain::output::{OutputSink, Source};
 use sandboxer::domain::profile::Profile;
+use sandboxer::domain::reporter::{Learnt, Reporter};
 use sandboxer::domain::root::{KnownRoots, MarkedRoot};
 use sandboxer::domain::sandbox::{Reachability, Rewrite, SandboxRecord, Service};
+use sandboxer::domain::teardown::{Resource, TeardownLine, TeardownOutcome, TeardownReport};
 use sandboxer::domain::undo::{Footprint, UndoSettings};
 use sandboxer::domain::{Code, Error, ExtensionId, HostName, SandboxId, Usd};
 use sandboxer::transport::hub::HubToken;

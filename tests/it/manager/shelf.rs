@@ -9,14 +9,13 @@ use futures_util::stream::{self, StreamExt as _};
 use sandboxer::domain::archive::{
     ArchiveLook, ArchivePlace, Arrived, ByteStream, SnapshotArchives, TreeEntry,
 };
-use sandboxer::domain::extension::{
-    CaptureRequest, Captured, ProvisionRequest, Reporter, Resource, RestoreSource, TeardownLine,
-    TeardownOutcome, TeardownReport,
-};
+use sandboxer::domain::extension::{CaptureRequest, Captured, ProvisionRequest, RestoreSource};
 use sandboxer::domain::facts::HostIdentity;
 use sandboxer::domain::output::OutputSink;
 use sandboxer::domain::profile::Profile;
+use sandboxer::domain::reporter::Reporter;
 use sandboxer::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest};
+use sandboxer::domain::teardown::{Resource, TeardownLine, TeardownOutcome, TeardownReport};
 use sandboxer::domain::{Code, Error};
 
 use super::scripted::{Act, Scripted};

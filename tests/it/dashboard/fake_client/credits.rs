@@ -1,9 +1,10 @@
 //! Credits of the fake: a ledger in memory, and sandboxes that cost.
 
 use sandboxer::client::{Credits, Error, ExtensionView, GrantRequest, HistoryEntry, Update};
+use sandboxer::domain::actor::{Actor, ActorType};
 use sandboxer::domain::clock::{ClockReading, MonotonicTime};
 use sandboxer::domain::credit::{EntryKind, LedgerEntry};
-use sandboxer::domain::event::{Actor, ActorType, Event};
+use sandboxer::domain::event::Event;
 use sandboxer::domain::extension::Capability;
 use sandboxer::domain::meter::CostMeter;
 use sandboxer::domain::name::{EventId, ExtensionId, SandboxId};

@@ -13,19 +13,20 @@ use sandboxer::client::{
     RolloutRequest, SnapshotDeleteRequest, SnapshotRequest, Update,
 };
 use sandboxer::domain::error::{Code, Kind};
-use sandboxer::domain::event::Progress;
 use sandboxer::domain::extension::Capability;
 use sandboxer::domain::lineage::SnapshotView;
 use sandboxer::domain::manifest::ExtensionManifest;
 use sandboxer::domain::name::{ExtensionId, OperationId, PatchId, SandboxId, SnapshotId};
 use sandboxer::domain::operation::{CancelOutcome, OperationKind};
-use sandboxer::domain::patch::{AppliedPatch, Patch, PatchState, owed, settled_state};
+use sandboxer::domain::owed::{owed, settled_state};
+use sandboxer::domain::patch::{AppliedPatch, Patch, PatchState};
 use sandboxer::domain::profile::SnapshotMode;
 use sandboxer::domain::request::{SnapshotStarted, Started as OnSandbox};
 use sandboxer::domain::sandbox::{SandboxRecord, State};
 use sandboxer::domain::snapshot::{
     ArchiveFacts, ArchiveFormat, Consistency, SnapshotKind, SnapshotRecord, SnapshotState,
 };
+use sandboxer::domain::update::Progress;
 use sandboxer::domain::{EventKind, Time};
 use tokio::sync::watch;
 

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use sandboxer::domain::extension::{Inspection, Resource};
+use sandboxer::domain::extension::Inspection;
 use sandboxer::domain::operation::CancelOutcome;
 use sandboxer::domain::profile::{Bytes, Seconds};
 use sandboxer::domain::request::{
     DestroyRequest, ExtendRequest, LabelRequest, PruneRequest, RecreateRequest, SnapshotQuery,
 };
 use sandboxer::domain::snapshot::SnapshotState;
+use sandboxer::domain::teardown::Resource;
 use sandboxer::domain::undo::UndoSettings;
 use sandboxer::domain::{Code, State};
 
