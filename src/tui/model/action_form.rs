@@ -6,9 +6,8 @@ use std::sync::Arc;
 use super::Role;
 use super::fields::{Choice, Field, FieldKey, Fields};
 use super::job::JobId;
-use super::snapshots::{caveat, is_blocked};
+use super::snapshots::caveat;
 use super::targets::{SnapshotTarget, Target};
-use super::words::many;
 use crate::client::{
     Error, ExtendRequest, GrantRequest, PatchRequest, RestoreRequest, RolloutRequest, SnapshotDiff,
     SnapshotRequest,
@@ -20,6 +19,8 @@ use crate::domain::patch::RUN_IN_WORKSPACE;
 use crate::domain::profile::Seconds;
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::{Time, Usd};
+use crate::present::lineage::is_blocked;
+use crate::present::many;
 
 /// How many differences are listed.
 const CHANGES: usize = 200;
