@@ -5,16 +5,12 @@ mod area;
 mod availability;
 mod columns;
 mod confirm;
-mod cost;
 mod counts;
 mod credits;
-mod decision;
 mod details;
 mod event_filter;
 mod event_log;
 mod event_rows;
-mod event_words;
-mod failure;
 mod fetch;
 mod filter;
 mod focus_strip;
@@ -23,7 +19,6 @@ mod frame;
 mod hints;
 mod host_details;
 mod host_rows;
-mod host_summary;
 mod hosts;
 mod hub;
 mod job;
@@ -31,7 +26,6 @@ mod job_words;
 mod jobs;
 mod layout;
 mod ledger;
-mod lineage;
 mod logs;
 mod look;
 mod marks;
@@ -52,7 +46,7 @@ mod search;
 mod search_pattern;
 mod shell;
 mod silence;
-mod since;
+mod snapshot_details;
 mod snapshots;
 mod spark;
 mod stale;
@@ -62,7 +56,6 @@ mod text_block;
 mod undo;
 mod what;
 mod window;
-mod words;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -74,16 +67,13 @@ use tui_input::Input;
 pub use activity::{Activity, ActivityLine, ActivityRow};
 pub use area::Area;
 pub use columns::{Column, Placed};
-pub use confirm::{Confirm, Purpose, summed};
-pub use cost::hourly;
+pub use confirm::{Confirm, Purpose};
 pub use counts::Counts;
 pub use credits::{CreditsLayout, CreditsPane, EntryRow, WIDE};
-pub use decision::decision_lines;
 pub use details::Details;
 pub use event_filter::EventFilter;
 pub use event_log::EventLog;
 pub use event_rows::{EventRow, EventRows};
-pub use event_words::event_sentence;
 pub use fetch::{Fetch, Load};
 pub use filter::Filter;
 pub use focus_strip::Strip;
@@ -101,7 +91,6 @@ pub use job::{ExternalProcess, Job, JobId, JobResult, JobState, ToldIn};
 pub use jobs::{Jobs, Moved};
 pub use layout::{Arrangement, SMALLEST, Screen};
 pub use ledger::Ledger;
-pub use lineage::{SnapshotDetails, patch_words};
 pub use logs::{
     KEPT_BYTES, KEPT_LINES, LogRow, LogSearch, LogState, LogTail, LogText, Logs, Place,
 };
@@ -112,32 +101,36 @@ pub use patches::{PatchRow, Patches};
 pub use picker::{Picker, is_usable};
 pub use reading::TextOverlay;
 pub use reap::{Judged, Reap, ReapRow};
-pub use reap_words::{ReapLayout, Spans, reap_outcomes};
+pub use reap_words::ReapLayout;
 pub use rows::{Conditions, Entry, Order, SilentHosts, Sort, SortKey, Trouble};
 pub use sandboxes::Sandboxes;
 pub use saved_state::SavedState;
 pub use search::{Search, Searches};
 pub use search_pattern::SearchPattern;
 pub use shell::ShellChoice;
-pub use since::{LastLook, SinceLastLook};
-pub use snapshots::{
-    Node, NodeId, Snapshots, caveat, is_blocked, is_undo, snapshot_glyph, standings,
-};
-pub use stale::{Stale, is_counted};
+pub use snapshot_details::SnapshotDetails;
+pub use snapshots::{Snapshots, caveat, is_undo};
+pub use stale::Stale;
 pub use sweep::{Sweep, Sweeps};
 pub use targets::{PatchTarget, PlanTarget, SnapshotTarget, Target};
-pub use text_block::{Match, Role, Span, TextBlock, TextLine, wrap};
+pub use text_block::{Match, Span, TextBlock, TextLine, wrap};
 pub use undo::UndoTarget;
 pub use window::Window;
-pub use words::{
-    Present, clock, date, day_and_time, many, patch_glyph, patch_role, short_profile, state_glyph,
-    state_role,
-};
 
 use crate::client::{Error, ExtensionView};
 use crate::domain::Time;
 pub use crate::domain::figures::{age, age_of, bytes, left, rate, took, usd};
 use crate::domain::name::{ProfileId, SandboxId};
+pub use crate::present::credit::hourly;
+pub use crate::present::lineage::{is_blocked, standings};
+pub use crate::present::route::decision_lines;
+pub use crate::present::sandbox::short_profile;
+pub use crate::present::stale::{is_counted, reap_outcomes};
+pub use crate::present::{
+    LastLook, Node, NodeId, Present, Role, SinceLastLook, Spans, clock, date, day_and_time,
+    event_sentence, many, patch_glyph, patch_role, patch_words, snapshot_glyph, state_glyph,
+    state_role, summed,
+};
 use crate::tui::keymap::{Keymap, Mode};
 
 /// A line that goes away by itself.

@@ -5,7 +5,6 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::Load;
-use super::cost::has_price;
 use super::counts::Counts;
 use super::filter::Filter;
 use super::marks::Marks;
@@ -14,6 +13,7 @@ use super::window::Window;
 use crate::domain::Time;
 use crate::domain::name::SandboxId;
 use crate::domain::telemetry::SandboxUse;
+use crate::present::credit::has_price;
 
 /// The list.
 #[derive(Debug, Clone, Default)]

@@ -10,22 +10,6 @@ use super::within;
 /// row; a row that closes no circle any more is to be taken out.
 const CLOSING: &[(&str, &str, &str)] = &[
     (
-        "cli",
-        "cli",
-        "second half: what verbs share (`Local`, `Io`) moves out of the file that calls them",
-    ),
-    (
-        "cli",
-        "cli::args",
-        "second half: the flags that outputs, usage and completion read get a file of their own",
-    ),
-    (
-        "cli::snapshots",
-        "cli::snapshots",
-        "second half: `show` moves out of the file that calls its verbs",
-    ),
-    ("cli::hosts", "cli::hosts::deep", "second half: the choice of hosts moves below both"),
-    (
         "extensions::compose_ssh",
         "extensions::compose_ssh",
         "second half: verbs become functions over what the extension holds",

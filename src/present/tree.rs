@@ -53,19 +53,11 @@ struct Growing<'a> {
 
 /// The rows of `views` (oldest first) that pass, and what leads to them. The newest root comes first, everything below the
 /// other way round: in the order in which it came to be.
-pub(super) fn rows(
+pub fn rows(
     views: &[Arc<SnapshotView>],
     passes: &mut dyn FnMut(&SnapshotView, Option<&BasedOn>) -> bool,
 ) -> Vec<Node> {
-    let mut children: BTreeMap<&SnapshotId, Vec<usize>> = BTreeMap::new();
-    let known: BTreeSet<&SnapshotId> = views.iter().map(|view| &view.record.id).collect();
-    let mut roots = Vec::new();
-    for (at, view) in views.iter().enumerate() {
-        match view.record.parent_snapshot.as_ref().filter(|parent| known.contains(parent)) {
-            Some(parent) => children.entry(parent).or_default().push(at),
-            None => roots.push(at),
-        }
-    }
+    let (roots, children) = hanging(views);
     let mut growing = Growing { views, children, seen: BTreeSet::new(), passes };
     let mut grown: Vec<Branch> =
         roots.into_iter().rev().filter_map(|at| growing.snapshot(at)).collect();
@@ -80,6 +72,33 @@ pub(super) fn rows(
         lay(branch, &[], &mut rows);
     }
     rows
+}
+
+/// The rows below one snapshot, itself left out.
+pub fn below(views: &[Arc<SnapshotView>], id: &SnapshotId) -> Vec<Node> {
+    let (_, children) = hanging(views);
+    let passes = &mut |_: &SnapshotView, _: Option<&BasedOn>| true;
+    let mut growing = Growing { views, children, seen: BTreeSet::new(), passes };
+    let root = views.iter().position(|view| view.record.id == *id);
+    let branch = root.and_then(|at| growing.snapshot(at));
+    let below = branch.map(|branch| branch.below).unwrap_or_default();
+    let mut rows = Vec::new();
+    lay_all(below, &[], &mut rows);
+    rows
+}
+
+/// Snapshots that hang on none, and those that hang on each.
+fn hanging(views: &[Arc<SnapshotView>]) -> (Vec<usize>, BTreeMap<&SnapshotId, Vec<usize>>) {
+    let mut children: BTreeMap<&SnapshotId, Vec<usize>> = BTreeMap::new();
+    let known: BTreeSet<&SnapshotId> = views.iter().map(|view| &view.record.id).collect();
+    let mut roots = Vec::new();
+    for (at, view) in views.iter().enumerate() {
+        match view.record.parent_snapshot.as_ref().filter(|parent| known.contains(parent)) {
+            Some(parent) => children.entry(parent).or_default().push(at),
+            None => roots.push(at),
+        }
+    }
+    (roots, children)
 }
 
 impl Growing<'_> {
@@ -124,9 +143,14 @@ fn lay(branch: Branch, last: &[bool], rows: &mut Vec<Node>) {
         }
     };
     rows.push(node);
-    let count = below.len();
-    for (at, branch) in below.into_iter().enumerate() {
-        let mut last = last.to_vec();
+    lay_all(below, last, rows);
+}
+
+/// Lays branches of one parent out as rows.
+fn lay_all(branches: Vec<Branch>, above: &[bool], rows: &mut Vec<Node>) {
+    let count = branches.len();
+    for (at, branch) in branches.into_iter().enumerate() {
+        let mut last = above.to_vec();
         last.push(at + 1 == count);
         lay(branch, &last, rows);
     }

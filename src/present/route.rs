@@ -1,8 +1,15 @@
-//! Decision on a create, in lines: where it would go, what that costs, and why not the others.
+//! Route: where a create would go, what that costs, and why not the others; which way a sandbox took.
 
-use super::{Role, bytes, many};
+use super::count::many;
+use super::document::Document;
+use super::failure::exit;
+use super::moment::Present;
+use super::role::Role;
 use crate::client::Decision;
-use crate::domain::route::{CandidateVerdict, Verdict};
+use crate::domain::SandboxRecord;
+use crate::domain::figures::bytes;
+use crate::domain::route::{Attempt, CandidateVerdict, Verdict};
+use crate::domain::telling::last_telling_line;
 
 /// Lines of a decision, the outcome first.
 pub fn decision_lines(decision: &Decision) -> Vec<(Role, String)> {
@@ -67,12 +74,12 @@ fn outcome(decision: &Decision) -> (Role, String) {
 }
 
 /// Place of the candidate that takes it: the first that can, whatever those behind it could. Several may be of its extension.
-pub(super) fn place_of_taker(candidates: &[CandidateVerdict]) -> Option<usize> {
+fn place_of_taker(candidates: &[CandidateVerdict]) -> Option<usize> {
     candidates.iter().position(|candidate| candidate.ok)
 }
 
 /// Line of a candidate: whether it can, on which condition it is passed over, why, its price.
-pub(super) fn candidate_line(candidate: &CandidateVerdict, taken: bool) -> (Role, String) {
+fn candidate_line(candidate: &CandidateVerdict, taken: bool) -> (Role, String) {
     let (glyph, role) = match (taken, candidate.ok) {
         (true, _) => ('✓', Role::Good),
         (false, true) => ('·', Role::Dim),
@@ -88,6 +95,48 @@ pub(super) fn candidate_line(candidate: &CandidateVerdict, taken: bool) -> (Role
 fn host_line(verdict: &Verdict, indent: &str) -> (Role, String) {
     let (glyph, role) = if verdict.ok { ('·', Role::Dim) } else { ('✗', Role::Warn) };
     (role, format!("{indent}{glyph} {}: {}", verdict.host, verdict.reason))
+}
+
+/// Adds which candidate took a sandbox's request and why not the others; how each attempt ended.
+pub fn of_sandbox(document: &mut Document, record: &SandboxRecord, present: Present<'_>) {
+    let candidates = record.route.as_ref().map_or(&[][..], |route| &route.candidates);
+    let place = place_of_taker(candidates);
+    for (at, candidate) in candidates.iter().enumerate() {
+        if at == 0 {
+            document.heading("Route");
+        }
+        let taken = place == Some(at);
+        let (role, words) = candidate_line(candidate, taken);
+        document.text(role, 0, words);
+        for verdict in candidate.verdicts.iter().filter(|verdict| !taken || !verdict.ok) {
+            let role = if verdict.ok { Role::Dim } else { Role::Warn };
+            document.text(role, 6, format!("{}: {}", verdict.host, verdict.reason));
+        }
+    }
+    // Records of earlier versions have verdicts there, of hosts on which nothing was tried.
+    let tried = record.attempts.iter().filter(|attempt| attempt.extension.is_some());
+    for (at, attempt) in tried.enumerate() {
+        if at == 0 {
+            document.heading("Attempts");
+        }
+        of_attempt(document, attempt, present);
+    }
+}
+
+fn of_attempt(document: &mut Document, attempt: &Attempt, present: Present<'_>) {
+    let extension = attempt.extension.as_ref().map(ToString::to_string).unwrap_or_default();
+    let (glyph, role) = if attempt.ok { ('✓', Role::Good) } else { ('✗', Role::Bad) };
+    let cost = attempt.cost_usd.map(|cost| format!("  cost {cost}")).unwrap_or_default();
+    let Attempt { host, reason, .. } = attempt;
+    document.text(role, 2, format!("{glyph} {extension} on {host}: {reason}{cost}"));
+    let when = attempt.at.map(|at| present.ago(at));
+    let step = attempt.failure.as_ref().map(|failed| {
+        let said = last_telling_line(&failed.output).unwrap_or_default();
+        format!("step {}{}: {said}", failed.step, exit(failed.exit_status))
+    });
+    for words in when.into_iter().chain(step) {
+        document.text(Role::Dim, 6, words);
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Words for events, the same wherever one is shown.
 
-use super::Role;
+use super::role::Role;
+use super::sandbox::short_profile;
 use crate::domain::event::{Event, EventKind};
 use crate::domain::text::clean_line;
 
@@ -20,15 +21,8 @@ fn sentence(event: &Event, name: Option<&str>) -> String {
     if let Some(sentence) = host_sentence(event) {
         return sentence;
     }
-    let mut text = verb(&event.kind);
-    if let Some(subject) = subject(event, name) {
-        text = format!("{text} {subject}");
-    }
-    let labels = event.label_changes();
-    if !labels.is_empty() {
-        text = format!("{text}  {}", labels.join(" "));
-    }
-    particulars(event, text, name)
+    let subject = subject(event, name).map(|subject| format!(" {subject}")).unwrap_or_default();
+    with_particulars(format!("{}{subject}", verb(&event.kind)), event)
 }
 
 /// What became of a host.
@@ -46,35 +40,43 @@ fn host_sentence(event: &Event) -> Option<String> {
 }
 
 /// An event in a sentence that stands where it is known what it is about.
-pub(super) fn event_words(event: &Event) -> String {
-    let mut text = verb(&event.kind);
-    if event.kind.is_of_patch()
-        && let Some(subject) = subject(event, None)
-    {
-        text = format!("{text} {subject}");
-    }
-    clean_line(&format!("{}  {}", particulars(event, text, None), event.actor), 400)
+pub fn event_words(event: &Event) -> String {
+    let subject = subject(event, None).filter(|_| event.kind.is_of_patch());
+    let subject = subject.map(|subject| format!(" {subject}")).unwrap_or_default();
+    let text = with_particulars(format!("{}{subject}", verb(&event.kind)), event);
+    clean_line(&format!("{text}  {}", event.actor), 400)
 }
 
-pub(super) fn verb(kind: &EventKind) -> String {
+/// What happened, in a word or two.
+pub fn verb(kind: &EventKind) -> String {
     let verb = kind.as_str();
     verb.strip_prefix("sandbox.").unwrap_or(verb).replace('.', " ")
 }
 
-fn particulars(event: &Event, mut text: String, name: Option<&str>) -> String {
-    for key in ["name", "host", "profile", "reason", "message"] {
-        if let Some(value) = event.text(key).filter(|value| Some(*value) != name) {
-            text = format!("{text}  {}", value.strip_prefix("profile.").unwrap_or(value));
-        }
+fn with_particulars(text: String, event: &Event) -> String {
+    match particulars(event, event.text("reason").unwrap_or_default()) {
+        none if none.is_empty() => text,
+        some => format!("{text}  {some}"),
     }
-    text
+}
+
+/// What else is told of an event, beside what it is about: `$0.80  ttl_expired  on coulombcore`.
+pub fn particulars(event: &Event, reason: &str) -> String {
+    let amount = event.usd().map(|amount| amount.to_string()).unwrap_or_default();
+    let labels = event.label_changes().join(" ");
+    let on = event.host().map(|host| format!("on {host}")).unwrap_or_default();
+    let text = |key| event.text(key).unwrap_or_default();
+    let profile = short_profile(text("profile"));
+    let words = [profile, &amount, reason, text("message"), &labels, text("note"), &on];
+    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join("  ")
 }
 
 /// What an event is about: a snapshot and its sandbox, a patch and where it is or ran, or a sandbox.
 fn subject(event: &Event, name: Option<&str>) -> Option<String> {
     let snapshot = event.snapshot_name().or(event.snapshot_id()).map(str::to_owned);
     let id = event.sandbox_id.as_ref().map(ToString::to_string);
-    let sandbox = name.map(str::to_owned).or(id);
+    let named = event.sandbox_name().filter(|_| !event.kind.is_of_snapshot());
+    let sandbox = name.or(named).map(str::to_owned).or(id);
     match (&event.kind, event.patch_sequence()) {
         (EventKind::PatchAdded | EventKind::PatchRemoved, Some(number)) => Some(
             snapshot
@@ -92,7 +94,7 @@ fn subject(event: &Event, name: Option<&str>) -> Option<String> {
 }
 
 /// An event's glyph and how it is meant.
-pub(super) fn event_glyph(kind: &EventKind) -> (char, Role) {
+pub fn event_glyph(kind: &EventKind) -> (char, Role) {
     match kind {
         EventKind::SandboxReady
         | EventKind::SandboxWoken

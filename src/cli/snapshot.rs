@@ -1,20 +1,21 @@
 //! `snapshot` and `restore`: a sandbox to a snapshot, and a snapshot to a new sandbox.
 
-use std::io::Write as _;
-
 use super::args::{RestoreArgs, SnapshotArgs, UndoArgs};
-use super::create;
+use super::create::make;
+use super::document;
 use super::interrupt::{Running, with_progress};
 use super::output::{CliError, Context, Outcome};
-use super::record;
 use super::sandboxes;
 use super::sleep::warn_of_patches;
 use super::snapshots;
 use crate::client::{Error, Record, Request, RestoreRequest, SnapshotRequest, UndoRequest};
-use crate::domain::name::{SandboxId, SnapshotId};
+use crate::domain::Code;
+use crate::domain::name::SnapshotId;
 use crate::domain::request::counted;
-use crate::domain::snapshot::{Consistency, SnapshotRecord};
-use crate::domain::{Code, SandboxRecord};
+use crate::domain::snapshot::SnapshotRecord;
+use crate::present::Document;
+use crate::present::failure::section;
+use crate::present::snapshot::caveats as caveats_of;
 
 pub(super) async fn snapshot(context: &mut Context<'_>, args: &SnapshotArgs) -> Outcome {
     let client = context.client;
@@ -39,9 +40,9 @@ pub(super) async fn snapshot(context: &mut Context<'_>, args: &SnapshotArgs) -> 
         Ok(mut ready) => {
             // What went for it, by the profile's `keep`.
             let told = ready.message.take_if(|_| !context.options.json);
-            snapshots::show(context, &ready)?;
+            snapshots::view::show(context, &ready)?;
             if let Some(told) = told {
-                context.remark(&context.options.clean(&told, 1000));
+                context.remark(&told);
             }
             caveats(context, &ready);
             Ok(0)
@@ -53,20 +54,8 @@ pub(super) async fn snapshot(context: &mut Context<'_>, args: &SnapshotArgs) -> 
 
 /// What is less than was hoped for, and must not be overlooked.
 fn caveats(context: &mut Context<'_>, record: &SnapshotRecord) {
-    let archive = &record.archive;
-    if archive.consistency == Some(Consistency::Fuzzy) {
-        context.remark("warning: files changed while they were read; --mode stop keeps them still");
-    }
-    for volume in &archive.not_captured {
-        let text = format!("volume {} is not in it: {}", volume.name, volume.reason);
-        context.remark(&format!("warning: {}", context.options.clean(&text, 1000)));
-    }
-    for remark in &archive.remarks {
-        context.remark(&format!("warning: {}", context.options.clean(remark, 1000)));
-    }
-    if !archive.not_preserved.is_empty() {
-        let counted = context.options.clean(&counted(&archive.not_preserved), 1000);
-        context.remark(&format!("warning: the host could not keep {counted}"));
+    for words in caveats_of(record).iter().chain(&record.archive.remarks) {
+        context.remark(&format!("warning: {words}"));
     }
 }
 
@@ -82,10 +71,9 @@ async fn failed(context: &mut Context<'_>, mut problem: Error, id: &SnapshotId) 
             .detail("unremoved", left.unremoved);
     } else if let Some(failure) = left.failure.as_ref().filter(|_| problem.code != Code::Cancelled)
     {
-        // Part of the error: shown with --quiet too.
-        for line in record::failure(failure, context.options) {
-            let _ = writeln!(context.io.stderr, "{line}");
-        }
+        let mut document = Document::default();
+        section(&mut document, failure);
+        document::evidence(context, &document);
     }
     if problem.hint.is_none() {
         problem.hint = Some(if left.unremoved {
@@ -111,40 +99,21 @@ pub(super) async fn restore(context: &mut Context<'_>, args: &RestoreArgs) -> Ou
         require_patches: args.require_patches,
         strict: args.strict,
     };
-    let made = make(context, Request::Restore(request)).await?;
-    show_made(context, made).await
+    made_from_snapshot(context, Request::Restore(request)).await
 }
 
 pub(super) async fn undo(context: &mut Context<'_>, args: &UndoArgs) -> Outcome {
-    let made = make(context, Request::Undo(UndoRequest { id: args.id.clone() })).await?;
-    show_made(context, made).await
+    made_from_snapshot(context, Request::Undo(UndoRequest { id: args.id.clone() })).await
 }
 
-/// Sandbox that was made; with the error of one that was begun comes its id.
-type Made = Result<SandboxRecord, (Error, Option<SandboxId>)>;
-
-async fn make(context: &mut Context<'_>, request: Request) -> Result<Made, CliError> {
-    let running = Running::new(context.client);
-    let made = with_progress(context, &running, async { running.make_sandbox(request).await });
-    Box::pin(made).await
-}
-
-/// Shows a sandbox that was made from a snapshot, or why there is none.
-async fn show_made(context: &mut Context<'_>, made: Made) -> Outcome {
-    match made {
-        Ok(ready) => {
-            sandboxes::show(context, &ready)?;
-            if !ready.not_preserved.is_empty() {
-                let counted = context.options.clean(&counted(&ready.not_preserved), 1000);
-                context.remark(&format!(
-                    "warning: {} could not set {counted}; --strict fails on that",
-                    ready.host
-                ));
-            }
-            warn_of_patches(context, &ready);
-            Ok(0)
-        }
-        Err((problem, None)) => Err(problem.into()),
-        Err((problem, Some(id))) => Err(create::failed(context, problem, &id).await),
+/// Makes a sandbox from a snapshot, and shows it.
+async fn made_from_snapshot(context: &mut Context<'_>, request: Request) -> Outcome {
+    let ready = make(context, request).await?;
+    sandboxes::show(context, &ready)?;
+    if !ready.not_preserved.is_empty() {
+        let (host, counted) = (&ready.host, counted(&ready.not_preserved));
+        context.remark(&format!("warning: {host} could not set {counted}; --strict fails on that"));
     }
+    warn_of_patches(context, &ready);
+    Ok(0)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::words::many;
+use super::count::many;
 use crate::domain::Time;
 use crate::domain::event::{Event, EventKind};
 use crate::domain::name::SandboxId;
