@@ -201,7 +201,14 @@ impl Form {
         if let Some(problem) = &self.error {
             notes.extend(definition::error_lines('✗', Role::Bad, problem));
         }
-        notes.extend(self.kind.definition().notes(&self.fields, now));
+        let is_said = match &self.kind {
+            // Why a create is refused is why it could not be planned.
+            FormKind::Create(create) => self.error.is_some() && create.is_refused(),
+            _ => false,
+        };
+        if !is_said {
+            notes.extend(self.kind.definition().notes(&self.fields, now));
+        }
         notes
     }
 

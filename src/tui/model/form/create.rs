@@ -52,6 +52,11 @@ impl Create {
         self.view.id.strip_prefix("profile.").unwrap_or(&self.view.id)
     }
 
+    /// Whether it could not be found out what it would do.
+    pub fn is_refused(&self) -> bool {
+        matches!(self.plan, Plan::Failed(_))
+    }
+
     /// Takes what placement says of the hosts.
     pub fn judge_hosts(&mut self, verdicts: &[Verdict]) {
         for verdict in verdicts {
