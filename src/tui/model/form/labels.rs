@@ -281,10 +281,13 @@ mod tests {
         fields.list[fields.focus].error.clone()
     }
 
+    /// `2 +team=core -zone`: how many are asked, and what of each.
     fn asked(labels: &EditLabels, fields: &Fields) -> Result<String, String> {
         let Asked::Labels(requests) = labels.asked(fields)? else { panic!() };
         assert!(requests.iter().all(|request| request.revision == Some(3)));
-        Ok(format!("{} {:?} {:?}", requests.len(), requests[0].set, requests[0].remove))
+        let set = requests[0].set.iter().map(|(key, value)| format!(" +{key}={value}"));
+        let removed = requests[0].remove.iter().map(|key| format!(" -{key}"));
+        Ok(format!("{}{}", requests.len(), set.chain(removed).collect::<String>()))
     }
 
     #[test]
@@ -294,12 +297,11 @@ mod tests {
         assert_eq!(asked(&labels, &fields), Err("nothing is changed".to_owned()));
         assert_eq!(typed(&mut fields, "team", "core"), None);
         assert_eq!(typed(&mut fields, "zone", ""), None);
-        let team = r#"2 {"team": "core"} "#;
-        assert_eq!(asked(&labels, &fields).unwrap(), format!(r#"{team}["zone"]"#));
+        assert_eq!(asked(&labels, &fields).unwrap(), "2 +team=core -zone");
         assert_eq!(typed(&mut fields, "zone", "a"), None);
-        assert_eq!(asked(&labels, &fields).unwrap(), format!("{team}[]"));
+        assert_eq!(asked(&labels, &fields).unwrap(), "2 +team=core");
         assert_eq!(typed(&mut fields, "add, remove", "note=eu west, b=2 zone-"), None);
-        let all = r#"2 {"b": "2", "note": "eu west", "team": "core"} ["zone"]"#;
+        let all = "2 +b=2 +note=eu west +team=core -zone";
         assert_eq!(asked(&labels, &fields).unwrap(), all);
         for wrong in ["zoné=x", "nothing", "sandboxer.id=1", "protect=maybe", "x"] {
             assert!(typed(&mut fields, "add, remove", wrong).is_some(), "{wrong}");
@@ -313,9 +315,9 @@ mod tests {
         let (labels, mut fields) = labels(&[&[("protect", "true")], &[]]);
         assert_eq!(fields.list[0].default, "true on 1 of 2");
         typed(&mut fields, "protect", "yes");
-        assert_eq!(asked(&labels, &fields).unwrap(), r#"2 {"protect": "true"} []"#);
+        assert_eq!(asked(&labels, &fields).unwrap(), "2 +protect=true");
         typed(&mut fields, "protect", "no");
-        assert_eq!(asked(&labels, &fields).unwrap(), r#"2 {} ["protect"]"#);
+        assert_eq!(asked(&labels, &fields).unwrap(), "2 -protect");
         let (labels, mut fields) = self::labels(&[&[("protect", "true")]]);
         typed(&mut fields, "protect", "yes");
         assert!(asked(&labels, &fields).is_err(), "what is so already is no change");

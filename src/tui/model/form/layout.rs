@@ -66,7 +66,7 @@ impl FormLayout {
             u16::try_from((0..fields.list.len()).map(height).sum::<usize>()).unwrap_or(u16::MAX)
         };
         // The same whatever stands below: fields that move while one types are not found.
-        let kept = (area.height * 2 / 5).max(1) + 1;
+        let kept = (area.height / 3).max(1) + 1;
         let count = u16::try_from(fields.list.len()).unwrap_or(u16::MAX);
         let is_tall = count.saturating_mul(2).saturating_add(BELOW + 1) <= area.height;
         let height: &dyn Fn(usize) -> usize = if is_tall { &tall } else { &short };
