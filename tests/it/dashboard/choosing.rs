@@ -6,7 +6,7 @@ use sandboxer::tui::model::{CreateForm, Model, Overlay, Role};
 use sandboxer::tui::update::update;
 
 use super::drive::{press, screen, type_text, world_model};
-use super::fake_client::profiles;
+use crate::test_env::fixture::profiles;
 
 // ---- forms ---------------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 //! Routes: why a sandbox is where it is, in its details and before it is made; what it costs, in the list.
 
 use sandboxer::domain::Usd;
+use sandboxer::domain::extension::Preview;
 use sandboxer::domain::name::{ExtensionId, HostName, SandboxId};
 use sandboxer::domain::route::{Attempt, CandidateVerdict, Route, RouteCondition, Verdict};
 use sandboxer::domain::sandbox::{Failure, State};
@@ -9,8 +10,8 @@ use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg};
 
 use super::drive::{list, model_of, now, press, screen, type_text};
-use super::fake_client::{FakeClient, metered_world, profiles, world};
-use sandboxer::client::{Client as _, Decision};
+use crate::test_env::fixture::{decision, metered_world, profiles, world};
+use sandboxer::client::Decision;
 
 fn candidates() -> Vec<CandidateVerdict> {
     let full = Verdict {
@@ -91,22 +92,22 @@ fn details_tell_the_route_and_how_each_attempt_ended() {
 }
 
 /// The create form with an answer to what it would do.
-async fn planned(change: impl FnOnce(&mut Decision)) -> Model {
+fn planned(change: impl FnOnce(&mut Decision)) -> Model {
     let mut model = model_of(world(now()));
     press(&mut model, "n");
     update(&mut model, Msg::Profiles(Ok(profiles())));
     press(&mut model, "enter");
     type_text(&mut model, "x");
     let Some(Overlay::Create(form)) = model.overlays.last() else { panic!("no form") };
-    let (generation, request) = (form.generation, form.request());
-    let mut decision = FakeClient::new(world(now())).plan_create(request).await.unwrap();
+    let generation = form.generation;
+    let mut decision = Decision { preview: Preview::default(), ..decision() };
     change(&mut decision);
     update(&mut model, Msg::Planned(generation, Ok(Box::new(decision))));
     model
 }
 
-#[tokio::test]
-async fn the_create_form_shows_each_candidate_the_price_and_what_is_missing() {
+#[test]
+fn the_create_form_shows_each_candidate_the_price_and_what_is_missing() {
     let mut model = planned(|decision| {
         decision.candidates = candidates();
         decision.verdicts.clear();
@@ -115,8 +116,7 @@ async fn the_create_form_shows_each_candidate_the_price_and_what_is_missing() {
         if let Some(route) = &mut decision.route {
             route.host = HostName::new("saas-stub");
         }
-    })
-    .await;
+    });
     insta::assert_snapshot!("create_route", screen(&mut model, (120, 36)));
     let mut model = planned(|decision| {
         decision.candidates = candidates();
@@ -127,8 +127,7 @@ async fn the_create_form_shows_each_candidate_the_price_and_what_is_missing() {
         decision.quote_usd = Some(Usd::from_micros(800_000));
         decision.missing_usd = Some(Usd::from_micros(300_000));
         (decision.ok, decision.route) = (false, None);
-    })
-    .await;
+    });
     let shown = screen(&mut model, (120, 36));
     assert!(shown.contains("✗ no candidate can take it"), "{shown}");
     assert!(shown.contains("✗ $0.30 missing: grant that much first"), "{shown}");

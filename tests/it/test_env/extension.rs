@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,25 +13,27 @@ use tokio::sync::Notify;
 use sandboxer::domain::archive::ARRIVED_OTHERWISE;
 use sandboxer::domain::archive::SnapshotArchives;
 use sandboxer::domain::error::Kind;
+use sandboxer::domain::event::Actor;
 use sandboxer::domain::extension::{
     AdoptClaim, AdoptLook, Capabilities, Capability, CaptureRequest, Captured, ExecRun, HostAnswer,
     Inspection, Learnt, MeterQuote, PatchOutcome, PatchRun, Preview, ProvisionRequest, Provisioned,
-    Readiness, Refusal, Reporter, Resource, RestoreSource, Restored, SandboxExtension, Target,
-    TeardownLine, TeardownOutcome, TeardownReport, Unsettled,
+    Readiness, Refusal, Report, Reporter, Resource, RestoreSource, Restored, SandboxExtension,
+    Target, TeardownLine, TeardownOutcome, TeardownReport, Unsettled,
 };
 use sandboxer::domain::facts::HostIdentity;
 use sandboxer::domain::host_report::{HostReport, RuntimeDetection};
 use sandboxer::domain::hub::HubFormat;
 use sandboxer::domain::name::SnapshotId;
-use sandboxer::domain::output::{OutputSink, Source};
+use sandboxer::domain::output::{LogLine, LogSink, OutputSink, Source};
 use sandboxer::domain::profile::Profile;
 use sandboxer::domain::root::{KnownRoots, MarkedRoot};
 use sandboxer::domain::sandbox::{Reachability, Rewrite, SandboxRecord, Service};
 use sandboxer::domain::undo::{Footprint, UndoSettings};
-use sandboxer::domain::{Code, Error, ExtensionId, HostName, SandboxId, Usd};
+use sandboxer::domain::{Code, Error, ExtensionId, HostName, SandboxId, Time, Usd};
 use sandboxer::transport::hub::HubToken;
 
-use super::shelf::{Archives, Shelf};
+use super::archives::{Archives, Shelf};
+use super::hosts::Machine;
 
 /// What the scripted extension does at a step.
 #[derive(Clone)]
@@ -42,6 +44,8 @@ pub(crate) enum Act {
     Panic,
     Hang,
     Slow,
+    /// It waits until it is let go.
+    Until(Arc<Notify>),
     LeaveNetwork,
     Refuse,
     /// The archive is proved to be another one.
@@ -69,6 +73,50 @@ pub(crate) enum Script {
     Works(Duration),
 }
 
+/// What services log.
+#[derive(Clone, Default)]
+pub(crate) enum LogScript {
+    #[default]
+    Nothing,
+    /// These lines, then nothing, until nobody wants more.
+    Open(Vec<LogLine>),
+    /// These lines, and the end.
+    Ended(Vec<LogLine>),
+    /// It cannot be opened.
+    Refused(Error),
+    /// These lines, and then it breaks.
+    Broken(Vec<LogLine>, Error),
+    /// This line for ever, as fast as it is taken.
+    Flood(LogLine),
+}
+
+/// A log that is followed.
+struct OpenLog<'a>(&'a Scripted);
+
+impl<'a> OpenLog<'a> {
+    fn new(script: &'a Scripted) -> Self {
+        script.open_logs.fetch_add(1, Ordering::SeqCst);
+        Self(script)
+    }
+
+    /// Hands lines over; whether more are wanted.
+    async fn hand(&self, lines: &[LogLine], service: Option<&str>, sink: &mut dyn LogSink) -> bool {
+        for line in lines.iter().filter(|line| service.is_none_or(|of| line.service == of)) {
+            self.0.log_lines.fetch_add(1, Ordering::Relaxed);
+            if !sink.take(line.clone()).await {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+impl Drop for OpenLog<'_> {
+    fn drop(&mut self) {
+        self.0.open_logs.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 /// An extension that does as it is told and writes down what it was asked.
 #[derive(Default)]
 pub(crate) struct Scripted {
@@ -86,6 +134,20 @@ pub(crate) struct Scripted {
     pub(crate) monotonic_ahead: AtomicI64,
     /// Whether the configuration forbids `third`.
     pub(crate) third_is_forbidden: AtomicBool,
+    /// The moment at which everything happens, but for what passed since; none: now.
+    pub(crate) standing: Mutex<Option<Time>>,
+    /// Actor of managers that are made from then on.
+    pub(crate) actor: Mutex<Option<Actor>>,
+    /// The id that was made last, where ids are counted.
+    pub(crate) counted_ids: Mutex<Option<u32>>,
+    /// Hosts that are no machines, by name.
+    pub(crate) machines: Mutex<BTreeMap<String, Machine>>,
+    /// Progress that is told by whatever is made, captured, restored or removed, before it goes on.
+    pub(crate) progress: Mutex<Vec<Report>>,
+    /// What services log; how many logs are followed, and how many lines were taken of them.
+    pub(crate) log: Mutex<LogScript>,
+    pub(crate) open_logs: AtomicUsize,
+    pub(crate) log_lines: AtomicU64,
     /// What happens right before the next locks of sandboxes are asked for.
     pub(crate) before_lock: Mutex<VecDeque<BoxFuture<'static, ()>>>,
     pub(crate) preview: Mutex<VecDeque<Act>>,
@@ -99,9 +161,13 @@ pub(crate) struct Scripted {
     pub(crate) list: Mutex<VecDeque<Act>>,
     /// What the next commands in sandboxes print; then, what was written last is there to be read.
     pub(crate) says: Mutex<VecDeque<&'static str>>,
-    written: Mutex<String>,
+    pub(crate) written: Mutex<String>,
     /// What `inspect` finds, and what `services` reports of each sandbox that it is asked about.
     pub(crate) seen: Mutex<Inspection>,
+    /// Services of sandboxes of which it knows them, instead of those.
+    pub(crate) services: Mutex<BTreeMap<SandboxId, Vec<Service>>>,
+    /// Sandboxes of which their host has nothing when it is asked for one.
+    pub(crate) gone: Mutex<BTreeSet<SandboxId>>,
     /// Whether the host has nothing of any sandbox.
     pub(crate) nothing_there: Mutex<bool>,
     /// Whether what has a workspace only has containers all the same.
@@ -170,6 +236,31 @@ impl Scripted {
         }
     }
 
+    /// The moment by the wall clock.
+    pub(crate) fn wall(&self) -> Time {
+        let standing = *self.standing.lock().unwrap();
+        let base = standing.map_or_else(jiff::Timestamp::now, Time::timestamp);
+        let ahead = self.wall_ahead.load(Ordering::SeqCst);
+        Time::new(base + jiff::SignedDuration::from_millis(ahead))
+    }
+
+    /// The next id.
+    pub(crate) fn random_u32(&self) -> u32 {
+        match &mut *self.counted_ids.lock().unwrap() {
+            Some(last) => {
+                *last += 1;
+                last.wrapping_mul(2_654_435_761)
+            }
+            None => uuid::Uuid::new_v4().as_fields().0,
+        }
+    }
+
+    fn tell(&self, reporter: &dyn Reporter) {
+        for report in self.progress.lock().unwrap().iter() {
+            reporter.report(report.clone());
+        }
+    }
+
     /// Time passes.
     pub(crate) fn pass(&self, seconds: i64) {
         self.wall_ahead.fetch_add(seconds * 1000, Ordering::SeqCst);
@@ -206,6 +297,10 @@ impl Scripted {
                     "the archive did not arrive on second as it was sent",
                 );
                 Err(fault.of_kind(Kind::ArrivedOtherwise).detail("kind", ARRIVED_OTHERWISE))
+            }
+            Act::Until(go_on) => {
+                go_on.notified().await;
+                Ok(())
             }
             Act::Panic => panic!("a scripted panic"),
             Act::Hang => {
@@ -246,6 +341,7 @@ impl SandboxExtension for Shared {
             Capability::Patches,
             Capability::Sleep,
             Capability::Exec,
+            Capability::Logs,
             Capability::Adopt,
         ])
     }
@@ -325,6 +421,7 @@ impl SandboxExtension for Shared {
             identity: identity.clone(),
             rewrites: rewrites.clone(),
         });
+        self.script.tell(r);
         Scripted::act(Scripted::next(&self.script.provision)).await?;
         self.script.reports.lock().unwrap().push(request.report.as_deref().cloned());
         let report = self.script.report.lock().unwrap().clone().map(Box::new);
@@ -406,12 +503,18 @@ impl SandboxExtension for Shared {
         })
     }
 
-    async fn inspect(&self, _: &Target) -> Result<Inspection, Error> {
+    async fn inspect(&self, target: &Target) -> Result<Inspection, Error> {
         self.script.note("inspect");
         Scripted::act(Scripted::next(&self.script.ready)).await?;
+        if self.script.gone.lock().unwrap().contains(&target.id) {
+            return Ok(Inspection::default());
+        }
+        let seen = self.script.seen.lock().unwrap().clone();
+        let known = self.script.services.lock().unwrap().get(&target.id).cloned();
         Ok(Inspection {
             counter: Some(*self.script.host_counter.lock().unwrap()),
-            ..self.script.seen.lock().unwrap().clone()
+            services: known.unwrap_or(seen.services),
+            ..seen
         })
     }
 
@@ -434,9 +537,10 @@ impl SandboxExtension for Shared {
         &self,
         target: &Target,
         request: &CaptureRequest,
-        _: &dyn Reporter,
+        r: &dyn Reporter,
     ) -> Result<Captured, Error> {
         self.script.note(format!("snapshot {}", request.snapshot.id));
+        self.script.tell(r);
         self.script.shelf.capture(&target.profile, request).await
     }
 
@@ -539,20 +643,58 @@ impl SandboxExtension for Shared {
         Ok(Some(0))
     }
 
+    async fn logs(
+        &self,
+        target: &Target,
+        service: Option<&str>,
+        _: Option<u64>,
+        follow: bool,
+        sink: &mut dyn LogSink,
+    ) -> Result<(), Error> {
+        self.script.note(format!("logs {} {}", target.id, service.unwrap_or("all")));
+        let open = OpenLog::new(&self.script);
+        let script = self.script.log.lock().unwrap().clone();
+        match script {
+            LogScript::Nothing => Ok(()),
+            LogScript::Refused(error) => Err(error),
+            LogScript::Ended(lines) => {
+                open.hand(&lines, service, sink).await;
+                Ok(())
+            }
+            LogScript::Open(lines) => {
+                if open.hand(&lines, service, sink).await && follow {
+                    std::future::pending::<()>().await;
+                }
+                Ok(())
+            }
+            LogScript::Broken(lines, error) => {
+                open.hand(&lines, service, sink).await;
+                Err(error)
+            }
+            LogScript::Flood(line) => {
+                let line = [line];
+                while open.hand(&line, service, sink).await {}
+                Ok(())
+            }
+        }
+    }
+
     fn archives(&self) -> Option<&dyn SnapshotArchives> {
         Some(&self.archives)
     }
 
     async fn services(
         &self,
-        _: &HostName,
+        host: &HostName,
         targets: &[Target],
     ) -> Result<BTreeMap<SandboxId, Vec<Service>>, Error> {
-        self.script.note(format!("services {}", targets.len()));
+        self.script.note(format!("services {} on {host}", targets.len()));
         let seen = self.script.seen.lock().unwrap().services.clone();
         if *self.script.nothing_there.lock().unwrap() {
             return Ok(BTreeMap::new());
         }
-        Ok(targets.iter().map(|target| (target.id.clone(), seen.clone())).collect())
+        let known = self.script.services.lock().unwrap();
+        let of = |target: &Target| known.get(&target.id).unwrap_or(&seen).clone();
+        Ok(targets.iter().map(|target| (target.id.clone(), of(target))).collect())
     }
 }
