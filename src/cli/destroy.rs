@@ -14,7 +14,7 @@ use super::output::{CliError, Context, Outcome};
 use super::sandboxes;
 use super::sleep::warn_of_patches;
 use crate::client::{Client, DestroyRequest, Error, RecreateRequest, Request};
-use crate::domain::extension::TeardownLine;
+use crate::domain::teardown::TeardownLine;
 use crate::domain::{Code, SandboxRecord, State};
 
 /// How many are worked on at a time; a host limits its own sessions below that.

@@ -11,8 +11,9 @@ use super::output::{CliError, Context, Outcome, Tone};
 use super::table::{self, Line};
 use crate::client::problem::exit_status;
 use crate::client::{Client, Error};
-use crate::domain::facts::{HostFacts, HostState, HostView, Runtime};
+use crate::domain::facts::{HostFacts, Runtime};
 use crate::domain::figures::{age_of, bytes};
+use crate::domain::host_view::{HostState, HostView};
 use crate::domain::{Code, Time};
 
 /// How many are probed at a time.

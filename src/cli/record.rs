@@ -3,12 +3,13 @@
 use super::output::{CliError, Context, OutputOptions, Tone};
 use super::table::Line;
 use crate::client::Client;
-use crate::domain::extension::TeardownLine;
 use crate::domain::figures::{self, age_of};
-use crate::domain::patch::{AppliedPatch, Blocked, PatchState, owed};
+use crate::domain::owed::{Blocked, owed};
+use crate::domain::patch::{AppliedPatch, PatchState};
 use crate::domain::request::counted;
 use crate::domain::route::{Attempt, CandidateVerdict};
 use crate::domain::sandbox::{Attachment, Failure, Service};
+use crate::domain::teardown::TeardownLine;
 use crate::domain::telling::{folded, telling_lines};
 use crate::domain::text::{clean_block, clean_line, last_lines};
 use crate::domain::{SandboxRecord, State, Time};

@@ -10,7 +10,8 @@ use super::interrupt::until_interrupted;
 use super::output::{Context, Outcome};
 use super::{record, sandboxes};
 use crate::client::{Client, Error, Update};
-use crate::domain::patch::{Patch, PatchState, owed};
+use crate::domain::owed::owed;
+use crate::domain::patch::{Patch, PatchState};
 use crate::domain::sandbox::Service;
 use crate::domain::{Code, SandboxId, SandboxRecord, State};
 

@@ -7,10 +7,11 @@ use futures_util::stream::BoxStream;
 
 use crate::client::{Client, Record, Request, Started};
 use crate::domain::Error;
+use crate::domain::actor::Actor;
 use crate::domain::adoption::{AdoptRequest, Adopted, ImportRequest};
 use crate::domain::credit::{Credits, GrantRequest, HistoryEntry};
-use crate::domain::event::{Actor, Event, Update};
-use crate::domain::facts::HostView;
+use crate::domain::event::Event;
+use crate::domain::host_view::HostView;
 use crate::domain::hub::{FlushReport, HubBacklog};
 use crate::domain::lineage::{Lineage, SnapshotView};
 use crate::domain::name::OperationId;
@@ -27,6 +28,7 @@ use crate::domain::sandbox::SandboxRecord;
 use crate::domain::stale::{PlanRequest, ReapPlan, StaleQuery, StaleReport};
 use crate::domain::sweep::{SweepReport, SweepRequest};
 use crate::domain::telemetry::HostSample;
+use crate::domain::update::Update;
 use crate::domain::verbatim::JsonText;
 use crate::manager::SandboxManager;
 

@@ -17,7 +17,6 @@ pub use request::{Request, Started};
 pub use crate::domain::adoption::{AdoptRequest, Adopted, AdoptedKind, ImportRequest};
 pub use crate::domain::credit::{Credits, GrantRequest, HistoryEntry};
 pub use crate::domain::error::Error;
-pub use crate::domain::event::Update;
 pub use crate::domain::hub::{FlushReport, HubBacklog};
 pub use crate::domain::record::Record;
 pub use crate::domain::request::{
@@ -34,10 +33,12 @@ pub use crate::domain::stale::{
 };
 pub use crate::domain::sweep::{SweepReport, SweepRequest};
 pub use crate::domain::undo::UndoRequest;
+pub use crate::domain::update::Update;
 
+use crate::domain::actor::Actor;
 use crate::domain::error::Code;
-use crate::domain::event::{Actor, Event};
-use crate::domain::facts::HostView;
+use crate::domain::event::Event;
+use crate::domain::host_view::HostView;
 use crate::domain::lineage::{Lineage, SnapshotView};
 use crate::domain::name::OperationId;
 use crate::domain::operation::Operation;

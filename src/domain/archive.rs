@@ -7,13 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::error::Error;
-use crate::domain::extension::{Reporter, TeardownReport};
 use crate::domain::facts::HostIdentity;
 use crate::domain::name::{HostName, OwnerId, SnapshotId};
 use crate::domain::output::OutputSink;
 use crate::domain::profile::Profile;
+use crate::domain::reporter::Reporter;
 use crate::domain::root::KnownRoots;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest};
+use crate::domain::teardown::TeardownReport;
 use crate::domain::words::string_enum;
 
 /// Bytes on their way; the first error ends it.

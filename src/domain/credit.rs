@@ -6,8 +6,9 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::actor::Actor;
 use crate::domain::error::{Code, Error};
-use crate::domain::event::{Actor, EventKind, PendingEvent};
+use crate::domain::event::{EventKind, PendingEvent};
 use crate::domain::name::{EventId, SandboxId};
 use crate::domain::words::string_enum;
 use crate::domain::{Time, Usd};

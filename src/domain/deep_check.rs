@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::error::Error;
-use crate::domain::extension::Resource;
 use crate::domain::name::{OperationId, SandboxId, SnapshotId};
+use crate::domain::teardown::Resource;
 use crate::domain::words::string_enum;
 
 string_enum! {

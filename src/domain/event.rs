@@ -1,72 +1,12 @@
-//! Events (what happened, numbered and kept) and progress (what is happening, streamed and forgotten).
-
-use std::fmt;
+//! Events: what happened, numbered and kept.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::error::{Code, Error};
-use crate::domain::facts::HostView;
-use crate::domain::name::{EventId, OperationId, SandboxId};
-use crate::domain::operation::{Operation, OperationKind};
-use crate::domain::record::Record;
-use crate::domain::sandbox::SandboxRecord;
-use crate::domain::stale::ReapItem;
+use crate::domain::actor::Actor;
+use crate::domain::name::{EventId, SandboxId};
 use crate::domain::words::string_enum;
 use crate::domain::{Time, Usd};
-
-string_enum! {
-    /// What kind of actor acts.
-    pub enum ActorType {
-        /// A human.
-        Adm = "adm",
-        /// An agent.
-        Agt = "agt",
-        /// An automation.
-        Atm = "atm",
-    }
-}
-
-/// Who asked for something.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub struct Actor {
-    /// Human, agent or automation.
-    #[serde(rename = "type")]
-    pub kind: ActorType,
-    /// Its name.
-    pub name: String,
-}
-
-impl Actor {
-    /// Whoever looks at hosts without being asked: what is seen there is nobody's doing.
-    pub fn observer() -> Self {
-        Self { kind: ActorType::Atm, name: "sandboxer".to_owned() }
-    }
-
-    /// Reads `adm:NAME`, `agt:NAME` or `atm:NAME`.
-    pub fn parse(text: &str) -> Result<Self, Error> {
-        let wrong = || {
-            Error::new(Code::Usage, "an actor is written adm:NAME, agt:NAME or atm:NAME")
-                .hint("adm is a human, agt an agent, atm an automation")
-                .detail("field", "actor")
-        };
-        let (kind, name) = text.split_once(':').ok_or_else(wrong)?;
-        let kind = ActorType::from_word(kind);
-        let printable = !name.is_empty()
-            && name.len() <= 63
-            && !name.chars().any(|c| c.is_control() || c == ':');
-        if matches!(kind, ActorType::Other(_)) || !printable {
-            return Err(wrong());
-        }
-        Ok(Self { kind, name: name.to_owned() })
-    }
-}
-
-impl fmt::Display for Actor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.kind, self.name)
-    }
-}
 
 string_enum! {
     /// The kinds of events of the contract (section 3).
@@ -334,64 +274,4 @@ const EVENT_NAMESPACE: uuid::Uuid =
 pub fn derived_event_id(record: &str, revision: u64, kind: &EventKind) -> EventId {
     let name = format!("{record}\n{revision}\n{kind}");
     EventId::new(uuid::Uuid::new_v5(&EVENT_NAMESPACE, name.as_bytes()).to_string())
-}
-
-/// What a running operation is at. Streamed to every face, never stored.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Progress {
-    /// The operation.
-    pub operation: OperationId,
-    /// What it does.
-    pub kind: OperationKind,
-    /// On which sandbox.
-    pub sandbox_id: Option<SandboxId>,
-    /// On which snapshot.
-    #[serde(default)]
-    pub snapshot_id: Option<crate::domain::name::SnapshotId>,
-    /// The step's name, such as `transfer`.
-    pub stage: String,
-    /// The step's number, from 1.
-    pub step: u32,
-    /// How many steps there are.
-    pub steps: u32,
-    /// How much of the step is done, in the step's unit (bytes where `bytes` is set).
-    pub done: Option<u64>,
-    /// Out of how much.
-    pub of: Option<u64>,
-    /// Bytes moved so far.
-    pub bytes: Option<u64>,
-    /// A line that the step's program wrote, or a sentence.
-    pub message: Option<String>,
-}
-
-/// End of an operation.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Ended {
-    /// The operation as it is stored now.
-    pub operation: Operation,
-    /// What it worked on as it is now, or the operation's error.
-    pub outcome: Result<Record, Error>,
-}
-
-/// What a face hears while it listens.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Update {
-    /// Something happened: this process's or another's.
-    Event(Event),
-    /// An operation of this process moved.
-    Progress(Progress),
-    /// An operation of this process ended. Of another process's, [`Self::Operations`] says that there is news.
-    Ended(Box<Ended>),
-    /// A reap of this process is done with an item of its plan.
-    Reaped(OperationId, Box<ReapItem>),
-    /// A host's state changed.
-    Host(Box<HostView>),
-    /// A record changed without an event: its services were seen in another state.
-    Record(Box<SandboxRecord>),
-    /// Snapshots or patches changed, by whichever process.
-    Snapshots,
-    /// Operations began or ended, by whichever process.
-    Operations,
-    /// The listener was too slow, or events are older than kept: read everything again.
-    Resync,
 }

@@ -33,8 +33,10 @@ use crate::domain::host_report::RuntimeDetection;
 use crate::domain::name::{ExtensionId, HostName, OwnerId, SandboxId, SnapshotId};
 use crate::domain::output::{Interactive, LogSink, OutputSink};
 use crate::domain::profile::Profile;
+use crate::domain::reporter::Reporter;
 use crate::domain::sandbox::{SandboxRecord, Service};
 use crate::domain::snapshot::ArchiveFacts;
+use crate::domain::teardown::TeardownReport;
 use crate::domain::undo::Footprint;
 
 /// A backend adapter. See the module's text for what every implementation promises.

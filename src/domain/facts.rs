@@ -7,10 +7,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::Time;
-use crate::domain::deep_check::DeepCheck;
-use crate::domain::host::Limits;
-use crate::domain::name::HostName;
-use crate::domain::telemetry::HostSample;
 use crate::domain::words::string_enum;
 
 /// What proves that a host is still the same one (semantics 1).
@@ -319,59 +315,4 @@ pub struct Certificate {
     /// What was tried and what came of it, a sentence each.
     #[serde(default)]
     pub findings: Vec<String>,
-}
-
-string_enum! {
-    /// Whether a host answers.
-    pub enum HostState {
-        /// Nobody has asked it yet.
-        Unknown = "unknown",
-        /// A connection is being made.
-        Connecting = "connecting",
-        /// It answers.
-        Up = "up",
-        /// It answers late.
-        Slow = "slow",
-        /// It does not answer.
-        Down = "down",
-        /// The configuration forbids it.
-        Forbidden = "forbidden",
-    }
-}
-
-/// A host as a face shows it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct HostView {
-    /// Its name.
-    pub name: HostName,
-    /// How it is reached: ssh's target; null for `local`.
-    pub ssh: Option<String>,
-    /// Whether it answers.
-    pub state: HostState,
-    /// The last round trip, in milliseconds.
-    pub latency_ms: Option<u64>,
-    /// When it was asked last.
-    pub checked_at: Option<Time>,
-    /// Why it is down, in ssh's own words, or why it is forbidden.
-    pub message: Option<String>,
-    /// What to do about it.
-    pub hint: Option<String>,
-    /// Sandboxes on it by our records.
-    pub sandboxes: u32,
-    /// How many it may hold.
-    pub max_sandboxes: Option<u32>,
-    /// Its labels.
-    #[serde(default)]
-    pub labels: BTreeMap<String, String>,
-    /// Above these nothing is placed on it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limits: Option<Limits>,
-    /// What it said when it was probed.
-    pub facts: Option<HostFacts>,
-    /// What the last light probe read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sample: Option<HostSample>,
-    /// What a deep check found; only where one was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deep: Option<Box<DeepCheck>>,
 }

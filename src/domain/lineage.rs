@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::name::{SandboxId, SnapshotId};
-use crate::domain::patch::{Patch, PatchState, owed, settled_state};
+use crate::domain::owed::{owed, settled_state};
+use crate::domain::patch::{Patch, PatchState};
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
 

@@ -4,11 +4,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::domain::event::Actor;
+use crate::domain::actor::Actor;
 use crate::domain::name::{
     ExtensionId, HostName, SandboxId, SnapshotId, check_label, check_name, is_hex8,
 };
-use crate::domain::patch::{AppliedPatch, PatchState, settled_state};
+use crate::domain::owed::settled_state;
+use crate::domain::patch::{AppliedPatch, PatchState};
 use crate::domain::profile::{Profile, Seconds};
 use crate::domain::sandbox::{ProfileRef, RecordStart, SandboxRecord, State};
 use crate::domain::sandbox_manifest::SandboxManifest;

@@ -2,6 +2,7 @@
 //!
 //! Everything a face shows and a store keeps is a type of this folder, serialised as the contract names it.
 
+pub mod actor;
 pub mod adoption;
 pub mod archive;
 pub mod canary;
@@ -21,6 +22,7 @@ pub mod headroom;
 pub mod host;
 pub mod host_report;
 pub mod host_sight;
+pub mod host_view;
 pub mod hub;
 pub mod lineage;
 pub mod manifest;
@@ -30,10 +32,12 @@ pub mod name;
 pub mod operation;
 pub mod outbox;
 pub mod output;
+pub mod owed;
 pub mod patch;
 pub mod profile;
 pub mod recipe_yaml;
 pub mod record;
+pub mod reporter;
 pub mod request;
 pub mod retention;
 pub mod root;
@@ -45,17 +49,20 @@ pub mod settlement;
 pub mod snapshot;
 pub mod stale;
 pub mod sweep;
+pub mod teardown;
 pub mod telemetry;
 pub mod telling;
 pub mod text;
 pub mod time;
 pub mod undo;
+pub mod update;
 pub mod usd;
 pub mod verbatim;
 pub mod words;
 
+pub use actor::{Actor, ActorType};
 pub use error::{Code, Error};
-pub use event::{Actor, ActorType, Event, EventKind, Progress};
+pub use event::{Event, EventKind};
 pub use name::{
     EventId, ExtensionId, HostName, OperationId, OwnerId, PatchId, ProfileId, SandboxId, SnapshotId,
 };
@@ -64,4 +71,5 @@ pub use patch::Patch;
 pub use sandbox::{SandboxRecord, State};
 pub use snapshot::SnapshotRecord;
 pub use time::Time;
+pub use update::Progress;
 pub use usd::Usd;

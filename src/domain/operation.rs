@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::Time;
+use crate::domain::actor::Actor;
 pub use crate::domain::error::CancelOutcome;
 use crate::domain::error::Error;
-use crate::domain::event::Actor;
 use crate::domain::name::{OperationId, SandboxId, SnapshotId};
 use crate::domain::words::string_enum;
 

@@ -1,7 +1,7 @@
 //! Record of what an operation works on, of whichever kind.
 
 use crate::domain::error::Error;
-use crate::domain::facts::HostView;
+use crate::domain::host_view::HostView;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::stale::ReapReport;

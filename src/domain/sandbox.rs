@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::actor::Actor;
 use crate::domain::canary::CanaryTelemetry;
 pub use crate::domain::error::Failure;
-use crate::domain::event::{Actor, PendingEvent};
-use crate::domain::extension::{Handle, Resource, TeardownLine, TeardownOutcome};
+use crate::domain::event::PendingEvent;
 use crate::domain::facts::{Certificate, HostIdentity};
 use crate::domain::meter::CostMeter;
 use crate::domain::name::{
@@ -18,9 +18,13 @@ use crate::domain::operation::OperationKind;
 use crate::domain::patch::{AppliedPatch, PatchState};
 use crate::domain::route::Attempt;
 pub use crate::domain::route::{Route, Verdict};
+use crate::domain::teardown::{Resource, TeardownLine, TeardownOutcome};
 use crate::domain::verbatim::Kept;
 use crate::domain::words::string_enum;
 use crate::domain::{Time, Usd};
+
+/// What the extension needs to find a sandbox again, beyond its id. Opaque to everyone else.
+pub type Handle = serde_json::Value;
 
 string_enum! {
     /// What was observed last (at `observed_at`).

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::event::{Actor, PendingEvent};
+use crate::domain::actor::Actor;
+use crate::domain::event::PendingEvent;
 use crate::domain::facts::HostIdentity;
 use crate::domain::name::{ExtensionId, HostName, OwnerId, SandboxId, SnapshotId};
 use crate::domain::profile::{Profile, SnapshotMode};

@@ -12,13 +12,13 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::actor::Actor;
 use crate::domain::error::Error;
-use crate::domain::event::Actor;
-use crate::domain::extension::Resource;
 use crate::domain::name::{HostName, OperationId, PlanId};
 use crate::domain::profile::Seconds;
 use crate::domain::sandbox::State;
 use crate::domain::sweep::HeldBack;
+use crate::domain::teardown::Resource;
 use crate::domain::time::Time;
 use crate::domain::words::string_enum;
 

@@ -1,6 +1,7 @@
 //! How to make a sandbox. Extensions know domain and transport only: they return handles and report progress, and
 //! write no state.
 
+mod archives;
 pub mod compose_ssh;
 pub mod saas_stub;
 pub mod vm_packer;

@@ -14,18 +14,20 @@ use crate::domain::archive::{SnapshotArchives, TreeEntry};
 use crate::domain::error::{Code, Error};
 use crate::domain::extension::{
     AdoptClaim, AdoptLook, Capabilities, Capability, CaptureRequest, Captured, ExecRun, HostAnswer,
-    Inspection, PatchOutcome, PatchRun, Preview, ProvisionRequest, Provisioned, Readiness, Report,
-    Reporter, RestoreSource, Restored, SandboxExtension, Target, TeardownReport, Unsettled,
+    Inspection, PatchOutcome, PatchRun, Preview, ProvisionRequest, Provisioned, Readiness,
+    RestoreSource, Restored, SandboxExtension, Target, Unsettled,
 };
 use crate::domain::facts::HostIdentity;
 use crate::domain::host_report::RuntimeDetection;
 use crate::domain::name::{ExtensionId, HostName, SandboxId};
 use crate::domain::output::{Interactive, OutputSink};
 use crate::domain::profile::{Bytes, Profile};
+use crate::domain::reporter::{Report, Reporter};
 use crate::domain::sandbox::{Reachability, SandboxRecord, Service};
+use crate::domain::teardown::TeardownReport;
 use crate::domain::undo::Footprint;
-use crate::extensions::workspace::archive::keeper::Keeper;
-use crate::extensions::workspace::archive::{capture, measure, restore};
+use crate::extensions::archives::keeper::Keeper;
+use crate::extensions::archives::{capture, measure, restore};
 use crate::extensions::workspace::look::{self, Found};
 use crate::extensions::workspace::prepare::{Wanted, prepare};
 use crate::extensions::workspace::reachability::reachability;

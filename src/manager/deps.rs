@@ -8,11 +8,11 @@ use std::sync::{Arc, LazyLock, Mutex, Once};
 
 use futures_util::future::BoxFuture;
 
+use crate::domain::actor::Actor;
 use crate::domain::clock::{ClockReading, MonotonicTime};
 use crate::domain::error::{Code, Error};
-use crate::domain::event::Actor;
 use crate::domain::extension::SandboxExtension;
-use crate::domain::facts::HostView;
+use crate::domain::host_view::HostView;
 use crate::domain::hub::{HubEndpoint, HubFormat};
 use crate::domain::name::{ExtensionId, HostName, OperationId, SnapshotId};
 use crate::domain::snapshot::SnapshotRecord;

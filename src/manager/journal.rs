@@ -6,14 +6,16 @@ use std::future::Future;
 use std::sync::Arc;
 
 use crate::domain::Time;
+use crate::domain::actor::Actor;
 use crate::domain::clock::ClockReading;
 use crate::domain::credit::LedgerEntry;
 use crate::domain::error::{Code, Error};
-use crate::domain::event::{Actor, EventKind, PendingEvent, Update, derived_event_id};
+use crate::domain::event::{EventKind, PendingEvent, derived_event_id};
 use crate::domain::name::{EventId, OperationId, SandboxId, SnapshotId};
-use crate::domain::patch::settle_applying;
+use crate::domain::owed::settle_applying;
 use crate::domain::sandbox::{Running, SandboxRecord, State};
 use crate::domain::snapshot::SnapshotRecord;
+use crate::domain::update::Update;
 use crate::manager::credits::pending::append_to_ledger;
 use crate::manager::deps::Deps;
 use crate::store::Change;

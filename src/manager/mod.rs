@@ -19,12 +19,13 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::stream::BoxStream;
 
+use crate::domain::actor::Actor;
 use crate::domain::adoption::{AdoptRequest, Adopted, ImportRequest};
 use crate::domain::archive::ByteStream;
 use crate::domain::credit::{Credits, GrantRequest, HistoryEntry};
 use crate::domain::error::Error;
-use crate::domain::event::{Actor, Event, Update};
-use crate::domain::facts::HostView;
+use crate::domain::event::Event;
+use crate::domain::host_view::HostView;
 use crate::domain::hub::{FlushReport, HubBacklog};
 use crate::domain::lineage::{Lineage, SnapshotView};
 use crate::domain::manifest::ExtensionManifest;
@@ -48,6 +49,7 @@ use crate::domain::stale::{
 use crate::domain::sweep::{SweepReport, SweepRequest};
 use crate::domain::telemetry::HostSample;
 use crate::domain::undo::UndoRequest;
+use crate::domain::update::Update;
 use crate::domain::verbatim::JsonText;
 use crate::store::catalogue::{Catalogue, Entry};
 

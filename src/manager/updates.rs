@@ -6,8 +6,9 @@ use futures_util::stream::{self, BoxStream, StreamExt};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::domain::error::Error;
-use crate::domain::event::{Event, Update};
+use crate::domain::event::Event;
 use crate::domain::request::EventQuery;
+use crate::domain::update::Update;
 use crate::manager::deps::Deps;
 use crate::store::EventFilter;
 

@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::actor::Actor;
 use crate::domain::credit::{EntryKind, HistoryEntry, LedgerEntry, LedgerSums};
 use crate::domain::error::{Code, Error};
-use crate::domain::event::Actor;
 use crate::domain::name::{EventId, SandboxId};
 use crate::domain::{Time, Usd};
 use crate::store::damage::{Place, corrupt, words};

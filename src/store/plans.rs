@@ -107,7 +107,7 @@ impl PlanStore for PlanFolder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::event::{Actor, ActorType};
+    use crate::domain::actor::{Actor, ActorType};
     use crate::domain::time::Time;
 
     #[tokio::test]

@@ -15,7 +15,7 @@ use crate::client::{
 };
 use crate::domain::Time;
 use crate::domain::event::Event;
-use crate::domain::facts::HostView;
+use crate::domain::host_view::HostView;
 use crate::domain::lineage::SnapshotView;
 use crate::domain::name::{HostName, OperationId, PatchId, SandboxId, SnapshotId};
 use crate::domain::operation::Operation;

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use sandboxer::domain::Time;
-use sandboxer::domain::event::{Actor, EventKind, PendingEvent};
+use sandboxer::domain::actor::Actor;
+use sandboxer::domain::event::{EventKind, PendingEvent};
 use sandboxer::domain::name::SandboxId;
 use sandboxer::store::EventLog as _;
 use sandboxer::store::json::JsonStores;

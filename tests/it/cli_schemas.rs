@@ -8,7 +8,7 @@ use sandboxer::client::{
     ProfileView, PruneItem, ReapItem, ReapPlan, Recovered, RolloutItem, SnapshotDiff, StaleItem,
     SweepReport,
 };
-use sandboxer::domain::facts::HostView;
+use sandboxer::domain::host_view::HostView;
 use sandboxer::domain::lineage::SnapshotView;
 use sandboxer::domain::patch::Patch;
 use sandboxer::domain::snapshot::SnapshotRecord;

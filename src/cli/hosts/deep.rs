@@ -14,8 +14,8 @@ use crate::cli::table::{self, Line};
 use crate::client::problem::exit_status;
 use crate::client::{Client, Error, HostCheckRequest, Request};
 use crate::domain::deep_check::{DeepOutcome, DeepStep};
-use crate::domain::facts::HostView;
 use crate::domain::figures;
+use crate::domain::host_view::HostView;
 use crate::domain::{Code, HostName};
 
 /// How many are tried at a time: each is work on a host, and traffic of this machine.

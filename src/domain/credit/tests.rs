@@ -1,5 +1,5 @@
 use super::*;
-use crate::domain::event::Actor;
+use crate::domain::actor::Actor;
 
 fn entry(kind: EntryKind, sandbox: Option<&str>, micros: i64) -> LedgerEntry {
     LedgerEntry {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::domain::event::Actor;
+use crate::domain::actor::Actor;
 use crate::domain::name::{ExtensionId, HostName, OwnerId, ProfileId, check_label, check_name};
 use crate::domain::profile::Seconds;
 use crate::domain::sandbox::ProfileRef;

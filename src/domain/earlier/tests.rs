@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::fields::{duration, moment};
 use super::*;
-use crate::domain::event::Actor;
+use crate::domain::actor::Actor;
 use crate::domain::name::{ExtensionId, ProfileId};
 use crate::domain::profile::Seconds;
 use crate::domain::time::Time;

@@ -1,7 +1,8 @@
 //! What goes into an extension for an adoption, and what comes out of it.
 
-use crate::domain::extension::exchange::{Handle, Inspection};
+use crate::domain::extension::exchange::Inspection;
 use crate::domain::facts::{Engine, HostIdentity, Runtime};
+use crate::domain::sandbox::Handle;
 
 /// Claim of a manifest and an inventory on a sandbox that no record knows (`adopt`). Whoever works in a sandbox can write its
 /// manifest.

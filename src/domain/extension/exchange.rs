@@ -15,13 +15,11 @@ use crate::domain::name::{HostName, OwnerId, SandboxId};
 use crate::domain::patch::Patch;
 use crate::domain::profile::{Profile, SnapshotMode};
 use crate::domain::root::{KnownRoots, MarkedRoot};
-use crate::domain::sandbox::{Reachability, Rewrite, SandboxRecord, Service};
+use crate::domain::sandbox::{Handle, Reachability, Rewrite, SandboxRecord, Service};
 use crate::domain::snapshot::{ArchiveFacts, SnapshotRecord};
+use crate::domain::teardown::{Resource, TeardownLine};
 use crate::domain::words::string_enum;
 use crate::domain::{Time, Usd};
-
-/// What the extension needs to find a sandbox again, beyond its id. Opaque to everyone else.
-pub type Handle = serde_json::Value;
 
 string_enum! {
     /// What an extension can do beyond making and removing.
@@ -45,69 +43,6 @@ string_enum! {
 
 /// What an extension can do: the capabilities that are there.
 pub type Capabilities = std::collections::BTreeSet<Capability>;
-
-/// Something on a host: a container, network, volume, pod, directory or tunnel.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Resource {
-    /// `container`, `network`, `volume`, `pod`, `image`, `directory`, `mount`, `tunnel`; `process`: one that worked in the
-    /// workspace.
-    pub kind: String,
-    /// Its name on the host, or its path.
-    pub id: String,
-}
-
-string_enum! {
-    /// What became of a resource in a teardown.
-    pub enum TeardownOutcome {
-        /// It was there and is gone.
-        Removed = "removed",
-        /// It was not there: only "not found" counts.
-        Absent = "absent",
-        /// It could not be removed.
-        Failed = "failed",
-        /// Somebody else's, with a label or a name of the sandbox: it was left.
-        Foreign = "foreign",
-    }
-}
-
-/// One line of a teardown's report.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TeardownLine {
-    /// What.
-    pub resource: Resource,
-    /// What became of it.
-    pub outcome: TeardownOutcome,
-    /// Why it failed, in the program's words, or what tells that it is foreign.
-    pub reason: Option<String>,
-}
-
-impl TeardownLine {
-    /// Sentence on what was left because it is somebody else's, with what tells so.
-    pub fn left_alone(&self) -> Option<String> {
-        let why = self.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-        let words = || format!("left alone: {} {}{why}", self.resource.kind, self.resource.id);
-        (self.outcome == TeardownOutcome::Foreign).then(words)
-    }
-}
-
-/// What a teardown did. `clean` only when a read-back showed that nothing is left.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TeardownReport {
-    /// A line per resource.
-    pub lines: Vec<TeardownLine>,
-    /// What the read-back still found.
-    pub leftovers: Vec<Resource>,
-    /// Whether nothing was removed: what is there was refused to be touched.
-    pub untouched: bool,
-}
-
-impl TeardownReport {
-    /// Whether nothing is left.
-    pub fn is_clean(&self) -> bool {
-        self.leftovers.is_empty()
-            && self.lines.iter().all(|line| line.outcome != TeardownOutcome::Failed)
-    }
-}
 
 /// This installation as a host sees it (contract 1, `owner`).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -256,51 +191,6 @@ pub struct Inspection {
     pub counter: Option<u64>,
     /// The root that it is in, where its mark was not known.
     pub root: Option<MarkedRoot>,
-}
-
-/// What `provision` learnt of the host before it made anything that runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Learnt {
-    /// The directory.
-    pub workdir: String,
-    /// The host's identity.
-    pub identity: HostIdentity,
-    /// What was changed in what the user wrote, as soon as that is known.
-    pub rewrites: Vec<Rewrite>,
-}
-
-/// One report of progress from an extension.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Report {
-    /// The step's name.
-    pub stage: &'static str,
-    /// The step's number, from 1.
-    pub step: u32,
-    /// How many steps the verb has; 0: the step follows the one before it.
-    pub steps: u32,
-    /// How much of the step is done.
-    pub done: Option<u64>,
-    /// Out of how much.
-    pub of: Option<u64>,
-    /// Bytes moved so far.
-    pub bytes: Option<u64>,
-    /// A line that the step's program wrote.
-    pub message: Option<String>,
-}
-
-/// Where an extension's progress goes. Never blocks; may drop reports.
-pub trait Reporter: Send + Sync {
-    /// Takes one report.
-    fn report(&self, report: Report);
-
-    /// Takes that `teardown` has proved all that it proves, and removes the first thing now.
-    fn began(&self) {}
-
-    /// Takes what `provision` learnt of the host, so that the record has it although the call is dropped or fails.
-    fn learnt(&self, _learnt: &Learnt) {}
-
-    /// Takes the mark of a root that was not known, at once: before anything is made in it, or the last is removed from it.
-    fn found_root(&self, _root: &MarkedRoot) {}
 }
 
 /// What a metered extension asks for.

@@ -1,5 +1,6 @@
 use super::*;
-use crate::domain::event::{Actor, EventKind};
+use crate::domain::actor::Actor;
+use crate::domain::event::EventKind;
 use crate::domain::name::{EventId, SandboxId};
 
 fn now() -> Time {

@@ -1,8 +1,9 @@
 use std::time::Duration;
 
 use super::*;
+use crate::domain::actor::Actor;
 use crate::domain::error::{Code, Error};
-use crate::domain::event::{Actor, EventKind};
+use crate::domain::event::EventKind;
 use crate::domain::name::EventId;
 
 fn now() -> Time {

@@ -1,13 +1,13 @@
 //! Judgement: whether a record, or something that a host has, is stale, and what is done about it by default. Pure: what was seen
 //! comes in.
 
-use crate::domain::extension::Resource;
 use crate::domain::facts::{Engine, InventoryArchive, InventoryItem, NO_ENGINE};
 use crate::domain::name::{HostName, OwnerId, SandboxId, SnapshotId};
 use crate::domain::profile::Seconds;
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::stale::{ReapAction, StaleClass, StaleItem, StaleSettings};
+use crate::domain::teardown::Resource;
 use crate::domain::time::Time;
 
 /// Standpoint of a judgement: when, by which rules, and as whom.

@@ -15,7 +15,7 @@ use crate::extensions::compose_ssh::source;
 use crate::extensions::workspace::failed;
 use crate::transport::{Command, Transport};
 
-const FETCH_SH: &str = include_str!("../workspace/archive/scripts/fetch.sh");
+const FETCH_SH: &str = include_str!("../archives/scripts/fetch.sh");
 
 /// How long one question may take.
 const LIMIT: Duration = Duration::from_mins(2);

@@ -2,8 +2,9 @@
 //! Nothing of it is kept on this side.
 
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{Target, TeardownReport};
+use crate::domain::extension::Target;
 use crate::domain::profile::Profile;
+use crate::domain::teardown::TeardownReport;
 use crate::extensions::compose_ssh::mask::{self, Masker};
 use crate::extensions::compose_ssh::{ComposeSsh, source};
 use crate::extensions::workspace::{EVIDENCE_LINES, step, workdir};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::error::Error;
-use crate::domain::extension::Handle;
 use crate::domain::facts::Runtime;
+use crate::domain::sandbox::Handle;
 
 /// A service that should be there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

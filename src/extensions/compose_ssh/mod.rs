@@ -36,19 +36,21 @@ use crate::domain::error::Error;
 use crate::domain::extension::{
     AdoptClaim, AdoptLook, Capabilities, Capability, CaptureRequest, Captured, ExecRun, HostAnswer,
     Inspection, PatchOutcome, PatchRun, Preview, ProvisionRequest, Provisioned, Readiness,
-    Reporter, RestoreSource, Restored, SandboxExtension, Target, TeardownReport,
+    RestoreSource, Restored, SandboxExtension, Target,
 };
 use crate::domain::host_report::RuntimeDetection;
 use crate::domain::name::{ExtensionId, HostName, SandboxId, SnapshotId};
 use crate::domain::output::{Interactive, LogSink, OutputSink};
 use crate::domain::profile::Profile;
+use crate::domain::reporter::Reporter;
 use crate::domain::sandbox::{SandboxRecord, Service};
 use crate::domain::snapshot::ArchiveFacts;
+use crate::domain::teardown::TeardownReport;
 use crate::domain::time::Time;
 use crate::domain::undo::Footprint;
+use crate::extensions::archives::keeper::Keeper;
+use crate::extensions::archives::{capture, measure};
 use crate::extensions::compose_ssh::handle::Stack;
-use crate::extensions::workspace::archive::keeper::Keeper;
-use crate::extensions::workspace::archive::{capture, measure};
 use crate::extensions::workspace::{before_anything, manifest, teardown};
 use crate::transport::{Transport, Transports};
 

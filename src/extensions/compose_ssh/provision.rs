@@ -6,14 +6,15 @@ use tokio::time::Instant;
 
 use crate::domain::compose_host::ComposeHost;
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{Learnt, ProvisionRequest, Provisioned, Refusal, Report, Reporter};
+use crate::domain::extension::{ProvisionRequest, Provisioned, Refusal};
 use crate::domain::facts::Runtime;
+use crate::domain::reporter::{Learnt, Report, Reporter};
 use crate::domain::text::last_lines;
+use crate::extensions::archives::capture::pieces;
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
 use crate::extensions::compose_ssh::mask::Masker;
 use crate::extensions::compose_ssh::render::{Dialect, RenderError, Rendered};
 use crate::extensions::compose_ssh::{ComposeSsh, canary, host, runtime, source, workspace_only};
-use crate::extensions::workspace::archive::capture::pieces;
 use crate::extensions::workspace::prepare::{Detect, Prepared, Wanted};
 use crate::extensions::workspace::{
     self, EVIDENCE_LINES, Steps, before_anything, failed, repo, step,

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::domain::compose_host::ComposeHost;
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{ProvisionRequest, Report, Reporter, Target};
+use crate::domain::extension::{ProvisionRequest, Target};
+use crate::domain::reporter::{Report, Reporter};
 use crate::extensions::compose_ssh::mask::Masker;
 use crate::extensions::compose_ssh::render::{
     Dialect, HostContext, Pull, RenderError, Rendered, ServicePlan,

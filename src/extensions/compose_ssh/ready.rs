@@ -8,8 +8,9 @@ use tokio::time::Instant;
 
 use crate::domain::Time;
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{Readiness, Report, Reporter, Target, Unsettled};
+use crate::domain::extension::{Readiness, Target, Unsettled};
 use crate::domain::host::HostSpec;
+use crate::domain::reporter::{Report, Reporter};
 use crate::domain::sandbox::{Failure, Reachability, Service};
 use crate::domain::text::plural;
 use crate::extensions::compose_ssh::handle::{Expected, Stack};

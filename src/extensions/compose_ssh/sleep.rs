@@ -7,7 +7,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{Readiness, Report, Reporter, Target, Unsettled};
+use crate::domain::extension::{Readiness, Target, Unsettled};
+use crate::domain::reporter::{Report, Reporter};
 use crate::extensions::compose_ssh::ComposeSsh;
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
 use crate::extensions::compose_ssh::look::read;
@@ -25,7 +26,7 @@ macro_rules! turn {
     () => {
         concat!(
             "sbx_letting_go='",
-            include_str!("../workspace/archive/scripts/let_go.sh"),
+            include_str!("../archives/scripts/let_go.sh"),
             "'\neval \"$sbx_letting_go\"\n",
             include_str!("scripts/turn.sh")
         )

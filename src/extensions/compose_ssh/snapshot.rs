@@ -4,14 +4,15 @@
 use std::collections::BTreeMap;
 
 use crate::domain::error::Error;
-use crate::domain::extension::{Learnt, ProvisionRequest, Reporter, RestoreSource, Restored};
+use crate::domain::extension::{ProvisionRequest, RestoreSource, Restored};
 use crate::domain::name::HostName;
 use crate::domain::profile::Profile;
+use crate::domain::reporter::{Learnt, Reporter};
 use crate::domain::snapshot::ArchiveFacts;
+use crate::extensions::archives::restore;
 use crate::extensions::compose_ssh::handle::Stack;
 use crate::extensions::compose_ssh::render::{HostContext, Rendered};
 use crate::extensions::compose_ssh::{ComposeSsh, fetched, host, provision, workspace_only};
-use crate::extensions::workspace::archive::restore;
 use crate::extensions::workspace::prepare::Wanted;
 use crate::extensions::workspace::{self, Steps, before_anything, step};
 use crate::failpoint;

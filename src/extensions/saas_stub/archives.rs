@@ -12,12 +12,12 @@ use crate::domain::archive::{
     ArchiveLook, ArchivePlace, Arrived, ByteStream, SnapshotArchives, TreeEntry,
 };
 use crate::domain::error::{Code, Error, Kind};
-use crate::domain::extension::{
-    Report, Reporter, Resource, Target, TeardownLine, TeardownOutcome, TeardownReport,
-};
+use crate::domain::extension::Target;
 use crate::domain::name::SnapshotId;
 use crate::domain::output::OutputSink;
+use crate::domain::reporter::{Report, Reporter};
 use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest};
+use crate::domain::teardown::{Resource, TeardownLine, TeardownOutcome, TeardownReport};
 
 /// Snapshots of the provider.
 pub(super) struct StubArchives {

@@ -32,21 +32,23 @@ use crate::domain::archive::SnapshotArchives;
 use crate::domain::error::{Code, Error};
 use crate::domain::extension::{
     AdoptClaim, AdoptLook, Capabilities, Capability, CaptureRequest, Captured, HostAnswer,
-    Inspection, MeterQuote, OwnerStamp, Preview, ProvisionRequest, Provisioned, Readiness, Report,
-    Reporter, RestoreSource, Restored, SandboxExtension, Target, TeardownOutcome, TeardownReport,
+    Inspection, MeterQuote, OwnerStamp, Preview, ProvisionRequest, Provisioned, Readiness,
+    RestoreSource, Restored, SandboxExtension, Target,
 };
 use crate::domain::facts::{HostFacts, HostIdentity};
 use crate::domain::host_report::RuntimeDetection;
 use crate::domain::manifest::Rates;
 use crate::domain::name::{ExtensionId, HostName, OwnerId, SandboxId};
 use crate::domain::profile::{Profile, SnapshotMode};
+use crate::domain::reporter::{Report, Reporter};
 use crate::domain::sandbox::{SandboxRecord, Service};
 use crate::domain::sandbox_manifest::SandboxManifest;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, Consistency};
+use crate::domain::teardown::{TeardownOutcome, TeardownReport};
 use crate::domain::time::Time;
 use crate::domain::undo::Footprint;
 use crate::domain::usd::Usd;
-use crate::extensions::workspace::archive::capture;
+use crate::extensions::archives::capture;
 use crate::extensions::workspace::{Steps, before_anything};
 use crate::failpoint;
 

@@ -4,9 +4,10 @@ use super::account::{Account, Room};
 use super::files::{Found, PLACE, StubSandbox, counter, proved, sandbox, workdir};
 use super::wishes::{Fail, Wishes};
 use crate::domain::error::{Code, Error, Failure};
-use crate::domain::extension::{Resource, Target, TeardownLine, TeardownOutcome, TeardownReport};
+use crate::domain::extension::Target;
 use crate::domain::name::{HostName, SandboxId};
 use crate::domain::sandbox::{Endpoint, Reachability};
+use crate::domain::teardown::{Resource, TeardownLine, TeardownOutcome, TeardownReport};
 use crate::failpoint;
 
 /// Sandbox of a target, as it was seen.

@@ -11,11 +11,10 @@ use super::provider::Provider;
 use super::sandboxes::{Sight, look, ours, reachability, scripted, taken};
 use super::wishes::{Fail, Wishes};
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{
-    Learnt, ProvisionRequest, Provisioned, Readiness, Report, Reporter, Target, Unsettled,
-};
+use crate::domain::extension::{ProvisionRequest, Provisioned, Readiness, Target, Unsettled};
 use crate::domain::facts::HostIdentity;
 use crate::domain::name::SandboxId;
+use crate::domain::reporter::{Learnt, Report, Reporter};
 use crate::extensions::workspace::before_anything;
 use crate::extensions::workspace::manifest::manifest_of;
 use crate::failpoint;

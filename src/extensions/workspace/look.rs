@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{Inspection, Resource, Target, TeardownLine, TeardownOutcome};
+use crate::domain::extension::{Inspection, Target};
 use crate::domain::profile::Bytes;
 use crate::domain::root::MarkedRoot;
+use crate::domain::teardown::{Resource, TeardownLine, TeardownOutcome};
 use crate::extensions::workspace::said::Said;
 use crate::extensions::workspace::{expected_of, failed, owners, root, step};
 use crate::transport::{Command, Transport};

@@ -4,7 +4,6 @@
 //! removal with its read-back, and the words to get there. Where containers belong to a sandbox, the calls name the engine;
 //! without one that part is skipped.
 
-pub(crate) mod archive;
 pub(crate) mod exec;
 pub(crate) mod look;
 pub(crate) mod manifest;
@@ -19,9 +18,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{Report, Reporter, Target};
+use crate::domain::extension::Target;
 use crate::domain::facts::HostIdentity;
 use crate::domain::profile::Profile;
+use crate::domain::reporter::{Report, Reporter};
 use crate::domain::root::{KnownRoots, RootMark};
 use crate::domain::sandbox::Failure;
 use crate::domain::text::last_lines;

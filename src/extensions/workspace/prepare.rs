@@ -1,9 +1,10 @@
 //! The one call that makes a sandbox's directory and says what the host is.
 
 use crate::domain::error::Error;
-use crate::domain::extension::{Learnt, ProvisionRequest, Provisioned, Reporter};
+use crate::domain::extension::{ProvisionRequest, Provisioned};
 use crate::domain::facts::{Engine, HostIdentity, Runtime};
 use crate::domain::profile::Bytes;
+use crate::domain::reporter::{Learnt, Reporter};
 use crate::extensions::workspace::said::Said;
 use crate::extensions::workspace::{Recorded, configured_root, expected, failed, manifest, step};
 use crate::transport::probe::parse_runtimes;

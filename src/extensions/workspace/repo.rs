@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{Preview, ProvisionRequest, Refusal, Report};
+use crate::domain::extension::{Preview, ProvisionRequest, Refusal};
+use crate::domain::reporter::Report;
 use crate::extensions::workspace::prepare::Prepared;
 use crate::extensions::workspace::{Steps, workspace};
 use crate::transport::Transport;

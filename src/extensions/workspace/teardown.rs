@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::domain::error::Error;
-use crate::domain::extension::{
-    Report, Reporter, Resource, Target, TeardownLine, TeardownOutcome, TeardownReport,
-};
+use crate::domain::extension::Target;
+use crate::domain::reporter::{Report, Reporter};
+use crate::domain::teardown::{Resource, TeardownLine, TeardownOutcome, TeardownReport};
 use crate::extensions::workspace::said::{Heard, Said};
 use crate::extensions::workspace::{expected_of, failed, owners, root};
 use crate::failpoint;

@@ -2,11 +2,11 @@
 
 use crate::domain::Time;
 use crate::domain::Usd;
+use crate::domain::actor::Actor;
 use crate::domain::error::Error;
-use crate::domain::event::Actor;
-use crate::domain::extension::{TeardownOutcome, TeardownReport};
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::settlement::{After, settle};
+use crate::domain::teardown::{TeardownOutcome, TeardownReport};
 use crate::manager::credits::cost::cost_of_run;
 use crate::manager::credits::entries::add_events;
 use crate::manager::deps::Deps;

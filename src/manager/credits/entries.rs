@@ -1,7 +1,7 @@
 //! Entries of the ledger and the events that tell of them: their keys, and how a record's write gets them.
 
 use crate::domain::Time;
-use crate::domain::event::Actor;
+use crate::domain::actor::Actor;
 use crate::domain::name::EventId;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::settlement::CreditEvent;

@@ -5,14 +5,15 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::domain::error::{Code, Error};
-use crate::domain::event::Update;
-use crate::domain::facts::{HostFacts, HostState, HostView};
+use crate::domain::facts::HostFacts;
 use crate::domain::host::HostSpec;
 use crate::domain::host_report::HostReport;
 use crate::domain::host_sight::HostSight;
+use crate::domain::host_view::{HostState, HostView};
 use crate::domain::name::HostName;
 use crate::domain::root::HostRecord;
 use crate::domain::text::nearest;
+use crate::domain::update::Update;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::capacity::count_by_host;
 use crate::manager::hosts::places::extension_at;

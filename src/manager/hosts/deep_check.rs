@@ -11,7 +11,7 @@ use std::sync::{Arc, PoisonError};
 
 use crate::domain::deep_check::{DeepCheck, DeepStage};
 use crate::domain::error::Error;
-use crate::domain::facts::HostView;
+use crate::domain::host_view::HostView;
 use crate::domain::name::{HostName, OperationId};
 use crate::domain::operation::{CancelOutcome, OperationKind, Subject};
 use crate::manager::deps::Deps;

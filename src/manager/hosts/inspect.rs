@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::domain::error::Error;
-use crate::domain::facts::{HostState, HostView};
+use crate::domain::host_view::{HostState, HostView};
 use crate::manager::deps::Deps;
 use crate::manager::hosts::check::check_host;
 use crate::manager::hosts::sample::sample_host;

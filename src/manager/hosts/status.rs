@@ -2,8 +2,9 @@
 //! event log is the memory: what its last event of a host says is what every process knows, and two that see the same at
 //! once write the same event.
 
+use crate::domain::actor::Actor;
 use crate::domain::error::{Code, Error};
-use crate::domain::event::{Actor, PendingEvent, derived_event_id};
+use crate::domain::event::{PendingEvent, derived_event_id};
 use crate::domain::host_sight::{HostMemory, HostSight};
 use crate::domain::name::HostName;
 use crate::manager::deps::Deps;

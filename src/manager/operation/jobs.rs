@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::domain::error::Error;
-use crate::domain::event::{Ended, Progress, Update};
 use crate::domain::name::OperationId;
+use crate::domain::update::{Ended, Progress, Update};
 
 /// Updates that a slow listener may fall behind before it has to read everything again.
 const BACKLOG: usize = 4096;

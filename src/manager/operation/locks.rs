@@ -5,9 +5,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{Report, Reporter as _};
 use crate::domain::name::{SandboxId, SnapshotId};
 use crate::domain::operation::{Operation, OperationKind, OperationState};
+use crate::domain::reporter::{Report, Reporter as _};
 use crate::domain::sandbox::{Running, SandboxRecord};
 use crate::domain::snapshot::SnapshotRecord;
 use crate::manager::deps::Deps;

@@ -22,13 +22,13 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::domain::error::{Code, Error};
-use crate::domain::event::Ended;
 use crate::domain::host_sight::HostSight;
 use crate::domain::name::{HostName, OperationId};
 use crate::domain::operation::{CancelOutcome, Operation, OperationKind, OperationState};
 use crate::domain::record::Record;
 use crate::domain::sandbox::Running;
 use crate::domain::time::took_ms;
+use crate::domain::update::Ended;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::status::report_host_status;
 use crate::manager::journal::{Guard, NewEvent};

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 use crate::domain::error::Error;
-use crate::domain::event::{Progress, Update};
-use crate::domain::extension::{Learnt, Report, Reporter};
 use crate::domain::name::{OperationId, SandboxId, SnapshotId};
 use crate::domain::operation::{Operation, OperationKind};
+use crate::domain::reporter::{Learnt, Report, Reporter};
 use crate::domain::root::MarkedRoot;
 use crate::domain::sandbox::Failure;
+use crate::domain::update::{Progress, Update};
 use crate::manager::operation::jobs::Jobs;
 
 /// Progress of one operation: publishes an extension's reports, and keeps their facts and last lines.

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use crate::domain::error::{Code, Error, Kind, Unique};
-use crate::domain::event::{EventKind, PendingEvent, Update, derived_event_id};
+use crate::domain::event::{EventKind, PendingEvent, derived_event_id};
 use crate::domain::extension::{Capability, SandboxExtension};
 use crate::domain::name::PatchId;
 use crate::domain::patch::{MAX_SEQUENCE, Patch, PatchStrategy, RUN_IN_WORKSPACE, check};
 use crate::domain::request::PatchRequest;
 use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
 use crate::domain::text::nearest;
+use crate::domain::update::Update;
 use crate::failpoint;
 use crate::manager::deps::Deps;
 use crate::manager::journal::{self, Guard, flush_pending};

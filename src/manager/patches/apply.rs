@@ -10,10 +10,12 @@ use tokio::time::Instant;
 
 use crate::domain::error::{Code, Error, Kind};
 use crate::domain::event::EventKind;
-use crate::domain::extension::{Capability, PatchOutcome, PatchRun, Report, Reporter};
+use crate::domain::extension::{Capability, PatchOutcome, PatchRun};
 use crate::domain::operation::{CancelOutcome, OperationKind};
-use crate::domain::patch::{AppliedPatch, Patch, PatchState, owed};
+use crate::domain::owed::owed;
+use crate::domain::patch::{AppliedPatch, Patch, PatchState};
 use crate::domain::profile::Seconds;
+use crate::domain::reporter::{Report, Reporter};
 use crate::domain::request::{ApplyRequest, Started};
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::time::took_ms;

@@ -2,7 +2,8 @@
 
 use crate::domain::error::{Code, Error, Kind};
 use crate::domain::name::{PatchId, SnapshotId};
-use crate::domain::patch::{AppliedPatch, Patch, PatchState, owed};
+use crate::domain::owed::owed;
+use crate::domain::patch::{AppliedPatch, Patch, PatchState};
 use crate::domain::request::{PatchStanding, PatchStatus};
 use crate::domain::sandbox::SandboxRecord;
 use crate::manager::deps::Deps;

@@ -2,13 +2,13 @@
 //! record of its operation, and looked at again behind that: patches have a store of their own.
 
 use crate::domain::error::{Code, Error};
-use crate::domain::event::Update;
 use crate::domain::name::{PatchId, SnapshotId};
-use crate::domain::patch::{
-    Blocked, Patch, PatchState, next_step_words, owed, settle_applying, settled_state,
-    unknown_words,
+use crate::domain::owed::{
+    Blocked, next_step_words, owed, settle_applying, settled_state, unknown_words,
 };
+use crate::domain::patch::{Patch, PatchState};
 use crate::domain::sandbox::SandboxRecord;
+use crate::domain::update::Update;
 use crate::manager::deps::Deps;
 use crate::manager::journal::{self, Guard};
 use crate::manager::patches::find::{based_on, patches_of};

@@ -4,7 +4,7 @@ use futures_util::stream::{self, StreamExt};
 
 use crate::domain::error::{Code, Error};
 use crate::domain::extension::Capability;
-use crate::domain::patch::{Blocked, applied_ids, owed};
+use crate::domain::owed::{Blocked, applied_ids, owed};
 use crate::domain::request::{ApplyRequest, RolloutItem, RolloutRequest};
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::manager::deps::Deps;

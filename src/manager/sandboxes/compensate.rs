@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
-use crate::domain::extension::{
-    Learnt, Report, Reporter, Resource, TeardownLine, TeardownOutcome, TeardownReport,
-};
 use crate::domain::name::SandboxId;
 use crate::domain::operation::CancelOutcome;
+use crate::domain::reporter::{Learnt, Report, Reporter};
 use crate::domain::sandbox::{Failure, Reason, SandboxRecord, State};
 use crate::domain::settlement::After;
+use crate::domain::teardown::{Resource, TeardownLine, TeardownOutcome, TeardownReport};
 use crate::failpoint;
 use crate::manager::credits::charge::settlement_of;
 use crate::manager::deps::Deps;

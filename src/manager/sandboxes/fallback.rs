@@ -2,9 +2,10 @@
 
 use crate::domain::Time;
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{ProvisionRequest, TeardownReport};
+use crate::domain::extension::ProvisionRequest;
 use crate::domain::route::{Attempt, CandidateVerdict, may_fall_back};
 use crate::domain::sandbox::{Route, SandboxRecord};
+use crate::domain::teardown::TeardownReport;
 use crate::failpoint;
 use crate::manager::credits::charge::{Ran, settle_with};
 use crate::manager::credits::hold::{Hold, give_back, hold_for};

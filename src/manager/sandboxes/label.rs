@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
-use crate::domain::facts::HostState;
+use crate::domain::host_view::HostState;
 use crate::domain::name::{HostName, check_label};
 use crate::domain::request::LabelRequest;
 use crate::domain::sandbox::{SandboxRecord, State};

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::domain::error::{Code, Error};
-use crate::domain::event::{EventKind, Update};
+use crate::domain::event::EventKind;
 use crate::domain::extension::{Inspection, SandboxExtension, Target};
 use crate::domain::name::{ExtensionId, HostName};
 use crate::domain::sandbox::{Reason, SandboxRecord, Service, State};
+use crate::domain::update::Update;
 use crate::manager::deps::Deps;
 use crate::manager::journal::{Observed, update_observed};
 use crate::manager::sandboxes::find::find_sandbox;

@@ -2,15 +2,16 @@
 
 use crate::domain::error::{Code, Error, Unique};
 use crate::domain::event::EventKind;
-use crate::domain::extension::{ProvisionRequest, TeardownReport};
+use crate::domain::extension::ProvisionRequest;
 use crate::domain::name::SnapshotId;
 use crate::domain::operation::{CancelOutcome, OperationKind};
-use crate::domain::patch::settled_state;
+use crate::domain::owed::settled_state;
 use crate::domain::profile::{InputKind, Profile};
 use crate::domain::request::{RecreateRequest, Started};
 use crate::domain::root::KnownRoots;
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::domain::settlement::After;
+use crate::domain::teardown::TeardownReport;
 use crate::failpoint;
 use crate::manager::credits::charge::settlement_of;
 use crate::manager::credits::next_run::start_next_run;

@@ -8,12 +8,13 @@ use tokio::time::Instant;
 
 use crate::domain::error::{Code, Error, Kind};
 use crate::domain::event::EventKind;
-use crate::domain::extension::{Report, Reporter, TeardownReport};
 use crate::domain::host_sight::HostSight;
 use crate::domain::name::SandboxId;
 use crate::domain::operation::{CancelOutcome, OperationKind};
+use crate::domain::reporter::{Report, Reporter};
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::domain::settlement::After;
+use crate::domain::teardown::TeardownReport;
 use crate::failpoint;
 use crate::manager::credits::charge::settlement_of;
 use crate::manager::hosts::status::{report_host_error, report_host_status};

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crate::domain::error::{Code, Error, Kind};
-use crate::domain::extension::{
-    OwnerStamp, Report, Reporter, Resource, Target, TeardownLine, TeardownOutcome, TeardownReport,
-};
+use crate::domain::extension::{OwnerStamp, Target};
 use crate::domain::name::{OwnerId, SandboxId};
+use crate::domain::reporter::{Report, Reporter};
 use crate::domain::sandbox::SandboxRecord;
+use crate::domain::teardown::{Resource, TeardownLine, TeardownOutcome, TeardownReport};
 use crate::manager::deps::Deps;
 use crate::manager::hosts::roots::learn_roots_during;
 use crate::manager::operation::progress::ProgressReporter;

@@ -1,8 +1,8 @@
 //! Errors of a create whose record could not be written, such as on a full disk (semantics 2.5).
 
 use crate::domain::error::Error;
-use crate::domain::extension::TeardownReport;
 use crate::domain::name::SandboxId;
+use crate::domain::teardown::TeardownReport;
 
 /// Error of a record that could not be written in the middle: a failure like another (semantics 2).
 pub(crate) fn not_written_error(id: &SandboxId, error: Error) -> Error {

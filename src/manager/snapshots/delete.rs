@@ -2,8 +2,7 @@
 //! insists (semantics 6).
 
 use crate::domain::error::{Code, Error, Kind};
-use crate::domain::event::{EventKind, Update};
-use crate::domain::extension::TeardownReport;
+use crate::domain::event::EventKind;
 use crate::domain::lineage::SnapshotView;
 use crate::domain::name::SnapshotId;
 use crate::domain::operation::{CancelOutcome, OperationKind};
@@ -11,7 +10,9 @@ use crate::domain::request::{PruneItem, SnapshotDeleteRequest, SnapshotStarted};
 use crate::domain::retention::OldRule;
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::snapshot::{SnapshotKind, SnapshotRecord, SnapshotState};
+use crate::domain::teardown::TeardownReport;
 use crate::domain::time::Time;
+use crate::domain::update::Update;
 use crate::failpoint;
 use crate::manager::deps::Deps;
 use crate::manager::journal::{self, Guard, append, update_among};

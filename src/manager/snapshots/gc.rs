@@ -1,9 +1,9 @@
 //! Garbage collection of records of failed snapshots: they tell why, for a while.
 
 use crate::domain::error::Error;
-use crate::domain::event::Update;
 use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::time::Time;
+use crate::domain::update::Update;
 use crate::manager::deps::Deps;
 use crate::manager::journal::flush_pending;
 

@@ -4,12 +4,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::domain::archive::{ArchivePlace, Arrived, ByteStream, SnapshotArchives};
 use crate::domain::error::{Code, Error, Kind, Unique};
-use crate::domain::event::{EventKind, Update};
+use crate::domain::event::EventKind;
 use crate::domain::name::{HostName, SnapshotId, check_name};
 use crate::domain::operation::{CancelOutcome, OperationKind};
 use crate::domain::profile::Profile;
 use crate::domain::request::{SnapshotImportRequest, SnapshotStarted};
 use crate::domain::snapshot::{ArchiveManifest, SnapshotKind, SnapshotRecord, SnapshotState};
+use crate::domain::update::Update;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::roots::{learn_roots_during, roots_for_new};
 use crate::manager::journal::{self, Guard, JournalRecord as _, append};

@@ -3,8 +3,8 @@
 
 use crate::domain::archive::{ArchivePlace, SnapshotArchives};
 use crate::domain::error::{Error, Kind};
-use crate::domain::extension::Reporter;
 use crate::domain::name::{HostName, SnapshotId};
+use crate::domain::reporter::Reporter;
 use crate::domain::snapshot::{Damage, DamageKind, SnapshotRecord};
 use crate::domain::time::Time;
 use crate::manager::deps::Deps;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::domain::error::Error;
-use crate::domain::extension::{Report, Reporter};
 use crate::domain::lineage::SnapshotView;
 use crate::domain::name::{SandboxId, SnapshotId};
+use crate::domain::reporter::{Report, Reporter};
 use crate::domain::request::{PruneItem, PruneRequest, SnapshotDeleteRequest, SnapshotQuery};
 use crate::domain::retention::OldRule;
 use crate::domain::snapshot::SnapshotRecord;

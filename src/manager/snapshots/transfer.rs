@@ -4,8 +4,8 @@
 
 use crate::domain::archive::{ArchiveLook, ArchivePlace, Arrived, SnapshotArchives};
 use crate::domain::error::{Code, Error, Kind};
-use crate::domain::extension::Reporter;
 use crate::domain::name::HostName;
+use crate::domain::reporter::Reporter;
 use crate::domain::snapshot::{ArchiveFacts, SnapshotRecord, SnapshotState};
 use crate::manager::deps::Deps;
 use crate::manager::hosts::roots::roots_for_new;

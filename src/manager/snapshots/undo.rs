@@ -2,14 +2,15 @@
 //! dies over it leaves a sandbox that a snapshot was taken of, and nothing that is being removed.
 
 use crate::domain::error::{Code, Error, Kind};
-use crate::domain::event::Ended;
-use crate::domain::extension::{Capability, Report, Reporter as _, Target};
+use crate::domain::extension::{Capability, Target};
 use crate::domain::name::{OperationId, SnapshotId};
 use crate::domain::operation::{CancelOutcome, OperationKind};
 use crate::domain::profile::{Bytes, SnapshotMode};
+use crate::domain::reporter::{Report, Reporter as _};
 use crate::domain::sandbox::{Running, SandboxRecord, State};
 use crate::domain::snapshot::{SnapshotKind, SnapshotRecord};
 use crate::domain::undo::UndoFacts;
+use crate::domain::update::Ended;
 use crate::failpoint;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::status::report_host_error;

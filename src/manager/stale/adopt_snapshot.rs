@@ -3,7 +3,8 @@
 use crate::domain::archive::ArchivePlace;
 use crate::domain::error::{Code, Error, Kind, Unique};
 use crate::domain::event::EventKind;
-use crate::domain::facts::{HostFacts, HostIdentity, HostView, InventoryArchive};
+use crate::domain::facts::{HostFacts, HostIdentity, InventoryArchive};
+use crate::domain::host_view::HostView;
 use crate::domain::name::{HostName, OwnerId, SandboxId, SnapshotId, check_label, check_name};
 use crate::domain::profile::Profile;
 use crate::domain::sandbox::ProfileRef;

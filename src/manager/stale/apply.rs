@@ -7,15 +7,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::future::join_all;
 
 use crate::domain::error::{Code, Error};
-use crate::domain::event::{EventKind, Update};
-use crate::domain::extension::{Report, Reporter as _};
+use crate::domain::event::EventKind;
 use crate::domain::facts::HostFacts;
 use crate::domain::name::HostName;
 use crate::domain::operation::{OperationKind, Subject};
+use crate::domain::reporter::{Report, Reporter as _};
 use crate::domain::stale::{
     PassState, ReapAction, ReapItem, ReapOutcome, ReapPlan, ReapReport, ReapRequest, ReapStarted,
     StaleClass, StaleItem, StaleQuery, StaleReport,
 };
+use crate::domain::update::Update;
 use crate::manager::deps::Deps;
 use crate::manager::operation::Op;
 use crate::manager::operation::record::new_operation;

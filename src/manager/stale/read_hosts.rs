@@ -5,8 +5,9 @@ use std::sync::PoisonError;
 use futures_util::future::join_all;
 
 use crate::domain::error::{Code, Error};
-use crate::domain::facts::{HostFacts, HostState, HostView, Inventory};
+use crate::domain::facts::{HostFacts, Inventory};
 use crate::domain::host::HostSpec;
+use crate::domain::host_view::{HostState, HostView};
 use crate::domain::name::{HostName, OwnerId};
 use crate::domain::root::MarkedRoot;
 use crate::domain::sandbox::SandboxRecord;

@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::domain::archive::ArchivePlace;
 use crate::domain::error::{Code, Error, Kind};
 use crate::domain::event::{EventKind, PendingEvent, derived_event_id};
-use crate::domain::extension::{
-    Capability, Report, Reporter, SandboxExtension, Target, TeardownLine, TeardownOutcome,
-    TeardownReport,
-};
-use crate::domain::facts::{HostFacts, HostIdentity, HostView};
+use crate::domain::extension::{Capability, SandboxExtension, Target};
+use crate::domain::facts::{HostFacts, HostIdentity};
+use crate::domain::host_view::HostView;
 use crate::domain::name::{ExtensionId, OwnerId, ProfileId, SandboxId, SnapshotId};
 use crate::domain::profile::Profile;
+use crate::domain::reporter::{Report, Reporter};
 use crate::domain::root::MarkedRoot;
 use crate::domain::stale::{ReapOutcome, StaleItem};
+use crate::domain::teardown::{TeardownLine, TeardownOutcome, TeardownReport};
 use crate::manager::deps::Deps;
 use crate::manager::hosts::check::unchecked_host;
 use crate::manager::hosts::places::{check_works_at, extension_at, manifest_told};

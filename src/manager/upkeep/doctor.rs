@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 
 use crate::domain::error::Error;
-use crate::domain::facts::{HostState, HostView};
+use crate::domain::host_view::{HostState, HostView};
 use crate::domain::name::HostName;
 use crate::domain::operation::OperationState;
 use crate::domain::request::{Check, CheckState};

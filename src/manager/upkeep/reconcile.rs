@@ -4,7 +4,7 @@ use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{Inspection, SandboxExtension, Target};
 use crate::domain::operation::{CancelOutcome, OperationKind};
-use crate::domain::patch::owed;
+use crate::domain::owed::owed;
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::domain::settlement::After;
 use crate::failpoint;

@@ -1,6 +1,7 @@
 use super::*;
 use crate::domain::Time;
-use crate::domain::event::{Actor, EventKind};
+use crate::domain::actor::Actor;
+use crate::domain::event::EventKind;
 use crate::domain::name::{EventId, SandboxId};
 
 fn event(number: u64) -> PendingEvent {

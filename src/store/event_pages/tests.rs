@@ -2,7 +2,8 @@ use std::io::Write as _;
 
 use super::*;
 use crate::domain::Time;
-use crate::domain::event::{Actor, EventKind};
+use crate::domain::actor::Actor;
+use crate::domain::event::EventKind;
 use crate::domain::name::{EventId, SandboxId};
 
 fn event(seq: u64) -> Event {

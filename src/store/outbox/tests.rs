@@ -2,7 +2,8 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
 use crate::domain::Time;
-use crate::domain::event::{Actor, Event, EventKind};
+use crate::domain::actor::Actor;
+use crate::domain::event::{Event, EventKind};
 use crate::domain::name::EventId;
 
 fn outbox(path: &Path) -> OutboxFolder {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::lines;
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::Resource;
 use crate::domain::name::OperationId;
+use crate::domain::teardown::Resource;
 use crate::domain::text::clean_line;
 use crate::transport::{Command, Transport};
 

@@ -229,8 +229,8 @@ impl Model {
 mod tests {
     use super::*;
     use crate::domain::Time;
+    use crate::domain::actor::{Actor, ActorType};
     use crate::domain::credit::{Credits, LedgerEntry};
-    use crate::domain::event::{Actor, ActorType};
     use crate::domain::name::EventId;
 
     fn ledger(count: u64) -> Ledger {

@@ -9,7 +9,7 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 use super::rows::Entry;
 use super::{Model, Pane};
 use crate::domain::State;
-use crate::domain::event::Actor;
+use crate::domain::actor::Actor;
 use crate::domain::snapshot::SnapshotState;
 use crate::domain::text::nearest;
 
@@ -261,7 +261,7 @@ fn has_label(labels: &BTreeMap<String, String>, value: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::event::ActorType;
+    use crate::domain::actor::ActorType;
 
     /// Which of the words of a filter pass a sandbox `web-1` of `ci`, on `bardock`, by `agt:nightly`, labelled `team=core`.
     fn passes(text: &str) -> bool {

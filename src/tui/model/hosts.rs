@@ -10,7 +10,7 @@ use super::text_block::Role;
 use super::window::Window;
 use crate::domain::Time;
 use crate::domain::error::Error;
-use crate::domain::facts::{HostState, HostView};
+use crate::domain::host_view::{HostState, HostView};
 use crate::domain::name::{HostName, SandboxId};
 use crate::domain::telemetry::{HostHistory, HostSample, SandboxUse};
 use crate::domain::text::clean_line;

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::domain::actor::Actor;
 use crate::domain::error::Code;
 use crate::domain::error::Error;
-use crate::domain::event::{Actor, Progress};
 use crate::domain::name::{OperationId, SandboxId, SnapshotId};
 use crate::domain::operation::{CancelOutcome, Operation};
 use crate::domain::telling::error_line;
+use crate::domain::update::Progress;
 use crate::domain::{OperationKind, OperationState, Time};
 
 /// How many lines of a job's output are kept.

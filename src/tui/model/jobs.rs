@@ -4,10 +4,11 @@ use std::collections::{HashSet, VecDeque};
 
 use super::job::{ExternalProcess, Job, JobId, JobResult, JobState, ToldIn};
 use crate::domain::error::Error;
-use crate::domain::event::{Event, Progress};
+use crate::domain::event::Event;
 use crate::domain::name::{OperationId, SandboxId, SnapshotId};
 use crate::domain::operation::{Operation, Subject};
 use crate::domain::sandbox::Running;
+use crate::domain::update::Progress;
 use crate::domain::{OperationKind, OperationState, Time};
 
 /// How many finished jobs are kept.

@@ -142,8 +142,8 @@ fn spread(hours: &mut BTreeMap<i64, Usd>, amount: Usd, from: Time, to: Time, fir
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::actor::{Actor, ActorType};
     use crate::domain::credit::LedgerEntry;
-    use crate::domain::event::{Actor, ActorType};
     use crate::domain::name::EventId;
 
     fn at(hours: u64) -> Time {

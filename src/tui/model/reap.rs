@@ -8,7 +8,7 @@ use super::job::JobId;
 use super::stale::may_be;
 use super::window::Window;
 use crate::client::{ReapItem, ReapPlan, ReapReport, StaleItem, StaleReport};
-use crate::domain::event::Actor;
+use crate::domain::actor::Actor;
 use crate::domain::name::PlanId;
 use crate::domain::stale::{HostPass, PassState, ReapAction, ReapOutcome, StaleClass};
 use crate::domain::sweep::HeldBack;

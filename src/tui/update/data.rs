@@ -10,11 +10,12 @@ use super::{
 use crate::client::{Error, Record, Update};
 use crate::domain::Time;
 use crate::domain::error::Code;
-use crate::domain::event::{Ended, Event, EventKind};
-use crate::domain::facts::HostView;
+use crate::domain::event::{Event, EventKind};
+use crate::domain::host_view::HostView;
 use crate::domain::name::{HostName, SandboxId};
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::text::clean_line;
+use crate::domain::update::Ended;
 use crate::tui::model::{Details, Entry, HostChange, Load, Model, Overlay, Role};
 
 /// How long events are gathered before what they named is read.

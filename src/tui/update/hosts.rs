@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Effect, Timer, data, external_operations, snapshots, stale};
 use crate::client::Error;
 use crate::domain::Time;
-use crate::domain::facts::{HostState, HostView};
+use crate::domain::host_view::{HostState, HostView};
 use crate::domain::name::HostName;
 use crate::domain::telemetry::HostSample;
 use crate::tui::model::{Host, Load, Model, Sampling};

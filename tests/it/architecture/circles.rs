@@ -32,21 +32,6 @@ const CLOSING: &[(&str, &str, &str)] = &[
     ),
     (
         "domain",
-        "domain::extension",
-        "second half: handles and teardown reports get a file below the contract",
-    ),
-    (
-        "domain",
-        "domain::event",
-        "second half: an event carries records, and records say which events they cause",
-    ),
-    (
-        "domain::sandbox",
-        "domain::patch",
-        "second half: what a sandbox has applied moves below both",
-    ),
-    (
-        "domain",
         "domain::profile::check",
         "second half: the tree of a YAML file moves to the room `yaml`",
     ),
@@ -76,8 +61,8 @@ const CLOSING: &[(&str, &str, &str)] = &[
         "second half: links are followed by both",
     ),
     (
-        "extensions::workspace::archive::scan",
-        "extensions::workspace::archive::scan",
+        "extensions::archives::scan",
+        "extensions::archives::scan",
         "second half: an entry's type moves below the scan",
     ),
     ("store", "store::json", "second half: what every store of files shares moves below them"),

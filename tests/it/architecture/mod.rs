@@ -152,10 +152,10 @@ const LONG_FILES: &[(&str, &str)] = &[
         "one table: every key, and what it may hold",
     ),
     (
-        "src/extensions/workspace/archive/capture.rs",
+        "src/extensions/archives/capture.rs",
         "one capture: the part, and what makes it whole; second half: two files",
     ),
-    ("src/extensions/workspace/archive/scan.rs", "one grammar: the blocks of a tar stream"),
+    ("src/extensions/archives/scan.rs", "one grammar: the blocks of a tar stream"),
     ("src/manager/mod.rs", "one list: a line for each verb, with what it promises"),
     (
         "src/manager/snapshots/create.rs",

@@ -15,7 +15,7 @@ use sandboxer::client::{
     Update,
 };
 use sandboxer::domain::adoption::{AdoptRequest, Adopted, ImportRequest};
-use sandboxer::domain::facts::HostView;
+use sandboxer::domain::host_view::HostView;
 use sandboxer::domain::lineage::{Lineage, SnapshotView};
 use sandboxer::domain::output::{ExecOutput, Interactive, LogLine};
 use sandboxer::domain::patch::Patch;

@@ -8,7 +8,7 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use sandboxer::cli::{self, Io, Local, Terminals, Tty};
 use sandboxer::client::{Check, CheckState, Decision, Error, ExtensionView, ProfileView, Update};
 use sandboxer::domain::extension::{Preview, Refusal};
-use sandboxer::domain::facts::HostView;
+use sandboxer::domain::host_view::HostView;
 use sandboxer::domain::output::Source;
 use sandboxer::domain::route::{CandidateVerdict, RouteCondition};
 use sandboxer::domain::sandbox::{Endpoint, Failure, Reachability, Route, Service, Verdict};

@@ -1,7 +1,7 @@
 //! `hosts check --deep`: a row for each step, and one status of all hosts.
 
 use insta::assert_snapshot;
-use sandboxer::domain::facts::HostView;
+use sandboxer::domain::host_view::HostView;
 use serde_json::{Value, json};
 
 use super::cli_client::FakeClient;

@@ -1,7 +1,7 @@
 //! `inspect host`: what is known of hosts, in words and as JSON; one that is silent holds nobody up.
 
 use insta::assert_snapshot;
-use sandboxer::domain::facts::HostView;
+use sandboxer::domain::host_view::HostView;
 use serde_json::json;
 
 use super::cli_client::{FakeClient, now};

@@ -25,9 +25,9 @@ use cli_world::*;
 use insta::assert_snapshot;
 use sandboxer::cli::{self, ParseOutcome};
 use sandboxer::client::{Error, Update};
-use sandboxer::domain::extension::Resource;
-use sandboxer::domain::facts::HostView;
+use sandboxer::domain::host_view::HostView;
 use sandboxer::domain::sandbox::Failure;
+use sandboxer::domain::teardown::Resource;
 use sandboxer::domain::{Code, Event, EventKind, HostName, State};
 use serde_json::{Value, json};
 

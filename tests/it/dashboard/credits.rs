@@ -3,9 +3,10 @@
 use std::sync::Mutex;
 
 use sandboxer::client::{Client as _, Credits, Error, GrantRequest};
+use sandboxer::domain::actor::Actor;
 use sandboxer::domain::credit::{EntryKind, LedgerEntry};
 use sandboxer::domain::error::Code;
-use sandboxer::domain::event::{Actor, PendingEvent};
+use sandboxer::domain::event::PendingEvent;
 use sandboxer::domain::{EventKind, Usd};
 use sandboxer::store::EventLog as _;
 use sandboxer::tui::model::{Ledger, Load, Model, Overlay, Role, ThemeName};
@@ -13,8 +14,8 @@ use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg};
 
 use super::drive::{Drive, draw, model_of, now, press, screen, text};
-use crate::test_env::extension::Scripted;
 use crate::test_env::fixture::{Fixture, ledger_entry, metered, metered_world, world};
+use crate::test_env::script::Scripted;
 
 fn usd(text: &str) -> Usd {
     text.parse().unwrap()

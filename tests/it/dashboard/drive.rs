@@ -12,7 +12,7 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use sandboxer::client::{Client as _, ListQuery, PatchStatus};
 use sandboxer::domain::Time;
-use sandboxer::domain::facts::HostState;
+use sandboxer::domain::host_view::HostState;
 use sandboxer::domain::sandbox::SandboxRecord;
 use sandboxer::tui::effects::Effects;
 use sandboxer::tui::keymap::Keymap;
@@ -22,8 +22,8 @@ use sandboxer::tui::{Completion, Effect, Msg, view};
 use tokio::sync::mpsc;
 
 use crate::test_env::TestEnv;
-use crate::test_env::extension::Scripted;
 use crate::test_env::fixture::{Fixture, host, world};
+use crate::test_env::script::Scripted;
 
 pub(crate) fn real_now() -> Time {
     Time::new(jiff::Timestamp::now())

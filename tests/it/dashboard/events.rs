@@ -2,8 +2,10 @@
 
 use sandboxer::client::{Error, HubBacklog, Update};
 use sandboxer::domain::EventKind;
+use sandboxer::domain::actor::Actor;
+use sandboxer::domain::actor::Actor;
 use sandboxer::domain::error::Code;
-use sandboxer::domain::event::{Actor, Event, PendingEvent};
+use sandboxer::domain::event::{Event, PendingEvent};
 use sandboxer::domain::hub::HubFormat;
 use sandboxer::domain::name::{EventId, SandboxId};
 use sandboxer::domain::outbox::DeadLetter;
@@ -14,8 +16,8 @@ use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg};
 
 use super::drive::{Drive, model_of, now, press, screen, type_text, world_model};
-use crate::test_env::extension::Scripted;
 use crate::test_env::fixture::world;
+use crate::test_env::script::Scripted;
 
 fn event(seq: u64, kind: EventKind, id: Option<&str>, by: &str, data: serde_json::Value) -> Event {
     Event {

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::drive::{Drive, draw, on_cpu, press, real_now, screen, text, type_text, world_model};
-use crate::test_env::extension::{LogScript, Scripted};
 use crate::test_env::fixture::{log_line, log_lines, world};
+use crate::test_env::script::{LogScript, Scripted};
 use ratatui::style::Color;
 use sandboxer::client::{Error, LogsRequest};
 use sandboxer::domain::error::Code;

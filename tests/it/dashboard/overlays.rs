@@ -302,7 +302,7 @@ fn a_host_that_is_down_says_why_what_to_do_and_when_it_is_tried_next() {
             HostName::new("vm-haskell"),
             Ok(Box::new(fixture::host(
                 "vm-haskell",
-                sandboxer::domain::facts::HostState::Down,
+                sandboxer::domain::host_view::HostState::Down,
                 None,
             ))),
         ),

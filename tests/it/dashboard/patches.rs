@@ -2,8 +2,8 @@
 
 use super::drive::{Drive, model_of, now, patch_status, press, screen, type_text};
 use super::lineage::{go_to, lineage_model, open_patches, real_now, toast};
-use crate::test_env::extension::{Script, Scripted};
 use crate::test_env::fixture::{Fixture, lineage_world};
+use crate::test_env::script::{Script, Scripted};
 use sandboxer::client::{Client as _, Error, PatchRequest, Request};
 use sandboxer::domain::error::Code;
 use sandboxer::domain::operation::OperationKind;

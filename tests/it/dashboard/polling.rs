@@ -6,7 +6,7 @@ use crate::test_env::fixture::host;
 use sandboxer::client::Error;
 use sandboxer::domain::Time;
 use sandboxer::domain::error::Code;
-use sandboxer::domain::facts::{HostState, HostView};
+use sandboxer::domain::host_view::{HostState, HostView};
 use sandboxer::domain::name::{HostName, SandboxId};
 use sandboxer::domain::telemetry::{HostSample, SandboxUse};
 use sandboxer::tui::keymap::Keymap;

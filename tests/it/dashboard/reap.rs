@@ -7,19 +7,19 @@ use sandboxer::client::{
     Client as _, Error, PlanSource, ReapPlan, Request, StaleItem, StaleReport, Update,
 };
 use sandboxer::domain::error::Code;
-use sandboxer::domain::extension::Resource;
 use sandboxer::domain::name::{OperationId, SandboxId};
 use sandboxer::domain::operation::CancelOutcome;
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::stale::{ReapReport, StaleClass};
 use sandboxer::domain::sweep::{HeldBack, HoldReason};
+use sandboxer::domain::teardown::Resource;
 use sandboxer::tui::model::{JobId, JobState, Judged, Model, Overlay, Reap, ReapRow};
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg};
 
 use super::drive::{Drive, draw, list, model_of, now, press, screen, text, type_text};
-use crate::test_env::extension::Scripted;
 use crate::test_env::fixture::{Fixture, done, stale_world};
+use crate::test_env::script::Scripted;
 
 /// The plan of the small world.
 fn plan() -> ReapPlan {

@@ -101,7 +101,7 @@ fn looks_at_many_hosts_are_one_question() {
     let views: Vec<_> = model.hosts.list.iter().map(|host| host.view.clone()).collect();
     model.stale.reading = sandboxer::tui::model::Fetch::Idle;
     let asked = |model: &mut Model| {
-        let checked = |view: &sandboxer::domain::facts::HostView| {
+        let checked = |view: &sandboxer::domain::host_view::HostView| {
             update(model, Msg::HostChecked(view.name.clone(), Ok(Box::new(view.clone()))))
         };
         views.iter().flat_map(checked).filter(is_question).count()

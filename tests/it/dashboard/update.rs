@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::drive::{Drive, list, now, press_beyond_folders as press, real_now, type_text};
-use crate::test_env::extension::{Act, Scripted};
 use crate::test_env::fixture::{Fixture, host, many, profiles, ready, record, world};
+use crate::test_env::script::{Act, Scripted};
 
 use futures_util::FutureExt as _;
 use sandboxer::client::{CreateRequest, Error, LabelRequest, Record, Request, Started, Update};
 use sandboxer::domain::error::Code;
-use sandboxer::domain::event::Progress;
-use sandboxer::domain::extension::Report;
-use sandboxer::domain::facts::HostState;
+use sandboxer::domain::host_view::HostState;
 use sandboxer::domain::name::{OperationId, SandboxId};
 use sandboxer::domain::operation::{CancelOutcome, OperationKind};
+use sandboxer::domain::reporter::Report;
 use sandboxer::domain::sandbox::{Failure, SandboxRecord, State};
+use sandboxer::domain::update::Progress;
 use sandboxer::tui::keymap::{Keymap, Mode};
 use sandboxer::tui::model::{
     ActivityRow, Entry, Filter, JobState, Load, Model, Overlay, Plan, Sort, SortKey,

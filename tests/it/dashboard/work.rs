@@ -7,8 +7,7 @@ use crate::test_env::fixture::{Fixture, ended, host, many, ready, record, servic
 use sandboxer::client::{Client as _, Error, EventQuery, LabelRequest, ShellRequest, Update};
 use sandboxer::domain::Time;
 use sandboxer::domain::error::Code;
-use sandboxer::domain::event::{Actor, ActorType};
-use sandboxer::domain::facts::HostState;
+use sandboxer::domain::host_view::HostState;
 use sandboxer::domain::name::OperationId;
 use sandboxer::domain::operation::{
     CancelOutcome, Operation, OperationKind, OperationState, Subject,

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use sandboxer::domain::event::{Actor, EventKind, PendingEvent};
+use sandboxer::domain::actor::Actor;
+use sandboxer::domain::event::{EventKind, PendingEvent};
 use sandboxer::domain::hub::HubFormat;
 use sandboxer::domain::name::EventId;
 use sandboxer::domain::outbox::DeadLetter;
@@ -20,8 +21,8 @@ use sandboxer::store::EventLog as _;
 use sandboxer::store::json::JsonStores;
 use sandboxer::transport::hub::HubToken;
 
-use crate::test_env::extension::Scripted;
 use crate::test_env::manager;
+use crate::test_env::script::Scripted;
 use server::{Act, Message, TestHub};
 
 /// A console with a hub.

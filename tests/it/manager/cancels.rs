@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
-use sandboxer::domain::extension::{Inspection, Resource};
+use sandboxer::domain::extension::Inspection;
 use sandboxer::domain::operation::CancelOutcome;
 use sandboxer::domain::request::{
     ApplyRequest, CreateRequest, DestroyRequest, RecreateRequest, RestoreRequest, SleepRequest,
     SnapshotCopyRequest, SnapshotDeleteRequest, SnapshotRequest,
 };
 use sandboxer::domain::sandbox::State;
+use sandboxer::domain::teardown::Resource;
 use sandboxer::domain::{Operation, OperationId, OperationState};
 
 use super::snapshots::source;
-use crate::test_env::extension::{Act, Script};
+use crate::test_env::script::{Act, Script};
 use crate::test_env::{TestEnv, test_env};
 
 /// Cancels an operation once the script was asked for something, by this process and by another; the operation as it ended.
@@ -300,7 +301,7 @@ async fn whoever_listens_hears_that_another_process_began_and_ended_something() 
     let mut heard = async |state: OperationState| {
         while let Some(update) = updates.next().await {
             let now = house.manager.operation(operation.as_str()).await.unwrap().state;
-            if update == sandboxer::domain::event::Update::Operations && now == state {
+            if update == sandboxer::domain::update::Update::Operations && now == state {
                 return;
             }
         }

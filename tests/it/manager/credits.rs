@@ -14,7 +14,7 @@ use sandboxer::domain::sweep::{SkipReason, SweepOutcome, SweepRequest};
 use sandboxer::domain::{Code, State, Usd};
 use sandboxer::manager::SandboxManager;
 
-use crate::test_env::extension::Act;
+use crate::test_env::script::Act;
 use crate::test_env::{TestEnv, test_env};
 
 mod ends;

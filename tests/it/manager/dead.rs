@@ -1,15 +1,16 @@
 //! Operations that begin over one whose process died: what that one left is never hidden from `recover`.
 
-use sandboxer::domain::extension::{Inspection, Resource};
+use sandboxer::domain::extension::Inspection;
 use sandboxer::domain::patch::PatchState;
 use sandboxer::domain::request::{ApplyRequest, RecreateRequest, SleepRequest, SnapshotRequest};
 use sandboxer::domain::sandbox::State;
+use sandboxer::domain::teardown::Resource;
 use sandboxer::domain::{Code, Error, OperationState};
 use sandboxer::manager::SandboxManager;
 
 use super::recover::killed;
 use super::snapshots::source;
-use crate::test_env::extension::{Act, Script};
+use crate::test_env::script::{Act, Script};
 use crate::test_env::{TestEnv, test_env};
 
 /// What a host says of a sandbox that is there.

@@ -11,7 +11,7 @@ use sandboxer::domain::sandbox::State;
 use sandboxer::domain::{Code, OperationState};
 
 use super::recover::killed;
-use crate::test_env::extension::Act;
+use crate::test_env::script::Act;
 use crate::test_env::{TestEnv, test_env};
 
 impl TestEnv {

@@ -6,7 +6,7 @@ use sandboxer::domain::request::{CreateRequest, ExtendRequest, LabelRequest};
 use sandboxer::domain::sandbox::{SandboxRecord, State};
 use sandboxer::domain::{Code, Time};
 
-use crate::test_env::extension::Act;
+use crate::test_env::script::Act;
 use crate::test_env::{TestEnv, test_env};
 
 async fn living(house: &TestEnv, ttl: &str) -> SandboxRecord {

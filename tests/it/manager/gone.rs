@@ -6,7 +6,7 @@ use sandboxer::domain::sandbox::State;
 use sandboxer::domain::snapshot::SnapshotState;
 
 use super::snapshots::source;
-use crate::test_env::extension::Act;
+use crate::test_env::script::Act;
 use crate::test_env::test_env;
 
 fn shop() -> CreateRequest {

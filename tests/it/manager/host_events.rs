@@ -1,13 +1,14 @@
 //! `host.down`, `host.up`, `host.changed`: told once, whoever sees it, and signed by nobody who did nothing.
 
 use sandboxer::domain::Code;
-use sandboxer::domain::event::{Actor, Event};
+use sandboxer::domain::actor::Actor;
+use sandboxer::domain::event::Event;
 use sandboxer::domain::request::SleepRequest;
 use sandboxer::domain::request::{CreateRequest, EventQuery};
 use sandboxer::domain::sandbox::State;
 
 use super::snapshots::source;
-use crate::test_env::extension::Act;
+use crate::test_env::script::Act;
 use crate::test_env::{TestEnv, test_env};
 
 async fn of_host(house: &TestEnv) -> Vec<Event> {

@@ -10,7 +10,7 @@ use sandboxer::domain::{Code, Error};
 
 use super::recover::killed;
 use super::snapshots::source;
-use crate::test_env::extension::Act;
+use crate::test_env::script::Act;
 use crate::test_env::{TestEnv, test_env};
 
 impl TestEnv {

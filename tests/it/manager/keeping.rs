@@ -13,7 +13,7 @@ use sandboxer::domain::request::{
 use sandboxer::domain::retention::OldRule;
 
 use super::snapshots::source;
-use crate::test_env::extension::Act;
+use crate::test_env::script::Act;
 use crate::test_env::{TestEnv, test_env};
 
 /// A house whose profile `profile.few` keeps one snapshot, and a sandbox of it.

@@ -11,7 +11,7 @@ use sandboxer::domain::{Code, OperationState};
 
 use super::recover::killed;
 use super::snapshots::source;
-use crate::test_env::extension::Act;
+use crate::test_env::script::Act;
 use crate::test_env::{TestEnv, test_env};
 
 impl TestEnv {

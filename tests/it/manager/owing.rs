@@ -2,16 +2,18 @@
 
 use std::time::Duration;
 
-use sandboxer::domain::extension::{Inspection, Resource};
-use sandboxer::domain::patch::{PatchState, settled_state};
+use sandboxer::domain::extension::Inspection;
+use sandboxer::domain::owed::settled_state;
+use sandboxer::domain::patch::PatchState;
 use sandboxer::domain::request::{
     ApplyRequest, LabelRequest, RecreateRequest, SleepRequest, SnapshotRequest,
 };
 use sandboxer::domain::sandbox::State;
+use sandboxer::domain::teardown::Resource;
 use sandboxer::domain::{Code, OperationId, SandboxRecord};
 
 use super::patches::patch;
-use crate::test_env::extension::{Act, Script};
+use crate::test_env::script::{Act, Script};
 use crate::test_env::{TestEnv, test_env};
 
 /// Operations of one sandbox, and what the extension is asked for when they are under way.

@@ -5,18 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sandboxer::domain::error::Kind;
-use sandboxer::domain::extension::{Inspection, Resource};
+use sandboxer::domain::extension::Inspection;
 use sandboxer::domain::patch::{Patch, PatchState};
 use sandboxer::domain::request::{
     ApplyRequest, CreateRequest, PatchRequest, RecreateRequest, RestoreRequest, SleepRequest,
 };
 use sandboxer::domain::sandbox::State;
+use sandboxer::domain::teardown::Resource;
 use sandboxer::domain::{Code, Error, OperationState, SandboxRecord};
 use tokio::sync::Notify;
 
 use super::recover::killed;
 use super::snapshots::source;
-use crate::test_env::extension::{Act, Script};
+use crate::test_env::script::{Act, Script};
 use crate::test_env::{TestEnv, test_env};
 
 impl TestEnv {
@@ -465,7 +466,7 @@ async fn what_is_no_patch_is_refused_and_uses_up_no_number() {
         .capture
         .lock()
         .unwrap()
-        .push_back(crate::test_env::extension::Act::Fail(Code::OperationFailed, "full"));
+        .push_back(crate::test_env::script::Act::Fail(Code::OperationFailed, "full"));
     let id = source(&house).await;
     house.snapshot(&id, "broken").await.unwrap_err();
     let broken = house.manager.snapshot_view("broken").await.unwrap().record.id;

@@ -6,7 +6,7 @@ use sandboxer::domain::sandbox::State;
 use sandboxer::domain::snapshot::SnapshotRecord;
 use sandboxer::domain::{Code, Error};
 
-use crate::test_env::extension::Act;
+use crate::test_env::script::Act;
 use crate::test_env::{TestEnv, manager, test_env};
 
 /// A profile of the operator's, as it was when the snapshot was taken.

@@ -6,16 +6,16 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::test_env::extension::Act;
+use crate::test_env::script::Act;
 use crate::test_env::{self, TestEnv, test_env};
 use futures_util::StreamExt;
-use sandboxer::domain::event::Update;
 use sandboxer::domain::extension::Inspection;
 use sandboxer::domain::operation::OperationKind;
 use sandboxer::domain::request::{
     CreateRequest, DestroyRequest, LabelRequest, ListQuery, Recovered, RecreateRequest,
 };
 use sandboxer::domain::sandbox::{Reason, SandboxRecord, Service, State};
+use sandboxer::domain::update::Update;
 use sandboxer::domain::{Code, Error, OperationState};
 use sandboxer::manager::SandboxManager;
 

@@ -1,15 +1,16 @@
 //! A refusal changes nothing: record, events and operations are as before it.
 
-use sandboxer::domain::extension::{Inspection, TeardownLine, TeardownOutcome};
+use sandboxer::domain::extension::Inspection;
 use sandboxer::domain::record::Record;
 use sandboxer::domain::request::{DestroyRequest, EventQuery, RecreateRequest, SnapshotRequest};
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::snapshot::SnapshotState;
+use sandboxer::domain::teardown::{TeardownLine, TeardownOutcome};
 use sandboxer::domain::{Code, OperationState, SandboxRecord};
 
 use super::recover::killed;
 use super::snapshots::source;
-use crate::test_env::extension::Act;
+use crate::test_env::script::Act;
 use crate::test_env::{TestEnv, test_env};
 
 /// All of a record but what counts its writes.
@@ -122,7 +123,7 @@ async fn a_recreate_that_is_refused_changes_nothing() {
     assert_eq!(recreate().await, Some(Code::HostChanged));
     house.assert_as_before(&before, events).await;
     let resource =
-        sandboxer::domain::extension::Resource { kind: "volume".into(), id: "sbx-x_data".into() };
+        sandboxer::domain::teardown::Resource { kind: "volume".into(), id: "sbx-x_data".into() };
     let line = TeardownLine { resource, outcome: TeardownOutcome::Foreign, reason: None };
     *house.script.seen.lock().unwrap() =
         Inspection { foreign: vec![line], ..Inspection::default() };

@@ -8,7 +8,7 @@ use sandboxer::domain::{Code, Error, SandboxRecord};
 use sandboxer::manager::SandboxManager;
 
 use super::recover::killed;
-use crate::test_env::extension::Act;
+use crate::test_env::script::Act;
 use crate::test_env::test_env;
 
 fn keyed() -> CreateRequest {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use sandboxer::domain::request::{ApplyRequest, LabelRequest, RestoreRequest, RolloutRequest};
 use sandboxer::domain::{Code, OperationState};
 
-use crate::test_env::extension::{Act, Script};
+use crate::test_env::script::{Act, Script};
 use crate::test_env::{TestEnv, test_env};
 
 /// Five sandboxes on one snapshot with one patch that none has yet.

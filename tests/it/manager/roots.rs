@@ -14,7 +14,7 @@ use sandboxer::domain::{Code, HostName};
 use sandboxer::store::HostStore;
 use sandboxer::store::json::JsonStores;
 
-use crate::test_env::extension::Act;
+use crate::test_env::script::Act;
 use crate::test_env::{TestEnv, test_env};
 
 fn root() -> MarkedRoot {

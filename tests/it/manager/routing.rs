@@ -18,7 +18,7 @@ use sandboxer::domain::sandbox::SandboxRecord;
 use sandboxer::domain::{Code, Error, HostName, Usd};
 use sandboxer::manager::SandboxManager;
 
-use crate::test_env::extension::{Act, Scripted};
+use crate::test_env::script::{Act, Scripted};
 use crate::test_env::{TestEnv, manager_on, test_env};
 
 /// Profile with a backend on a host of ours first, and a paid one behind it.

@@ -1,13 +1,14 @@
 //! Sleep and wake: a state is written when the host confirmed it, and nothing fails but the operation.
 
-use sandboxer::domain::extension::{Inspection, Resource};
+use sandboxer::domain::extension::Inspection;
 use sandboxer::domain::request::{ApplyRequest, RecreateRequest, SleepRequest, SnapshotRequest};
 use sandboxer::domain::sandbox::{Reason, Service, State};
+use sandboxer::domain::teardown::Resource;
 use sandboxer::domain::{Code, Error, OperationState, SandboxRecord};
 
 use super::recover::killed;
 use super::snapshots::source;
-use crate::test_env::extension::Act;
+use crate::test_env::script::Act;
 use crate::test_env::{TestEnv, test_env};
 
 fn of(id: &str) -> SleepRequest {

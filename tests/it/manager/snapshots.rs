@@ -14,7 +14,7 @@ use sandboxer::domain::snapshot::{SnapshotRecord, SnapshotState};
 use sandboxer::domain::{Code, Error, OperationState, SandboxRecord};
 
 use super::recover::killed;
-use crate::test_env::extension::Act;
+use crate::test_env::script::Act;
 use crate::test_env::{TestEnv, test_env};
 
 pub(crate) async fn source(house: &TestEnv) -> String {

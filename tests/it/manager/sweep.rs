@@ -13,7 +13,7 @@ use sandboxer::domain::{Code, OperationState, State};
 use sandboxer::manager::SandboxManager;
 
 use super::recover::killed;
-use crate::test_env::extension::Act;
+use crate::test_env::script::Act;
 use crate::test_env::{self, TestEnv, test_env};
 
 const HOUR: i64 = 3600;

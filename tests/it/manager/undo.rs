@@ -12,7 +12,7 @@ use sandboxer::domain::sweep::{SweepReport, SweepRequest};
 use sandboxer::domain::undo::{Footprint, UndoRequest, UndoSettings};
 use sandboxer::domain::{Code, Error, SandboxRecord, State};
 
-use crate::test_env::extension::Act;
+use crate::test_env::script::Act;
 use crate::test_env::{TestEnv, test_env};
 
 const GIB: u64 = 1 << 30;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use crate::test_env::extension::Act;
+use crate::test_env::script::Act;
 use crate::test_env::{now, test_env};
 use sandboxer::domain::extension::Unsettled;
 use sandboxer::domain::request::{CreateRequest, DestroyRequest, ListQuery, RecreateRequest};

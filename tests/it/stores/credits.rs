@@ -6,8 +6,9 @@ use std::io::Write as _;
 use std::path::Path;
 
 use proptest::prelude::*;
+use sandboxer::domain::actor::Actor;
 use sandboxer::domain::credit::{EntryKind, LedgerEntry};
-use sandboxer::domain::event::{Actor, EventKind, PendingEvent, derived_event_id};
+use sandboxer::domain::event::{EventKind, PendingEvent, derived_event_id};
 use sandboxer::domain::settlement::{
     After, CreditEvent, held_by, note_hold, note_next_hold, release_next, settle,
 };

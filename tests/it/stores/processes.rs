@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use sandboxer::domain::actor::Actor;
 use sandboxer::domain::credit::EntryKind;
-use sandboxer::domain::event::{Actor, EventKind, PendingEvent};
+use sandboxer::domain::event::{EventKind, PendingEvent};
 use sandboxer::domain::{Code, EventId, State};
 use sandboxer::store::{
     CreditStore, EventFilter, EventLog, Installation, Locks, OperationStore, SandboxStore,

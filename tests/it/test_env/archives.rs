@@ -9,17 +9,14 @@ use futures_util::stream::{self, StreamExt as _};
 use sandboxer::domain::archive::{
     ArchiveLook, ArchivePlace, Arrived, ByteStream, SnapshotArchives, TreeEntry,
 };
-use sandboxer::domain::extension::{
-    CaptureRequest, Captured, ProvisionRequest, Reporter, Resource, RestoreSource, TeardownLine,
-    TeardownOutcome, TeardownReport,
-};
+use sandboxer::domain::extension::{CaptureRequest, Captured, ProvisionRequest, RestoreSource};
 use sandboxer::domain::facts::HostIdentity;
 use sandboxer::domain::output::OutputSink;
 use sandboxer::domain::profile::Profile;
 use sandboxer::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest, SnapshotRecord};
 use sandboxer::domain::{Code, Error};
 
-use crate::test_env::extension::{Act, Scripted};
+use crate::test_env::script::{Act, Scripted};
 
 /// What a host has of a snapshot: a part of an archive, or a sealed one.
 #[derive(Clone)]

@@ -1,6 +1,7 @@
 //! Records, hosts and profiles to begin a test with, and how they come into a world.
 
 mod credits;
+mod profiles;
 mod snapshots;
 mod stale;
 mod write;
@@ -8,27 +9,29 @@ mod write;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use sandboxer::client::{Credits, Decision, ExtensionView, HistoryEntry, ProfileView};
+use sandboxer::client::{Credits, Decision, ExtensionView, HistoryEntry};
 use sandboxer::domain::Time;
+use sandboxer::domain::actor::{Actor, ActorType};
 use sandboxer::domain::canary::CanaryTelemetry;
-use sandboxer::domain::event::{Actor, ActorType};
-use sandboxer::domain::extension::{Preview, Resource, TeardownLine, TeardownOutcome};
-use sandboxer::domain::facts::{HostFacts, HostState, HostView};
+use sandboxer::domain::extension::Preview;
+use sandboxer::domain::facts::HostFacts;
+use sandboxer::domain::host_view::{HostState, HostView};
 use sandboxer::domain::lineage::SnapshotView;
 use sandboxer::domain::name::{ExtensionId, HostName, OperationId, OwnerId, ProfileId, SandboxId};
 use sandboxer::domain::operation::{Operation, OperationKind, OperationState, Subject};
 use sandboxer::domain::output::{LogLine, Source};
 use sandboxer::domain::patch::Patch;
-use sandboxer::domain::profile::{InputKind, InputSpec, Inputs, Profile, Seconds};
 use sandboxer::domain::sandbox::{
     Endpoint, Failure, ProfileRef, Reachability, Reason, Route, Running, SandboxRecord, Service,
     State, Verdict,
 };
 use sandboxer::domain::snapshot::SnapshotRecord;
 use sandboxer::domain::stale::{ReapPlan, StaleReport};
+use sandboxer::domain::teardown::{Resource, TeardownLine, TeardownOutcome};
 use sandboxer::domain::verbatim::Kept;
 
 pub(crate) use credits::{ledger_entry, metered, metered_world};
+pub(crate) use profiles::profiles;
 pub(crate) use snapshots::{lineage_world, snapshot_of};
 pub(crate) use stale::{done, stale_item, stale_world};
 
@@ -384,115 +387,6 @@ pub(crate) fn decision() -> Decision {
         },
         ok: true,
         error: None,
-    }
-}
-
-/// Profiles: three that work, one of a later version, one broken.
-pub(crate) fn profiles() -> Vec<ProfileView> {
-    let spec = |required, kind, default: Option<&str>, help: &str, choices: &[&str]| InputSpec {
-        required,
-        kind,
-        default: default.map(str::to_owned),
-        help: Some(help.to_owned()),
-        choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
-    };
-    let compose = Inputs::new([
-        ("repo".to_owned(), spec(true, InputKind::Directory, None, "Repository to deploy", &[])),
-        (
-            "compose_file".to_owned(),
-            spec(
-                false,
-                InputKind::String,
-                Some("docker-compose.yml"),
-                "Relative to the repository",
-                &[],
-            ),
-        ),
-        (
-            "seed".to_owned(),
-            spec(
-                false,
-                InputKind::Choice,
-                Some("small"),
-                "How much test data",
-                &["none", "small", "large"],
-            ),
-        ),
-    ]);
-    vec![
-        view(
-            "profile.sandbox-canary",
-            "An isolated workspace and the host's inventory",
-            "ext.compose-ssh",
-            true,
-            Inputs::default(),
-        ),
-        view(
-            "profile.compose-e2e",
-            "Run a repository's compose stack in isolation",
-            "ext.compose-ssh",
-            true,
-            compose.clone(),
-        ),
-        view(
-            "profile.compose-checkpoint",
-            "A compose stack with snapshots and undo",
-            "ext.compose-ssh",
-            true,
-            compose,
-        ),
-        view("profile.saas-stub", "A metered stand-in", "ext.saas-stub", false, Inputs::default()),
-        ProfileView {
-            version: None,
-            summary: None,
-            extension: None,
-            source: "operator".to_owned(),
-            path: Some("~/.config/sandboxer/profiles/mine.yaml".to_owned()),
-            error: Some(
-                "mine.yaml line 4 column 3: unknown key 'tll', did you mean 'ttl'?".to_owned(),
-            ),
-            hash: None,
-            profile: None,
-            ..view("profile.mine", "", "", false, Inputs::default())
-        },
-    ]
-}
-
-fn view(id: &str, summary: &str, extension: &str, available: bool, inputs: Inputs) -> ProfileView {
-    let profile = Profile {
-        id: ProfileId::new(id),
-        version: semver::Version::new(1, 0, 0),
-        summary: summary.to_owned(),
-        extension: ExtensionId::new(extension),
-        placement: sandboxer::domain::profile::Placement::default(),
-        ttl: Some(Seconds::hours(4)),
-        max_ttl: Some(Seconds::hours(24)),
-        ready_timeout: Seconds(180),
-        settle: Seconds(2),
-        stop_grace: Seconds(2),
-        undo: false,
-        inputs,
-        sync: sandboxer::domain::profile::Sync::default(),
-        compose: sandboxer::domain::profile::Compose::default(),
-        snapshot: sandboxer::domain::profile::SnapshotPolicy::default(),
-        patches: sandboxer::domain::profile::PatchLimits::default(),
-        routing: sandboxer::domain::profile::Routing::default(),
-        config: serde_json::json!({}),
-        written: None,
-    };
-    ProfileView {
-        id: id.to_owned(),
-        version: Some("1.0.0".to_owned()),
-        summary: Some(summary.to_owned()),
-        extension: Some(extension.to_owned()),
-        available,
-        unavailable: (!available).then(|| format!("this version cannot create with {extension}")),
-        source: "builtin".to_owned(),
-        path: None,
-        overrides_builtin: false,
-        error: None,
-        hash: Some("0".repeat(64)),
-        profile: Some(profile),
     }
 }
 

@@ -15,7 +15,7 @@ use sandboxer::transport::{
 };
 use tokio::io::AsyncRead;
 
-use super::extension::Scripted;
+use super::script::Scripted;
 
 /// Host that is no machine: what it says when it is asked.
 #[derive(Clone)]

@@ -2,9 +2,10 @@
 //! extension, scripted archives and scripted hosts; and a second manager, as another process would have it.
 
 pub(crate) mod archives;
-pub(crate) mod extension;
+mod extension;
 pub(crate) mod fixture;
 pub(crate) mod hosts;
+pub(crate) mod script;
 mod stores;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,8 +14,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock};
 
 use sandboxer::client::local::LocalClient;
+use sandboxer::domain::actor::Actor;
 use sandboxer::domain::clock::MonotonicTime;
-use sandboxer::domain::event::Actor;
 use sandboxer::domain::extension::SandboxExtension;
 use sandboxer::domain::host::HostSpec;
 use sandboxer::domain::request::{CreateRequest, DestroyRequest, EventQuery};
@@ -26,8 +27,9 @@ use sandboxer::store::json::JsonStores;
 use sandboxer::transport::hub::HttpHub;
 use sandboxer::transport::pool::Pool;
 
-use extension::{Act, Scripted, Shared};
+use extension::Shared;
 use hosts::Ways;
+use script::{Act, Scripted};
 use stores::{Patches, SlowLocks};
 
 pub(crate) fn now() -> Time {

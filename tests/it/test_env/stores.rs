@@ -8,7 +8,7 @@ use sandboxer::domain::name::{EventId, PatchId};
 use sandboxer::domain::{Error, Patch, SandboxId, SnapshotId};
 use sandboxer::store::{Held, Locks, PatchStore};
 
-use super::extension::Scripted;
+use super::script::Scripted;
 
 /// The locks of the files; something may happen right before one is asked for.
 pub(super) struct SlowLocks {

@@ -96,7 +96,7 @@ impl Host {
         for name in before {
             text += &fs::read_to_string(scripts.join(name)).unwrap();
         }
-        let archive = scripts.join("extensions/workspace/archive/scripts");
+        let archive = scripts.join("extensions/archives/scripts");
         let letting_go = fs::read_to_string(archive.join("let_go.sh")).unwrap();
         for part in ["sbx_letting_go='", &letting_go, "'\neval \"$sbx_letting_go\"\n"] {
             text += part;
@@ -127,7 +127,7 @@ impl Host {
             "extensions/workspace/scripts/engine.sh",
             "extensions/workspace/scripts/belonging.sh",
             "extensions/workspace/scripts/bind.sh",
-            "extensions/workspace/archive/scripts/as.sh",
+            "extensions/archives/scripts/as.sh",
         ];
         let words = ["a", "o1", "snap", "", "podman", "", mode, "1"];
         self.run(&before, "hold.sh leave_out.sh capture.sh", &words, environment)

@@ -15,7 +15,7 @@ esac
 
 /// Definitions for holding, where two containers run.
 fn shell(lines: &str) -> String {
-    scripts::shell(ENGINE, "running", ". $src/extensions/workspace/archive/scripts/hold.sh", lines)
+    scripts::shell(ENGINE, "running", ". $src/extensions/archives/scripts/hold.sh", lines)
 }
 
 #[test]

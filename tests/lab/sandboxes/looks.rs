@@ -5,11 +5,10 @@ use std::fs;
 use std::sync::Arc;
 
 use sandboxer::domain::error::Code;
-use sandboxer::domain::extension::{
-    Inspection, OwnerStamp, Report, Reporter, SandboxExtension, Target,
-};
+use sandboxer::domain::extension::{Inspection, OwnerStamp, SandboxExtension, Target};
 use sandboxer::domain::host::HostSpec;
 use sandboxer::domain::name::HostName;
+use sandboxer::domain::reporter::{Report, Reporter};
 use sandboxer::domain::root::{HostRecord, KnownRoots};
 use sandboxer::domain::sandbox::SandboxRecord;
 use sandboxer::extensions::compose_ssh::ComposeSsh;

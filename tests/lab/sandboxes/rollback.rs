@@ -1,6 +1,8 @@
 //! What fails or is broken off leaves evidence on the record and nothing on the host.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -328,6 +330,36 @@ fn a_kill_loses_nothing(point: &str, verb: &str) {
     assert_eq!(kinds.last().map(String::as_str), Some("sandbox.destroyed"), "{kinds:?}");
     let destroyed = kinds.iter().filter(|kind| *kind == "sandbox.destroyed").count();
     assert_eq!(destroyed, 1, "{kinds:?}");
+}
+
+/// A removal whose console was killed goes on for a moment, and may do the last step just before the next one does.
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_destroy_whose_last_step_another_one_did_ends_well() {
+    let bench = Bench::new();
+    for (id, program, script) in [
+        ("last-rmdir", "rmdir", "rmdir -- \"$@\" 2>/dev/null; exec rmdir \"$@\""),
+        (
+            "last-rm",
+            "rm",
+            "case $* in *./manifest.json) rm \"$@\"; exec rmdir \"$PWD\";; esac; exec rm \"$@\"",
+        ),
+    ] {
+        bench.run_base(["create", "--id", id]).ok();
+        let first = bench.path(program);
+        fs::create_dir(&first).unwrap();
+        // The base's programs, and one that another removal is ahead of.
+        let base = bench.base_path();
+        let tool = first.join(program);
+        let base = base.to_str().unwrap();
+        fs::write(&tool, format!("#!/bin/sh\nPATH={base}\n{script}\n")).unwrap();
+        fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+        let mut command = bench.base_command(["destroy", id]);
+        command.env("PATH", format!("{}:{base}", first.display()));
+        assert_eq!(Started::spawn(command).finish().ok(), json!([{"id": id, "ok": true}]));
+        assert_eq!(bench.run_base(["get", id]).ok()["state"], "destroyed");
+    }
+    assert!(rooms(&bench.home().join("sandboxes")).is_empty());
 }
 
 fn a_killed_rollback_loses_nothing(point: &str) {

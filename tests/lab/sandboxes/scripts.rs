@@ -23,7 +23,7 @@ pub(crate) fn shell(engine: &str, state: &str, definitions: &str, lines: &str) -
     let folder = tempfile::tempdir().unwrap();
     engine_in(folder.path(), engine);
     let script = format!(
-        "PATH=$PWD:$PATH src=$1; echo {state} >aa; echo {state} >bb\nsbx_letting_go=$(cat $src/extensions/workspace/archive/scripts/let_go.sh); eval \"$sbx_letting_go\"\n{definitions}\n{lines}\n"
+        "PATH=$PWD:$PATH src=$1; echo {state} >aa; echo {state} >bb\nsbx_letting_go=$(cat $src/extensions/archives/scripts/let_go.sh); eval \"$sbx_letting_go\"\n{definitions}\n{lines}\n"
     );
     let mut sh = Command::new("sh");
     let ran =

@@ -118,8 +118,7 @@ fn a_device_in_a_volume_is_seen_below_an_odd_root() {
         assert!(
             Command::new("mknod").arg(device).args(["c", "1", "3"]).status().unwrap().success()
         );
-        let scripts =
-            concat!(env!("CARGO_MANIFEST_DIR"), "/src/extensions/workspace/archive/scripts/as.sh");
+        let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/src/extensions/archives/scripts/as.sh");
         let script =
             ". \"$1\"; tar -C \"$2\" -cf - volumes | sh -c \"$sbx_filling\" sh \"$3\" 1 kept - tar";
         let ran = Command::new("sh")

@@ -7,9 +7,9 @@ use futures_util::future::join_all;
 
 use crate::domain::deep_check::DeepStage;
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::Resource;
 use crate::domain::name::{OperationId, SandboxId, SnapshotId};
 use crate::domain::request::{DestroyRequest, SnapshotDeleteRequest};
+use crate::domain::teardown::Resource;
 use crate::failpoint;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::deep_check::run::{CheckTrace, HostCheck};

@@ -8,7 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::deep_check::DeepStage;
 use crate::domain::error::{Code, Error};
-use crate::domain::facts::{HostFacts, HostState, HostView};
+use crate::domain::facts::HostFacts;
+use crate::domain::host_view::{HostState, HostView};
 use crate::domain::name::{HostName, OperationId};
 use crate::domain::output::{ExecOutput, Source};
 use crate::domain::profile::SnapshotMode;

@@ -7,8 +7,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::domain::deep_check::{DeepOutcome, DeepStage, DeepStep};
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{Report, Reporter};
 use crate::domain::name::HostName;
+use crate::domain::reporter::{Report, Reporter};
 use crate::domain::time::took_ms;
 use crate::manager::operation::progress::ProgressReporter;
 

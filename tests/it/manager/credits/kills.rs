@@ -8,8 +8,8 @@ use std::sync::Arc;
 use sandboxer::domain::extension::Inspection;
 
 use super::*;
-use crate::test_env::extension::Scripted;
 use crate::test_env::manager;
+use crate::test_env::script::Scripted;
 
 const VERB: &str = "SANDBOXER_TEST_CREDITS";
 const DIR: &str = "SANDBOXER_TEST_DIR";

@@ -3,19 +3,20 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use sandboxer::domain::extension::{Inspection, Resource};
+use sandboxer::domain::extension::Inspection;
 use sandboxer::domain::operation::CancelOutcome;
 use sandboxer::domain::profile::{Bytes, Seconds};
 use sandboxer::domain::request::{
     DestroyRequest, ExtendRequest, LabelRequest, PruneRequest, RecreateRequest, SnapshotQuery,
 };
 use sandboxer::domain::snapshot::SnapshotState;
+use sandboxer::domain::teardown::Resource;
 use sandboxer::domain::undo::UndoSettings;
 use sandboxer::domain::{Code, State};
 
 use super::super::recover::killed;
 use super::{TestEnv, assert_as_it_was, keeping, keeping_within, of};
-use crate::test_env::extension::Act;
+use crate::test_env::script::Act;
 
 impl TestEnv {
     /// The host has it, and it runs.

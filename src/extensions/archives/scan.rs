@@ -17,10 +17,10 @@ use tar::{EntryType, Header};
 
 use crate::domain::text::hex;
 use crate::domain::text::plural;
-use crate::extensions::workspace::archive::scan::paths::{
+use crate::extensions::archives::scan::paths::{
     PATH_LIMIT, as_tar_writes_it, parts, shown, tree_of,
 };
-use crate::extensions::workspace::archive::scan::said::{Readings, Said, agreed};
+use crate::extensions::archives::scan::said::{Readings, Said, agreed};
 
 /// Bytes of a block.
 const BLOCK: usize = 512;

@@ -14,8 +14,8 @@ use async_compression::zstd::DParameter;
 use async_trait::async_trait;
 use tokio::io::{AsyncRead, AsyncWriteExt, BufReader, DuplexStream, ReadBuf};
 
-use crate::domain::extension::{Report, Reporter};
 use crate::domain::output::{OutputSink, Source};
+use crate::domain::reporter::{Report, Reporter};
 use crate::domain::snapshot::ArchiveFormat;
 
 /// What the pipe holds; bytes.

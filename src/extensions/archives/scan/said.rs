@@ -1,7 +1,7 @@
 //! What the extensions in front of a header say of its entry: long names and targets, and the records of pax.
 
-use crate::extensions::workspace::archive::scan::paths::shown;
-use crate::extensions::workspace::archive::scan::{OWNER_LIMIT, Refusal, no};
+use crate::extensions::archives::scan::paths::shown;
+use crate::extensions::archives::scan::{OWNER_LIMIT, Refusal, no};
 
 /// The largest size that a header can say in octal; bytes.
 const OCTAL_LIMIT: u64 = 0o777_7777_7777;

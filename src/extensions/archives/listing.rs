@@ -6,9 +6,9 @@ use crate::domain::archive::{ArchivePlace, TreeEntry};
 use crate::domain::error::{Code, Error};
 use crate::domain::output::{OutputSink, Source};
 use crate::domain::snapshot::ArchiveFacts;
-use crate::extensions::workspace::archive::entries::{GNU_LISTING, Style, entry};
-use crate::extensions::workspace::archive::reading::refused;
-use crate::extensions::workspace::archive::shelf::{self, about, keeping};
+use crate::extensions::archives::entries::{GNU_LISTING, Style, entry};
+use crate::extensions::archives::reading::refused;
+use crate::extensions::archives::shelf::{self, about, keeping};
 use crate::transport::Transport;
 
 const LIST_SH: &str = keeping!("archive_list.sh");

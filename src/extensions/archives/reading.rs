@@ -7,14 +7,12 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::domain::archive::ArchivePlace;
 use crate::domain::error::{Code, Error, Kind};
-use crate::domain::extension::{Report, Reporter};
 use crate::domain::output::{OutputSink, Source};
+use crate::domain::reporter::{Report, Reporter};
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat};
 use crate::domain::text::hex;
-use crate::extensions::workspace::archive::passage::unpacked;
-use crate::extensions::workspace::archive::shelf::{
-    self, about, altered, keeping, missing, other_machine,
-};
+use crate::extensions::archives::passage::unpacked;
+use crate::extensions::archives::shelf::{self, about, altered, keeping, missing, other_machine};
 use crate::extensions::workspace::exec::{Went, judged};
 use crate::extensions::workspace::failed;
 use crate::extensions::workspace::said::{Heard, Said, other_root};

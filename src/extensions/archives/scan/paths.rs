@@ -1,7 +1,7 @@
 //! Names of entries as paths: their parts, and what no host can make of them.
 
 use crate::domain::text::clean_line;
-use crate::extensions::workspace::archive::scan::{Refusal, no};
+use crate::extensions::archives::scan::{Refusal, no};
 
 /// How long a part of a path may be; bytes. No file system of a host has longer ones.
 const PART_LIMIT: usize = 255;

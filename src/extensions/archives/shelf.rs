@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use crate::domain::archive::{ArchiveLook, ArchivePlace};
 use crate::domain::error::{Code, Error, Kind};
-use crate::domain::extension::{Resource, TeardownLine, TeardownOutcome, TeardownReport};
 use crate::domain::facts::HostIdentity;
 use crate::domain::root::KnownRoots;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat};
+use crate::domain::teardown::{Resource, TeardownLine, TeardownOutcome, TeardownReport};
 use crate::extensions::workspace::said::Said;
 use crate::extensions::workspace::{Recorded, configured_root, expected, failed, step};
 use crate::transport::{Command, Transport};
@@ -17,10 +17,10 @@ use crate::transport::{Command, Transport};
 macro_rules! keeping {
     ($script:literal) => {
         concat!(
-            include_str!("../../../transport/scripts/runtime.sh"),
-            include_str!("../scripts/says.sh"),
-            include_str!("../scripts/place.sh"),
-            include_str!("../scripts/bind.sh"),
+            include_str!("../../transport/scripts/runtime.sh"),
+            include_str!("../workspace/scripts/says.sh"),
+            include_str!("../workspace/scripts/place.sh"),
+            include_str!("../workspace/scripts/bind.sh"),
             include_str!("scripts/as.sh"),
             include_str!("scripts/keep.sh"),
             include_str!(concat!("scripts/", $script))

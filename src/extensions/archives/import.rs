@@ -6,12 +6,12 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::domain::archive::{Arrived, ByteStream};
 use crate::domain::error::Error;
-use crate::domain::extension::Reporter;
+use crate::domain::reporter::Reporter;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest};
-use crate::extensions::workspace::archive::arrival::Arrival;
-use crate::extensions::workspace::archive::passage::{Counted, Inlet, pipe, repacked, unpacked};
-use crate::extensions::workspace::archive::scan::{Promise, Scan, Scanned};
-use crate::extensions::workspace::archive::shelf;
+use crate::extensions::archives::arrival::Arrival;
+use crate::extensions::archives::passage::{Counted, Inlet, pipe, repacked, unpacked};
+use crate::extensions::archives::scan::{Promise, Scan, Scanned};
+use crate::extensions::archives::shelf;
 use crate::failpoint;
 
 /// How much of an archive's content is judged at once; bytes.

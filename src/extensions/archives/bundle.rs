@@ -19,9 +19,9 @@ use crate::domain::output::{OutputSink, Source};
 use crate::domain::patch::MAX_SEQUENCE;
 use crate::domain::profile::MAX_INPUT_BYTES;
 use crate::domain::snapshot::{ArchiveFormat, ArchiveManifest, CapturedVolume};
-use crate::extensions::workspace::archive::passage::{Inlet, pipe};
-use crate::extensions::workspace::archive::reading;
-use crate::extensions::workspace::archive::shelf::{self, altered};
+use crate::extensions::archives::passage::{Inlet, pipe};
+use crate::extensions::archives::reading;
+use crate::extensions::archives::shelf::{self, altered};
 use crate::transport::Transport;
 
 /// The first entry's name.

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use crate::domain::archive::TreeEntry;
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{CaptureRequest, Captured, Report, Reporter, Target};
+use crate::domain::extension::{CaptureRequest, Captured, Target};
 use crate::domain::facts::HostIdentity;
 use crate::domain::name::SnapshotId;
 use crate::domain::profile::SnapshotMode;
+use crate::domain::reporter::{Report, Reporter};
 use crate::domain::snapshot::{
     ArchiveFacts, ArchiveFormat, ArchiveManifest, CapturedVolume, Consistency, NotCaptured,
 };
-use crate::extensions::workspace::archive::entries::{self, Style};
+use crate::extensions::archives::entries::{self, Style};
 use crate::extensions::workspace::said::{Heard, Said, unproved};
 use crate::extensions::workspace::{before_anything, expected_of, failed, root, step, workdir};
 use crate::failpoint;
@@ -30,12 +31,12 @@ macro_rules! letting_go {
 }
 
 const CAPTURE_SH: &str = concat!(
-    include_str!("../../../transport/scripts/runtime.sh"),
-    include_str!("../scripts/says.sh"),
-    include_str!("../scripts/place.sh"),
-    include_str!("../scripts/engine.sh"),
-    include_str!("../scripts/belonging.sh"),
-    include_str!("../scripts/bind.sh"),
+    include_str!("../../transport/scripts/runtime.sh"),
+    include_str!("../workspace/scripts/says.sh"),
+    include_str!("../workspace/scripts/place.sh"),
+    include_str!("../workspace/scripts/engine.sh"),
+    include_str!("../workspace/scripts/belonging.sh"),
+    include_str!("../workspace/scripts/bind.sh"),
     include_str!("scripts/as.sh"),
     letting_go!(),
     include_str!("scripts/hold.sh"),
@@ -44,17 +45,17 @@ const CAPTURE_SH: &str = concat!(
 );
 const SEAL_SH: &str = include_str!("scripts/seal.sh");
 const RESUME_SH: &str = concat!(
-    include_str!("../../../transport/scripts/runtime.sh"),
-    include_str!("../scripts/says.sh"),
-    include_str!("../scripts/place.sh"),
+    include_str!("../../transport/scripts/runtime.sh"),
+    include_str!("../workspace/scripts/says.sh"),
+    include_str!("../workspace/scripts/place.sh"),
     letting_go!(),
     include_str!("scripts/resume.sh")
 );
 const ENTRIES_SH: &str = concat!(
-    include_str!("../../../transport/scripts/runtime.sh"),
-    include_str!("../scripts/says.sh"),
-    include_str!("../scripts/place.sh"),
-    include_str!("../scripts/bind.sh"),
+    include_str!("../../transport/scripts/runtime.sh"),
+    include_str!("../workspace/scripts/says.sh"),
+    include_str!("../workspace/scripts/place.sh"),
+    include_str!("../workspace/scripts/bind.sh"),
     include_str!("scripts/as.sh"),
     include_str!("scripts/leave_out.sh"),
     include_str!("scripts/entries.sh")

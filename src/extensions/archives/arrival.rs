@@ -8,12 +8,12 @@ use tokio::io::AsyncRead;
 
 use crate::domain::archive::{ARRIVED_OTHERWISE, ArchivePlace, Arrived};
 use crate::domain::error::{Code, Error, Kind};
-use crate::domain::extension::Reporter;
 use crate::domain::facts::HostIdentity;
+use crate::domain::reporter::Reporter;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest, SnapshotRecord};
-use crate::extensions::workspace::archive::capture::seal;
-use crate::extensions::workspace::archive::reading::was_in_the_way;
-use crate::extensions::workspace::archive::shelf::{self, keeping, to_come};
+use crate::extensions::archives::capture::seal;
+use crate::extensions::archives::reading::was_in_the_way;
+use crate::extensions::archives::shelf::{self, keeping, to_come};
 use crate::extensions::workspace::said::Said;
 use crate::extensions::workspace::{configured_root, failed, step};
 use crate::transport::{Command, Transport};

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::domain::error::{Code, Error, Kind};
-use crate::domain::extension::{ProvisionRequest, Report, Reporter, RestoreSource};
+use crate::domain::extension::{ProvisionRequest, RestoreSource};
 use crate::domain::facts::HostFacts;
 use crate::domain::name::HostName;
 use crate::domain::profile::Bytes;
+use crate::domain::reporter::{Report, Reporter};
 use crate::domain::sandbox::Failure;
 use crate::domain::snapshot::ArchiveFacts;
-use crate::extensions::workspace::archive::shelf;
+use crate::extensions::archives::shelf;
 use crate::extensions::workspace::prepare::Prepared;
 use crate::extensions::workspace::said::{Heard, Said, lacks};
 use crate::extensions::workspace::{Steps, failed};
@@ -19,10 +20,10 @@ use crate::failpoint;
 use crate::transport::{Command, Source, Transport};
 
 const UNPACK_SH: &str = concat!(
-    include_str!("../../../transport/scripts/runtime.sh"),
-    include_str!("../scripts/says.sh"),
-    include_str!("../scripts/place.sh"),
-    include_str!("../scripts/bind.sh"),
+    include_str!("../../transport/scripts/runtime.sh"),
+    include_str!("../workspace/scripts/says.sh"),
+    include_str!("../workspace/scripts/place.sh"),
+    include_str!("../workspace/scripts/bind.sh"),
     include_str!("scripts/as.sh"),
     include_str!("scripts/unpack.sh")
 );

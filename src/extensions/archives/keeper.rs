@@ -10,14 +10,15 @@ use crate::domain::archive::{
     ArchiveLook, ArchivePlace, Arrived, ByteStream, SnapshotArchives, TreeEntry,
 };
 use crate::domain::error::{Error, Kind};
-use crate::domain::extension::{Report, Reporter, TeardownReport};
 use crate::domain::output::OutputSink;
+use crate::domain::reporter::{Report, Reporter};
 use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest};
-use crate::extensions::workspace::archive::arrival::{Arrival, otherwise};
-use crate::extensions::workspace::archive::import::import;
-use crate::extensions::workspace::archive::passage::{Counted, Watched, pipe, repacked};
-use crate::extensions::workspace::archive::shelf::{self, Mark, Removal, altered, missing};
-use crate::extensions::workspace::archive::{bundle, listing, reading};
+use crate::domain::teardown::TeardownReport;
+use crate::extensions::archives::arrival::{Arrival, otherwise};
+use crate::extensions::archives::import::import;
+use crate::extensions::archives::passage::{Counted, Watched, pipe, repacked};
+use crate::extensions::archives::shelf::{self, Mark, Removal, altered, missing};
+use crate::extensions::archives::{bundle, listing, reading};
 use crate::failpoint;
 use crate::transport::{Transport, Transports};
 

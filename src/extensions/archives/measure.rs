@@ -10,10 +10,10 @@ use crate::extensions::workspace::{expected_of, failed, owners, root};
 use crate::transport::{Command, Source, Transport};
 
 const MEASURE_SH: &str = concat!(
-    include_str!("../../../transport/scripts/runtime.sh"),
-    include_str!("../scripts/says.sh"),
-    include_str!("../scripts/place.sh"),
-    include_str!("../scripts/belonging.sh"),
+    include_str!("../../transport/scripts/runtime.sh"),
+    include_str!("../workspace/scripts/says.sh"),
+    include_str!("../workspace/scripts/place.sh"),
+    include_str!("../workspace/scripts/belonging.sh"),
     include_str!("scripts/measure.sh")
 );
 

@@ -1,0 +1,105 @@
+//! Patches that a sandbox owes: those of the snapshot it is based on that it does not have (semantics 7).
+
+use std::collections::BTreeSet;
+
+use crate::domain::name::PatchId;
+use crate::domain::patch::{AppliedPatch, Patch, PatchState};
+use crate::domain::sandbox::SandboxRecord;
+
+/// What stands in the way of a sandbox's next patch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blocked<'a> {
+    /// A patch that is still attached failed on it.
+    Failed(&'a AppliedPatch),
+    /// A crash left it open whether this one ran.
+    Unknown(&'a AppliedPatch),
+}
+
+/// What a sandbox owes of the patches of the snapshot it is based on.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Owed<'a> {
+    /// Those that a pass would run, in ascending sequence.
+    pub run: Vec<&'a Patch>,
+    /// What stops the pass before it begins; `run` is what comes behind it then.
+    pub blocked: Option<Blocked<'a>>,
+}
+
+/// Which of `patches` (any order; those of other snapshots are passed over) a sandbox owes. One level deep: only those of
+/// the snapshot it is based on. One that failed, or of which nobody knows whether it ran, stops the pass unless `retry`
+/// asks for it again; one that was removed from the snapshot counts no more.
+pub fn owed<'a>(record: &'a SandboxRecord, patches: &'a [Patch], retry: bool) -> Owed<'a> {
+    let Some(base) = &record.based_on_snapshot else { return Owed::default() };
+    let mut mine: Vec<&Patch> = patches.iter().filter(|patch| patch.snapshot_id == *base).collect();
+    mine.sort_by_key(|patch| patch.sequence);
+    let on_it =
+        |patch: &Patch| record.applied_patches.iter().find(|applied| applied.id == patch.id);
+    let mut found = Owed::default();
+    for patch in mine {
+        match on_it(patch) {
+            Some(applied) if applied.state == PatchState::Applied => {}
+            Some(applied) if !retry => {
+                let stops = match applied.state {
+                    PatchState::Failed => Blocked::Failed(applied),
+                    _ => Blocked::Unknown(applied),
+                };
+                found.blocked = found.blocked.or(Some(stops));
+            }
+            _ => found.run.push(patch),
+        }
+    }
+    found
+}
+
+/// What a record's `patch_state` is to say while no pass runs.
+pub fn settled_state(record: &SandboxRecord, patches: &[Patch]) -> PatchState {
+    let owes = owed(record, patches, false);
+    match owes.blocked {
+        Some(Blocked::Failed(_)) => PatchState::Failed,
+        Some(Blocked::Unknown(_)) => PatchState::Unknown,
+        None if !owes.run.is_empty() => PatchState::Pending,
+        None if record
+            .applied_patches
+            .iter()
+            .any(|applied| applied.state == PatchState::Applied) =>
+        {
+            PatchState::Applied
+        }
+        None => PatchState::None,
+    }
+}
+
+/// The ids of patches that a sandbox has.
+pub fn applied_ids(record: &SandboxRecord) -> BTreeSet<&PatchId> {
+    let has = record.applied_patches.iter().filter(|applied| applied.state == PatchState::Applied);
+    has.map(|applied| &applied.id).collect()
+}
+
+/// What somebody does about a patch that stands in the way; the snapshot by its name or id.
+pub fn next_step_words(record: &SandboxRecord, snapshot: &str, sequence: u64) -> String {
+    format!(
+        "`sandboxer patches remove {snapshot} {sequence}` takes it away, `sandboxer patches apply {} --retry` runs it again",
+        record.id
+    )
+}
+
+/// A sentence for a patch of which nobody knows whether it came to its end, with what somebody does about it.
+pub fn unknown_words(record: &SandboxRecord, snapshot: &str, run: &AppliedPatch) -> String {
+    let how = next_step_words(record, snapshot, run.sequence);
+    format!("nobody knows whether patch {} ({}) came to its end; {how}", run.sequence, run.id)
+}
+
+/// A script was running when its process died: nobody knows whether it came to its end.
+pub fn settle_applying(record: &mut SandboxRecord) {
+    let cut =
+        record.applied_patches.iter().position(|applied| applied.state == PatchState::Applying);
+    let Some(cut) = cut else { return };
+    record.applied_patches[cut].state = PatchState::Unknown;
+    record.patch_state = PatchState::Unknown;
+    let base = record.based_on_snapshot.as_ref().map(ToString::to_string).unwrap_or_default();
+    let run = &record.applied_patches[cut];
+    let error = (run.id.clone(), unknown_words(record, &base, run));
+    record.set_patch_error(Some(error));
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,69 @@
+//! Teardown: the resources of a sandbox on its host, and what became of each in a removal.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::words::string_enum;
+
+/// Something on a host: a container, network, volume, pod, directory or tunnel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Resource {
+    /// `container`, `network`, `volume`, `pod`, `image`, `directory`, `mount`, `tunnel`; `process`: one that worked in the
+    /// workspace.
+    pub kind: String,
+    /// Its name on the host, or its path.
+    pub id: String,
+}
+
+string_enum! {
+    /// What became of a resource in a teardown.
+    pub enum TeardownOutcome {
+        /// It was there and is gone.
+        Removed = "removed",
+        /// It was not there: only "not found" counts.
+        Absent = "absent",
+        /// It could not be removed.
+        Failed = "failed",
+        /// Somebody else's, with a label or a name of the sandbox: it was left.
+        Foreign = "foreign",
+    }
+}
+
+/// One line of a teardown's report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TeardownLine {
+    /// What.
+    pub resource: Resource,
+    /// What became of it.
+    pub outcome: TeardownOutcome,
+    /// Why it failed, in the program's words, or what tells that it is foreign.
+    pub reason: Option<String>,
+}
+
+impl TeardownLine {
+    /// Sentence on what was left because it is somebody else's, with what tells so.
+    pub fn left_alone(&self) -> Option<String> {
+        let why = self.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        let words = || format!("left alone: {} {}{why}", self.resource.kind, self.resource.id);
+        (self.outcome == TeardownOutcome::Foreign).then(words)
+    }
+}
+
+/// What a teardown did. `clean` only when a read-back showed that nothing is left.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TeardownReport {
+    /// A line per resource.
+    pub lines: Vec<TeardownLine>,
+    /// What the read-back still found.
+    pub leftovers: Vec<Resource>,
+    /// Whether nothing was removed: what is there was refused to be touched.
+    pub untouched: bool,
+}
+
+impl TeardownReport {
+    /// Whether nothing is left.
+    pub fn is_clean(&self) -> bool {
+        self.leftovers.is_empty()
+            && self.lines.iter().all(|line| line.outcome != TeardownOutcome::Failed)
+    }
+}
