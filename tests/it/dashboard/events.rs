@@ -3,7 +3,6 @@
 use sandboxer::client::{Error, HubBacklog, Update};
 use sandboxer::domain::EventKind;
 use sandboxer::domain::actor::Actor;
-use sandboxer::domain::actor::Actor;
 use sandboxer::domain::error::Code;
 use sandboxer::domain::event::{Event, PendingEvent};
 use sandboxer::domain::hub::HubFormat;

@@ -17,7 +17,6 @@ use sandboxer::domain::reporter::Report;
 use sandboxer::domain::request::Change;
 use sandboxer::domain::snapshot::{Damage, DamageKind, SnapshotState};
 use sandboxer::domain::update::Ended;
-use sandboxer::domain::update::Ended;
 use sandboxer::tui::keymap::Mode;
 use sandboxer::tui::model::{Fetch, JobState, Model, NodeId, Overlay, Pane};
 use sandboxer::tui::update::update;

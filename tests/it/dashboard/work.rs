@@ -6,6 +6,7 @@ use super::drive::{Drive, list, now, press, real_now, screen, type_text, world_m
 use crate::test_env::fixture::{Fixture, ended, host, many, ready, record, service, world};
 use sandboxer::client::{Client as _, Error, EventQuery, LabelRequest, ShellRequest, Update};
 use sandboxer::domain::Time;
+use sandboxer::domain::actor::{Actor, ActorType};
 use sandboxer::domain::error::Code;
 use sandboxer::domain::host_view::HostState;
 use sandboxer::domain::name::OperationId;

@@ -13,7 +13,9 @@ use sandboxer::domain::extension::{CaptureRequest, Captured, ProvisionRequest, R
 use sandboxer::domain::facts::HostIdentity;
 use sandboxer::domain::output::OutputSink;
 use sandboxer::domain::profile::Profile;
+use sandboxer::domain::reporter::Reporter;
 use sandboxer::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest, SnapshotRecord};
+use sandboxer::domain::teardown::{Resource, TeardownLine, TeardownOutcome, TeardownReport};
 use sandboxer::domain::{Code, Error};
 
 use crate::test_env::script::{Act, Scripted};

@@ -385,11 +385,12 @@ impl SandboxExtension for Shared {
         &self,
         target: &Target,
         service: Option<&str>,
-        _: Option<u64>,
+        tail: Option<u64>,
         follow: bool,
         sink: &mut dyn LogSink,
     ) -> Result<(), Error> {
-        self.script.note(format!("logs {} {}", target.id, service.unwrap_or("all")));
+        let last = tail.filter(|_| !follow).map(|tail| format!(" last {tail}")).unwrap_or_default();
+        self.script.note(format!("logs {} {}{last}", target.id, service.unwrap_or("all")));
         let open = OpenLog::new(&self.script);
         let script = self.script.log.lock().unwrap().clone();
         match script {
