@@ -88,7 +88,12 @@ fn patches(document: &mut Document, record: &SandboxRecord, base: Option<&Snapsh
         let run = record.applied_patches.iter().find(|applied| applied.id == patch.id);
         let about = patch.description.as_deref().unwrap_or("no description");
         one_patch(document, patch.sequence, about, run);
+        let stopped = run.filter(|run| run.stopped());
+        if let Some(output) = stopped.and_then(|run| run.output.as_deref()) {
+            document.text(Role::Code, 18, last_lines(output, OUTPUT));
+        }
     }
+    // What one wrote that was taken away stands in nobody's way.
     let attached = |applied: &&AppliedPatch| patches.iter().any(|patch| patch.id == applied.id);
     for gone in record.applied_patches.iter().filter(|applied| !attached(applied)) {
         one_patch(document, gone.sequence, "no longer on the snapshot", Some(gone));
@@ -100,10 +105,6 @@ fn one_patch(document: &mut Document, sequence: u64, about: &str, run: Option<&A
     let words = run_words(state, run);
     let sign = (patch_glyph(state), patch_role(state));
     document.signed("", sign, format!("{sequence}  {about}  {words}"));
-    let failed = run.filter(|_| matches!(state, PatchState::Failed | PatchState::Unknown));
-    if let Some(output) = failed.and_then(|run| run.output.as_deref()) {
-        document.text(Role::Code, 18, last_lines(output, OUTPUT));
-    }
 }
 
 /// `failed, exit 3, 1.2s`: how a patch stands on a sandbox, and how its run ended there.
