@@ -47,3 +47,4 @@ pub mod present;
 pub mod store;
 pub mod transport;
 pub mod tui;
+pub mod yaml;

@@ -26,7 +26,8 @@ use crate::domain::words::string_enum;
 pub const PLAN_KEPT_S: u64 = 3600;
 
 /// When something is stale.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct StaleSettings {
     /// How long a failed sandbox is kept.
     pub failed_after: Seconds,

@@ -16,6 +16,7 @@ const ROOMS: &[&str] = &[
     "domain::error",
     "domain::operation",
     "domain::request",
+    "yaml",
 ];
 
 /// A word that is not used any more.
