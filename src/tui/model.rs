@@ -1,6 +1,5 @@
 //! Everything a screen can show, as plain data. Knows no terminal and no colours.
 
-mod action_form;
 mod activity;
 mod area;
 mod availability;
@@ -13,7 +12,6 @@ mod event_filter;
 mod event_log;
 mod event_rows;
 mod fetch;
-mod fields;
 mod filter;
 mod focus_strip;
 mod form;
@@ -26,7 +24,6 @@ mod hub;
 mod job;
 mod job_words;
 mod jobs;
-mod labels;
 mod layout;
 mod ledger;
 mod logs;
@@ -35,6 +32,7 @@ mod marks;
 mod palette;
 mod pane;
 mod patches;
+mod picker;
 mod reading;
 mod reap;
 mod reap_change;
@@ -66,7 +64,6 @@ use std::time::Duration;
 use crossterm::event::KeyEvent;
 use tui_input::Input;
 
-pub use action_form::{ActionForm, ActionFormKind, Comparison, Script};
 pub use activity::{Activity, ActivityLine, ActivityRow};
 pub use area::Area;
 pub use columns::{Column, Placed};
@@ -78,10 +75,13 @@ pub use event_filter::EventFilter;
 pub use event_log::EventLog;
 pub use event_rows::{EventRow, EventRows};
 pub use fetch::{Fetch, Load};
-pub use fields::{Choice, Field, FieldKey, Fields};
 pub use filter::Filter;
 pub use focus_strip::Strip;
-pub use form::{CreateForm, Plan, Step, is_usable};
+pub use form::{
+    AddPatch, Asked, Comparison, Create, EditLabels, Extend, Field, FieldKey, FieldKind, Fields,
+    Form, FormKind, FormLayout, FormState, Grant, LogOptions, NewJob, Notes, Plan, Restore,
+    RollOut, SaveLog, Script, TakeSnapshot,
+};
 pub use hints::Hint;
 pub use host_details::HostDetails;
 pub use host_rows::HostRows;
@@ -89,14 +89,16 @@ pub use hosts::{Host, HostChange, Hosts, ROWS_EACH, Sampling, Standing, standing
 pub use hub::Hub;
 pub use job::{ExternalProcess, Job, JobId, JobResult, JobState, ToldIn};
 pub use jobs::{Jobs, Moved};
-pub use labels::{LabelChange, LabelRow, LabelTarget, Labelling, Labels};
 pub use layout::{Arrangement, SMALLEST, Screen};
 pub use ledger::Ledger;
-pub use logs::{KEPT_BYTES, KEPT_LINES, LogField, LogRow, LogState, LogTail, LogText, Logs, Place};
+pub use logs::{
+    KEPT_BYTES, KEPT_LINES, LogRow, LogSearch, LogState, LogTail, LogText, Logs, Place,
+};
 pub use look::{Look, ThemeName};
 pub use palette::Offer;
 pub use pane::Pane;
 pub use patches::{PatchRow, Patches};
+pub use picker::{Picker, is_usable};
 pub use reading::TextOverlay;
 pub use reap::{Judged, Reap, ReapRow};
 pub use reap_words::ReapLayout;
@@ -147,8 +149,10 @@ pub struct Toast {
 pub enum Overlay {
     /// One sandbox's whole record.
     Details(Details),
-    /// The create form.
-    Create(Box<CreateForm>),
+    /// The choice of a profile.
+    Picker(Box<Picker>),
+    /// A form.
+    Form(Box<Form>),
     /// A question.
     Confirm(Confirm),
     /// All jobs; the number is the row under the cursor.
@@ -165,12 +169,8 @@ pub enum Overlay {
     Logs(Box<Logs>),
     /// Where a shell is opened.
     Shell(Box<ShellChoice>),
-    /// Labels.
-    Labels(Box<Labels>),
     /// One snapshot's whole record.
     Snapshot(Box<SnapshotDetails>),
-    /// A form of a verb on snapshots.
-    ActionForm(Box<ActionForm>),
     /// The patches of a snapshot.
     Patches(Box<Patches>),
     /// A script, or what it wrote.
@@ -286,8 +286,10 @@ pub struct Model {
     pub process: (u32, String),
     /// The number of the last log that was opened.
     pub last_log: u64,
-    /// The number of the last form of a verb on snapshots.
-    pub last_action_form: u64,
+    /// The number of the last form.
+    pub last_form: u64,
+    /// The number of the last plan of a create that was asked for.
+    pub last_plan: u64,
     /// The log that is followed.
     pub followed: Option<u64>,
     /// The time zone of every screen; the header names it.
@@ -343,7 +345,8 @@ impl Model {
             reading_snapshots: Fetch::Idle,
             process: (0, String::new()),
             last_log: 0,
-            last_action_form: 0,
+            last_form: 0,
+            last_plan: 0,
             followed: None,
             zone: jiff::tz::TimeZone::UTC,
         }

@@ -58,7 +58,7 @@ impl TextOverlay {
 impl Model {
     /// The text of the overlay on top, if it is one that is read.
     pub fn block(&self) -> Option<TextBlock> {
-        self.overlays.last().and_then(|overlay| self.paper_of(overlay))
+        self.overlays.last().and_then(|overlay| self.block_of(overlay))
     }
 
     /// The raw record of what the overlay on top is about, to be read: as YAML.
@@ -84,7 +84,7 @@ impl Model {
     }
 
     /// The text of an overlay that is read.
-    pub fn paper_of(&self, overlay: &Overlay) -> Option<TextBlock> {
+    pub fn block_of(&self, overlay: &Overlay) -> Option<TextBlock> {
         let width = usize::from(self.screen().overlay_text().width);
         match overlay {
             Overlay::Details(details) => {

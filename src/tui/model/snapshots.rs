@@ -30,7 +30,8 @@ pub struct Snapshots {
     rows: Vec<Node>,
     filter: Filter,
     wanted: Option<NodeId>,
-    window: Window,
+    /// The cursor, and the rows around it.
+    pub window: Window,
     marks: Marks<SnapshotId>,
 }
 
@@ -179,16 +180,6 @@ impl Snapshots {
         self.wanted = self.selected().map(|row| row.id.clone());
     }
 
-    /// Moves the cursor by rows.
-    pub fn step(&mut self, by: isize) {
-        self.go(self.window.index.saturating_add_signed(by));
-    }
-
-    /// Moves the cursor by pages.
-    pub fn page(&mut self, pages: isize) {
-        self.step(pages * self.window.page());
-    }
-
     /// Moves the cursor to a row, shown or not.
     pub fn point_at(&mut self, id: NodeId) {
         self.wanted = Some(id);
@@ -204,7 +195,7 @@ impl Snapshots {
     pub fn toggle_mark(&mut self) -> bool {
         let Some(id) = self.pointed().map(|view| view.record.id.clone()) else { return false };
         self.marks.toggle(id);
-        self.step(1);
+        self.go(self.window.index + 1);
         true
     }
 

@@ -1,6 +1,7 @@
 //! The patches of a snapshot: below each the sandboxes that have it, will get it, or on which it failed.
 
 use super::paint::Paint;
+use super::pane::cursor;
 use crate::domain::patch::PatchState;
 use crate::present::patch::{script_words, standing_words};
 use crate::present::{Role, many, patch_glyph, patch_role};
@@ -54,12 +55,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, patches: &Patches) {
         let Some(found) = patches.row(place) else { break };
         line(paint, area, y, found);
         if place == patches.index() {
-            paint.put(area.x, y, 1, "▌", Role::Accent);
-            let style = paint.style(Role::Selected);
-            paint.tint(
-                Area { x: area.x + 1, y, width: area.width.saturating_sub(1), height: 1 },
-                style,
-            );
+            cursor(paint, Area { y, height: 1, ..area }, 1);
         }
     }
     if let Load::Failed(problem) = &patches.load {

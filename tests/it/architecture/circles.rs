@@ -25,30 +25,6 @@ const CLOSING: &[(&str, &str, &str)] = &[
         "transport::transfer",
         "second half: a transfer's plan and its methods' result move below both methods",
     ),
-    (
-        "tui::message",
-        "tui::foreground_process",
-        "second half: how a shell ended is a message, and moves to it",
-    ),
-    ("tui", "tui::shutdown", "second half: the loop's console moves below loop and end"),
-    (
-        "tui",
-        "tui::update",
-        "second half: what the loop and the parts of the update share moves below",
-    ),
-    (
-        "tui::update",
-        "tui::update::keys",
-        "second half: an action that another one begins goes through one door",
-    ),
-    ("tui::update", "tui::update::form", "second half: fields and the form that has them"),
-    (
-        "tui",
-        "tui::update::work",
-        "second half: starting an operation moves below the verbs that start one",
-    ),
-    ("tui::update", "tui::update::snapshots", "second half: forms and their verbs"),
-    ("tui::update", "tui::update::action_form", "second half: forms and their verbs"),
 ];
 
 /// Which module uses which others of its room.

@@ -73,11 +73,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "domain::text",
         "text from hosts is cleaned and measured where it enters the screen",
     ),
-    (
-        "tui::view::form",
-        "client",
-        "the form's model holds the client's views of a profile and of a decision",
-    ),
+    ("tui::view::picker", "client", "what is chosen from are the client's views of profiles"),
     (
         "tui::view::snapshots",
         "domain",
@@ -152,7 +148,6 @@ const LONG_FILES: &[(&str, &str)] = &[
         "src/transport/watchdog.rs",
         "one frame: a command, its end, its watchdog, and a table of tests",
     ),
-    ("src/tui/model/action_form.rs", "four forms of one kind; second half: a file each"),
     ("src/tui/model/logs.rs", "one overlay: its lines, its window, its search"),
     (
         "tests/it/dashboard/update.rs",

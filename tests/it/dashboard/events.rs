@@ -1,11 +1,11 @@
 //! The events overlay: who did what and why, in groups and by a filter; and how far the State Hub has heard of it.
 
 use sandboxer::client::{Error, HubBacklog, Update};
-use sandboxer::domain::EventKind;
 use sandboxer::domain::actor::Actor;
 use sandboxer::domain::error::Code;
 use sandboxer::domain::event::Event;
 use sandboxer::domain::name::{EventId, SandboxId};
+use sandboxer::domain::{EventKind, State};
 use sandboxer::tui::model::{EventLog, EventRows, Load, Model, Overlay};
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg};
@@ -261,6 +261,10 @@ fn a_backlog_is_in_the_header_once_somebody_should_look() {
         "{}",
         header(&mut model)
     );
+    // It has no row to go to: it is said with the next trouble.
+    press(&mut model, "F");
+    assert_eq!(model.sandboxes.selected().unwrap().record.state, State::Failed);
+    assert!(model.toast.take().unwrap().text.contains("State Hub: refused 3 events"));
     press(&mut model, "E");
     update(&mut model, read(&history()));
     insta::assert_snapshot!("events_hub", screen(&mut model, (120, 36)));

@@ -1,6 +1,7 @@
 //! Routes: why a sandbox is where it is, in its details and before it is made; what it costs, in the list.
 
 use sandboxer::domain::Usd;
+use sandboxer::domain::error::{Code, Error};
 use sandboxer::domain::name::{ExtensionId, HostName, SandboxId};
 use sandboxer::domain::route::{Attempt, CandidateVerdict, Route, RouteCondition, Verdict};
 use sandboxer::domain::sandbox::{Failure, State};
@@ -97,8 +98,8 @@ async fn planned(change: impl FnOnce(&mut Decision)) -> Model {
     update(&mut model, Msg::Profiles(Ok(profiles())));
     press(&mut model, "enter");
     type_text(&mut model, "x");
-    let Some(Overlay::Create(form)) = model.overlays.last() else { panic!("no form") };
-    let (generation, request) = (form.generation, form.request());
+    let Some((create, fields)) = model.create_form() else { panic!("no form") };
+    let (generation, request) = (create.generation, create.request(fields));
     let mut decision = FakeClient::new(world(now())).plan_create(request).await.unwrap();
     change(&mut decision);
     update(&mut model, Msg::Planned(generation, Ok(Box::new(decision))));
@@ -118,6 +119,8 @@ async fn the_create_form_shows_each_candidate_the_price_and_what_is_missing() {
     })
     .await;
     insta::assert_snapshot!("create_route", screen(&mut model, (120, 36)));
+    let shown = screen(&mut model, (80, 24));
+    assert!(shown.contains("coulombcore: 30 of 30") && shown.contains("ext.saas-stub"), "{shown}");
     let mut model = planned(|decision| {
         decision.candidates = candidates();
         decision.candidates[1].ok = false;
@@ -136,6 +139,39 @@ async fn the_create_form_shows_each_candidate_the_price_and_what_is_missing() {
         shown.contains("✗ ext.saas-stub  over-budget: it costs $0.80, there are $0.50"),
         "{shown}"
     );
+}
+
+#[tokio::test]
+async fn of_many_candidates_each_can_be_read_on_a_small_screen() {
+    let mut model = planned(|decision| {
+        decision.candidates = (0..6).flat_map(|_| candidates()).collect();
+        decision.verdicts.clear();
+    })
+    .await;
+    let shown = screen(&mut model, (60, 15));
+    assert!(shown.contains("more lines, PgDn PgUp"), "{shown}");
+    let last = |model: &mut Model| screen(model, (60, 15)).contains(" 0 more lines");
+    for _ in 0..20 {
+        press(&mut model, "pgdn");
+    }
+    assert!(last(&mut model));
+    press(&mut model, "pgup");
+    assert!(!last(&mut model), "back at once, wherever the end was");
+}
+
+#[tokio::test]
+async fn a_ledger_that_became_unreadable_is_said_where_credits_are() {
+    let mut model = planned(|_| {}).await;
+    let error = Error::new(Code::StoreCorrupt, "entry 3 of the ledger is not JSON");
+    update(&mut model, Msg::Credits(Err(error)));
+    press(&mut model, "ctrl-p");
+    let Some((create, fields)) = model.create_form() else { panic!("no form") };
+    let (generation, request) = (create.generation, create.request(fields));
+    let decision = FakeClient::new(world(now())).plan_create(request).await.unwrap();
+    update(&mut model, Msg::Planned(generation, Ok(Box::new(decision))));
+    let shown = screen(&mut model, (120, 36));
+    assert!(shown.contains("⚠ entry 3 of the ledger is not JSON"), "{shown}");
+    assert!(shown.contains("what is said of credits is as they were before"), "{shown}");
 }
 
 #[test]

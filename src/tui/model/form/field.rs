@@ -1,13 +1,9 @@
-//! Text fields and choices of a form: what each sets, what is wrong with it, which one has the focus.
-
-use std::collections::BTreeMap;
+//! Fields of a form: what each sets and takes, what is wrong with it, which one has the focus.
 
 use tui_input::Input;
 
-use crate::domain::Usd;
 use crate::domain::error::Error;
-use crate::domain::name::{check_label, check_name};
-use crate::domain::patch;
+use crate::domain::name::check_name;
 use crate::domain::profile::{InputKind, InputSpec, Seconds};
 
 /// What a field sets.
@@ -45,15 +41,73 @@ pub enum FieldKey {
     Amount,
     /// What a grant is for.
     Note,
+    /// Whether sandboxes are protected.
+    Protect,
+    /// The value of the label with this key.
+    Label(String),
+    /// Labels that come, and those that go.
+    LabelChanges,
+    /// The service whose log is shown.
+    Service,
+    /// How many lines of each service are asked for.
+    Lines,
+    /// The file that a log is saved in.
+    LogFile,
+}
+
+impl FieldKey {
+    /// What a form calls it, and what errors do.
+    fn words(&self) -> (&'static str, &'static [&'static str]) {
+        match self {
+            // These have names of their own.
+            Self::Input(_) | Self::Label(_) => ("", &[]),
+            Self::Host => ("host", &["host"]),
+            Self::Ttl => ("ttl", &["ttl", "ttl_s"]),
+            Self::Name => ("name", &["name"]),
+            Self::Labels => ("labels", &["label", "labels"]),
+            Self::Large => ("large transfer", &["yes"]),
+            Self::Mode => ("mode", &["mode"]),
+            Self::Strict => ("strict", &["strict"]),
+            Self::RequirePatches => ("require patches", &["require_patches"]),
+            Self::Script => ("script file", &["script", "script_file"]),
+            Self::Description => ("description", &["description"]),
+            Self::RunIn => ("runs in", &["run_in"]),
+            Self::Canary => ("first", &["canary"]),
+            Self::By => ("later by", &["by", "by_s"]),
+            Self::Amount => ("amount", &["usd", "amount"]),
+            Self::Note => ("note", &["note"]),
+            // Each sandbox's answer stands at its name.
+            Self::Protect => ("protect", &[]),
+            Self::LabelChanges => ("add, remove", &[]),
+            Self::Service => ("service", &[]),
+            Self::Lines => ("lines", &[]),
+            Self::LogFile => ("new file", &["log_file"]),
+        }
+    }
 }
 
 /// What a field takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Choice {
-    /// Any text.
+pub enum FieldKind {
+    /// Any text that its rule holds of.
     Text,
     /// One of these; the left and right keys go through them.
-    OneOf(Vec<String>),
+    Choice(Vec<String>),
+    /// A path of this machine.
+    Path,
+    /// The path of a folder.
+    Folder,
+}
+
+/// Rule of a field: what holds of a value that is typed.
+#[derive(Debug, Clone)]
+pub(super) enum Rule {
+    /// Nothing.
+    Any,
+    /// That of a profile's input.
+    Input(Box<InputSpec>),
+    /// This one; the sentence says why it does not hold.
+    Of(fn(&str) -> Result<(), String>),
 }
 
 /// One field.
@@ -62,16 +116,15 @@ pub struct Field {
     /// What it sets.
     pub key: FieldKey,
     /// What it takes.
-    pub choice: Choice,
-    /// The input's rules, for an input.
-    pub spec: Option<InputSpec>,
+    pub kind: FieldKind,
+    rule: Rule,
     /// What was typed; empty means the default.
     pub input: Input,
     /// The value when nothing is typed, as shown.
     pub default: String,
     /// One line of help.
     pub help: String,
-    /// Whether a create needs it.
+    /// Whether it has to be given.
     pub required: bool,
     /// What is wrong with it.
     pub error: Option<String>,
@@ -169,33 +222,14 @@ impl Field {
     /// What the form calls it.
     pub fn label(&self) -> &str {
         match &self.key {
-            FieldKey::Input(name) => name,
-            FieldKey::Host => "host",
-            FieldKey::Ttl => "ttl",
-            FieldKey::Name => "name",
-            FieldKey::Labels => "labels",
-            FieldKey::Large => "large transfer",
-            FieldKey::Mode => "mode",
-            FieldKey::Strict => "strict",
-            FieldKey::RequirePatches => "require patches",
-            FieldKey::Script => "script file",
-            FieldKey::Description => "description",
-            FieldKey::RunIn => "runs in",
-            FieldKey::Canary => "first",
-            FieldKey::By => "later by",
-            FieldKey::Amount => "amount",
-            FieldKey::Note => "note",
+            FieldKey::Input(name) | FieldKey::Label(name) => name,
+            key => key.words().0,
         }
     }
 
     /// Whether it takes a path of this machine.
     pub fn is_path(&self) -> bool {
-        self.key == FieldKey::Script || self.takes_folder()
-    }
-
-    /// Whether it takes the path of a folder.
-    pub fn takes_folder(&self) -> bool {
-        self.spec.as_ref().is_some_and(|spec| spec.kind == InputKind::Directory)
+        matches!(self.kind, FieldKind::Path | FieldKind::Folder)
     }
 
     /// Whether an error's `details.field` means this one.
@@ -204,21 +238,8 @@ impl Field {
             name.strip_prefix("inputs.").or_else(|| name.strip_prefix("input.")).unwrap_or(name);
         match &self.key {
             FieldKey::Input(own) => own == bare,
-            FieldKey::Host => bare == "host",
-            FieldKey::Ttl => matches!(bare, "ttl" | "ttl_s"),
-            FieldKey::Name => bare == "name",
-            FieldKey::Labels => bare == "label" || bare == "labels" || bare.starts_with("labels."),
-            FieldKey::Large => bare == "yes",
-            FieldKey::Mode => bare == "mode",
-            FieldKey::Strict => bare == "strict",
-            FieldKey::RequirePatches => bare == "require_patches",
-            FieldKey::Script => matches!(bare, "script" | "script_file"),
-            FieldKey::Description => bare == "description",
-            FieldKey::RunIn => bare == "run_in",
-            FieldKey::Canary => bare == "canary",
-            FieldKey::By => bare == "by",
-            FieldKey::Amount => matches!(bare, "usd" | "amount"),
-            FieldKey::Note => bare == "note",
+            FieldKey::Labels if bare.starts_with("labels.") => true,
+            key => key.words().1.contains(&bare),
         }
     }
 
@@ -228,36 +249,17 @@ impl Field {
         if value.is_empty() {
             return (missing && self.required).then(|| "is required".to_owned());
         }
-        let checked = match (&self.key, &self.spec) {
-            (FieldKey::Input(name), Some(spec)) => spec.check(name, self.input.value()),
-            (FieldKey::Ttl, _) if value == "none" => Ok(()),
-            (FieldKey::Ttl | FieldKey::By, _) => {
-                value.parse::<Seconds>().map(|_| ()).map_err(|error| error.to_string())
-            }
-            (FieldKey::Name, _) => check_name(value).map_err(|fault| fault.message),
-            (FieldKey::Labels, _) => labels(value).map(|_| ()),
-            (FieldKey::RunIn, _) => {
-                patch::check("true", value, None).map_err(|fault| fault.message)
-            }
-            (FieldKey::Description, _) => {
-                patch::check("true", patch::RUN_IN_WORKSPACE, Some(value))
-                    .map_err(|fault| fault.message)
-            }
-            (FieldKey::Amount, _) => match value.parse::<Usd>() {
-                Ok(amount) if amount > Usd::ZERO => Ok(()),
-                Ok(_) => Err("above zero".to_owned()),
-                Err(error) => Err(error),
-            },
-            (FieldKey::Canary, _) if value.parse::<u32>().is_ok_and(|count| count > 0) => Ok(()),
-            (FieldKey::Canary, _) => Err("a number from 1 on; empty: all at once".to_owned()),
-            _ => Ok(()),
-        };
-        checked.err()
+        match &self.rule {
+            Rule::Any => None,
+            // Spaces around an input's value are the operator's.
+            Rule::Input(spec) => spec.check(self.label(), self.input.value()).err(),
+            Rule::Of(check) => check(value).err(),
+        }
     }
 
     /// Goes to the next or previous choice; the default, then the choices.
     pub fn turn(&mut self, by: isize) {
-        let Choice::OneOf(choices) = &self.choice else { return };
+        let FieldKind::Choice(choices) = &self.kind else { return };
         let shown =
             if self.input.value().is_empty() { self.default.as_str() } else { self.input.value() };
         // A default that is no choice, such as that placement decides, stands before them.
@@ -273,8 +275,8 @@ impl Field {
     pub fn text(key: FieldKey, default: &str, help: &str) -> Self {
         Self {
             key,
-            choice: Choice::Text,
-            spec: None,
+            kind: FieldKind::Text,
+            rule: Rule::Any,
             input: Input::default(),
             default: default.to_owned(),
             help: help.to_owned(),
@@ -284,22 +286,80 @@ impl Field {
         }
     }
 
-    /// One of these words; the first is the default.
-    pub fn one_of(key: FieldKey, choices: &[&str], help: &str) -> Self {
-        let choice = Choice::OneOf(choices.iter().map(|choice| (*choice).to_owned()).collect());
-        Self { choice, ..Self::text(key, choices.first().copied().unwrap_or_default(), help) }
+    /// One of these words.
+    pub fn choice(key: FieldKey, choices: Vec<String>, default: &str, help: &str) -> Self {
+        Self { kind: FieldKind::Choice(choices), ..Self::text(key, default, help) }
+    }
+
+    /// No or yes.
+    pub fn toggle(key: FieldKey, help: &str) -> Self {
+        Self::choice(key, vec!["no".to_owned(), "yes".to_owned()], "no", help)
+    }
+
+    /// One host of these; any name where none is known.
+    pub fn host(hosts: &[String], default: &str, help: &str) -> Self {
+        match hosts {
+            [] => Self::text(FieldKey::Host, default, help),
+            hosts => Self::choice(FieldKey::Host, hosts.to_vec(), default, help),
+        }
+    }
+
+    /// A path that has to be given.
+    pub fn path(key: FieldKey, help: &str) -> Self {
+        Self { kind: FieldKind::Path, required: true, ..Self::text(key, "", help) }
+    }
+
+    /// The name of a sandbox or a snapshot.
+    pub fn name(among: &str) -> Self {
+        Self::text(FieldKey::Name, "none", among)
+            .checked(|value| check_name(value).map_err(|error| error.message))
+    }
+
+    /// The time to live.
+    pub fn ttl(default: &str) -> Self {
+        let help = "from ready on, such as 90m or 2d; none: no deadline";
+        Self::text(FieldKey::Ttl, default, help)
+            .checked(|value| if value == "none" { Ok(()) } else { check_seconds(value) })
+    }
+
+    /// An input of a profile.
+    pub fn input(name: &str, spec: &InputSpec) -> Self {
+        let help = spec.help.clone().unwrap_or_else(|| format!("a {}", spec.kind));
+        let default = spec.default.as_deref().unwrap_or_default();
+        let kind = match spec.kind {
+            InputKind::Boolean => FieldKind::Choice(vec!["false".to_owned(), "true".to_owned()]),
+            InputKind::Choice => FieldKind::Choice(spec.choices.clone()),
+            InputKind::Directory => FieldKind::Folder,
+            InputKind::String | InputKind::Integer | InputKind::Other(_) => FieldKind::Text,
+        };
+        Self {
+            kind,
+            rule: Rule::Input(Box::new(spec.clone())),
+            required: spec.required && spec.default.is_none(),
+            ..Self::text(FieldKey::Input(name.to_owned()), default, &help)
+        }
+    }
+
+    /// With a rule.
+    #[must_use]
+    pub fn checked(self, rule: fn(&str) -> Result<(), String>) -> Self {
+        Self { rule: Rule::Of(rule), ..self }
+    }
+
+    /// With a text in it.
+    #[must_use]
+    pub fn with(self, value: &str) -> Self {
+        Self { input: Input::new(value.to_owned()), ..self }
+    }
+
+    /// Which has to be given.
+    #[must_use]
+    pub fn required(self) -> Self {
+        Self { required: true, ..self }
     }
 }
 
-/// Reads `key=value key=value`; commas count as spaces.
-pub(super) fn labels(text: &str) -> Result<BTreeMap<String, String>, String> {
-    let mut labels = BTreeMap::new();
-    for word in text.split([' ', ',']).filter(|word| !word.is_empty()) {
-        let Some((key, value)) = word.split_once('=') else {
-            return Err(format!("'{word}' is not key=value"));
-        };
-        check_label(key, value).map_err(|fault| fault.message)?;
-        labels.insert(key.to_owned(), value.to_owned());
-    }
-    Ok(labels)
+/// Whether a text is a duration.
+pub(super) fn check_seconds(value: &str) -> Result<(), String> {
+    value.parse::<Seconds>().map(|_| ()).map_err(|error| error.to_string())
 }
