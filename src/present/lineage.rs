@@ -130,12 +130,11 @@ pub fn below<'a>(
                 let record = &node.view.record;
                 let words = format!("{}  {}", titled(record), state_words(record));
                 let sign = (snapshot_glyph(&record.state), snapshot_role(record));
-                let spans = [(Role::Border, node.branch.clone()), (Role::Plain, words)];
-                document.line(sign, spans);
+                document.branch(&node.branch, sign, [(Role::Plain, words)]);
             }
             Some(based) => {
                 let (sign, spans) = based_line(node, based, record_of(based));
-                document.line(sign, spans);
+                document.branch(&node.branch, sign, spans);
                 let error = based.patch_error.as_ref();
                 if let Some(error) = error.filter(|_| is_blocked(based)) {
                     document.text(Role::Bad, 6, error);
@@ -152,13 +151,13 @@ fn based_line(
 ) -> ((char, Role), Spans) {
     let state = record.map_or(&based.state, |record| &record.state);
     let name = based.name.as_ref().map(|name| format!("  {name}")).unwrap_or_default();
-    let mut spans = vec![
-        (Role::Border, node.branch.clone()),
-        (Role::Title, based.id.to_string()),
-        (Role::Plain, format!("{name}  {state}  ")),
-    ];
+    let mut spans =
+        vec![(Role::Title, based.id.to_string()), (Role::Plain, format!("{name}  {state}  "))];
     let states = standings(&node.view, based, record);
     spans.extend(states.iter().map(|state| (patch_role(state), patch_glyph(state).to_string())));
+    if !states.is_empty() {
+        spans.push((Role::Dim, format!("  patches {}", based.patch_state)));
+    }
     ((state_glyph(state), state_role(state)), spans)
 }
 
