@@ -6,8 +6,8 @@ use super::jobs::{ended_as, ended_badly, ended_well, finish, is_stale};
 use super::{Effect, external_operations, form_answers, reap, records, snapshots};
 use crate::client::{Error, Record, Started};
 use crate::domain::OperationKind;
-use crate::domain::name::{OperationId, PatchId};
-use crate::domain::patch::PatchState;
+use crate::domain::name::OperationId;
+use crate::domain::patch::{AppliedPatch, PatchState};
 use crate::domain::sandbox::{Reason, SandboxRecord};
 use crate::domain::snapshot::SnapshotRecord;
 use crate::tui::model::{Entry, JobId, JobResult, JobState, Model, NodeId, ToldIn, bytes, many};
@@ -209,20 +209,21 @@ fn patched(model: &Model, job: JobId, record: &SandboxRecord) -> JobResult {
                 | OperationKind::Patch
         )
     };
-    if !model.jobs.get(job).is_some_and(|job| applies(&job.kind)) {
+    let Some(job) = model.jobs.get(job).filter(|job| applies(&job.kind)) else {
         return JobResult::Done;
-    }
+    };
     if let Some(error) = &record.patch_error {
         return JobResult::Warned(error.clone());
     }
-    let known = |id: &PatchId| {
+    // Its events may have been heard before its end: a run since its begin is its own, known or not.
+    let known = |now: &AppliedPatch| {
         let before = model.sandboxes.get(&record.id).map(|entry| &entry.record.applied_patches);
-        before.is_some_and(|before| {
-            before.iter().any(|run| run.id == *id && run.state == PatchState::Applied)
-        })
+        let is_it = |run: &AppliedPatch| run.id == now.id && run.state == PatchState::Applied;
+        now.started_at.is_none_or(|at| at < job.started)
+            && before.is_some_and(|before| before.iter().any(is_it))
     };
     let has = record.applied_patches.iter().filter(|run| run.state == PatchState::Applied);
-    match has.filter(|run| !known(&run.id)).count() {
+    match has.filter(|run| !known(run)).count() {
         0 => JobResult::Done,
         count => JobResult::Told(format!("{} applied", many(count, "patch", "patches"))),
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::drive::{model_of, now, press, screen, type_text};
-use super::fake_client::{ended, world};
+use crate::test_env::fixture::{ended, world};
 use sandboxer::client::{Error, Update};
 use sandboxer::domain::OperationKind;
 use sandboxer::domain::actor::{Actor, ActorType};

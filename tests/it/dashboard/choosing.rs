@@ -7,7 +7,7 @@ use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg};
 
 use super::drive::{press, screen, type_text, world_model};
-use super::fake_client::profiles;
+use crate::test_env::fixture::profiles;
 
 // ---- forms ---------------------------------------------------------------------------------------------------------
 

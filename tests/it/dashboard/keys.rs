@@ -2,7 +2,7 @@
 //! the palette, paths.
 
 use super::drive::{self, draw, model_of, now, press, screen, type_text, world_model};
-use super::fake_client;
+use crate::test_env::fixture;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
 use sandboxer::client::Request;
 use sandboxer::tui::keymap::Mode;
@@ -61,7 +61,7 @@ fn where_nothing_is_shown_no_key_acts() {
 #[test]
 fn a_dialog_or_form_that_no_longer_fits_is_closed_and_what_is_read_stays() {
     for open in ["d", "n", "s", "L", "L a", ":", "/", "B", "2 r", "2 p a"] {
-        let mut model = model_of(fake_client::lineage_world(now()));
+        let mut model = model_of(fixture::lineage_world(now()));
         press(&mut model, open);
         assert_ne!(model.mode(), Mode::Main, "{open}");
         draw(&mut model, (39, 9));
@@ -213,7 +213,7 @@ fn offered(model: &Model, typed: &str) -> Vec<String> {
 
 #[test]
 fn the_palette_ranks_by_name_and_offers_what_destroys_by_its_name_alone() {
-    let model = model_of(fake_client::lineage_world(now()));
+    let model = model_of(fixture::lineage_world(now()));
     for (typed, first) in [
         ("snapshot", "snapshot"),
         ("new", "create (new)"),
@@ -250,7 +250,7 @@ fn the_palette_ranks_by_name_and_offers_what_destroys_by_its_name_alone() {
 
 #[test]
 fn a_palettes_argument_filters_sorts_restores_and_jumps() {
-    let mut model = model_of(fake_client::lineage_world(now()));
+    let mut model = model_of(fixture::lineage_world(now()));
     let choose = |model: &mut Model, typed: &str| {
         press(model, ":");
         type_text(model, typed);
@@ -277,7 +277,7 @@ fn a_palettes_argument_filters_sorts_restores_and_jumps() {
 
 #[test]
 fn tab_completes_a_path_and_goes_on_where_there_is_nothing_to_complete() {
-    let mut model = model_of(fake_client::lineage_world(now()));
+    let mut model = model_of(fixture::lineage_world(now()));
     model.home = Some("/home/kim".into());
     press(&mut model, "2 g p a");
     let focus = |model: &Model| match model.overlays.last() {

@@ -1,28 +1,36 @@
-//! A manager over the real files and a scripted extension, and a second one as another process would have it.
+//! One world for all tests: the real manager behind a real [`LocalClient`], over the real files in a temporary folder, a scripted
+//! extension, scripted archives and scripted hosts; and a second manager, as another process would have it.
+
+pub(crate) mod archives;
+mod extension;
+pub(crate) mod fixture;
+pub(crate) mod hosts;
+pub(crate) mod script;
+mod stores;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock};
 
-use async_trait::async_trait;
+use sandboxer::client::local::LocalClient;
 use sandboxer::domain::actor::Actor;
 use sandboxer::domain::clock::MonotonicTime;
 use sandboxer::domain::extension::SandboxExtension;
 use sandboxer::domain::host::HostSpec;
-use sandboxer::domain::name::{EventId, PatchId};
 use sandboxer::domain::request::{CreateRequest, DestroyRequest, EventQuery};
 use sandboxer::domain::sandbox::SandboxRecord;
-use sandboxer::domain::{Code, Error, ExtensionId, HostName, Patch, SandboxId, SnapshotId, Time};
+use sandboxer::domain::{Code, ExtensionId, HostName, Time};
 use sandboxer::manager::{Dependencies, Hub, SandboxManager, Settings};
 use sandboxer::store::catalogue::Catalogue;
 use sandboxer::store::json::JsonStores;
-use sandboxer::store::{Held, Locks, PatchStore};
 use sandboxer::transport::hub::HttpHub;
 use sandboxer::transport::pool::Pool;
-use sandboxer::transport::{Transport, Transports};
 
-use super::scripted::{Act, Scripted, Shared};
+use extension::Shared;
+use hosts::Ways;
+use script::{Act, Scripted};
+use stores::{Patches, SlowLocks};
 
 pub(crate) fn now() -> Time {
     Time::new(jiff::Timestamp::now())
@@ -81,18 +89,15 @@ pub(crate) fn manager_on(
             Catalogue::load(Some(&profiles), None, &available)
         }))),
         extensions,
-        transports: Arc::new(Ways {
-            pool: Pool::new(hosts.clone(), data.join("ctl"), None),
+        transports: Arc::new(Ways::new(
+            Pool::new(hosts.clone(), data.join("ctl"), None),
             hosts,
-            script: Arc::clone(script),
-        }),
+            Arc::clone(script),
+        )),
         credits: stores.credits,
         clock: {
             let script = Arc::clone(script);
-            Arc::new(move || {
-                let ahead = script.wall_ahead.load(Ordering::SeqCst);
-                Time::new(jiff::Timestamp::now() + jiff::SignedDuration::from_millis(ahead))
-            })
+            Arc::new(move || script.wall())
         },
         monotonic: {
             let script = Arc::clone(script);
@@ -102,7 +107,10 @@ pub(crate) fn manager_on(
                 MonotonicTime { boot: "boot".into(), elapsed_ms: elapsed.try_into().unwrap() }
             })
         },
-        random_u32: Arc::new(|| uuid::Uuid::new_v4().as_fields().0),
+        random_u32: {
+            let script = Arc::clone(script);
+            Arc::new(move || script.random_u32())
+        },
         alive: {
             let script = Arc::clone(script);
             Arc::new(move |_, _| *script.lives.lock().unwrap())
@@ -114,7 +122,10 @@ pub(crate) fn manager_on(
             compose_cmd: None,
             home: None,
             machine: "here".into(),
-            actor: Actor::parse("adm:test").unwrap(),
+            actor: {
+                let actor = script.actor.lock().unwrap().clone();
+                actor.unwrap_or_else(|| Actor::parse("adm:test").unwrap())
+            },
             config_file: "config.yaml".into(),
             temporary: data.join("tmp"),
             stale: sandboxer::domain::stale::StaleSettings::default(),
@@ -123,124 +134,45 @@ pub(crate) fn manager_on(
     })
 }
 
-/// The locks of the files; something may happen right before one is asked for.
-struct SlowLocks {
-    kept: Arc<dyn Locks>,
-    script: Arc<Scripted>,
-}
-
-#[async_trait]
-impl Locks for SlowLocks {
-    async fn try_lock(&self, id: &SandboxId) -> Result<Option<Box<dyn Held>>, Error> {
-        let before = self.script.before_lock.lock().unwrap().pop_front();
-        if let Some(before) = before {
-            before.await;
-        }
-        self.kept.try_lock(id).await
-    }
-
-    async fn try_lock_snapshot(&self, id: &SnapshotId) -> Result<Option<Box<dyn Held>>, Error> {
-        self.kept.try_lock_snapshot(id).await
-    }
-
-    async fn tidy(&self, live: BTreeSet<SandboxId>) -> Result<(), Error> {
-        self.kept.tidy(live).await
-    }
-}
-
-/// The patches of the files; somebody who reads them may be slow to go on.
-struct Patches {
-    kept: Arc<dyn PatchStore>,
-    script: Arc<Scripted>,
-}
-
-#[async_trait]
-impl PatchStore for Patches {
-    async fn insert(&self, patch: Patch) -> Result<Patch, Error> {
-        self.kept.insert(patch).await
-    }
-
-    async fn list(&self) -> Result<Vec<Patch>, Error> {
-        let read = self.kept.list().await;
-        let act = self.script.list.lock().unwrap().pop_front();
-        if let Some(act) = act {
-            self.script.note("patches read");
-            Scripted::act(act).await?;
-        }
-        read
-    }
-
-    async fn told(&self, events: &BTreeSet<EventId>) -> Result<(), Error> {
-        self.kept.told(events).await
-    }
-
-    async fn remove(&self, id: &PatchId) -> Result<Option<Patch>, Error> {
-        self.kept.remove(id).await
-    }
-
-    async fn version(&self) -> Result<u64, Error> {
-        self.kept.version().await
-    }
-}
-
-/// The ways to hosts; `second`, `third` and `gone` are other names of this machine, on which the script has other archives. Nothing
-/// configures `gone`. What is configured is this machine as well.
-struct Ways {
-    pool: Pool,
-    hosts: Vec<HostSpec>,
-    script: Arc<Scripted>,
-}
-
-#[async_trait]
-impl Transports for Ways {
-    async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
-        let here = matches!(host.as_str(), "second" | "third" | "gone")
-            || self.hosts.iter().any(|spec| spec.name.same(host.as_str()));
-        self.pool.open(if here { &LOCAL } else { host }).await
-    }
-
-    fn spec(&self, host: &HostName) -> Option<HostSpec> {
-        let here = matches!(host.as_str(), "local" | "second" | "third");
-        if host.as_str() == "third" && self.script.third_is_forbidden.load(Ordering::SeqCst) {
-            let forbid = Some("production".to_owned());
-            return Some(HostSpec { forbid, ..HostSpec::named("third") });
-        }
-        let configured = self.hosts.iter().find(|spec| spec.name.same(host.as_str()));
-        match configured {
-            Some(spec) => Some(spec.clone()),
-            None if here => Some(HostSpec::named(host.as_str())),
-            None => self.pool.spec(host),
-        }
-    }
-
-    fn hosts(&self) -> Vec<HostSpec> {
-        self.pool.hosts()
-    }
-
-    async fn close(&self) {
-        self.pool.close().await;
-    }
-}
-
-static LOCAL: LazyLock<HostName> = LazyLock::new(|| HostName::new("local"));
-
-pub(crate) struct House {
+/// The world: a console, and a second one on the same data directory.
+pub(crate) struct TestEnv {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) script: Arc<Scripted>,
     pub(crate) manager: SandboxManager,
+    /// The manager's client.
+    pub(crate) client: Arc<LocalClient>,
+    /// Manager of another process.
     pub(crate) other: SandboxManager,
 }
 
-/// A manager, and a second one on the same data directory, as another process would have it.
-pub(crate) fn house() -> House {
-    let folder = tempfile::tempdir().unwrap();
-    let script = Arc::new(Scripted::default());
-    let manager = manager(folder.path(), &script);
-    let other = self::manager(folder.path(), &script);
-    House { folder, script, manager, other }
+/// A world in which nothing is yet.
+pub(crate) fn test_env() -> TestEnv {
+    TestEnv::scripted(Scripted::default(), Vec::new())
 }
 
-impl House {
+impl TestEnv {
+    /// A world over a script, with these hosts in its configuration.
+    pub(crate) fn scripted(script: Scripted, hosts: Vec<HostSpec>) -> Self {
+        Self::in_folder(tempfile::tempdir().unwrap(), Arc::new(script), hosts)
+    }
+
+    /// A world in a folder in which something may be.
+    pub(crate) fn in_folder(
+        folder: tempfile::TempDir,
+        script: Arc<Scripted>,
+        hosts: Vec<HostSpec>,
+    ) -> Self {
+        let manager = manager_on(folder.path(), &script, "local", hosts.clone());
+        let client = Arc::new(LocalClient::new(manager.clone()));
+        let other = manager_on(folder.path(), &script, "local", hosts);
+        Self { folder, script, manager, client, other }
+    }
+
+    /// The stores, as any process opens them.
+    pub(crate) fn stores(&self) -> JsonStores {
+        JsonStores::open(self.folder.path()).unwrap()
+    }
+
     pub(crate) fn script(&self, provision: &[Act], ready: &[Act], teardown: &[Act]) -> &Self {
         self.script.provision.lock().unwrap().extend(provision.iter().cloned());
         self.script.ready.lock().unwrap().extend(ready.iter().cloned());

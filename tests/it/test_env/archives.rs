@@ -14,11 +14,11 @@ use sandboxer::domain::facts::HostIdentity;
 use sandboxer::domain::output::OutputSink;
 use sandboxer::domain::profile::Profile;
 use sandboxer::domain::reporter::Reporter;
-use sandboxer::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest};
+use sandboxer::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest, SnapshotRecord};
 use sandboxer::domain::teardown::{Resource, TeardownLine, TeardownOutcome, TeardownReport};
 use sandboxer::domain::{Code, Error};
 
-use super::scripted::{Act, Scripted};
+use crate::test_env::script::{Act, Scripted};
 
 /// What a host has of a snapshot: a part of an archive, or a sealed one.
 #[derive(Clone)]
@@ -83,6 +83,15 @@ impl Shelf {
         kept.iter()
             .map(|((host, id), kept)| (format!("{host}/{id}"), matches!(kept, Kept::Sealed(_))))
             .collect()
+    }
+
+    /// The archive of a snapshot is where its record says.
+    pub(crate) fn seal(&self, record: &SnapshotRecord, recipe: &Profile) {
+        let (id, owner) = (record.id.clone(), record.owner.clone());
+        let (snapshot, recipe) = (record.clone(), recipe.clone());
+        let manifest = ArchiveManifest { schema: 1, id, owner, snapshot, recipe };
+        let key = (record.host.to_string(), record.id.to_string());
+        self.kept.lock().unwrap().insert(key, Kept::Sealed(Box::new(manifest)));
     }
 
     /// Somebody changes the manifests beside the archives.

@@ -1,16 +1,11 @@
-//! An extension that does as it is told and writes down what it was asked.
+//! An extension that does as its script says and writes down what it was asked.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use futures_util::future::BoxFuture;
-use tokio::sync::Notify;
-
-use sandboxer::domain::archive::ARRIVED_OTHERWISE;
 use sandboxer::domain::archive::SnapshotArchives;
 use sandboxer::domain::error::Kind;
 use sandboxer::domain::extension::{
@@ -19,206 +14,43 @@ use sandboxer::domain::extension::{
     Readiness, Refusal, RestoreSource, Restored, SandboxExtension, Target, Unsettled,
 };
 use sandboxer::domain::facts::HostIdentity;
-use sandboxer::domain::host_report::{HostReport, RuntimeDetection};
-use sandboxer::domain::hub::HubFormat;
+use sandboxer::domain::host_report::RuntimeDetection;
 use sandboxer::domain::name::SnapshotId;
-use sandboxer::domain::output::{OutputSink, Source};
+use sandboxer::domain::output::{LogLine, LogSink, OutputSink, Source};
 use sandboxer::domain::profile::Profile;
 use sandboxer::domain::reporter::{Learnt, Reporter};
-use sandboxer::domain::root::{KnownRoots, MarkedRoot};
 use sandboxer::domain::sandbox::{Reachability, Rewrite, SandboxRecord, Service};
 use sandboxer::domain::teardown::{Resource, TeardownLine, TeardownOutcome, TeardownReport};
-use sandboxer::domain::undo::{Footprint, UndoSettings};
+use sandboxer::domain::undo::Footprint;
 use sandboxer::domain::{Code, Error, ExtensionId, HostName, SandboxId, Usd};
-use sandboxer::transport::hub::HubToken;
 
-use super::shelf::{Archives, Shelf};
+use super::archives::Archives;
+use super::script::{Act, LogScript, Script, Scripted};
 
-/// What the scripted extension does at a step.
-#[derive(Clone)]
-pub(crate) enum Act {
-    Well,
-    Fail(Code, &'static str),
-    Untouched(Code),
-    Panic,
-    Hang,
-    Slow,
-    LeaveNetwork,
-    Refuse,
-    /// The archive is proved to be another one.
-    Altered,
-    /// What was copied did not arrive as it was sent.
-    Otherwise,
+/// A log that is followed.
+struct OpenLog<'a>(&'a Scripted);
+
+impl<'a> OpenLog<'a> {
+    fn new(script: &'a Scripted) -> Self {
+        script.open_logs.fetch_add(1, Ordering::SeqCst);
+        Self(script)
+    }
+
+    /// Hands lines over; whether more are wanted.
+    async fn hand(&self, lines: &[LogLine], service: Option<&str>, sink: &mut dyn LogSink) -> bool {
+        for line in lines.iter().filter(|line| service.is_none_or(|of| line.service == of)) {
+            self.0.log_lines.fetch_add(1, Ordering::Relaxed);
+            if !sink.take(line.clone()).await {
+                return false;
+            }
+        }
+        true
+    }
 }
 
-/// How a patch's script ends.
-#[derive(Clone)]
-pub(crate) enum Script {
-    Exits(i32),
-    /// Its time is over.
-    TimedOut,
-    /// Nobody knows how.
-    LinkBreaks,
-    /// It is not even begun.
-    NotBegun,
-    Hangs,
-    /// It takes so long, and exits 0.
-    Takes(Duration),
-    /// It takes until it is let go, and exits 0.
-    Until(Arc<Notify>),
-    /// It takes so long, and is ended when its time is over, as a host does it.
-    Works(Duration),
-}
-
-/// An extension that does as it is told and writes down what it was asked.
-#[derive(Default)]
-pub(crate) struct Scripted {
-    pub(crate) provision: Mutex<VecDeque<Act>>,
-    pub(crate) ready: Mutex<VecDeque<Act>>,
-    /// What is to be waited for beyond that, and how that goes.
-    pub(crate) unsettled: Mutex<Unsettled>,
-    pub(crate) settled: Mutex<VecDeque<Act>>,
-    pub(crate) dated: Mutex<VecDeque<Act>>,
-    pub(crate) teardown: Mutex<VecDeque<Act>>,
-    /// Hosts on which nothing is torn down or dated: they do not answer.
-    pub(crate) down: Mutex<BTreeSet<&'static str>>,
-    /// Milliseconds by which the wall clock and the monotonic one are ahead of this machine's.
-    pub(crate) wall_ahead: AtomicI64,
-    pub(crate) monotonic_ahead: AtomicI64,
-    /// Whether the configuration forbids `third`.
-    pub(crate) third_is_forbidden: AtomicBool,
-    /// What happens right before the next locks of sandboxes are asked for.
-    pub(crate) before_lock: Mutex<VecDeque<BoxFuture<'static, ()>>>,
-    pub(crate) preview: Mutex<VecDeque<Act>>,
-    /// How the next scripts of patches end, and what the next sleeps and wakes do.
-    pub(crate) patch: Mutex<VecDeque<Script>>,
-    /// The time that each of them was given.
-    pub(crate) limits: Mutex<Vec<Duration>>,
-    pub(crate) sleep: Mutex<VecDeque<Act>>,
-    pub(crate) wake: Mutex<VecDeque<Act>>,
-    /// What the next to read the patches do before they go on.
-    pub(crate) list: Mutex<VecDeque<Act>>,
-    /// What the next commands in sandboxes print; then, what was written last is there to be read.
-    pub(crate) says: Mutex<VecDeque<&'static str>>,
-    written: Mutex<String>,
-    /// What `inspect` finds, and what `services` reports of each sandbox that it is asked about.
-    pub(crate) seen: Mutex<Inspection>,
-    /// Whether the host has nothing of any sandbox.
-    pub(crate) nothing_there: Mutex<bool>,
-    /// Whether what has a workspace only has containers all the same.
-    pub(crate) has_containers: Mutex<bool>,
-    /// Whether the process that an operation names lives.
-    pub(crate) lives: Mutex<bool>,
-    /// The counter that the host has of the installation.
-    pub(crate) host_counter: Mutex<u64>,
-    /// The root that the host says it has, where that is not known to who asks.
-    pub(crate) root: Mutex<Option<MarkedRoot>>,
-    /// What makers and removers were told of roots.
-    pub(crate) told: Mutex<Vec<KnownRoots>>,
-    /// Where sandboxes are instead of `/srv`.
-    pub(crate) workdirs: Mutex<Option<PathBuf>>,
-    /// What hosts answer before anything is made, by name.
-    pub(crate) hosts: Mutex<BTreeMap<String, Result<HostAnswer, Error>>>,
-    /// Hosts that were asked so, in order.
-    pub(crate) examined: Mutex<Vec<String>>,
-    /// What it was told of detections when it asked hosts.
-    pub(crate) known: Mutex<Vec<Option<RuntimeDetection>>>,
-    /// What a host says of itself when something is made there, and what makers were told that it said last.
-    pub(crate) report: Mutex<Option<HostReport>>,
-    pub(crate) reports: Mutex<Vec<Option<HostReport>>>,
-    /// The State Hub of managers that are made from then on.
-    pub(crate) hub: Mutex<Option<(String, HubToken, HubFormat)>>,
-    /// What undo snapshots may take, in managers that are made from then on.
-    pub(crate) undo: Mutex<UndoSettings>,
-    /// Micro-dollars per second that sandboxes cost; none: nothing.
-    pub(crate) price: Mutex<Option<i64>>,
-    /// Micro-dollars that each cost in all, where that is not by the price, and how the next questions for it go.
-    pub(crate) cost: Mutex<Option<i64>>,
-    pub(crate) metered: Mutex<VecDeque<Act>>,
-    /// How large sandboxes are, and what their host has room for.
-    pub(crate) footprint: Mutex<Footprint>,
-    /// How the next questions for that go.
-    pub(crate) measure: Mutex<VecDeque<Act>>,
-    /// What its host keeps of snapshots.
-    pub(crate) shelf: Shelf,
-    pub(crate) asked: Mutex<Vec<String>>,
-    /// Records as the manifests on hosts have them.
-    pub(crate) manifests: Mutex<BTreeMap<SandboxId, SandboxRecord>>,
-    /// Script of a second extension, `ext.saas-stub`, in managers that are made from then on.
-    pub(crate) paid: Mutex<Option<Arc<Scripted>>>,
-    /// Place of its own.
-    pub(crate) place: Mutex<Option<HostName>>,
-    /// Price of a sandbox, where that is not by the second.
-    pub(crate) quote: Mutex<Option<MeterQuote>>,
-    /// `config` that it was given with each that it made.
-    pub(crate) configs: Mutex<Vec<String>>,
-}
-
-impl Scripted {
-    fn next(queue: &Mutex<VecDeque<Act>>) -> Act {
-        queue.lock().unwrap().pop_front().unwrap_or(Act::Well)
-    }
-
-    pub(crate) fn note(&self, what: impl Into<String>) {
-        self.asked.lock().unwrap().push(what.into());
-    }
-
-    fn find_root(&self, known: &KnownRoots, reporter: &dyn Reporter) {
-        self.told.lock().unwrap().push(known.clone());
-        let found = self.root.lock().unwrap().clone().filter(|root| !known.marked.contains(root));
-        if let Some(root) = found {
-            reporter.found_root(&root);
-        }
-    }
-
-    /// Time passes.
-    pub(crate) fn pass(&self, seconds: i64) {
-        self.wall_ahead.fetch_add(seconds * 1000, Ordering::SeqCst);
-        self.monotonic_ahead.fetch_add(seconds * 1000, Ordering::SeqCst);
-    }
-
-    /// The wall clock jumps: it was set, or the machine slept.
-    pub(crate) fn jump(&self, seconds: i64) {
-        self.wall_ahead.fetch_add(seconds * 1000, Ordering::SeqCst);
-    }
-
-    fn check_up(&self, target: &Target) -> Result<(), Error> {
-        if self.down.lock().unwrap().contains(target.host.as_str()) {
-            return Err(Error::new(Code::HostUnreachable, "no route").untouched());
-        }
-        Ok(())
-    }
-
-    pub(crate) fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
-    }
-
-    pub(crate) async fn act(act: Act) -> Result<(), Error> {
-        match act {
-            Act::Fail(code, words) => Err(Error::new(code, words)),
-            Act::Untouched(code) => Err(Error::new(code, "before anything").untouched()),
-            Act::Altered => {
-                let fault = Error::new(Code::OperationFailed, "the archive was cut short");
-                Err(fault.of_kind(Kind::ArchiveAltered).detail("kind", "altered"))
-            }
-            Act::Otherwise => {
-                let fault = Error::new(
-                    Code::OperationFailed,
-                    "the archive did not arrive on second as it was sent",
-                );
-                Err(fault.of_kind(Kind::ArrivedOtherwise).detail("kind", ARRIVED_OTHERWISE))
-            }
-            Act::Panic => panic!("a scripted panic"),
-            Act::Hang => {
-                tokio::time::sleep(Duration::from_hours(1)).await;
-                Ok(())
-            }
-            Act::Slow => {
-                tokio::time::sleep(Duration::from_secs(2)).await;
-                Ok(())
-            }
-            _ => Ok(()),
-        }
+impl Drop for OpenLog<'_> {
+    fn drop(&mut self) {
+        self.0.open_logs.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -247,6 +79,7 @@ impl SandboxExtension for Shared {
             Capability::Patches,
             Capability::Sleep,
             Capability::Exec,
+            Capability::Logs,
             Capability::Adopt,
         ])
     }
@@ -326,6 +159,7 @@ impl SandboxExtension for Shared {
             identity: identity.clone(),
             rewrites: rewrites.clone(),
         });
+        self.script.tell(r);
         Scripted::act(Scripted::next(&self.script.provision)).await?;
         self.script.reports.lock().unwrap().push(request.report.as_deref().cloned());
         let report = self.script.report.lock().unwrap().clone().map(Box::new);
@@ -407,12 +241,18 @@ impl SandboxExtension for Shared {
         })
     }
 
-    async fn inspect(&self, _: &Target) -> Result<Inspection, Error> {
+    async fn inspect(&self, target: &Target) -> Result<Inspection, Error> {
         self.script.note("inspect");
         Scripted::act(Scripted::next(&self.script.ready)).await?;
+        if self.script.gone.lock().unwrap().contains(&target.id) {
+            return Ok(Inspection::default());
+        }
+        let seen = self.script.seen.lock().unwrap().clone();
+        let known = self.script.services.lock().unwrap().get(&target.id).cloned();
         Ok(Inspection {
             counter: Some(*self.script.host_counter.lock().unwrap()),
-            ..self.script.seen.lock().unwrap().clone()
+            services: known.unwrap_or(seen.services),
+            ..seen
         })
     }
 
@@ -435,9 +275,10 @@ impl SandboxExtension for Shared {
         &self,
         target: &Target,
         request: &CaptureRequest,
-        _: &dyn Reporter,
+        r: &dyn Reporter,
     ) -> Result<Captured, Error> {
         self.script.note(format!("snapshot {}", request.snapshot.id));
+        self.script.tell(r);
         self.script.shelf.capture(&target.profile, request).await
     }
 
@@ -540,20 +381,59 @@ impl SandboxExtension for Shared {
         Ok(Some(0))
     }
 
+    async fn logs(
+        &self,
+        target: &Target,
+        service: Option<&str>,
+        tail: Option<u64>,
+        follow: bool,
+        sink: &mut dyn LogSink,
+    ) -> Result<(), Error> {
+        let last = tail.filter(|_| !follow).map(|tail| format!(" last {tail}")).unwrap_or_default();
+        self.script.note(format!("logs {} {}{last}", target.id, service.unwrap_or("all")));
+        let open = OpenLog::new(&self.script);
+        let script = self.script.log.lock().unwrap().clone();
+        match script {
+            LogScript::Nothing => Ok(()),
+            LogScript::Refused(error) => Err(error),
+            LogScript::Ended(lines) => {
+                open.hand(&lines, service, sink).await;
+                Ok(())
+            }
+            LogScript::Open(lines) => {
+                if open.hand(&lines, service, sink).await && follow {
+                    std::future::pending::<()>().await;
+                }
+                Ok(())
+            }
+            LogScript::Broken(lines, error) => {
+                open.hand(&lines, service, sink).await;
+                Err(error)
+            }
+            LogScript::Flood(line) => {
+                let line = [line];
+                while open.hand(&line, service, sink).await {}
+                Ok(())
+            }
+        }
+    }
+
     fn archives(&self) -> Option<&dyn SnapshotArchives> {
         Some(&self.archives)
     }
 
     async fn services(
         &self,
-        _: &HostName,
+        host: &HostName,
         targets: &[Target],
     ) -> Result<BTreeMap<SandboxId, Vec<Service>>, Error> {
-        self.script.note(format!("services {}", targets.len()));
+        self.script.note(format!("services {} on {host}", targets.len()));
         let seen = self.script.seen.lock().unwrap().services.clone();
         if *self.script.nothing_there.lock().unwrap() {
             return Ok(BTreeMap::new());
         }
-        Ok(targets.iter().map(|target| (target.id.clone(), seen.clone())).collect())
+        let known = self.script.services.lock().unwrap();
+        let of = |target: &Target| known.get(&target.id).unwrap_or(&seen).clone();
+        Ok(targets.iter().map(|target| (target.id.clone(), of(target))).collect())
     }
 }
