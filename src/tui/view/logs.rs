@@ -26,9 +26,9 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, logs: &Logs) -> Option<
         (key(Action::Save), "save"),
         (key(Action::Wrap), wrap),
         (key(Action::NextService), "service"),
-        (key(Action::Options), "options"),
         (key(Action::Retry), "read again"),
         (key(Action::Help), "help"),
+        (key(Action::Options), "options"),
     ];
     let which = match &logs.service {
         Some(service) => service.clone(),
