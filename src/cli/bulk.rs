@@ -1,5 +1,8 @@
 //! What became of each target of a verb that has several, and the one status of them all.
 
+use std::collections::HashSet;
+
+use futures_util::stream::{self, StreamExt as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +30,32 @@ impl BulkItem {
     pub(super) fn new(id: impl Into<String>, ended: Result<(), Error>) -> Self {
         Self { id: id.into(), ok: ended.is_ok(), error: ended.err(), message: None }
     }
+}
+
+/// How many are worked on at a time; a host limits its own sessions below that.
+pub(super) const AT_ONCE: usize = 16;
+
+/// One target: what was typed, and what it names.
+pub(super) type Target<T> = (String, Result<T, Error>);
+
+/// Finds what each reference names; the same thing twice is one target.
+pub(super) async fn resolve<T, F: Future<Output = Result<T, Error>>>(
+    references: &[String],
+    find: impl Fn(String) -> F,
+    id: impl Fn(&T) -> String,
+) -> Vec<Target<T>> {
+    let find = |reference: &String| {
+        let (typed, found) = (reference.clone(), find(reference.clone()));
+        async move { (typed, found.await) }
+    };
+    let mut found: Vec<Target<T>> =
+        stream::iter(references).map(find).buffered(AT_ONCE).collect().await;
+    let mut seen = HashSet::new();
+    found.retain(|(typed, target)| match target {
+        Ok(thing) => seen.insert((true, id(thing))),
+        Err(_) => seen.insert((false, typed.clone())),
+    });
+    found
 }
 
 /// Prints what became of each, and ends with the status of all: 0, the one code that all failures have when all
@@ -77,8 +106,7 @@ fn print(
     }
     for item in items {
         if item.error.is_none() {
-            let id = context.options.clean(&item.id, 200);
-            context.line(&format!("{} {id}", done(item)))?;
+            context.say(&format!("{} {}", done(item), item.id))?;
         }
         complain(context, item, items.len() == 1);
     }
@@ -103,10 +131,19 @@ pub(super) fn summary(items: &[BulkItem]) -> Option<Error> {
     if items.len() == 1 {
         return Some(first.clone());
     }
-    let same =
-        problems.len() == items.len() && problems.iter().all(|problem| problem.code == first.code);
-    let code = if same { first.code.clone() } else { Code::Partial };
+    let code = common_code(&problems, problems.len() < items.len(), Code::Partial);
     let mut problem = Error::new(code, format!("{} of {} failed", problems.len(), items.len()));
     problem.retryable = problems.iter().all(|problem| problem.retryable);
     Some(problem)
+}
+
+/// The code that stands for all failures: `partial` where something went well, else the one that all of them have, else `mixed`.
+pub(super) fn common_code(problems: &[&Error], some_went_well: bool, mixed: Code) -> Code {
+    match problems.first() {
+        _ if some_went_well => Code::Partial,
+        Some(first) if problems.iter().all(|problem| problem.code == first.code) => {
+            first.code.clone()
+        }
+        _ => mixed,
+    }
 }

@@ -30,3 +30,4 @@ mod stub;
 #[allow(dead_code, reason = "shared with tests/lab")]
 #[path = "../support/mod.rs"]
 mod support;
+mod test_env;

@@ -10,6 +10,8 @@ use super::within;
 const ROOMS: &[&str] = &[
     "manager",
     "client",
+    "cli",
+    "present",
     "tui::effects",
     "tui::message",
     "tui::update",
@@ -92,7 +94,8 @@ const IN_NAMES: &[Replaced] = &[
     gone("Parts", "Dependencies"),
     gone("Problem", "Error"),
     gone("Remembered", "SavedState"),
-    gone("Sheet", "ActionForm"),
+    gone("ActionForm", "Form"),
+    gone("Sheet", "Form"),
     going("Stop", "CliError", &["manager"]),
 ];
 

@@ -1,31 +1,36 @@
 //! The credits pane: sums, spending, entries; what it says when there are none, and what it does when they change.
 
-use sandboxer::client::{Credits, Error};
-use sandboxer::domain::Usd;
-use sandboxer::domain::credit::EntryKind;
+use std::sync::Mutex;
+
+use sandboxer::client::{Client as _, Credits, Error, GrantRequest};
+use sandboxer::domain::actor::Actor;
+use sandboxer::domain::credit::{EntryKind, LedgerEntry};
 use sandboxer::domain::error::Code;
+use sandboxer::domain::event::PendingEvent;
+use sandboxer::domain::{EventKind, Usd};
+use sandboxer::store::EventLog as _;
 use sandboxer::tui::model::{Ledger, Load, Model, Overlay, Role, ThemeName};
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg};
 
 use super::drive::{Drive, draw, model_of, now, press, screen, text};
-use super::fake_client::{Scenario, ledger_entry, metered, metered_world, world};
+use crate::test_env::fixture::{Fixture, ledger_entry, metered, metered_world, world};
+use crate::test_env::script::Scripted;
 
 fn usd(text: &str) -> Usd {
     text.parse().unwrap()
 }
 
 /// A world with what its credits answered.
-fn with_credits(world: Scenario) -> Model {
-    let answer = world.credits.clone();
+fn with_credits(world: Fixture) -> Model {
+    let (sums, history) = world.credits.clone();
     let mut model = model_of(world);
-    let answer = answer.map(|(sums, history)| Box::new(Ledger::of(sums, history, now())));
-    update(&mut model, Msg::Credits(answer));
+    update(&mut model, Msg::Credits(Ok(Box::new(Ledger::of(sums, history, now())))));
     model
 }
 
 /// The pane in a state, focused.
-fn pane(world: Scenario) -> Model {
+fn pane(world: Fixture) -> Model {
     let mut model = with_credits(world);
     press(&mut model, "4");
     model
@@ -106,7 +111,9 @@ fn no_extension_that_costs_an_empty_ledger_and_one_that_is_not_there_yet_are_tol
 
 #[test]
 fn an_unreadable_ledger_says_what_to_do_and_one_that_was_read_stays() {
-    let mut model = pane(Scenario { credits: Err(corrupt()), ..metered_world(now()) });
+    let mut model = model_of(metered_world(now()));
+    update(&mut model, Msg::Credits(Err(corrupt())));
+    press(&mut model, "4");
     insta::assert_snapshot!("credits_unreadable_120x36", screen(&mut model, (120, 36)));
     insta::assert_snapshot!("credits_unreadable_60x15", screen(&mut model, (60, 15)));
     press(&mut model, "enter");
@@ -130,7 +137,7 @@ fn an_unreadable_ledger_says_what_to_do_and_one_that_was_read_stays() {
 fn a_zero_balance_and_a_shortfall_are_seen_without_a_key() {
     let with = |balance: &str, held: &str, short: bool| {
         let mut world = metered_world(now());
-        let (sums, history) = world.credits.as_mut().unwrap();
+        let (sums, history) = &mut world.credits;
         *sums =
             Credits { balance_usd: usd(balance), held_usd: usd(held), burn_usd_per_h: usd("0.21") };
         if short {
@@ -173,31 +180,54 @@ fn text_of_others_is_cleaned_and_enter_opens_the_entry_s_sandbox() {
     assert!(matches!(&effects[..], [Effect::Get(id)] if id.as_str() == "d0d0d0d0"), "{effects:?}");
 }
 
+/// Something else writes into the ledger.
+fn damage(drive: &Drive) {
+    let file = drive.env.folder.path().join("credits.jsonl");
+    let damaged = std::fs::read_to_string(&file).unwrap().replace("\"hold\"", "\"ho");
+    std::fs::write(&file, damaged).unwrap();
+}
+
 #[tokio::test]
 async fn an_event_of_credits_reads_them_again() {
     let mut drive = Drive::new(metered_world(now())).await;
     drive.until("the credits", |model| model.credits.load == Load::Ready).await;
     assert_eq!(drive.model.credits.ledger.sums.balance_usd, usd("41.20"));
-    let (mut sums, history) = drive.client.scenario.credits.clone().unwrap();
-    sums.balance_usd = usd("40.99");
-    drive.client.change_credits(Ok((sums, history)));
+    let granted = GrantRequest { usd: usd("1"), note: None };
+    drive.env.other.grant_credits(granted.clone()).await.unwrap();
     drive
-        .until("the other balance", |model| model.credits.ledger.sums.balance_usd == usd("40.99"))
+        .until("the other balance", |model| model.credits.ledger.sums.balance_usd == usd("42.20"))
         .await;
-    drive.client.change_credits(Err(corrupt()));
+    // Another process tells of a change, and the file is damaged by then.
+    damage(&drive);
+    let told = PendingEvent {
+        id: "told".into(),
+        time: now(),
+        kind: EventKind::CreditsCharged,
+        sandbox_id: None,
+        actor: Actor::parse("adm:kim").unwrap(),
+        data: serde_json::json!({}),
+    };
+    drive.env.stores().events.append(vec![told]).await.unwrap();
     drive.until("the error", |model| matches!(model.credits.load, Load::Failed(_))).await;
 }
 
 #[tokio::test]
 async fn a_grant_is_a_form_with_an_amount_and_a_note() {
-    let mut drive = Drive::new(Scenario { clock: now, ..metered_world(now()) }).await;
+    let script = Scripted { standing: Mutex::new(Some(now())), ..Scripted::default() };
+    let mut drive = Drive::scripted(metered_world(now()), script).await;
     drive.until("the credits", |model| model.credits.load == Load::Ready).await;
+    drive
+        .until("the hosts", |model| {
+            model.hosts.list.iter().all(|host| host.view.checked_at.is_some())
+        })
+        .await;
     drive.press("$ enter");
     assert!(drive.screen((120, 36)).contains("is required"));
     drive.type_text("0");
     assert!(drive.screen((120, 36)).contains("above zero"));
     drive.press("enter");
-    assert!(drive.asked("grant").is_empty());
+    let history = drive.env.client.credit_history().await.unwrap();
+    assert_eq!(history.len(), 5, "nothing was granted");
     drive.press("backspace");
     drive.type_text("25.50");
     drive.press("tab");
@@ -207,7 +237,12 @@ async fn a_grant_is_a_form_with_an_amount_and_a_note() {
     insta::assert_snapshot!("credits_grant", form);
     drive.press("enter");
     drive.until("the form to close", |model| model.overlays.is_empty()).await;
-    assert_eq!(drive.asked("grant"), ["grant $25.50 for the demo"]);
+    let history = drive.env.client.credit_history().await.unwrap();
+    let LedgerEntry { kind, usd: granted, note, .. } = &history.last().unwrap().entry;
+    assert_eq!(
+        (kind, granted, note.as_deref()),
+        (&EntryKind::Grant, &usd("25.50"), Some("for the demo"))
+    );
     let toast = drive.model.toast.clone().unwrap();
     assert_eq!(toast.text, "granted: the balance is $66.70");
     drive.until("the balance", |model| model.credits.ledger.sums.balance_usd == usd("66.70")).await;
@@ -215,19 +250,17 @@ async fn a_grant_is_a_form_with_an_amount_and_a_note() {
 
 #[tokio::test]
 async fn a_grant_that_is_refused_keeps_its_form_and_says_why() {
-    let refused = Error::new(Code::Forbidden, "agt:nightly may not grant credits")
-        .hint("ask a human: `sandboxer credits grant`");
-    let mut drive =
-        Drive::new(Scenario { grant_error: Some(refused), ..metered_world(now()) }).await;
+    let mut drive = Drive::new(metered_world(now())).await;
+    damage(&drive);
     drive.press("$");
     drive.type_text("5");
     drive.press("enter");
     drive
         .until("the refusal", |model| {
-            matches!(model.overlays.last(), Some(Overlay::ActionForm(form)) if form.error.is_some())
+            matches!(model.overlays.last(), Some(Overlay::Form(form)) if form.error.is_some())
         })
         .await;
-    assert!(drive.screen((120, 36)).contains("agt:nightly may not grant credits"));
+    assert!(drive.screen((120, 36)).contains("credits.jsonl"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The dashboard without a terminal: keys in, screens out, and effects on a fake client.
+//! The dashboard without a terminal: keys in, screens out, and effects on a real client.
 
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -10,7 +10,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
-use sandboxer::client::{Client as _, SnapshotQuery};
+use sandboxer::client::{Client as _, ListQuery, PatchStatus};
 use sandboxer::domain::Time;
 use sandboxer::domain::host_view::HostState;
 use sandboxer::domain::sandbox::SandboxRecord;
@@ -18,10 +18,16 @@ use sandboxer::tui::effects::Effects;
 use sandboxer::tui::keymap::Keymap;
 use sandboxer::tui::model::{Entry, Fetch, Load, Model};
 use sandboxer::tui::update::{start, update};
-use sandboxer::tui::{Effect, Msg, view};
+use sandboxer::tui::{Completion, Effect, Msg, view};
 use tokio::sync::mpsc;
 
-use super::fake_client::{FakeClient, Scenario, host, world};
+use crate::test_env::TestEnv;
+use crate::test_env::fixture::{Fixture, host, world};
+use crate::test_env::script::Scripted;
+
+pub(crate) fn real_now() -> Time {
+    Time::new(jiff::Timestamp::now())
+}
 
 /// 2026-11-27 14:03:22 UTC.
 const NOW: i64 = 1_795_788_202;
@@ -36,13 +42,12 @@ pub(crate) fn world_model() -> Model {
 }
 
 /// A world with its hosts' answers, and its snapshots.
-pub(crate) fn model_of(world: Scenario) -> Model {
+pub(crate) fn model_of(world: Fixture) -> Model {
     let mut model = Model::new(now(), Keymap::new(&BTreeMap::new()).unwrap());
     "adm:kim".clone_into(&mut model.actor);
     model.listening = true;
     update(&mut model, Msg::Resize(120, 36));
-    let client = FakeClient::new(world.clone());
-    let snapshots = client.snapshots(SnapshotQuery::default()).now_or_never().unwrap();
+    let snapshots = world.snapshot_views();
     list(&mut model, world.records);
     let unseen =
         world.hosts.iter().map(|view| host(view.name.as_str(), HostState::Unknown, None)).collect();
@@ -54,7 +59,7 @@ pub(crate) fn model_of(world: Scenario) -> Model {
     update(&mut model, Msg::Events(None, Ok(Vec::new())));
     update(&mut model, Msg::Operations(Ok(Vec::new())));
     update(&mut model, Msg::Extensions(Ok(world.extensions)));
-    update(&mut model, Msg::Snapshots(snapshots));
+    update(&mut model, Msg::Snapshots(Ok(snapshots)));
     model.reading_snapshots = Fetch::Idle;
     model.toast = None;
     model
@@ -83,6 +88,7 @@ pub(crate) fn key_event(word: &str) -> KeyEvent {
         "backspace" => KeyCode::Backspace,
         "down" => KeyCode::Down,
         "up" => KeyCode::Up,
+        "end" => KeyCode::End,
         _ => KeyCode::Char(word.chars().next().unwrap()),
     };
     KeyEvent::new(code, modifiers)
@@ -92,6 +98,20 @@ pub(crate) fn key_event(word: &str) -> KeyEvent {
 pub(crate) fn press(model: &mut Model, keys: &str) -> Vec<Effect> {
     let press = |word| {
         let effects = update(model, Msg::Key(key_event(word)));
+        update(model, Msg::Drawn);
+        effects
+    };
+    keys.split(' ').flat_map(press).collect()
+}
+
+/// The same where no folder completes what is typed: tab goes on.
+pub(crate) fn press_beyond_folders(model: &mut Model, keys: &str) -> Vec<Effect> {
+    let press = |word| {
+        let mut effects = update(model, Msg::Key(key_event(word)));
+        if let [Effect::Complete(typed, ..)] = &effects[..] {
+            let answer = Msg::Completed(typed.clone(), Completion::Nothing);
+            effects = update(model, answer);
+        }
         update(model, Msg::Drawn);
         effects
     };
@@ -132,6 +152,13 @@ pub(crate) fn text(buffer: &Buffer) -> String {
     (0..area.height).map(line).collect::<Vec<_>>().join("\n")
 }
 
+/// How the patches of a snapshot stand, as a client says it.
+pub(crate) fn patch_status(fixture: &Fixture, snapshot: &str) -> Vec<PatchStatus> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let asked = async { TestEnv::of(fixture).await.client.patch_status(snapshot).await };
+    runtime.block_on(asked).unwrap()
+}
+
 /// What this thread has worked so far, to 10 ms: how long others kept it from working says nothing about it.
 pub(crate) fn on_cpu() -> Duration {
     let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
@@ -144,10 +171,10 @@ pub(crate) fn screen(model: &mut Model, size: (u16, u16)) -> String {
     text(&draw(model, size))
 }
 
-/// Update and effects on a fake client.
+/// Update and effects on the client of a world.
 pub(crate) struct Drive {
     pub(crate) model: Box<Model>,
-    pub(crate) client: FakeClient,
+    pub(crate) env: TestEnv,
     pub(crate) effects: Effects,
     pub(crate) inbox: mpsc::Receiver<Msg>,
     /// Effects that only a terminal can do.
@@ -155,22 +182,26 @@ pub(crate) struct Drive {
 }
 
 impl Drive {
-    pub(crate) fn new(scenario: Scenario) -> LocalBoxFuture<'static, Self> {
-        // Boxed: a scenario is large, and a part of nearly every test.
-        Self::paced(scenario, Duration::from_millis(5)).boxed_local()
+    pub(crate) fn new(fixture: Fixture) -> LocalBoxFuture<'static, Self> {
+        Self::scripted(fixture, Scripted::default())
     }
 
-    /// With operations whose steps take so long.
-    pub(crate) async fn paced(scenario: Scenario, pace: Duration) -> Self {
-        let client =
-            FakeClient::new(Scenario { pace, host_delay: Duration::from_millis(1), ..scenario });
+    /// With an extension that does as this says.
+    pub(crate) fn scripted(fixture: Fixture, script: Scripted) -> LocalBoxFuture<'static, Self> {
+        // Boxed: a world is large, and a part of nearly every test.
+        Self::over(fixture, script).boxed_local()
+    }
+
+    async fn over(fixture: Fixture, script: Scripted) -> Self {
+        let env = TestEnv::with_script(&fixture, script).await;
         let (queue, inbox) = mpsc::channel(1024);
-        let effects = Effects::new(Arc::new(client.clone()), queue, None);
+        let effects = Effects::new(env.client.clone(), queue, None);
         let mut model =
-            Box::new(Model::new((client.scenario.clock)(), Keymap::new(&BTreeMap::new()).unwrap()));
+            Box::new(Model::new(env.script.wall(), Keymap::new(&BTreeMap::new()).unwrap()));
         update(&mut model, Msg::Resize(120, 36));
+        model.process = (std::process::id(), "here".to_owned());
         (model.reading, model.reading_snapshots) = (Fetch::Running, Fetch::Running);
-        let mut drive = Self { model, client, effects, inbox, terminal: Vec::new() };
+        let mut drive = Self { model, env, effects, inbox, terminal: Vec::new() };
         for effect in start(&drive.model) {
             drive.effects.run(effect);
         }
@@ -242,15 +273,33 @@ impl Drive {
         screen(&mut self.model, size)
     }
 
-    /// What the client was asked that begins so.
+    /// Takes messages until the sandboxes are shown as they are.
+    pub(crate) async fn caught_up(&mut self) {
+        let limit = tokio::time::Instant::now() + Duration::from_secs(30);
+        loop {
+            let records = self.env.client.list(ListQuery::default()).await.unwrap();
+            let seen = |record: &Arc<SandboxRecord>| {
+                let entry = self.model.sandboxes.get(&record.id);
+                entry.is_some_and(|entry| entry.record.revision == record.revision)
+            };
+            if records.iter().all(seen) {
+                return;
+            }
+            assert!(tokio::time::Instant::now() < limit, "waited in vain for the records");
+            self.go_on(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// Waits until jobs were begun and none runs.
+    pub(crate) async fn jobs_end(&mut self) {
+        self.until("the jobs' end", |model| {
+            model.jobs.list().len() > 0 && model.jobs.running().count() == 0
+        })
+        .await;
+    }
+
+    /// What the extension was asked that begins so.
     pub(crate) fn asked(&self, begins: &str) -> Vec<String> {
-        self.client
-            .asked
-            .lock()
-            .unwrap()
-            .iter()
-            .filter(|asked| asked.starts_with(begins))
-            .cloned()
-            .collect()
+        self.env.script.asked().into_iter().filter(|asked| asked.starts_with(begins)).collect()
     }
 }

@@ -4,14 +4,19 @@ use sandboxer::client::{Error, HubBacklog, Update};
 use sandboxer::domain::EventKind;
 use sandboxer::domain::actor::Actor;
 use sandboxer::domain::error::Code;
-use sandboxer::domain::event::Event;
+use sandboxer::domain::event::{Event, PendingEvent};
+use sandboxer::domain::hub::HubFormat;
 use sandboxer::domain::name::{EventId, SandboxId};
+use sandboxer::domain::outbox::DeadLetter;
+use sandboxer::store::{EventLog as _, OutboxStore as _};
+use sandboxer::transport::hub::HubToken;
 use sandboxer::tui::model::{EventLog, EventRows, Load, Model, Overlay};
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg};
 
 use super::drive::{Drive, model_of, now, press, screen, type_text, world_model};
-use super::fake_client::{Scenario, world};
+use crate::test_env::fixture::world;
+use crate::test_env::script::Scripted;
 
 fn event(seq: u64, kind: EventKind, id: Option<&str>, by: &str, data: serde_json::Value) -> Event {
     Event {
@@ -183,8 +188,18 @@ fn of_many_events_the_last_are_kept_and_only_the_window_is_looked_at() {
 
 #[tokio::test]
 async fn no_more_than_can_be_shown_is_asked_for() {
-    let events = (1..=12_000).map(|seq| Event { seq, ..history()[4].clone() }).collect();
-    let mut drive = Drive::new(Scenario { events, ..world(now()) }).await;
+    let Event { time, kind, actor, data, .. } = history()[4].clone();
+    let pending = |seq: u64| PendingEvent {
+        id: EventId::new(format!("event-{seq}")),
+        time,
+        kind: kind.clone(),
+        sandbox_id: None,
+        actor: actor.clone(),
+        data: data.clone(),
+    };
+    let mut drive = Drive::new(world(now())).await;
+    let events = drive.env.stores().events;
+    events.append((1..=12_000).map(pending).collect()).await.unwrap();
     drive.press("E");
     drive
         .until("the newest", |model| match model.overlays.last() {
@@ -261,6 +276,10 @@ fn a_backlog_is_in_the_header_once_somebody_should_look() {
         "{}",
         header(&mut model)
     );
+    // It has no row to go to: it is said with the next trouble.
+    press(&mut model, "F");
+    assert!(model.sandboxes.selected().unwrap().degraded > 0);
+    assert!(model.toast.take().unwrap().text.contains("State Hub: refused 3 events"));
     press(&mut model, "E");
     update(&mut model, read(&history()));
     insta::assert_snapshot!("events_hub", screen(&mut model, (120, 36)));
@@ -275,13 +294,21 @@ fn a_backlog_is_in_the_header_once_somebody_should_look() {
 
 #[tokio::test]
 async fn the_backlog_is_read_with_the_list_and_again_while_a_hub_is_configured() {
-    let backlog = HubBacklog { dead: 1, ..HubBacklog::default() };
-    let mut drive = Drive::new(Scenario { hub: Ok(Some(backlog)), ..world(now()) }).await;
+    let script = Scripted::default();
+    let hub = ("http://127.0.0.1:1/".to_owned(), HubToken::None, HubFormat::CloudEvents);
+    *script.hub.lock().unwrap() = Some(hub);
+    let mut drive = Drive::scripted(world(now()), script).await;
     drive.until("the backlog", |model| model.hub.load == Load::Ready).await;
+    assert!(!drive.screen((160, 36)).contains("hub 1 refused"));
+    let (reason, event) = ("no such hub".to_owned(), Some(history()[4].clone()));
+    let letter = DeadLetter { at: now(), reason, status: Some(400), event, missed: None };
+    drive.env.stores().outbox.give_up(vec![letter]).await.unwrap();
+    let later = drive.model.now.plus_seconds(11);
+    drive.take(Msg::Tick(later));
+    drive
+        .until("the letter", |model| model.hub.backlog.as_ref().is_some_and(|hub| hub.dead == 1))
+        .await;
     assert!(drive.screen((160, 36)).contains("hub 1 refused"));
-    let mut model = drive.model;
-    let later = model.now.plus_seconds(11);
-    assert!(update(&mut model, Msg::Tick(later)).contains(&Effect::HubBacklog));
     let mut model = model_of(world(now()));
     update(&mut model, Msg::HubBacklog(Ok(None)));
     assert!(!update(&mut model, Msg::Tick(now().plus_seconds(11))).contains(&Effect::HubBacklog));

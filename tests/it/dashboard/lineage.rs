@@ -1,18 +1,12 @@
 //! The picture of semantics 7 in a dashboard, and ways about it.
 
-use futures_util::FutureExt as _;
-use sandboxer::client::Client as _;
-use sandboxer::domain::Time;
 use sandboxer::tui::model::Model;
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg};
 
-use super::drive::{model_of, now, press};
-use super::fake_client::{FakeClient, lineage_world};
-
-pub(crate) fn real_now() -> Time {
-    Time::new(jiff::Timestamp::now())
-}
+pub(crate) use super::drive::real_now;
+use super::drive::{model_of, now, patch_status, press};
+use crate::test_env::fixture::lineage_world;
 
 pub(crate) fn lineage_model() -> Model {
     model_of(lineage_world(now()))
@@ -37,9 +31,8 @@ pub(crate) fn go_to(model: &mut Model, name: &str) {
 pub(crate) fn open_patches(model: &mut Model) {
     go_to(model, "my-env");
     assert_eq!(press(model, "p"), [Effect::PatchStatus("snap-0000000a".into())]);
-    let client = FakeClient::new(lineage_world(now()));
-    let status = client.patch_status("snap-0000000a").now_or_never().unwrap();
-    update(model, Msg::PatchStatus("snap-0000000a".into(), status));
+    let status = patch_status(&lineage_world(now()), "snap-0000000a");
+    update(model, Msg::PatchStatus("snap-0000000a".into(), Ok(status)));
 }
 
 pub(crate) fn toast(model: &mut Model) -> String {

@@ -4,22 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::drive::{Drive, draw, on_cpu, press, screen, text, type_text, world_model};
-use super::fake_client::{LogScript, Scenario, log_line, log_lines, world};
+use super::drive::{Drive, draw, on_cpu, press, real_now, screen, text, type_text, world_model};
+use crate::test_env::fixture::{log_line, log_lines, world};
+use crate::test_env::script::{LogScript, Scripted};
 use ratatui::style::Color;
 use sandboxer::client::{Error, LogsRequest};
-use sandboxer::domain::Time;
 use sandboxer::domain::error::Code;
 use sandboxer::domain::output::Source;
 use sandboxer::tui::Effect;
 use sandboxer::tui::keymap::Mode;
 use sandboxer::tui::model::{
-    KEPT_BYTES, KEPT_LINES, LogField, LogState, LogText, Logs, Model, Overlay, ThemeName,
+    KEPT_BYTES, KEPT_LINES, LogState, LogText, Logs, Model, Overlay, ThemeName,
 };
-
-fn real_now() -> Time {
-    Time::new(jiff::Timestamp::now())
-}
 
 fn logs(model: &Model) -> &Logs {
     match model.overlays.last() {
@@ -183,11 +179,32 @@ fn no_size_and_no_place_panics() {
     }
 }
 
-async fn opened(scenario: Scenario) -> Drive {
-    opened_on(Drive::new(scenario).await)
+#[test]
+fn another_service_and_number_of_lines_are_chosen_in_a_form() {
+    let mut model = open();
+    press(&mut model, "o");
+    assert_eq!(model.mode(), Mode::Form);
+    press(&mut model, "d tab");
+    type_text(&mut model, "0");
+    assert_eq!(press(&mut model, "enter"), []);
+    assert!(screen(&mut model, (80, 24)).contains("✗ a number from 1 to 100000"));
+    press(&mut model, "backspace");
+    type_text(&mut model, "50");
+    insta::assert_snapshot!("options_80x24", screen(&mut model, (80, 24)));
+    let effects = press(&mut model, "enter");
+    let [Effect::Follow(2, request)] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!((request.service.as_deref(), request.tail), (Some("db"), Some(50)));
+    assert_eq!(logs(&model).service.as_deref(), Some("db"));
+    // Nothing typed: as it is.
+    let effects = press(&mut model, "o enter");
+    assert!(matches!(&effects[..], [Effect::Follow(3, request)] if request.tail == Some(50)));
 }
 
-fn opened_on(mut drive: Drive) -> Drive {
+/// The log of a sandbox, followed.
+async fn opened(log: LogScript) -> Drive {
+    let script = Scripted::default();
+    *script.log.lock().unwrap() = log;
+    let mut drive = Drive::scripted(world(real_now()), script).await;
     drive.press("G");
     while drive.model.sandboxes.selected().unwrap().record.name.as_deref() != Some("e2e-core") {
         drive.press("k");
@@ -198,35 +215,31 @@ fn opened_on(mut drive: Drive) -> Drive {
 
 #[tokio::test]
 async fn closing_it_ends_the_stream() {
-    let mut drive = opened(world(real_now())).await;
+    let mut drive = opened(LogScript::Open(log_lines())).await;
     drive.until("lines", |model| logs(model).tail.len() == log_lines().len()).await;
-    assert_eq!(
-        Arc::strong_count(&drive.client.open_logs),
-        3,
-        "the drive's, the effects' and the stream's"
-    );
+    let script = Arc::clone(&drive.env.script);
+    let open = || script.open_logs.load(Ordering::SeqCst);
+    assert_eq!(open(), 1);
     drive.press("esc");
-    let open = Arc::clone(&drive.client.open_logs);
-    drive.until_so("the end of the stream", || Arc::strong_count(&open) == 3).await; // and ours
+    drive.until_so("the end of the stream", || open() == 0).await;
 }
 
 #[tokio::test]
 async fn a_service_alone_is_asked_for_and_the_stream_before_is_dropped() {
-    let mut drive = opened(world(real_now())).await;
+    let mut drive = opened(LogScript::Open(log_lines())).await;
     drive.until("lines", |model| !logs(model).tail.is_empty()).await;
     drive.press("tab tab");
     drive.until("the lines of db", |model| !logs(model).tail.is_empty()).await;
     assert!(logs(&drive.model).tail.lines().all(|line| line.service.as_deref() == Some("db")));
-    let open = Arc::clone(&drive.client.open_logs);
-    drive.until_so("the end of the streams before", || Arc::strong_count(&open) == 4).await;
-    drop(open);
+    let script = Arc::clone(&drive.env.script);
+    let open = || script.open_logs.load(Ordering::SeqCst);
+    drive.until_so("the end of the streams before", || open() == 1).await;
     // The one in between may be given up before it is asked for.
     let asked = drive.asked("logs");
     assert_eq!(
         (asked.first().unwrap().as_str(), asked.last().unwrap().as_str()),
         ("logs a1b2c3d4 all", "logs a1b2c3d4 db")
     );
-    assert_eq!(Arc::strong_count(&drive.client.open_logs), 3);
     assert!(drive.screen((120, 36)).contains("Log of e2e-core: db"));
 }
 
@@ -246,7 +259,7 @@ async fn why_there_is_no_log_is_said_with_the_key_that_asks_again() {
             vec!["✗ coulombcore does not answer  r reads again", "GET /items/59"],
         ),
     ] {
-        let mut drive = opened(Scenario { log, ..world(real_now()) }).await;
+        let mut drive = opened(log).await;
         drive
             .until("its end", |model| {
                 matches!(logs(model).state, LogState::Ended | LogState::Failed(_))
@@ -269,7 +282,7 @@ async fn what_is_kept_is_saved_and_nothing_is_overwritten() {
     // A short name: what is said of it has to fit its line.
     let folder = tempfile::tempdir_in("/tmp").unwrap();
     let path = folder.path().join("core.log");
-    let mut drive = opened(world(real_now())).await;
+    let mut drive = opened(LogScript::Open(log_lines())).await;
     drive.until("lines", |model| logs(model).tail.len() == log_lines().len()).await;
     for _ in 0..2 {
         drive.press("s");
@@ -278,8 +291,8 @@ async fn what_is_kept_is_saved_and_nothing_is_overwritten() {
         }
         drive.type_text(path.to_str().unwrap());
         drive.press("enter");
-        let answered = |model: &Model| match &logs(model).field {
-            Some(LogField::Save(_, error)) => error.is_some(),
+        let answered = |model: &Model| match model.overlays.last() {
+            Some(Overlay::Form(form)) => !form.is_asked(),
             _ => true,
         };
         drive.until("an answer", answered).await;
@@ -299,12 +312,15 @@ async fn what_is_kept_is_saved_and_nothing_is_overwritten() {
 async fn a_flood_keeps_keys_quick_and_memory_bounded() {
     let line = log_line("web", Source::Stdout, &"0123456789 abcdef ".repeat(11));
     let size = line.bytes.len() as u64;
-    let mut drive = opened(Scenario { log: LogScript::Flood(line), ..world(real_now()) }).await;
+    let mut drive = opened(LogScript::Flood(line)).await;
     drive.until("the first lines", |model| !logs(model).tail.is_empty()).await;
     let began = Instant::now();
     let mut worst = Duration::ZERO;
     let mut turns = 0_u32;
-    while began.elapsed() < Duration::from_secs(2) {
+    // For two seconds, and on a busy machine until there is too much.
+    while began.elapsed() < Duration::from_secs(2)
+        || logs(&drive.model).tail.dropped() == 0 && began.elapsed() < Duration::from_mins(1)
+    {
         // What the loop does between two keys: the messages that wait, and a frame.
         let turn = on_cpu();
         for _ in 0..64 {
@@ -318,7 +334,7 @@ async fn a_flood_keeps_keys_quick_and_memory_bounded() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let logs = logs(&drive.model);
-    let flooded = drive.client.log_lines.load(Ordering::Relaxed) * size;
+    let flooded = drive.env.script.log_lines.load(Ordering::Relaxed) * size;
     assert!(logs.tail.len() <= KEPT_LINES && logs.tail.bytes() <= KEPT_BYTES);
     assert!(logs.tail.dropped() > 0, "what is dropped is counted");
     println!(

@@ -5,7 +5,6 @@ mod choosing;
 mod credits;
 mod drive;
 mod events;
-mod fake_client;
 mod keys;
 mod lineage;
 mod logs;

@@ -1,7 +1,5 @@
 //! Overlays that are read: their order, their search, the raw record, the host, the help, an error.
 
-use futures_util::FutureExt as _;
-use sandboxer::client::Client as _;
 use sandboxer::domain::facts::{Certificate, HostFacts};
 use sandboxer::domain::name::HostName;
 use sandboxer::domain::sandbox::{Failure, State};
@@ -11,8 +9,8 @@ use sandboxer::tui::model::{Model, NodeId, Overlay, Role};
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg};
 
-use super::drive::{list, model_of, now, press, screen, type_text, world_model};
-use super::fake_client::{self, FakeClient, facts, record, world};
+use super::drive::{list, model_of, now, patch_status, press, screen, type_text, world_model};
+use crate::test_env::fixture::{self, facts, record, world};
 
 fn point_at(model: &mut Model, id: &str) {
     press(model, "g");
@@ -27,7 +25,7 @@ fn point_at(model: &mut Model, id: &str) {
 
 /// The details of one that is ready, tall enough to be scrolled at 80x24.
 fn details() -> Model {
-    let mut model = model_of(fake_client::lineage_world(now()));
+    let mut model = model_of(fixture::lineage_world(now()));
     screen(&mut model, (80, 24));
     point_at(&mut model, "00000001");
     press(&mut model, "enter");
@@ -123,7 +121,7 @@ fn capitals_count_once_one_is_typed() {
 
 #[test]
 fn a_search_is_in_every_overlay_that_is_read_or_is_a_list() {
-    let mut model = model_of(fake_client::lineage_world(now()));
+    let mut model = model_of(fixture::lineage_world(now()));
     let job = model.jobs.start(
         sandboxer::domain::OperationKind::Check,
         None,
@@ -171,9 +169,8 @@ fn a_search_is_in_every_overlay_that_is_read_or_is_a_list() {
         panic!("{:?}", model.overlays)
     };
     let id = patches.snapshot.clone();
-    let client = FakeClient::new(fake_client::lineage_world(now()));
-    let status = client.patch_status(id.as_str()).now_or_never().unwrap();
-    update(&mut model, Msg::PatchStatus(id, status));
+    let status = patch_status(&fixture::lineage_world(now()), id.as_str());
+    update(&mut model, Msg::PatchStatus(id, Ok(status)));
     found(&mut model, "feature");
 }
 
@@ -234,7 +231,7 @@ fn details_tell_the_failure_from_its_end_and_their_parts_in_order() {
         "Failure",
         "Timeline",
         "Changed in the compose file",
-        "Left on the host",
+        "Left on coulombcore",
         "Host coulombcore",
         "Figures, 4s ago",
     ];
@@ -303,7 +300,7 @@ fn a_host_that_is_down_says_why_what_to_do_and_when_it_is_tried_next() {
         &mut model,
         Msg::HostChecked(
             HostName::new("vm-haskell"),
-            Ok(Box::new(fake_client::host(
+            Ok(Box::new(fixture::host(
                 "vm-haskell",
                 sandboxer::domain::host_view::HostState::Down,
                 None,

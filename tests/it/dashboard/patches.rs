@@ -1,11 +1,9 @@
 //! Sleep, wake and patches in the dashboard: what is asked before, with what the client is asked, and the screens.
 
-use std::time::Duration;
-
-use super::drive::{Drive, model_of, now, press, screen, type_text};
-use super::fake_client::{FakeClient, lineage_world};
+use super::drive::{Drive, model_of, now, patch_status, press, screen, type_text};
 use super::lineage::{go_to, lineage_model, open_patches, real_now, toast};
-use futures_util::FutureExt as _;
+use crate::test_env::fixture::{Fixture, lineage_world};
+use crate::test_env::script::{Script, Scripted};
 use sandboxer::client::{Client as _, Error, PatchRequest, Request};
 use sandboxer::domain::error::Code;
 use sandboxer::domain::operation::OperationKind;
@@ -21,6 +19,13 @@ fn at_every_size(name: &str, model: &mut Model) {
     for (width, height) in SIZES {
         insta::assert_snapshot!(format!("{name}_{width}x{height}"), screen(model, (width, height)));
     }
+}
+
+/// The lineage without the patch that fails.
+fn two_patches() -> Fixture {
+    let mut world = lineage_world(real_now());
+    world.patches.truncate(2);
+    world
 }
 
 // ---- sleep and wake ------------------------------------------------------------------------------------------------
@@ -80,9 +85,7 @@ fn many_or_protected_ones_are_put_to_sleep_only_when_that_is_typed() {
 
 #[tokio::test]
 async fn sleep_and_wake_are_jobs_and_wake_says_what_was_applied() {
-    let mut world = lineage_world(real_now());
-    world.patches.truncate(2);
-    let mut drive = Drive::new(world).await;
+    let mut drive = Drive::new(two_patches()).await;
     go_to(&mut drive.model, "two");
     drive.press("w tab enter");
     drive
@@ -100,6 +103,7 @@ async fn sleep_and_wake_are_jobs_and_wake_says_what_was_applied() {
         shown.lines().any(|line| line.contains("● 00000002 two") && line.contains("✓✓")),
         "{shown}"
     );
+    drive.caught_up().await;
     drive.press("z tab enter");
     drive
         .until("it sleeps", |model| {
@@ -111,9 +115,7 @@ async fn sleep_and_wake_are_jobs_and_wake_says_what_was_applied() {
 #[tokio::test]
 async fn a_patch_that_came_behind_the_question_runs_nowhere() {
     for (name, keys) in [("two", "w"), ("two", "B"), ("one", "B")] {
-        let mut world = lineage_world(real_now());
-        world.patches.truncate(2);
-        let mut drive = Drive::new(world).await;
+        let mut drive = Drive::new(two_patches()).await;
         go_to(&mut drive.model, name);
         drive.press(keys);
         let request = PatchRequest {
@@ -121,17 +123,14 @@ async fn a_patch_that_came_behind_the_question_runs_nowhere() {
             script: "rm -rf data".to_owned(),
             ..PatchRequest::default()
         };
-        drive.client.add_patch(request).await.unwrap();
+        drive.env.client.add_patch(request).await.unwrap();
         drive.press("tab enter");
         drive.until("the answer", |model| model.jobs.list().any(|job| !job.is_running())).await;
         let JobState::Skipped(reason) = &drive.model.jobs.list().next().unwrap().state else {
             panic!("{name} {keys}")
         };
-        assert!(
-            reason.contains("changed since it was looked at") && reason.contains("patches"),
-            "{name} {keys}: {reason}"
-        );
-        assert!(drive.asked("wake").is_empty() && drive.asked("recreate").is_empty());
+        assert!(reason.contains("changed since it was looked at"), "{name} {keys}: {reason}");
+        assert!(drive.asked("wake").is_empty() && drive.asked("teardown").is_empty());
     }
 }
 
@@ -155,8 +154,8 @@ fn patches_with_their_sandboxes_scripts_and_output() {
     assert_eq!(patches.index(), 8);
     let mut world = lineage_world(now());
     world.patches.remove(0);
-    let status = FakeClient::new(world).patch_status("snap-0000000a").now_or_never().unwrap();
-    update(&mut model, Msg::PatchStatus("snap-0000000a".into(), status));
+    let status = patch_status(&world, "snap-0000000a");
+    update(&mut model, Msg::PatchStatus("snap-0000000a".into(), Ok(status)));
     let Some(Overlay::Patches(patches)) = model.overlays.last() else { panic!() };
     assert_eq!(patches.index(), 5);
     // From a sandbox: those of the snapshot that it is based on.
@@ -264,9 +263,7 @@ async fn a_patch_goes_from_a_file_to_every_sandbox_and_stops_at_the_first_failur
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("fix.sh");
     std::fs::write(&script, "touch fixed\n").unwrap();
-    let mut world = lineage_world(real_now());
-    world.patches.truncate(2);
-    let mut drive = Drive::new(world).await;
+    let mut drive = Drive::new(two_patches()).await;
     go_to(&mut drive.model, "my-env");
     drive.press("p");
     let read = |count: usize| move |model: &Model| matches!(model.overlays.last(), Some(Overlay::Patches(patches)) if patches.status().len() == count);
@@ -288,7 +285,9 @@ async fn a_patch_goes_from_a_file_to_every_sandbox_and_stops_at_the_first_failur
     drive
         .until("the end", |model| model.jobs.list().len() > 0 && model.jobs.running().count() == 0)
         .await;
-    let job = drive.model.jobs.list().next().unwrap().clone();
+    let rollout =
+        |model: &Model| model.jobs.list().find(|job| job.sandbox.is_none()).unwrap().clone();
+    let job = rollout(&drive.model);
     assert_eq!(job.state, JobState::Succeeded, "{:?}", job.output);
     assert!(job.output.iter().any(|line| line == "00000001 (first): got 4"), "{:?}", job.output);
     let standing = |model: &Model| {
@@ -299,25 +298,21 @@ async fn a_patch_goes_from_a_file_to_every_sandbox_and_stops_at_the_first_failur
             .filter(|s| s.state == sandboxer::domain::patch::PatchState::Applied)
             .count()
     };
-    drive.until("how they stand", |model| standing(model) == 2).await;
+    drive.until("how they stand", |model| standing(model) == 1).await;
     // One that fails is told, with who has it by then.
-    std::fs::write(&script, "exit 1\n").unwrap();
+    drive.env.script.patch.lock().unwrap().push_back(Script::Exits(1));
     drive.press("a");
     drive.type_text(script.to_str().unwrap());
     drive.press("enter");
     drive.until("the fourth", read(4)).await;
     drive.press("A enter");
     drive
-        .until("the end", |model| model.jobs.running().count() == 0 && model.jobs.list().len() == 2)
+        .until("the end", |model| {
+            model.jobs.running().count() == 0 && rollout(model).state != JobState::Succeeded
+        })
         .await;
-    let JobState::Failed(problem) = drive.model.jobs.list().next().unwrap().state.clone() else {
-        panic!()
-    };
-    assert!(
-        problem.message.contains("0 of 1 have them; 00000001: patch 5 failed"),
-        "{}",
-        problem.message
-    );
+    let JobState::Failed(problem) = rollout(&drive.model).state else { panic!() };
+    assert!(problem.message.contains("0 of 2 have them; 00000001: patch 5"), "{}", problem.message);
     // One that was passed over is told, and is no failure.
     let job = drive.model.jobs.start(
         OperationKind::Patch,
@@ -368,7 +363,19 @@ async fn a_patch_goes_from_a_file_to_every_sandbox_and_stops_at_the_first_failur
 
 #[tokio::test]
 async fn a_rollout_that_is_stopped_begins_no_further_sandbox() {
-    let mut drive = Drive::paced(lineage_world(real_now()), Duration::from_secs(3)).await;
+    let script = Scripted::default();
+    script.patch.lock().unwrap().push_back(Script::Hangs);
+    let mut drive = Drive::scripted(two_patches(), script).await;
+    let request = PatchRequest {
+        snapshot: "snap-0000000a".to_owned(),
+        script: "true".to_owned(),
+        ..PatchRequest::default()
+    };
+    drive.env.other.add_patch(&request).await.unwrap();
+    let added = |model: &Model| {
+        model.snapshots.get(&"snap-0000000a".into()).is_some_and(|view| view.patches.len() == 3)
+    };
+    drive.until("the patch", added).await;
     go_to(&mut drive.model, "my-env");
     drive.press("p");
     drive
@@ -379,5 +386,6 @@ async fn a_rollout_that_is_stopped_begins_no_further_sandbox() {
         .await;
     drive.press("A enter J c tab enter");
     drive.until("the end", |model| model.jobs.running().count() == 0).await;
-    assert!(matches!(drive.model.jobs.list().next().unwrap().state, JobState::Stopped(_)));
+    let job = drive.model.jobs.list().find(|job| job.sandbox.is_none()).unwrap();
+    assert!(matches!(job.state, JobState::Stopped(_)), "{:?}", job.state);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::fake_client::host;
+use crate::test_env::fixture::host;
 use sandboxer::client::Error;
 use sandboxer::domain::Time;
 use sandboxer::domain::error::Code;

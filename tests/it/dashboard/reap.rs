@@ -1,18 +1,25 @@
 //! The reap plan: shown, changed, applied after a question, and what comes of it.
 
+use std::sync::Mutex;
+
 use insta::assert_snapshot;
-use sandboxer::client::{Error, PlanSource, ReapPlan, Request, StaleItem, StaleReport, Update};
+use sandboxer::client::{
+    Client as _, Error, PlanSource, ReapPlan, Request, StaleItem, StaleReport, Update,
+};
 use sandboxer::domain::error::Code;
 use sandboxer::domain::name::{OperationId, SandboxId};
 use sandboxer::domain::operation::CancelOutcome;
+use sandboxer::domain::sandbox::State;
 use sandboxer::domain::stale::{ReapReport, StaleClass};
 use sandboxer::domain::sweep::{HeldBack, HoldReason};
+use sandboxer::domain::teardown::Resource;
 use sandboxer::tui::model::{JobId, JobState, Judged, Model, Overlay, Reap, ReapRow};
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg};
 
 use super::drive::{Drive, draw, list, model_of, now, press, screen, text, type_text};
-use super::fake_client::{Scenario, done, stale_world};
+use crate::test_env::fixture::{Fixture, done, stale_world};
+use crate::test_env::script::Scripted;
 
 /// The plan of the small world.
 fn plan() -> ReapPlan {
@@ -443,26 +450,45 @@ fn enter_opens_a_recorded_ones_details_and_the_palette_knows_reap_and_stale() {
     }
 }
 
+/// What records alone tell of: four that are expired, three that dead processes left, one that is lost.
+fn stale_records() -> Fixture {
+    let mut world = stale_world(now());
+    for number in 2..5 {
+        let mut more =
+            world.records.iter().find(|one| one.id.as_str() == "e1e1e1e1").unwrap().clone();
+        (more.id, more.name) =
+            (SandboxId::new(format!("e{number}e{number}e{number}e{number}")), None);
+        world.records.push(more);
+    }
+    world
+}
+
 #[tokio::test]
 async fn a_reap_runs_to_its_end_on_a_client() {
-    let scenario = Scenario { clock: now, ..stale_world(now()) };
-    let mut drive = Drive::new(scenario).await;
+    let script = Scripted { standing: Mutex::new(Some(now())), ..Scripted::default() };
+    let there = Resource { kind: "directory".into(), id: "/home/ops/sandboxes/sbx".into() };
+    script.seen.lock().unwrap().resources.push(there);
+    script.gone.lock().unwrap().insert("1057aaaa".into());
+    let mut drive = Drive::scripted(stale_records(), script).await;
     drive.until("what is stale", |model| model.stale.count() == 8).await;
     drive.press("X");
     drive.until("the plan", |model| !model.reap.rows().is_empty()).await;
     drive.take(Msg::Drawn);
     drive.press("A tab");
-    drive.type_text("7");
+    drive.type_text("8");
     drive.press("enter");
     drive
         .until("its end", |model| {
             model.reap.job.and_then(|id| model.jobs.get(id)).is_some_and(|job| !job.is_running())
         })
         .await;
-    let asked = drive.asked("reap plan-1a2b3c4d");
-    assert!(asked[0].ends_with("remove 0a0a0a02, remove 0a0a0a03"), "{asked:?}");
-    assert_eq!(drive.model.reap.done_count(), 7);
-    assert_eq!(drive.model.reap.removed(), ["e1e1e1e1", "0b1c2d3e"]);
+    assert_eq!(drive.model.reap.done_count(), 8);
+    let mut removed: Vec<_> = drive.model.reap.removed().to_vec();
+    removed.sort();
+    assert_eq!(removed, ["e1e1e1e1", "e2e2e2e2", "e3e3e3e3", "e4e4e4e4"]);
+    for id in removed {
+        assert_eq!(drive.env.client.get(id.as_str()).await.unwrap().state, State::Destroyed);
+    }
     drive
         .until("what was destroyed to go", |model| {
             model.sandboxes.get(&SandboxId::new("e1e1e1e1")).is_none()

@@ -1,6 +1,8 @@
 //! Routes: why a sandbox is where it is, in its details and before it is made; what it costs, in the list.
 
 use sandboxer::domain::Usd;
+use sandboxer::domain::error::{Code, Error};
+use sandboxer::domain::extension::Preview;
 use sandboxer::domain::name::{ExtensionId, HostName, SandboxId};
 use sandboxer::domain::route::{Attempt, CandidateVerdict, Route, RouteCondition, Verdict};
 use sandboxer::domain::sandbox::{Failure, State};
@@ -9,8 +11,8 @@ use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg};
 
 use super::drive::{list, model_of, now, press, screen, type_text};
-use super::fake_client::{FakeClient, metered_world, profiles, world};
-use sandboxer::client::{Client as _, Decision};
+use crate::test_env::fixture::{decision, metered_world, profiles, world};
+use sandboxer::client::Decision;
 
 fn candidates() -> Vec<CandidateVerdict> {
     let full = Verdict {
@@ -91,22 +93,22 @@ fn details_tell_the_route_and_how_each_attempt_ended() {
 }
 
 /// The create form with an answer to what it would do.
-async fn planned(change: impl FnOnce(&mut Decision)) -> Model {
+fn planned(change: impl FnOnce(&mut Decision)) -> Model {
     let mut model = model_of(world(now()));
     press(&mut model, "n");
     update(&mut model, Msg::Profiles(Ok(profiles())));
     press(&mut model, "enter");
     type_text(&mut model, "x");
-    let Some(Overlay::Create(form)) = model.overlays.last() else { panic!("no form") };
-    let (generation, request) = (form.generation, form.request());
-    let mut decision = FakeClient::new(world(now())).plan_create(request).await.unwrap();
+    let Some((create, _)) = model.create_form() else { panic!("no form") };
+    let generation = create.generation;
+    let mut decision = Decision { preview: Preview::default(), ..decision() };
     change(&mut decision);
     update(&mut model, Msg::Planned(generation, Ok(Box::new(decision))));
     model
 }
 
-#[tokio::test]
-async fn the_create_form_shows_each_candidate_the_price_and_what_is_missing() {
+#[test]
+fn the_create_form_shows_each_candidate_the_price_and_what_is_missing() {
     let mut model = planned(|decision| {
         decision.candidates = candidates();
         decision.verdicts.clear();
@@ -115,9 +117,10 @@ async fn the_create_form_shows_each_candidate_the_price_and_what_is_missing() {
         if let Some(route) = &mut decision.route {
             route.host = HostName::new("saas-stub");
         }
-    })
-    .await;
+    });
     insta::assert_snapshot!("create_route", screen(&mut model, (120, 36)));
+    let shown = screen(&mut model, (80, 24));
+    assert!(shown.contains("coulombcore: 30 of 30") && shown.contains("ext.saas-stub"), "{shown}");
     let mut model = planned(|decision| {
         decision.candidates = candidates();
         decision.candidates[1].ok = false;
@@ -127,8 +130,7 @@ async fn the_create_form_shows_each_candidate_the_price_and_what_is_missing() {
         decision.quote_usd = Some(Usd::from_micros(800_000));
         decision.missing_usd = Some(Usd::from_micros(300_000));
         (decision.ok, decision.route) = (false, None);
-    })
-    .await;
+    });
     let shown = screen(&mut model, (120, 36));
     assert!(shown.contains("✗ no candidate can take it"), "{shown}");
     assert!(shown.contains("✗ $0.30 missing: grant that much first"), "{shown}");
@@ -136,6 +138,37 @@ async fn the_create_form_shows_each_candidate_the_price_and_what_is_missing() {
         shown.contains("✗ ext.saas-stub  over-budget: it costs $0.80, there are $0.50"),
         "{shown}"
     );
+}
+
+#[test]
+fn of_many_candidates_each_can_be_read_on_a_small_screen() {
+    let mut model = planned(|decision| {
+        decision.candidates = (0..6).flat_map(|_| candidates()).collect();
+        decision.verdicts.clear();
+    });
+    let shown = screen(&mut model, (60, 15));
+    assert!(shown.contains("more lines, PgDn PgUp"), "{shown}");
+    let last = |model: &mut Model| screen(model, (60, 15)).contains(" 0 more lines");
+    for _ in 0..20 {
+        press(&mut model, "pgdn");
+    }
+    assert!(last(&mut model));
+    press(&mut model, "pgup");
+    assert!(!last(&mut model), "back at once, wherever the end was");
+}
+
+#[test]
+fn a_ledger_that_became_unreadable_is_said_where_credits_are() {
+    let mut model = planned(|_| {});
+    let error = Error::new(Code::StoreCorrupt, "entry 3 of the ledger is not JSON");
+    update(&mut model, Msg::Credits(Err(error)));
+    press(&mut model, "ctrl-p");
+    let Some((create, _)) = model.create_form() else { panic!("no form") };
+    let generation = create.generation;
+    update(&mut model, Msg::Planned(generation, Ok(Box::new(decision()))));
+    let shown = screen(&mut model, (120, 36));
+    assert!(shown.contains("⚠ entry 3 of the ledger is not JSON"), "{shown}");
+    assert!(shown.contains("what is said of credits is as they were before"), "{shown}");
 }
 
 #[test]

@@ -2,37 +2,27 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::Arc;
 
-use super::fake_client::{self, host, many, profiles, ready, record, world};
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
-use ratatui::Terminal;
-use ratatui::backend::TestBackend;
+use super::drive::{draw, list, now, press_beyond_folders as press, text, type_text};
+use crate::test_env::fixture::{self, decision, host, many, profiles, ready, record, world};
+use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier};
-use sandboxer::client::{Decision, Error, Update};
-use sandboxer::domain::Time;
+use sandboxer::client::{Error, Update};
 use sandboxer::domain::error::Code;
 use sandboxer::domain::event::Event;
-use sandboxer::domain::extension::{Preview, Refusal};
+use sandboxer::domain::extension::Refusal;
 use sandboxer::domain::host_view::{HostState, HostView};
 use sandboxer::domain::name::OperationId;
 use sandboxer::domain::operation::OperationKind;
-use sandboxer::domain::sandbox::{State, Verdict};
+use sandboxer::domain::sandbox::State;
 use sandboxer::domain::update::Progress;
+use sandboxer::tui::Msg;
 use sandboxer::tui::keymap::Keymap;
-use sandboxer::tui::model::{Entry, Model, ThemeName};
+use sandboxer::tui::model::{Model, ThemeName};
 use sandboxer::tui::update::update;
-use sandboxer::tui::{Completion, Effect, Msg, view};
-
-/// 2026-11-27 14:03:22 UTC.
-const NOW: i64 = 1_795_788_202;
 
 const SIZES: [(u16, u16); 3] = [(120, 36), (80, 24), (60, 15)];
-
-fn now() -> Time {
-    Time::from_unix(NOW)
-}
 
 fn empty_model() -> Model {
     let mut model = Model::new(now(), Keymap::new(&BTreeMap::new()).unwrap());
@@ -40,11 +30,6 @@ fn empty_model() -> Model {
     model.listening = true;
     update(&mut model, Msg::Resize(120, 36));
     model
-}
-
-fn list(model: &mut Model, records: Vec<sandboxer::domain::SandboxRecord>) {
-    let entries = records.into_iter().map(|record| Arc::new(Entry::new(record))).collect();
-    update(model, Msg::Listed(Ok(entries)));
 }
 
 /// The small world with its hosts' answers.
@@ -62,67 +47,6 @@ fn world_model() -> Model {
     update(&mut model, Msg::Events(None, Ok(Vec::new())));
     model.toast = None;
     model
-}
-
-fn press(model: &mut Model, keys: &str) {
-    for word in keys.split(' ') {
-        let code = match word {
-            "enter" => KeyCode::Enter,
-            "esc" => KeyCode::Esc,
-            "tab" => KeyCode::Tab,
-            "space" => KeyCode::Char(' '),
-            "end" => KeyCode::End,
-            _ => KeyCode::Char(word.chars().next().unwrap()),
-        };
-        for effect in update(model, Msg::Key(KeyEvent::new(code, KeyModifiers::NONE))) {
-            // There are no such folders: tab goes on.
-            if let Effect::Complete(typed, ..) = effect {
-                update(model, Msg::Completed(typed, Completion::Nothing));
-            }
-        }
-        update(model, Msg::Drawn);
-    }
-}
-
-fn type_text(model: &mut Model, text: &str) {
-    for c in text.chars() {
-        update(model, Msg::Key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE)));
-    }
-}
-
-fn draw(model: &mut Model, (width, height): (u16, u16)) -> Buffer {
-    update(model, Msg::Resize(width, height));
-    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    let model = &*model;
-    terminal
-        .draw(|frame| {
-            if let Some(cursor) = view::draw(model, frame.buffer_mut()) {
-                frame.set_cursor_position(cursor);
-            }
-        })
-        .unwrap();
-    terminal.backend().buffer().clone()
-}
-
-fn text(buffer: &Buffer) -> String {
-    let area = buffer.area;
-    (0..area.height)
-        .map(|y| {
-            let mut line = String::new();
-            let mut skip = 0;
-            for x in 0..area.width {
-                if skip > 0 {
-                    skip -= 1;
-                    continue;
-                }
-                let symbol = buffer[(x, y)].symbol();
-                skip = sandboxer::domain::text::columns(symbol).saturating_sub(1);
-                line.push_str(symbol);
-            }
-            line.trim_end().to_owned()
-        })
-        .collect::<Vec<_>>()
-        .join("\n")
 }
 
 /// Runs of cells that are not plain, a line each: row, columns, text, style.
@@ -320,10 +244,9 @@ fn details_have_the_latest_figures_of_the_host_and_one_time_zone() {
     let mut model = world_model();
     let zone = jiff::tz::TimeZone::posix("CET-1").unwrap();
     model.zone = zone;
-    let mut facts = fake_client::facts("desk-1", now().minus_seconds(5));
+    let mut facts = fixture::facts("desk-1", now().minus_seconds(5));
     facts.load1 = 7.77;
-    let view =
-        HostView { facts: Some(facts), ..fake_client::host("local", HostState::Up, Some(1)) };
+    let view = HostView { facts: Some(facts), ..fixture::host("local", HostState::Up, Some(1)) };
     update(&mut model, Msg::HostChecked("local".into(), Ok(Box::new(view))));
     while model.sandboxes.selected().unwrap().record.name.as_deref() != Some("demo") {
         press(&mut model, "j");
@@ -382,39 +305,8 @@ fn the_create_form() {
     type_text(&mut model, "4");
     at_every_size("form_field_error", &mut model);
     type_text(&mut model, "h");
-    let generation = generation(&model);
-    let verdict =
-        |host: &str, ok, reason: &str| Verdict { host: host.into(), ok, reason: reason.to_owned() };
-    let verdicts = vec![
-        verdict("sandboxer01", false, "disk 93% used, the limit is 90%"),
-        verdict("coulombcore", true, "has room for 18 more"),
-    ];
-    let mut decision = Decision {
-        profile: "profile.compose-e2e".to_owned(),
-        version: "1.0.0".to_owned(),
-        extension: "ext.compose-ssh".to_owned(),
-        inputs: BTreeMap::new(),
-        route: Some(sandboxer::domain::sandbox::Route {
-            host: "coulombcore".into(),
-            reason: "first that qualifies".to_owned(),
-            verdicts: verdicts.clone(),
-            remarks: Vec::new(),
-            candidates: Vec::new(),
-        }),
-        verdicts,
-        candidates: Vec::new(),
-        quote_usd: None,
-        missing_usd: None,
-        ttl_s: Some(14_400),
-        preview: Preview {
-            bytes: 12_400_000,
-            files: 812,
-            services: vec!["web".to_owned(), "db".to_owned()],
-            ..Preview::default()
-        },
-        ok: true,
-        error: None,
-    };
+    let generation = generation(&mut model);
+    let mut decision = decision();
     update(&mut model, Msg::Planned(generation, Ok(Box::new(decision.clone()))));
     insta::assert_snapshot!("form_preview", text(&draw(&mut model, (120, 36))));
     decision.ok = false;
@@ -427,11 +319,8 @@ fn the_create_form() {
     insta::assert_snapshot!("form_refused", text(&draw(&mut model, (80, 24))));
 }
 
-fn generation(model: &Model) -> u64 {
-    match model.overlays.last() {
-        Some(sandboxer::tui::model::Overlay::Create(form)) => form.generation,
-        _ => 0,
-    }
+fn generation(model: &mut Model) -> u64 {
+    model.create_form().map_or(0, |(create, _)| create.generation)
 }
 
 #[test]

@@ -4,16 +4,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::drive::{self, Drive, draw, model_of, now, press, screen, type_text};
-use super::fake_client::{self, FakeClient, Scenario, ended, lineage_world, snapshot_of};
+use super::drive::{self, Drive, draw, model_of, now, patch_status, press, screen, type_text};
 use super::lineage::{go_to, lineage_model, open_patches, real_now, toast};
-use futures_util::FutureExt as _;
-use sandboxer::client::{Client as _, Error, Request, SnapshotDiff, Update};
-use sandboxer::domain::EventKind;
+use crate::test_env::fixture::{self, ended, lineage_world, snapshot_of};
+use crate::test_env::script::{Act, Script, Scripted};
+use sandboxer::client::{Error, PatchRequest, Request, RestoreRequest, SnapshotDiff, Update};
 use sandboxer::domain::error::Code;
 use sandboxer::domain::lineage::SnapshotView;
-use sandboxer::domain::name::{OperationId, SnapshotId};
+use sandboxer::domain::name::OperationId;
 use sandboxer::domain::operation::{Operation, OperationKind, OperationState, Subject};
+use sandboxer::domain::reporter::Report;
 use sandboxer::domain::request::Change;
 use sandboxer::domain::snapshot::{Damage, DamageKind, SnapshotState};
 use sandboxer::domain::update::Ended;
@@ -21,6 +21,7 @@ use sandboxer::tui::keymap::Mode;
 use sandboxer::tui::model::{Fetch, JobState, Model, NodeId, Overlay, Pane};
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg, Timer};
+use tokio::sync::Notify;
 
 const SIZES: [(u16, u16); 3] = [(120, 36), (100, 30), (80, 24)];
 
@@ -114,7 +115,7 @@ fn one_whose_archive_is_damaged_says_so_in_its_row_and_its_record() {
 
 #[test]
 fn loading_empty_nothing_matches_and_error_are_told_apart() {
-    let mut model = model_of(fake_client::world(now()));
+    let mut model = model_of(fixture::world(now()));
     press(&mut model, "2");
     at_every_size("empty", &mut model);
     model.snapshots = sandboxer::tui::model::Snapshots::default();
@@ -379,9 +380,25 @@ fn read_only_looks_at_everything_and_changes_nothing() {
     assert!(screen(&mut model, (100, 30)).contains("cp certs/* /etc/ssl"));
 }
 
+/// Captures tell their bytes, and wait until they are let go.
+fn capturing() -> (Scripted, Arc<Notify>) {
+    let (script, go_on) = (Scripted::default(), Arc::new(Notify::new()));
+    script.shelf.capture.lock().unwrap().push_back(Act::Until(Arc::clone(&go_on)));
+    let told = |part: u64| Report {
+        stage: "capture",
+        step: 1,
+        steps: 1,
+        bytes: Some(part * 12_000_000),
+        ..Report::default()
+    };
+    *script.progress.lock().unwrap() = (0..3).map(told).collect();
+    (script, go_on)
+}
+
 #[tokio::test]
 async fn a_snapshot_shows_its_bytes_while_it_is_made_and_ends_as_a_line() {
-    let mut drive = Drive::paced(lineage_world(real_now()), Duration::from_millis(400)).await;
+    let (script, go_on) = capturing();
+    let mut drive = Drive::scripted(lineage_world(real_now()), script).await;
     drive.press("1 g");
     while drive.model.sandboxes.selected().unwrap().record.title() != "golden" {
         drive.press("j");
@@ -409,15 +426,19 @@ async fn a_snapshot_shows_its_bytes_while_it_is_made_and_ends_as_a_line() {
         "monday",
         "the cursor is on it"
     );
+    go_on.notify_one();
     drive.until("the end", |model| model.jobs.running().count() == 0).await;
     let shown = drive.screen((160, 45));
-    assert!(shown.contains("✓ snapshot golden ") && shown.contains("monday 114M"), "{shown}");
-    assert_eq!(drive.asked("snapshot"), ["snapshot 50bac0de Some(3) Some(\"monday\") None"]);
+    assert!(shown.contains("✓ snapshot golden ") && shown.contains("monday 1.2K"), "{shown}");
 }
 
 #[tokio::test]
 async fn a_running_snapshot_keeps_the_console_and_is_cancelled_on_request() {
-    let mut drive = Drive::paced(lineage_world(real_now()), Duration::from_millis(400)).await;
+    let mut drive = Drive::scripted(lineage_world(real_now()), capturing().0).await;
+    drive.press("1 g");
+    while drive.model.sandboxes.selected().unwrap().record.title() != "golden" {
+        drive.press("j");
+    }
     drive.press("s enter");
     drive
         .until("it runs", |model| model.jobs.running().any(|job| job.state == JobState::Running))
@@ -564,7 +585,10 @@ fn a_restore_shows_what_differs_what_is_missing_and_what_it_will_get() {
 
 #[tokio::test]
 async fn a_restore_ends_as_a_row_below_its_snapshot_and_says_which_patch_failed() {
-    let mut drive = Drive::new(Scenario { diff: Ok(diff()), ..lineage_world(real_now()) }).await;
+    let script = Scripted::default();
+    let ends = [0, 0, 1].map(Script::Exits);
+    script.patch.lock().unwrap().extend(ends);
+    let mut drive = Drive::scripted(lineage_world(real_now()), script).await;
     go_to(&mut drive.model, "my-env");
     drive.press("r");
     drive.type_text("fresh");
@@ -594,7 +618,7 @@ async fn a_restore_ends_as_a_row_below_its_snapshot_and_says_which_patch_failed(
     assert!(shown.lines().any(|line| line.contains("fresh") && line.contains("✓✓✗")), "{shown}");
     let line =
         shown.lines().find(|line| line.contains("⚠ restore")).unwrap_or_else(|| panic!("{shown}"));
-    assert!(line.contains("but patch 3 failed (exit 1)"), "{line}");
+    assert!(line.contains("but patch 3 (pat-0000a003) failed with exit status 1"), "{line}");
     assert_eq!(
         drive.model.sandboxes.selected().unwrap().record.title(),
         "fresh",
@@ -607,9 +631,12 @@ async fn a_snapshot_that_changed_behind_the_form_is_not_restored() {
     let mut drive = Drive::new(lineage_world(real_now())).await;
     go_to(&mut drive.model, "my-env");
     drive.press("r");
-    drive.client.change_snapshot(&SnapshotId::new("snap-0000000a"), |record| {
-        record.next_patch_sequence += 1;
-    });
+    let request = PatchRequest {
+        snapshot: "snap-0000000a".to_owned(),
+        script: "true".to_owned(),
+        ..PatchRequest::default()
+    };
+    drive.env.other.add_patch(&request).await.unwrap();
     drive.press("enter");
     drive.until("the refusal", |model| model.jobs.list().any(|job| !job.is_running())).await;
     let shown = drive.screen((100, 30));
@@ -693,24 +720,26 @@ async fn what_came_to_depend_on_it_meanwhile_is_not_deleted_from_under_it() {
     go_to(&mut drive.model, "my-env");
     drive.press("d tab");
     drive.type_text("snap-0000000a");
-    drive.client.change(&"a1b2c3d4".into(), EventKind::SandboxRestored, |record| {
-        record.based_on_snapshot = Some("snap-0000000a".into());
-    });
+    let request =
+        RestoreRequest { snapshot: "snap-0000000a".to_owned(), ..RestoreRequest::default() };
+    let restored = drive.env.other.restore(&request).await.unwrap();
+    drive.env.other.finish(&restored.operation.unwrap()).await.unwrap();
+    let four = restored.sandbox.id;
     drive.press("enter");
     drive.until("the answer", |model| model.jobs.list().any(|job| !job.is_running())).await;
-    let JobState::Skipped(reason) = &drive.model.jobs.list().next().unwrap().state else {
-        panic!()
-    };
-    assert_eq!(reason, "more depends on snapshot snap-0000000a than was looked at");
-    assert!(drive.asked("delete").is_empty());
+    let job = drive.model.jobs.list().next().unwrap();
+    let JobState::Skipped(reason) = &job.state else { panic!("{:?}", job.state) };
+    let more = "more depends on snapshot my-env than was looked at: sandbox ";
+    assert_eq!(*reason, format!("{more}{four}"));
+    assert!(drive.asked("remove").is_empty());
     // Looked at again, it goes.
-    drive.until("the tree", |model| model.snapshots.of_sandbox(&"a1b2c3d4".into()).is_some()).await;
+    drive.until("the tree", |model| model.snapshots.of_sandbox(&four).is_some()).await;
     go_to(&mut drive.model, "my-env");
     drive.press("d tab");
     drive.type_text("snap-0000000a");
     drive.press("enter");
     drive.until("it is gone", |model| model.snapshots.get(&"snap-0000000a".into()).is_none()).await;
-    assert_eq!(drive.asked("delete"), ["delete snap-0000000a force=true"]);
+    assert_eq!(drive.asked("remove"), ["remove snap-0000000a"]);
 }
 
 // ---- rebuild -------------------------------------------------------------------------------------------------------
@@ -757,6 +786,7 @@ fn no_screen_of_these_panics_at_any_size_and_hostile_text_stays_in_its_cells() {
         patch.description = Some(format!("{evil}{}", "y".repeat(240)));
         patch.script = evil.repeat(40);
     }
+    let status = patch_status(&world, "snap-0000000a");
     for keys in [
         "2",
         "2 enter",
@@ -776,13 +806,9 @@ fn no_screen_of_these_panics_at_any_size_and_hostile_text_stays_in_its_cells() {
             model.look.ascii = ascii;
             press(&mut model, "2 j j j");
             press(&mut model, keys);
-            let number = model.last_action_form;
+            let number = model.last_form;
             update(&mut model, Msg::Compared(number, Ok(Box::new(diff()))));
-            let status = FakeClient::new(world.clone())
-                .patch_status("snap-0000000a")
-                .now_or_never()
-                .unwrap();
-            update(&mut model, Msg::PatchStatus("snap-0000000a".into(), status));
+            update(&mut model, Msg::PatchStatus("snap-0000000a".into(), Ok(status.clone())));
             for width in [0, 1, 59, 60, 61, 80, 99, 100, 101, 250] {
                 for height in [0, 1, 14, 15, 16, 19, 20, 21, 80] {
                     let buffer = draw(&mut model, (width, height));

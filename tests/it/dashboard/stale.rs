@@ -12,7 +12,7 @@ use sandboxer::tui::update::{Timer, update};
 use sandboxer::tui::{Effect, Msg};
 
 use super::drive::{draw, list, model_of, now, press, screen, text};
-use super::fake_client::{stale_item, stale_world, world};
+use crate::test_env::fixture::{stale_item, stale_world, world};
 
 /// The small world with twelve stale things, judged.
 fn judged() -> Model {
@@ -150,7 +150,7 @@ fn a_sandbox_that_is_worked_on_is_running_not_stale() {
 }
 
 fn records_operation() -> Option<sandboxer::domain::sandbox::Running> {
-    use super::fake_client::{held, record};
+    use crate::test_env::fixture::{held, record};
     use sandboxer::domain::operation::OperationKind;
     let state = sandboxer::domain::sandbox::State::Ready;
     held(

@@ -1,14 +1,14 @@
 //! The dashboard's sweep: begun by the clock, shown, told of, and not begun where it must not be.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use sandboxer::client::{Error, SweepReport};
+use sandboxer::client::{Client as _, Error, SweepReport};
 use sandboxer::domain::clock::ClockJump;
 use sandboxer::domain::error::Code;
 use sandboxer::domain::name::{HostName, SandboxId};
 use sandboxer::domain::sweep::{HeldBack, SweepItem, SweepOutcome};
+use sandboxer::domain::{State, Time};
 use sandboxer::tui::effects::Effects;
 use sandboxer::tui::keymap::Keymap;
 use sandboxer::tui::model::{Leaving, Model, Sweep};
@@ -17,7 +17,8 @@ use sandboxer::tui::{Effect, Msg};
 use tokio::sync::mpsc;
 
 use super::drive::now;
-use super::fake_client::{FakeClient, Scenario};
+use crate::test_env::TestEnv;
+use crate::test_env::fixture::{Fixture, ready, record};
 
 const INTERVAL: Duration = Duration::from_secs(5);
 
@@ -114,15 +115,23 @@ fn what_was_destroyed_is_told_and_why_it_holds_back() {
 
 #[tokio::test]
 async fn nothing_is_swept_once_nothing_is_begun_any_more() {
-    let client = FakeClient::new(Scenario::default());
+    let env = TestEnv::of(&Fixture::default()).await;
     let (queue, mut inbox) = mpsc::channel(8);
-    let asked = client.asked.clone();
-    let effects = Effects::new(Arc::new(client), queue, None);
+    let effects = Effects::new(env.client.clone(), queue, None);
+    let expired = async |id: &str| {
+        let now = Time::new(jiff::Timestamp::now());
+        let record = record(id, None, "compose-e2e", "local", State::Ready, now);
+        let mut record = ready(record, now.minus_seconds(90));
+        record.expires_at = Some(now.minus_seconds(60));
+        env.put(record).await;
+    };
+    expired("aaaaaaaa").await;
     effects.run(Effect::Sweep(1));
     assert!(matches!(inbox.recv().await, Some(Msg::Swept(1, Ok(_)))));
+    assert_eq!(env.client.get("aaaaaaaa").await.unwrap().state, State::Destroyed);
+    expired("bbbbbbbb").await;
     effects.begin_nothing();
     effects.run(Effect::Sweep(2));
     assert!(matches!(inbox.recv().await, Some(Msg::Swept(2, Err(_)))));
-    let asked = asked.lock().unwrap().iter().filter(|call| *call == "sweep").count();
-    assert_eq!(asked, 1);
+    assert_eq!(env.client.get("bbbbbbbb").await.unwrap().state, State::Ready);
 }

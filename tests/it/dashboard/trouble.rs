@@ -20,7 +20,7 @@ use sandboxer::tui::model::{Model, Overlay, Pane, SavedState, Sort, SortKey, Swe
 use sandboxer::tui::update::update;
 
 use super::drive::{draw, list, model_of, now, press, screen, world_model};
-use super::fake_client::{host, lineage_world, many, ready, record};
+use crate::test_env::fixture::{host, lineage_world, many, ready, record};
 
 const SIZES: [(u16, u16); 7] =
     [(200, 60), (160, 45), (120, 36), (80, 24), (60, 15), (40, 10), (39, 9)];

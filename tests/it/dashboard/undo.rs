@@ -16,7 +16,7 @@ use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg};
 
 use super::drive::{model_of, now, press, screen, type_text, world_model};
-use super::fake_client::{profiles, record, snapshot_of, stale_world, world};
+use crate::test_env::fixture::{profiles, record, snapshot_of, stale_world, world};
 
 /// An undo snapshot of a removed sandbox.
 fn undo_of(id: &str, sandbox: &str, name: &str, ago: u64) -> SnapshotRecord {
@@ -82,7 +82,7 @@ fn a_whole_reap_comes_back() {
     let job = sandboxer::tui::model::JobId(77);
     model.reap.begin(job);
     for item in plan.to_do().take(2) {
-        model.reap.done(super::fake_client::done(item));
+        model.reap.done(crate::test_env::fixture::done(item));
     }
     model.overlays.clear();
     let records = world(now()).records;

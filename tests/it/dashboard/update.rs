@@ -1,83 +1,33 @@
-//! What the dashboard does with keys and answers: the pure update, and update with effects on a fake client.
+//! What the dashboard does with keys and answers: the pure update, and update with effects on a real client.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::fake_client::{FakeClient, Scenario, host, many, profiles, ready, record, world};
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use sandboxer::client::{Error, Record, Request, Started, Update};
+use super::drive::{Drive, list, now, press_beyond_folders as press, real_now, type_text};
+use crate::test_env::fixture::{Fixture, host, many, profiles, ready, record, world};
+use crate::test_env::script::{Act, Scripted};
+
+use futures_util::FutureExt as _;
+use sandboxer::client::{CreateRequest, Error, LabelRequest, Record, Request, Started, Update};
 use sandboxer::domain::error::Code;
 use sandboxer::domain::host_view::HostState;
 use sandboxer::domain::name::{OperationId, SandboxId};
 use sandboxer::domain::operation::{CancelOutcome, OperationKind};
+use sandboxer::domain::reporter::Report;
 use sandboxer::domain::sandbox::{Failure, SandboxRecord, State};
 use sandboxer::domain::update::Progress;
-use sandboxer::domain::{EventKind, Time};
-use sandboxer::tui::effects::Effects;
 use sandboxer::tui::keymap::{Keymap, Mode};
 use sandboxer::tui::model::{
-    ActivityRow, Entry, Fetch, Filter, JobState, Load, Model, Overlay, Plan, Sort, SortKey,
+    ActivityRow, Entry, Filter, FormKind, JobState, Load, Model, Overlay, Plan, Sort, SortKey,
 };
-use sandboxer::tui::update::{start, update};
-use sandboxer::tui::{Completion, Effect, Msg};
-use tokio::sync::mpsc;
-
-const NOW: i64 = 1_795_788_202;
-
-fn now() -> Time {
-    Time::from_unix(NOW)
-}
+use sandboxer::tui::update::update;
+use sandboxer::tui::{Effect, Msg};
 
 fn model_of(records: Vec<SandboxRecord>) -> Model {
     let mut model = Model::new(now(), Keymap::new(&BTreeMap::new()).unwrap());
     update(&mut model, Msg::Resize(120, 36));
     list(&mut model, records);
     model
-}
-
-fn list(model: &mut Model, records: Vec<SandboxRecord>) -> Vec<Effect> {
-    let entries = records.into_iter().map(|record| Arc::new(Entry::new(record))).collect();
-    update(model, Msg::Listed(Ok(entries)))
-}
-
-fn key_event(word: &str) -> KeyEvent {
-    let (word, modifiers) = match word.strip_prefix("ctrl-") {
-        Some(rest) => (rest, KeyModifiers::CONTROL),
-        None => (word, KeyModifiers::NONE),
-    };
-    let code = match word {
-        "enter" => KeyCode::Enter,
-        "esc" => KeyCode::Esc,
-        "tab" => KeyCode::Tab,
-        "space" => KeyCode::Char(' '),
-        "left" => KeyCode::Left,
-        "right" => KeyCode::Right,
-        "down" => KeyCode::Down,
-        "backspace" => KeyCode::Backspace,
-        _ => KeyCode::Char(word.chars().next().unwrap()),
-    };
-    KeyEvent::new(code, modifiers)
-}
-
-/// Presses keys, separated by spaces, each when what the one before did is on the screen; all effects come back.
-fn press(model: &mut Model, keys: &str) -> Vec<Effect> {
-    let press = |word| {
-        let mut effects = update(model, Msg::Key(key_event(word)));
-        if let [Effect::Complete(typed, ..)] = &effects[..] {
-            // There are no such folders: tab goes on.
-            let answer = Msg::Completed(typed.clone(), Completion::Nothing);
-            effects = update(model, answer);
-        }
-        update(model, Msg::Drawn);
-        effects
-    };
-    keys.split(' ').flat_map(press).collect()
-}
-
-fn type_text(model: &mut Model, text: &str) -> Vec<Effect> {
-    let event = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);
-    text.chars().flat_map(|c| update(model, Msg::Key(event(c)))).collect()
 }
 
 fn selected(model: &Model) -> String {
@@ -422,10 +372,17 @@ fn progress_that_comes_before_the_answer_is_the_same_job() {
     assert!(model.overlays.is_empty());
 }
 
-fn form(model: &mut Model) -> &sandboxer::tui::model::CreateForm {
+fn form(model: &Model) -> &sandboxer::tui::model::Form {
     match model.overlays.last() {
-        Some(Overlay::Create(form)) => form,
+        Some(Overlay::Form(form)) => form,
         other => panic!("no form is open: {other:?}"),
+    }
+}
+
+fn plan(model: &Model) -> &Plan {
+    match &form(model).kind {
+        FormKind::Create(create) => &create.plan,
+        other => panic!("no create: {other:?}"),
     }
 }
 
@@ -436,13 +393,13 @@ fn a_field_is_checked_as_it_is_typed_and_missing_ones_at_the_end() {
     update(&mut model, Msg::Profiles(Ok(profiles())));
     press(&mut model, "tab enter");
     assert_eq!(press(&mut model, "enter"), [], "repo is required");
-    assert_eq!(form(&mut model).fields.list[0].error.as_deref(), Some("is required"));
+    assert_eq!(form(&model).fields.list[0].error.as_deref(), Some("is required"));
     type_text(&mut model, "/srv/app");
-    assert_eq!(form(&mut model).fields.list[0].error, None);
+    assert_eq!(form(&model).fields.list[0].error, None);
     press(&mut model, "tab tab tab tab");
     type_text(&mut model, "4");
-    assert!(form(&mut model).fields.list[4].error.as_deref().unwrap().contains("no unit"));
-    assert_eq!(form(&mut model).plan, Plan::Unasked);
+    assert!(form(&model).fields.list[4].error.as_deref().unwrap().contains("no unit"));
+    assert_eq!(*plan(&model), Plan::Unasked);
     let effects = type_text(&mut model, "h");
     assert!(
         matches!(&effects[..], [Effect::After(..)]),
@@ -467,13 +424,13 @@ fn a_refusal_stands_at_the_field_that_it_names() {
     let mut problem = Error::new(Code::Conflict, "the name is taken").hint("choose another");
     problem.details = serde_json::json!({"field": "name"});
     update(&mut model, Msg::Started(*job, Err(problem)));
-    let form = form(&mut model);
+    let form = form(&model);
     assert_eq!(form.fields.list[form.fields.focus].label(), "name");
     assert_eq!(
         form.fields.list[form.fields.focus].error.as_deref(),
         Some("the name is taken (choose another)")
     );
-    assert!(!form.submitting);
+    assert!(!form.is_asked());
 }
 
 #[test]
@@ -513,131 +470,66 @@ fn what_is_copied_cannot_bring_an_escape_sequence_into_a_shell() {
     assert_eq!(press(&mut model, "Y"), [Effect::Copy("ssh a rm -r x".to_owned())]);
 }
 
-/// Update and effects on a fake client, without a terminal.
-struct Drive {
-    model: Box<Model>,
-    client: FakeClient,
-    effects: Effects,
-    inbox: mpsc::Receiver<Msg>,
-    quit: bool,
-}
-
-impl Drive {
-    async fn new(scenario: Scenario) -> Self {
-        let client = FakeClient::new(Scenario {
-            pace: Duration::from_millis(5),
-            host_delay: Duration::from_millis(1),
-            ..scenario
-        });
-        let (queue, inbox) = mpsc::channel(1024);
-        let effects = Effects::new(Arc::new(client.clone()), queue, None);
-        let mut model =
-            Box::new(Model::new((client.scenario.clock)(), Keymap::new(&BTreeMap::new()).unwrap()));
-        update(&mut model, Msg::Resize(120, 36));
-        model.reading = Fetch::Running;
-        let mut drive = Self { model, client, effects, inbox, quit: false };
-        for effect in start(&drive.model) {
-            drive.effects.run(effect);
-        }
-        drive
-            .until("the list and the hosts", |model| {
-                model.sandboxes.load == Load::Ready && model.listening
-            })
-            .await;
-        drive
-    }
-
-    fn take(&mut self, msg: Msg) {
-        for effect in update(&mut self.model, msg) {
-            self.quit |= effect == Effect::Quit;
-            self.effects.run(effect);
-        }
-    }
-
-    fn press(&mut self, keys: &str) {
-        for word in keys.split(' ') {
-            self.take(Msg::Key(key_event(word)));
-            self.take(Msg::Drawn);
-        }
-    }
-
-    async fn until(&mut self, what: &str, done: impl Fn(&Model) -> bool) {
-        let limit = tokio::time::Instant::now() + Duration::from_secs(30);
-        while !done(&self.model) {
-            let msg = tokio::time::timeout_at(limit, self.inbox.recv()).await;
-            let Ok(Some(msg)) = msg else {
-                panic!("waited in vain for {what}: {:#?}", self.model.toast)
-            };
-            self.take(msg);
-        }
-    }
-
-    async fn jobs_end(&mut self) {
-        self.until("the jobs' end", |model| {
-            model.jobs.list().len() > 0 && model.jobs.running().count() == 0
-        })
-        .await;
-    }
-}
-
-fn real_now() -> Time {
-    Time::new(jiff::Timestamp::now())
-}
-
 #[tokio::test]
 async fn a_create_goes_from_the_form_to_ready() {
-    let mut drive = Drive::new(Scenario::default()).await;
+    let script = Scripted::default();
+    let stages = ["prepare", "transfer", "start"];
+    *script.progress.lock().unwrap() = (1..)
+        .zip(stages)
+        .map(|(step, stage)| Report { stage, step, steps: 3, ..Report::default() })
+        .collect();
+    let mut drive = Drive::scripted(Fixture::default(), script).await;
     drive.press("n");
     drive
         .until(
             "the profiles",
-            |model| matches!(model.overlays.last(), Some(Overlay::Create(form)) if form.load == Load::Ready),
+            |model| matches!(model.overlays.last(), Some(Overlay::Picker(picker)) if picker.load == Load::Ready),
         )
         .await;
     drive.press("enter");
-    drive
-        .until(
-            "a plan",
-            |model| matches!(model.overlays.last(), Some(Overlay::Create(form)) if matches!(form.plan, Plan::Known(_))),
-        )
-        .await;
+    drive.until("a plan", |model| matches!(plan(model), Plan::Known(_))).await;
     drive.press("enter");
     drive.jobs_end().await;
     let job = drive.model.jobs.list().next().unwrap();
     assert_eq!(job.state, JobState::Succeeded);
-    assert!(job.output.iter().any(|line| line == "[2/5] transfer"), "{:?}", job.output);
+    assert!(job.output.iter().any(|line| line == "[2/3] transfer"), "{:?}", job.output);
     let row = drive.model.sandboxes.selected().unwrap();
     assert_eq!(row.record.state, State::Ready);
 }
 
 #[tokio::test]
 async fn a_panic_in_a_task_is_a_failed_job() {
-    let mut drive = Drive::new(Scenario { create_panics: true, ..Scenario::default() }).await;
+    let mut drive = Drive::new(Fixture::default()).await;
     drive.press("n");
     drive
         .until(
             "the profiles",
-            |model| matches!(model.overlays.last(), Some(Overlay::Create(form)) if form.load == Load::Ready),
+            |model| matches!(model.overlays.last(), Some(Overlay::Picker(picker)) if picker.load == Load::Ready),
         )
         .await;
+    let panics = async { panic!("a scripted panic") };
+    drive.env.script.before_lock.lock().unwrap().push_back(panics.boxed());
     drive.press("enter enter");
     drive.jobs_end().await;
     let job = drive.model.jobs.list().next().unwrap();
     let JobState::Failed(problem) = &job.state else { panic!("{:?}", job.state) };
     assert_eq!(problem.code, Code::Internal);
-    assert_eq!(problem.causes, ["the fake was told to panic"]);
+    assert_eq!(problem.causes, ["a scripted panic"]);
     assert!(
-        matches!(drive.model.overlays.last(), Some(Overlay::Create(form)) if form.error.is_some() && !form.submitting)
+        matches!(drive.model.overlays.last(), Some(Overlay::Form(form)) if form.error.is_some() && !form.is_asked())
     );
 }
 
 #[tokio::test]
 async fn a_target_that_changed_meanwhile_is_skipped_and_said() {
-    let mut drive = Drive::new(Scenario { records: four(), ..Scenario::default() }).await;
+    let mut drive = Drive::new(Fixture { records: four(), ..Fixture::default() }).await;
     drive.press("space space d");
-    drive.client.change(&"dddddddd".into(), EventKind::SandboxFailed, |record| {
-        record.state = State::Failed;
-    });
+    let labels = LabelRequest {
+        id: "dddddddd".to_owned(),
+        set: BTreeMap::from([("team".to_owned(), "core".to_owned())]),
+        ..LabelRequest::default()
+    };
+    drive.env.other.label(labels).await.unwrap();
     drive.press("tab enter");
     drive.jobs_end().await;
     let states: BTreeMap<String, JobState> = drive
@@ -649,30 +541,22 @@ async fn a_target_that_changed_meanwhile_is_skipped_and_said() {
     assert_eq!(states["cccccccc"], JobState::Succeeded);
     assert_eq!(
         states["dddddddd"],
-        JobState::Skipped("dddddddd changed since it was looked at; it is failed now".to_owned())
+        JobState::Skipped("sandbox dddddddd changed since it was looked at".to_owned())
     );
-    // Beside what is looked at again from time to time.
-    let asked = drive.client.asked.lock().unwrap().clone();
-    let acted: Vec<_> = asked.iter().filter(|asked| !asked.starts_with("services ")).collect();
-    assert_eq!(acted, ["destroy cccccccc Some(3)"]);
+    let workdir = four()[2].workdir.clone().unwrap();
+    assert_eq!(drive.asked("teardown"), [format!("teardown {workdir}")]);
 }
 
 #[tokio::test]
 async fn what_another_process_creates_shows_within_a_second() {
-    let mut drive = Drive::new(Scenario::default()).await;
+    let mut drive = Drive::new(Fixture::default()).await;
     let mut took = Vec::new();
     // A busy machine may stand still for as long as that, but not each time.
     for number in 0..5 {
-        let began = std::time::Instant::now();
         let id = format!("0ther00{number}");
-        drive.client.insert(record(
-            &id,
-            None,
-            "compose-e2e",
-            "local",
-            State::Requested,
-            real_now(),
-        ));
+        let new = CreateRequest { id: Some(id), ..CreateRequest::default() };
+        drive.env.other.create(new).await.unwrap();
+        let began = std::time::Instant::now();
         drive.until("the new row", |model| model.sandboxes.len() == number + 1).await;
         took.push(began.elapsed());
     }
@@ -681,8 +565,8 @@ async fn what_another_process_creates_shows_within_a_second() {
 
 #[tokio::test]
 async fn the_console_stays_up_with_every_host_down() {
-    let hosts = ["a", "b", "c"].map(|name| host(name, HostState::Down, None)).to_vec();
-    let mut drive = Drive::new(Scenario { hosts, ..world(real_now()) }).await;
+    let hosts = ["a", "b", "local"].map(|name| host(name, HostState::Down, None)).to_vec();
+    let mut drive = Drive::new(Fixture { hosts, ..world(real_now()) }).await;
     drive
         .until("the hosts' verdicts", |model| {
             model.hosts.list.len() == 3
@@ -695,16 +579,21 @@ async fn the_console_stays_up_with_every_host_down() {
 
 #[tokio::test]
 async fn a_job_is_cancelled_on_request_and_says_how_it_was_left() {
-    let mut drive = Drive::new(Scenario { records: four(), ..Scenario::default() }).await;
+    let script = Scripted::default();
+    script.teardown.lock().unwrap().push_back(Act::Hang);
+    let mut drive =
+        Drive::scripted(Fixture { records: four(), ..Fixture::default() }, script).await;
     drive.press("d tab enter");
     drive
         .until("the job runs", |model| model.jobs.list().any(|job| job.state == JobState::Running))
         .await;
     drive.press("c tab enter");
     drive.jobs_end().await;
-    assert!(matches!(drive.model.jobs.list().next().unwrap().state, JobState::Undone(_)));
-    assert!(drive.model.toast.as_ref().unwrap().text.contains("undone after"));
-    assert!(!drive.quit);
+    let job = drive.model.jobs.list().next().unwrap();
+    assert!(matches!(job.state, JobState::Stopped(_)), "{:?}", job.state);
+    let toast = &drive.model.toast.as_ref().unwrap().text;
+    assert!(toast.contains("may be half done") && toast.contains("finishes it"), "{toast}");
+    assert!(!drive.terminal.contains(&Effect::Quit));
 }
 
 #[test]

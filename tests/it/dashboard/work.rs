@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use super::drive::{Drive, list, now, press, screen, type_text, world_model};
-use super::fake_client::{
-    Scenario, ended, host, many, quiet_sample, ready, record, service, world,
-};
-use sandboxer::client::{Error, LabelRequest, ShellRequest, Update};
+use super::drive::{Drive, list, now, press, real_now, screen, type_text, world_model};
+use crate::test_env::fixture::{Fixture, ended, host, many, ready, record, service, world};
+use sandboxer::client::{Client as _, Error, EventQuery, LabelRequest, ShellRequest, Update};
+use sandboxer::domain::Time;
 use sandboxer::domain::actor::{Actor, ActorType};
 use sandboxer::domain::error::Code;
 use sandboxer::domain::host_view::HostState;
@@ -16,15 +15,10 @@ use sandboxer::domain::operation::{
 };
 use sandboxer::domain::patch::PatchState;
 use sandboxer::domain::sandbox::State;
-use sandboxer::domain::{EventKind, Time};
 use sandboxer::tui::keymap::Mode;
 use sandboxer::tui::model::{ActivityRow, JobState, Model, Overlay};
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg, ShellEnd};
-
-fn real_now() -> Time {
-    Time::new(jiff::Timestamp::now())
-}
 
 fn go_to(model: &mut Model, name: &str) {
     press(model, "g");
@@ -77,16 +71,19 @@ fn labels_are_set_removed_and_protected_in_one_form() {
     let mut model = world_model();
     go_to(&mut model, "e2e-core");
     press(&mut model, "L");
-    assert_eq!(model.mode(), Mode::Labels);
+    assert_eq!(model.mode(), Mode::Form);
     insta::assert_snapshot!("labels_80x24", screen(&mut model, (80, 24)));
-    press(&mut model, "a");
+    press(&mut model, "backtab");
     type_text(&mut model, "Team=web");
-    press(&mut model, "enter");
+    assert_eq!(press(&mut model, "enter"), []);
     assert!(screen(&mut model, (120, 36)).contains("✗ a label's key is"), "said beside the field");
     insta::assert_snapshot!("labels_wrong_100x30", screen(&mut model, (100, 30)));
-    press(&mut model, "esc a");
+    for _ in 0..8 {
+        press(&mut model, "backspace");
+    }
     type_text(&mut model, "zone=eu west");
-    press(&mut model, "enter g x p");
+    // Protected, and the label below it emptied.
+    press(&mut model, "tab y tab backspace backspace backspace backspace");
     insta::assert_snapshot!("labels_changed", screen(&mut model, (120, 36)));
     // A refresh behind the form changes nothing of what it acts on.
     list(&mut model, Vec::new());
@@ -97,7 +94,7 @@ fn labels_are_set_removed_and_protected_in_one_form() {
         request.set.iter().map(|(key, value)| format!("{key}={value}")).collect();
     assert_eq!(set, ["protect=true", "zone=eu west"]);
     assert_eq!(request.remove.iter().collect::<Vec<_>>(), ["team"]);
-    assert_eq!(press(&mut model, "enter p x"), [], "asked once, and not changed under way");
+    assert_eq!(press(&mut model, "enter n x"), [], "asked once, and not changed under way");
 }
 
 #[test]
@@ -105,7 +102,7 @@ fn nothing_changed_asks_nothing_and_esc_leaves_without_a_trace() {
     let mut model = world_model();
     assert_eq!(press(&mut model, "L enter"), []);
     assert!(model.toast.take().unwrap().text.contains("nothing is changed"));
-    assert_eq!(press(&mut model, "p esc"), []);
+    assert_eq!(press(&mut model, "y esc"), []);
     assert!(model.overlays.is_empty());
 }
 
@@ -113,33 +110,41 @@ fn nothing_changed_asks_nothing_and_esc_leaves_without_a_trace() {
 async fn a_conflict_is_shown_and_asked_again_after_a_look() {
     let records =
         ["aaaaaaaa", "bbbbbbbb"].map(|id| record(id, None, "x", "local", State::Ready, real_now()));
-    let mut drive = Drive::new(Scenario { records: records.to_vec(), ..Scenario::default() }).await;
-    drive.press("* L p");
-    drive.client.change(&"bbbbbbbb".into(), EventKind::SandboxExtended, |_| {});
+    let mut drive = Drive::new(Fixture { records: records.to_vec(), ..Fixture::default() }).await;
+    drive.press("* L y");
+    let labels = LabelRequest {
+        id: "bbbbbbbb".to_owned(),
+        set: std::collections::BTreeMap::from([("team".to_owned(), "core".to_owned())]),
+        ..LabelRequest::default()
+    };
+    drive.env.other.label(labels).await.unwrap();
     drive.press("enter");
     drive
         .until("both answers", |model| match model.overlays.last() {
-            Some(Overlay::Labels(labels)) => !labels.is_writing(),
+            Some(Overlay::Form(form)) => !form.is_asked(),
             _ => true,
         })
         .await;
     let shown = drive.screen((100, 30));
     assert!(
-        shown.contains("✗ bbbbbbbb  bbbbbbbb changed") && shown.contains("✓ aaaaaaaa  written"),
+        shown.contains("✗ bbbbbbbb  sandbox bbbbbbbb changed")
+            && shown.contains("✓ aaaaaaaa  written"),
         "{shown}"
     );
     drive
         .until("the newer record", |model| {
-            model.sandboxes.get(&"bbbbbbbb".into()).unwrap().record.revision == 4
+            model.sandboxes.get(&"bbbbbbbb".into()).unwrap().record.revision >= 4
         })
         .await;
-    drive.press("r enter");
+    drive.press("ctrl-p enter");
     drive.until("the end", |model| model.overlays.is_empty()).await;
     for id in ["aaaaaaaa", "bbbbbbbb"] {
         assert!(drive.model.sandboxes.get(&id.into()).unwrap().record.is_protected(), "{id}");
     }
     assert!(drive.model.toast.as_ref().unwrap().text.contains("2 sandboxes are written"));
-    assert_eq!(drive.asked("label aaaaaaaa").len(), 1, "what is written is not written again");
+    let of = EventQuery { sandbox: Some("aaaaaaaa".into()), ..EventQuery::default() };
+    let events = drive.env.client.events(of).await.unwrap();
+    assert_eq!(events.len(), 1, "what is written is not written again: {events:?}");
 }
 
 // ---- shells --------------------------------------------------------------------------------------------------------
@@ -268,7 +273,7 @@ fn a_cancel_that_is_refused_is_said_and_it_runs_on() {
 #[tokio::test]
 async fn operations_are_read_when_a_record_tells_of_a_new_one() {
     let mut drive =
-        Drive::new(Scenario { operations: elsewhere(real_now()), ..world(real_now()) }).await;
+        Drive::new(Fixture { operations: elsewhere(real_now()), ..world(real_now()) }).await;
     drive.until("the operations", |model| model.jobs.running().count() == 1).await;
     let job = drive.model.jobs.running().next().unwrap();
     assert_eq!(job.external.as_ref().unwrap().pid, 4711);
@@ -344,25 +349,18 @@ fn an_own_operation_is_not_taken_for_another_processs() {
 
 #[tokio::test]
 async fn services_are_asked_for_where_something_is_ready_and_never_twice_at_once() {
-    let mut scenario = world(real_now());
-    // A sample that fails would have its host asked once more.
-    for host in &mut scenario.hosts {
-        host.sample = Some(quiet_sample(real_now()));
-    }
-    let mut drive = Drive::new(scenario).await;
-    let client = drive.client.clone();
-    let times = || {
-        client.asked.lock().unwrap().iter().filter(|asked| asked.starts_with("services")).count()
+    let mut drive = Drive::new(world(real_now())).await;
+    let script = std::sync::Arc::clone(&drive.env.script);
+    let asked = || {
+        let asked = script.asked().into_iter().filter(|asked| asked.starts_with("services"));
+        let mut asked: Vec<String> = asked.collect();
+        asked.sort();
+        asked
     };
-    drive.until_so("the question to each host", || times() >= 3).await;
+    drive.until_so("the question to each host", || asked().len() >= 3).await;
     drive.go_on(Duration::from_millis(100)).await;
-    let mut asked = drive.asked("services");
-    asked.sort();
-    assert_eq!(
-        asked,
-        ["services coulombcore", "services local", "services sandboxer01"],
-        "not the one that is down"
-    );
+    let hosts = ["services 1 on local", "services 1 on sandboxer01", "services 2 on coulombcore"];
+    assert_eq!(asked(), hosts, "not the one that is down");
     // While one is under way the next ones are one.
     let name = sandboxer::domain::name::HostName::new("local");
     let view = host("local", HostState::Up, None);
@@ -448,7 +446,7 @@ fn the_documented_keys_are_the_tables() {
 #[tokio::test]
 async fn what_was_not_begun_when_the_terminal_is_gone_is_not_begun() {
     let mut drive =
-        Drive::new(Scenario { records: many(3, real_now()), ..Scenario::default() }).await;
+        Drive::new(Fixture { records: many(3, real_now()), ..Fixture::default() }).await;
     drive.effects.begin_nothing();
     drive.press("* d tab enter");
     drive
@@ -456,7 +454,7 @@ async fn what_was_not_begun_when_the_terminal_is_gone_is_not_begun() {
             model.jobs.list().filter(|job| matches!(job.state, JobState::Skipped(_))).count() == 3
         })
         .await;
-    assert_eq!(drive.asked("destroy"), Vec::<String>::new());
+    assert_eq!(drive.asked("teardown"), Vec::<String>::new());
 }
 
 #[test]

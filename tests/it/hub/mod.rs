@@ -21,8 +21,8 @@ use sandboxer::store::EventLog as _;
 use sandboxer::store::json::JsonStores;
 use sandboxer::transport::hub::HubToken;
 
-use crate::manager::house::manager;
-use crate::manager::scripted::Scripted;
+use crate::test_env::manager;
+use crate::test_env::script::Scripted;
 use server::{Act, Message, TestHub};
 
 /// A console with a hub.

@@ -3,12 +3,12 @@
 use sandboxer::domain::Code;
 use sandboxer::domain::request::PatchRequest;
 
-use super::house::house;
 use super::patches::patch;
+use crate::test_env::test_env;
 
 #[tokio::test]
 async fn a_patch_for_a_service_that_the_snapshot_has_not_is_refused_at_once() {
-    let house = house();
+    let house = test_env();
     let snapshot = house.base("my-env").await;
     let into = |service: &str| PatchRequest {
         run_in: Some(service.to_owned()),
@@ -29,7 +29,7 @@ async fn a_patch_for_a_service_that_the_snapshot_has_not_is_refused_at_once() {
 /// No restore could apply it, and no wake could pass it.
 #[tokio::test]
 async fn a_patch_for_a_service_of_what_is_a_workspace_alone_is_refused_at_once() {
-    let house = house();
+    let house = test_env();
     let snapshot = house.base("my-env").await;
     let file = house.folder.path().join("snapshots.json");
     let mut stored: serde_json::Value =
@@ -54,7 +54,7 @@ async fn a_patch_for_a_service_of_what_is_a_workspace_alone_is_refused_at_once()
 
 #[tokio::test]
 async fn the_numbers_of_patches_end_and_never_begin_again() {
-    let house = house();
+    let house = test_env();
     let snapshot = house.base("my-env").await;
     let file = house.folder.path().join("snapshots.json");
     let text = std::fs::read_to_string(&file).unwrap();

@@ -15,7 +15,7 @@ use sandboxer::domain::{Code, Time};
 use sandboxer::manager::SandboxManager;
 use serde_json::{Value, json};
 
-use super::house::{House, house, manager_on};
+use crate::test_env::{TestEnv, manager_on, test_env};
 
 mod held;
 mod metered;
@@ -23,7 +23,7 @@ mod snapshots;
 
 /// A host with a root of its own, on which a console made things that another data directory knows nothing of.
 struct Orphaned {
-    house: House,
+    house: TestEnv,
     root: PathBuf,
     /// Data directory of the same installation, without its records.
     lost: tempfile::TempDir,
@@ -39,7 +39,7 @@ fn hosts(root: &Path, names: &[&str]) -> Vec<HostSpec> {
 
 impl Orphaned {
     fn new() -> Self {
-        let house = house();
+        let house = test_env();
         let root = house.folder.path().join("root");
         *house.script.workdirs.lock().unwrap() = Some(root.clone());
         *house.script.seen.lock().unwrap() = Inspection { ready: true, ..Inspection::default() };

@@ -12,13 +12,13 @@ use sandboxer::domain::sandbox::State;
 use sandboxer::domain::teardown::Resource;
 use sandboxer::domain::{Operation, OperationId, OperationState};
 
-use super::house::{House, house};
-use super::scripted::{Act, Script};
 use super::snapshots::source;
+use crate::test_env::script::{Act, Script};
+use crate::test_env::{TestEnv, test_env};
 
 /// Cancels an operation once the script was asked for something, by this process and by another; the operation as it ended.
 async fn cancelled(
-    house: &House,
+    house: &TestEnv,
     operation: Option<OperationId>,
     asked: &str,
     elsewhere: bool,
@@ -36,12 +36,12 @@ async fn cancelled(
     .unwrap_or_else(|_| panic!("{asked} did not end: {:?}", house.script.asked()))
 }
 
-fn count(house: &House, asked: &str) -> usize {
+fn count(house: &TestEnv, asked: &str) -> usize {
     house.script.asked().iter().filter(|one| one.starts_with(asked)).count()
 }
 
 /// Returns once the script was asked for something more often than that.
-async fn asked_more(house: &House, asked: &str, before: usize) {
+async fn asked_more(house: &TestEnv, asked: &str, before: usize) {
     while count(house, asked) <= before {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -89,7 +89,7 @@ fn there(ready: bool, asleep: bool) -> Inspection {
 #[tokio::test]
 async fn a_create_is_undone_unless_something_of_it_is_left() {
     for elsewhere in [false, true] {
-        let house = house();
+        let house = test_env();
         house.script(&[Act::Hang, Act::Hang], &[], &[Act::Well, Act::LeaveNetwork]);
         let started = house.manager.create(CreateRequest::default()).await.unwrap();
         let ended = cancelled(&house, started.operation, "provision", elsewhere).await;
@@ -104,7 +104,7 @@ async fn a_create_is_undone_unless_something_of_it_is_left() {
 
 #[tokio::test]
 async fn a_restore_and_a_recreate_say_whether_the_old_one_is_there() {
-    let house = house();
+    let house = test_env();
     let base = house.base("my-env").await;
     house.script(&[Act::Hang], &[], &[]);
     let request = RestoreRequest { snapshot: base.clone(), ..RestoreRequest::default() };
@@ -138,7 +138,7 @@ async fn a_restore_and_a_recreate_say_whether_the_old_one_is_there() {
 
 #[tokio::test]
 async fn a_destroy_that_is_cut_off_is_stopped_and_one_that_waits_for_another_says_whom_it_ended() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     house.script(&[], &[], &[Act::Hang]);
     let request = DestroyRequest { id: id.clone(), ..DestroyRequest::default() };
@@ -168,7 +168,7 @@ async fn a_sleep_is_undone_stopped_or_done_by_what_the_host_says() {
         (there(false, false), CancelOutcome::Stopped, State::Ready),
         (there(false, true), CancelOutcome::Done, State::Sleeping),
     ] {
-        let house = house();
+        let house = test_env();
         let id = source(&house).await;
         *house.script.seen.lock().unwrap() = seen;
         house.script.sleep.lock().unwrap().push_back(Act::Hang);
@@ -192,7 +192,7 @@ async fn a_sleep_is_undone_stopped_or_done_by_what_the_host_says() {
 
 #[tokio::test]
 async fn a_wake_is_undone_unless_a_script_was_cut_off() {
-    let house = house();
+    let house = test_env();
     let base = house.base("my-env").await;
     let record = house.restored(&base).await;
     *house.script.seen.lock().unwrap() = there(false, true);
@@ -210,7 +210,7 @@ async fn a_wake_is_undone_unless_a_script_was_cut_off() {
 #[tokio::test]
 async fn a_patch_is_stopped_and_one_that_was_not_begun_is_as_before() {
     for elsewhere in [false, true] {
-        let house = house();
+        let house = test_env();
         let base = house.base("my-env").await;
         let record = house.restored(&base).await;
         house.add(&base, "one").await;
@@ -221,7 +221,7 @@ async fn a_patch_is_stopped_and_one_that_was_not_begun_is_as_before() {
         stopped(&ended, &format!("`sandboxer shell {}`", record.id));
         assert!(ended.error.unwrap().message.contains("may be half done"));
     }
-    let house = house();
+    let house = test_env();
     let base = house.base("my-env").await;
     let record = house.restored(&base).await;
     house.add(&base, "one").await;
@@ -238,7 +238,7 @@ async fn a_patch_is_stopped_and_one_that_was_not_begun_is_as_before() {
 #[tokio::test]
 async fn work_on_a_snapshot_is_undone_or_says_what_may_be_left() {
     for elsewhere in [false, true] {
-        let house = house();
+        let house = test_env();
         let id = source(&house).await;
         let take = SnapshotRequest {
             id: id.clone(),
@@ -268,7 +268,7 @@ async fn work_on_a_snapshot_is_undone_or_says_what_may_be_left() {
         let look = format!("`sandboxer snapshots delete {snapshot}` tries again");
         stopped(&cancelled(&house, started.operation, "remove", elsewhere).await, &look);
     }
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     house.script.shelf.capture.lock().unwrap().push_back(Act::Hang);
     house
@@ -289,7 +289,7 @@ async fn work_on_a_snapshot_is_undone_or_says_what_may_be_left() {
 #[tokio::test]
 async fn whoever_listens_hears_that_another_process_began_and_ended_something() {
     use futures_util::StreamExt as _;
-    let house = house();
+    let house = test_env();
     let base = house.base("my-env").await;
     let record = house.restored(&base).await;
     house.add(&base, "one").await;

@@ -6,13 +6,13 @@ use sandboxer::domain::request::{RestoreRequest, SnapshotCopyRequest};
 use sandboxer::domain::snapshot::{SnapshotRecord, SnapshotState};
 use sandboxer::domain::{Code, Error};
 
-use super::house::{House, house};
 use super::recover::killed;
-use super::scripted::Act;
 use super::snapshots::source;
+use crate::test_env::script::Act;
+use crate::test_env::{TestEnv, test_env};
 
 async fn copy(
-    house: &House,
+    house: &TestEnv,
     to: &str,
     arrivals: &[Act],
     readings: &[Act],
@@ -25,7 +25,7 @@ async fn copy(
     house.manager.wait(&started.operation.unwrap()).await.and_then(Record::into_snapshot)
 }
 
-impl House {
+impl TestEnv {
     async fn damaged(&self) -> Vec<String> {
         let record = self.other.snapshot_view("my-env").await.unwrap().record;
         record.damage.iter().map(|damage| damage.host.to_string()).collect()
@@ -34,7 +34,7 @@ impl House {
 
 #[tokio::test]
 async fn a_sound_archive_is_not_blamed_for_what_became_of_it_on_the_way() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     house.snapshot(&id, "my-env").await.unwrap();
     let fault = copy(&house, "second", &[Act::Otherwise], &[Act::Well]).await.unwrap_err();
@@ -52,7 +52,7 @@ async fn a_sound_archive_is_not_blamed_for_what_became_of_it_on_the_way() {
 
 #[tokio::test]
 async fn an_altered_archive_is_noted_and_the_copy_goes_on_from_the_next() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     house.snapshot(&id, "my-env").await.unwrap();
     let fault = copy(&house, "second", &[Act::Otherwise], &[Act::Altered]).await.unwrap_err();
@@ -70,7 +70,7 @@ async fn an_altered_archive_is_noted_and_the_copy_goes_on_from_the_next() {
     assert_eq!(house.damaged().await, ["local", "second"]);
 }
 
-impl House {
+impl TestEnv {
     /// A snapshot of which `second` has a whole archive that its record does not list.
     async fn unlisted(&self) -> String {
         let id = source(self).await;
@@ -103,7 +103,7 @@ impl House {
 
 #[tokio::test]
 async fn what_was_there_before_a_copy_outlives_its_end() {
-    let house = house();
+    let house = test_env();
     let snapshot = house.unlisted().await;
     house.script.shelf.verify.lock().unwrap().push_back(Act::Hang);
     let request = SnapshotCopyRequest { id: snapshot.clone(), host: "second".to_owned() };
@@ -143,7 +143,7 @@ async fn what_was_there_before_a_copy_outlives_its_end() {
 
 #[tokio::test]
 async fn a_copy_whose_process_died_over_a_whole_archive_is_listed() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
     house.script.shelf.copied.lock().unwrap().push_back(Act::Hang);
@@ -164,7 +164,7 @@ async fn a_copy_whose_process_died_over_a_whole_archive_is_listed() {
 
 #[tokio::test]
 async fn a_host_by_another_name_has_the_archive_and_no_copy_of_it() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
     house.script.shelf.name("local", "second");
@@ -191,7 +191,7 @@ async fn a_host_by_another_name_has_the_archive_and_no_copy_of_it() {
 /// Two hosts came to be one after the copy: an archive does not stand in for itself.
 #[tokio::test]
 async fn an_altered_archive_is_not_replaced_by_itself() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
     copy(&house, "second", &[], &[]).await.unwrap();

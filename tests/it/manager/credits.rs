@@ -14,8 +14,8 @@ use sandboxer::domain::sweep::{SkipReason, SweepOutcome, SweepRequest};
 use sandboxer::domain::{Code, State, Usd};
 use sandboxer::manager::SandboxManager;
 
-use super::house::{House, house};
-use super::scripted::Act;
+use crate::test_env::script::Act;
+use crate::test_env::{TestEnv, test_env};
 
 mod ends;
 #[cfg(feature = "failpoints")]
@@ -36,8 +36,8 @@ async fn grant(manager: &SandboxManager, micros: i64) -> Credits {
 }
 
 /// A house in which sandboxes cost something, with so many credits.
-async fn metered(micros: i64) -> House {
-    let house = house();
+async fn metered(micros: i64) -> TestEnv {
+    let house = test_env();
     *house.script.price.lock().unwrap() = Some(PRICE);
     if micros > 0 {
         grant(&house.manager, micros).await;
@@ -50,7 +50,7 @@ fn hour() -> CreateRequest {
 }
 
 /// Request for a sandbox without a deadline.
-fn endless(house: &House) -> CreateRequest {
+fn endless(house: &TestEnv) -> CreateRequest {
     let folder = house.folder.path().join("profiles");
     std::fs::create_dir_all(&folder).unwrap();
     let profile = "id: profile.endless\nversion: 1.0.0\nsummary: No end\nextension: ext.compose-ssh\nttl: none\n\
@@ -60,7 +60,7 @@ fn endless(house: &House) -> CreateRequest {
 }
 
 /// Request for a sandbox that is kept when it is removed.
-fn kept(house: &House) -> CreateRequest {
+fn kept(house: &TestEnv) -> CreateRequest {
     let folder = house.folder.path().join("profiles");
     std::fs::create_dir_all(&folder).unwrap();
     let profile = "id: profile.kept\nversion: 1.0.0\nsummary: Kept\nextension: ext.compose-ssh\nttl: 1h\nundo: true\n\
@@ -69,7 +69,7 @@ fn kept(house: &House) -> CreateRequest {
     CreateRequest { profile: Some("profile.kept".into()), ..CreateRequest::default() }
 }
 
-impl House {
+impl TestEnv {
     fn costs(&self, micros: i64) {
         *self.script.cost.lock().unwrap() = Some(micros);
     }
@@ -200,7 +200,7 @@ async fn a_create_whose_id_is_taken_gives_its_hold_back() {
 
 #[tokio::test]
 async fn what_costs_nothing_needs_no_credits_and_leaves_no_ledger() {
-    let house = house();
+    let house = test_env();
     let one = house.living_for(hour()).await;
     house.gone(&one).await;
     assert_eq!((one.quote_usd, one.hold_usd, one.meter), (None, None, None));
@@ -209,7 +209,7 @@ async fn what_costs_nothing_needs_no_credits_and_leaves_no_ledger() {
 
 #[tokio::test]
 async fn a_grant_is_above_zero_and_told_once() {
-    let house = house();
+    let house = test_env();
     for micros in [0, -1] {
         let request = GrantRequest { usd: usd(micros), note: None };
         assert_eq!(
@@ -402,7 +402,7 @@ async fn a_restore_holds_like_a_create_and_is_refused_like_one() {
 #[tokio::test]
 async fn doctor_says_what_is_there_and_which_line_of_the_ledger_cannot_be_read() {
     let house = metered(HOUR).await;
-    let check = async |house: &House| {
+    let check = async |house: &TestEnv| {
         let checks = house.manager.doctor(false).await.unwrap();
         checks.into_iter().find(|check| check.name == "credits")
     };

@@ -8,10 +8,10 @@ use sandboxer::domain::teardown::Resource;
 use sandboxer::domain::{Code, Error, OperationState};
 use sandboxer::manager::SandboxManager;
 
-use super::house::{House, house};
 use super::recover::killed;
-use super::scripted::{Act, Script};
 use super::snapshots::source;
+use crate::test_env::script::{Act, Script};
+use crate::test_env::{TestEnv, test_env};
 
 /// What a host says of a sandbox that is there.
 fn there(ready: bool, asleep: bool) -> Inspection {
@@ -37,7 +37,7 @@ async fn begin(manager: &SandboxManager, verb: &str, id: &str) -> Result<(), Err
     }
 }
 
-impl House {
+impl TestEnv {
     /// A sandbox that owes a patch, and over which an operation died.
     async fn dead_over(&self, verb: &'static str) -> String {
         let base = self.base("my-env").await;
@@ -78,7 +78,7 @@ impl House {
 #[tokio::test]
 async fn a_dead_patch_is_unknown_to_whoever_comes_next() {
     for verb in ["snapshot", "recreate", "sleep"] {
-        let house = house();
+        let house = test_env();
         let id = house.dead_over("patch").await;
         // A recreate that is refused touches nothing.
         house.script.shelf.verify.lock().unwrap().push_back(Act::Altered);
@@ -107,7 +107,7 @@ async fn nothing_begins_over_what_only_recover_brings_in_order() {
         ("sleep", &["snapshot", "recreate", "patch"]),
         ("snapshot", &["snapshot", "recreate", "patch", "sleep"]),
     ] {
-        let house = house();
+        let house = test_env();
         let id = house.dead_over(dead).await;
         let before = house.manager.get(&id).await.unwrap();
         for verb in refused {
@@ -141,7 +141,7 @@ async fn nothing_begins_over_what_only_recover_brings_in_order() {
 /// A recreate that died while it still read its archive had removed nothing.
 #[tokio::test]
 async fn a_recreate_that_had_touched_nothing_is_in_nobodys_way() {
-    let house = house();
+    let house = test_env();
     let id = house.dead_over("recreate").await;
     house.snapshot(&id, "after").await.unwrap();
     house.nothing_is_hidden().await;
@@ -149,7 +149,7 @@ async fn a_recreate_that_had_touched_nothing_is_in_nobodys_way() {
 
 #[tokio::test]
 async fn a_wake_over_a_dead_one_does_all_of_it_or_leaves_it_to_recover() {
-    let house = house();
+    let house = test_env();
     let id = house.dead_over("wake").await;
     let no_route = || Act::Fail(Code::HostUnreachable, "no route");
     house.script.wake.lock().unwrap().push_back(no_route());
@@ -169,7 +169,7 @@ async fn a_wake_over_a_dead_one_does_all_of_it_or_leaves_it_to_recover() {
 #[tokio::test]
 async fn containers_that_a_snapshot_could_not_resume_are_left_to_recover() {
     for (code, left) in [(Code::OperationFailed, true), (Code::HostUnreachable, false)] {
-        let house = house();
+        let house = test_env();
         let id = source(&house).await;
         house
             .script
@@ -203,7 +203,7 @@ async fn containers_that_a_snapshot_could_not_resume_are_left_to_recover() {
 /// Whoever recovers may die over it.
 #[tokio::test]
 async fn a_recover_that_dies_leaves_what_the_dead_one_left() {
-    let house = house();
+    let house = test_env();
     let id = house.dead_over("snapshot").await;
     *house.script.seen.lock().unwrap() = there(true, false);
     house.script(&[], &[Act::Hang], &[]);
@@ -222,7 +222,7 @@ async fn a_recover_that_dies_leaves_what_the_dead_one_left() {
 #[tokio::test]
 async fn a_removal_ends_whatever_died_before_it() {
     for forget in [false, true] {
-        let house = house();
+        let house = test_env();
         let id = house.dead_over("snapshot").await;
         let request =
             sandboxer::domain::request::DestroyRequest { id, forget, ..Default::default() };

@@ -10,11 +10,11 @@ use sandboxer::domain::request::{CreateRequest, ListQuery, SnapshotQuery};
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::{Code, OperationState};
 
-use super::house::{House, house};
 use super::recover::killed;
-use super::scripted::Act;
+use crate::test_env::script::Act;
+use crate::test_env::{TestEnv, test_env};
 
-impl House {
+impl TestEnv {
     async fn deep(&self) -> DeepCheck {
         let started = self.manager.deep_check("local").await.unwrap();
         self.deep_end(&started).await
@@ -72,7 +72,7 @@ fn failed_step(check: &DeepCheck) -> Option<(DeepStage, Code)> {
 
 #[tokio::test]
 async fn everything_is_tried_and_nothing_stays() {
-    let house = house();
+    let house = test_env();
     let check = house.deep().await;
     assert_eq!((failed_step(&check), check.ok), (None, true), "{check:#?}");
     assert!(outcomes(&check).contains(&(DeepStage::Compare, DeepOutcome::Ok)));
@@ -96,7 +96,7 @@ async fn everything_is_tried_and_nothing_stays() {
 
 #[tokio::test]
 async fn the_label_is_nobody_elses_to_give() {
-    let house = house();
+    let house = test_env();
     let mut request = CreateRequest::default();
     request.labels.insert("sandboxer.check".into(), "op-00000000".into());
     assert_eq!(house.manager.create(request).await.unwrap_err().code, Code::InvalidInput);
@@ -107,7 +107,7 @@ async fn the_label_is_nobody_elses_to_give() {
 #[tokio::test]
 async fn a_step_that_fails_ends_it_and_everything_is_taken_away() {
     let broken = || Act::Fail(Code::OperationFailed, "it broke");
-    let stage_of = |house: &House, number: usize| {
+    let stage_of = |house: &TestEnv, number: usize| {
         let script = &house.script;
         match number {
             0 => script.provision.lock().unwrap().push_back(broken()),
@@ -126,7 +126,7 @@ async fn a_step_that_fails_ends_it_and_everything_is_taken_away() {
         stages[number].clone()
     };
     let each = (0..5).map(|number| async move {
-        let house = house();
+        let house = test_env();
         let stage = stage_of(&house, number);
         let check = house.deep().await;
         assert_eq!(failed_step(&check), Some((stage, Code::OperationFailed)), "{check:#?}");
@@ -143,7 +143,7 @@ async fn a_step_that_fails_ends_it_and_everything_is_taken_away() {
 
 #[tokio::test]
 async fn where_pausing_is_not_to_be_had_it_stops() {
-    let house = house();
+    let house = test_env();
     house.script.shelf.capture.lock().unwrap().push_back(Act::Untouched(Code::Unsupported));
     *house.script.has_containers.lock().unwrap() = true;
     let check = house.deep().await;
@@ -154,7 +154,7 @@ async fn where_pausing_is_not_to_be_had_it_stops() {
 /// What the removal leaves is told, and stays on record.
 #[tokio::test]
 async fn what_cannot_be_removed_is_told() {
-    let house = house();
+    let house = test_env();
     house.script(&[], &[], &[Act::LeaveNetwork]);
     let check = house.deep().await;
     assert_eq!(
@@ -173,7 +173,7 @@ async fn what_cannot_be_removed_is_told() {
 #[tokio::test]
 async fn one_that_is_called_off_leaves_nothing() {
     for elsewhere in [false, true] {
-        let house = house();
+        let house = test_env();
         house.script.shelf.capture.lock().unwrap().push_back(Act::Hang);
         let started = house.manager.deep_check("local").await.unwrap();
         while !house.script.asked().iter().any(|asked| asked.starts_with("snapshot")) {
@@ -191,7 +191,7 @@ async fn one_that_is_called_off_leaves_nothing() {
 
 #[tokio::test]
 async fn what_a_killed_one_made_is_taken_away_by_recover() {
-    let house = house();
+    let house = test_env();
     house.script.shelf.restore.lock().unwrap().push_back(Act::Hang);
     killed(
         &house,
@@ -217,7 +217,7 @@ async fn what_a_killed_one_made_is_taken_away_by_recover() {
 
 #[tokio::test]
 async fn a_killed_one_whose_things_cannot_be_removed_is_not_over() {
-    let house = house();
+    let house = test_env();
     house.script.shelf.restore.lock().unwrap().push_back(Act::Hang);
     killed(
         &house,

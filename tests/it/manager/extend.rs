@@ -6,17 +6,17 @@ use sandboxer::domain::request::{CreateRequest, ExtendRequest, LabelRequest};
 use sandboxer::domain::sandbox::{SandboxRecord, State};
 use sandboxer::domain::{Code, Time};
 
-use super::house::{House, house};
-use super::scripted::Act;
+use crate::test_env::script::Act;
+use crate::test_env::{TestEnv, test_env};
 
-async fn living(house: &House, ttl: &str) -> SandboxRecord {
+async fn living(house: &TestEnv, ttl: &str) -> SandboxRecord {
     let request = CreateRequest { ttl: Some(ttl.into()), ..CreateRequest::default() };
     let (record, ended) = house.create(request).await;
     assert_eq!(ended, Ok(()));
     record
 }
 
-fn rewritten(house: &House) -> usize {
+fn rewritten(house: &TestEnv) -> usize {
     let asked = house.script.asked.lock().unwrap();
     asked.iter().filter(|call| *call == "write_manifest").count()
 }
@@ -31,7 +31,7 @@ fn to(record: &SandboxRecord, at: Time) -> ExtendRequest {
 
 #[tokio::test]
 async fn an_extension_moves_the_deadline_tells_of_it_and_rewrites_the_manifest() {
-    let house = house();
+    let house = test_env();
     let made = living(&house, "30m").await;
     let was = made.expires_at.unwrap();
     let before = rewritten(&house);
@@ -48,7 +48,7 @@ async fn an_extension_moves_the_deadline_tells_of_it_and_rewrites_the_manifest()
 
 #[tokio::test]
 async fn an_extension_is_refused_where_it_would_shorten_or_pass_the_limit() {
-    let house = house();
+    let house = test_env();
     let made = living(&house, "30m").await;
     let (was, max) = (made.expires_at.unwrap(), made.max_expires_at.unwrap());
     let refusal =
@@ -70,7 +70,7 @@ async fn an_extension_is_refused_where_it_would_shorten_or_pass_the_limit() {
 
 #[tokio::test]
 async fn an_extension_of_another_deadline_than_was_looked_at_is_a_conflict() {
-    let house = house();
+    let house = test_env();
     let made = living(&house, "30m").await;
     house.other.extend(&by(&made, 60)).await.unwrap();
     let stale = ExtendRequest { expires_at: made.expires_at, ..by(&made, 60) };
@@ -81,7 +81,7 @@ async fn an_extension_of_another_deadline_than_was_looked_at_is_a_conflict() {
 
 #[tokio::test]
 async fn an_extension_that_the_host_does_not_know_of_says_so_and_is_written_by_the_next() {
-    let house = house();
+    let house = test_env();
     let made = living(&house, "30m").await;
     let at = made.expires_at.unwrap().plus_seconds(60);
     house.script.dated.lock().unwrap().push_back(Act::Fail(Code::HostUnreachable, "down"));
@@ -101,7 +101,7 @@ fn labelled(record: &SandboxRecord, key: &str, value: &str) -> LabelRequest {
 
 #[tokio::test]
 async fn labels_are_written_to_the_manifest_at_once_or_at_the_next_contact() {
-    let house = house();
+    let house = test_env();
     let made = living(&house, "30m").await;
     let on_host = || house.script.manifests.lock().unwrap()[&made.id].clone();
     assert_eq!((on_host().state, on_host().expires_at), (State::Ready, made.expires_at));
@@ -119,7 +119,7 @@ async fn labels_are_written_to_the_manifest_at_once_or_at_the_next_contact() {
 
 #[tokio::test]
 async fn a_label_does_not_wait_for_a_host_that_hangs() {
-    let house = house();
+    let house = test_env();
     let made = living(&house, "30m").await;
     house.script.dated.lock().unwrap().push_back(Act::Hang);
     let record = house.manager.label(labelled(&made, "team", "a")).await.unwrap();
@@ -128,7 +128,7 @@ async fn a_label_does_not_wait_for_a_host_that_hangs() {
 
 #[tokio::test]
 async fn a_label_that_comes_while_it_is_made_is_in_its_manifest_in_the_end() {
-    let house = house();
+    let house = test_env();
     house.script.ready.lock().unwrap().push_back(Act::Slow);
     let started = house.manager.create(CreateRequest::default()).await.unwrap();
     while !house.script.asked().contains(&"wait_ready".to_owned()) {

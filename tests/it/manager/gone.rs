@@ -5,9 +5,9 @@ use sandboxer::domain::request::{CreateRequest, RecreateRequest};
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::snapshot::SnapshotState;
 
-use super::house::house;
-use super::scripted::Act;
 use super::snapshots::source;
+use crate::test_env::script::Act;
+use crate::test_env::test_env;
 
 fn shop() -> CreateRequest {
     CreateRequest { name: Some("shop".into()), ..CreateRequest::default() }
@@ -15,7 +15,7 @@ fn shop() -> CreateRequest {
 
 #[tokio::test]
 async fn a_create_that_failed_and_left_nothing_frees_its_name() {
-    let house = house();
+    let house = test_env();
     house.script(&[], &[Act::Fail(Code::Timeout, "web is created")], &[]);
     let (failed, _) = house.create(shop()).await;
     assert_eq!(house.manager.get("shop").await.unwrap().id, failed.id, "it is still found by it");
@@ -34,7 +34,7 @@ async fn a_create_that_failed_and_left_nothing_frees_its_name() {
 
 #[tokio::test]
 async fn a_create_that_failed_takes_its_name_again_when_it_is_made_again() {
-    let house = house();
+    let house = test_env();
     house.script(&[], &[Act::Fail(Code::Timeout, "web is created")], &[]);
     let (failed, _) = house.create(shop()).await;
     let again = RecreateRequest { id: failed.id.to_string(), ..RecreateRequest::default() };
@@ -45,7 +45,7 @@ async fn a_create_that_failed_takes_its_name_again_when_it_is_made_again() {
 
 #[tokio::test]
 async fn what_may_have_left_something_keeps_its_name() {
-    let house = house();
+    let house = test_env();
     house.script(&[Act::Fail(Code::OperationFailed, "no")], &[], &[Act::LeaveNetwork]);
     let (left, _) = house.create(shop()).await;
     assert!(!left.leftovers.is_empty());
@@ -59,7 +59,7 @@ async fn what_may_have_left_something_keeps_its_name() {
 
 #[tokio::test]
 async fn a_restore_that_came_to_nothing_does_not_pin_its_snapshot() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
     house.script.shelf.restore.lock().unwrap().push_back(Act::Untouched(Code::MissingDependency));
@@ -81,7 +81,7 @@ async fn a_restore_that_came_to_nothing_does_not_pin_its_snapshot() {
 
 #[tokio::test]
 async fn a_failed_record_says_what_was_rewritten() {
-    let house = house();
+    let house = test_env();
     house.script(&[Act::Fail(Code::OperationFailed, "up failed")], &[], &[]);
     let (failed, _) = house.create(CreateRequest::default()).await;
     assert_eq!(failed.rewrites[0].path, "services.web.container_name");
@@ -89,7 +89,7 @@ async fn a_failed_record_says_what_was_rewritten() {
 
 #[tokio::test]
 async fn no_hint_names_what_is_destroyed() {
-    let house = house();
+    let house = test_env();
     let (made, _) = house.create(shop()).await;
     assert!(house.manager.get("shopp").await.unwrap_err().hint.unwrap().contains("shop?"));
     assert_eq!(house.destroy(made.id.as_str()).await.1, Ok(()));

@@ -7,11 +7,11 @@ use sandboxer::domain::request::SleepRequest;
 use sandboxer::domain::request::{CreateRequest, EventQuery};
 use sandboxer::domain::sandbox::State;
 
-use super::house::{House, house};
-use super::scripted::Act;
 use super::snapshots::source;
+use crate::test_env::script::Act;
+use crate::test_env::{TestEnv, test_env};
 
-async fn of_host(house: &House) -> Vec<Event> {
+async fn of_host(house: &TestEnv) -> Vec<Event> {
     let events = house.manager.events(&EventQuery::default()).await.unwrap();
     events.into_iter().filter(|event| event.kind.as_str().starts_with("host.")).collect()
 }
@@ -26,7 +26,7 @@ fn down() -> Act {
 
 #[tokio::test]
 async fn a_host_goes_down_and_comes_back_once_whichever_process_sees_it() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     assert_eq!(of_host(&house).await, [], "it answers, as before");
     for manager in [&house.manager, &house.other, &house.manager] {
@@ -53,7 +53,7 @@ async fn a_host_goes_down_and_comes_back_once_whichever_process_sees_it() {
 
 #[tokio::test]
 async fn two_processes_that_see_it_at_once_tell_it_once() {
-    let house = house();
+    let house = test_env();
     let (one, two) = (source(&house).await, source(&house).await);
     for _ in 0..2 {
         house.script.sleep.lock().unwrap().push_back(down());
@@ -70,7 +70,7 @@ async fn two_processes_that_see_it_at_once_tell_it_once() {
 
 #[tokio::test]
 async fn what_is_seen_on_a_host_is_not_signed_by_an_operator_and_says_nothing_against_the_host() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     *house.script.nothing_there.lock().unwrap() = true;
     house.manager.refresh_services("local").await.unwrap();

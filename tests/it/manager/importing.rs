@@ -11,13 +11,13 @@ use sandboxer::domain::sandbox::State;
 use sandboxer::domain::sweep::SweepRequest;
 use sandboxer::manager::SandboxManager;
 
-use super::house::{House, house};
+use crate::test_env::{TestEnv, test_env};
 
 const SANDBOXES: &str = include_str!("../stores/fixtures/earlier-sandboxes.json");
 const SNAPSHOTS: &str = include_str!("../stores/fixtures/earlier-snapshots.json");
 
-fn with_its_files() -> House {
-    let house = house();
+fn with_its_files() -> TestEnv {
+    let house = test_env();
     fs::write(house.folder.path().join("sandboxes.json"), SANDBOXES).unwrap();
     fs::write(house.folder.path().join("snapshots.json"), SNAPSHOTS).unwrap();
     house
@@ -154,7 +154,7 @@ async fn a_file_that_was_set_aside_before_is_not_overwritten() {
 
 #[tokio::test]
 async fn ours_anothers_and_garbage_are_left_alone() {
-    let house = house();
+    let house = test_env();
     house.create(sandboxer::domain::request::CreateRequest::default()).await.1.unwrap();
     assert_eq!(verdicts(&import(&house.manager, false).await), [], "ours");
     let data = house.folder.path();

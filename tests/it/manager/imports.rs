@@ -8,12 +8,12 @@ use sandboxer::domain::request::{EventQuery, PatchRequest, SnapshotImportRequest
 use sandboxer::domain::snapshot::{ArchiveManifest, SnapshotRecord, SnapshotState};
 use sandboxer::domain::{Code, Error};
 
-use super::house::{House, house};
 use super::recover::killed;
-use super::scripted::Act;
 use super::snapshots::source;
+use crate::test_env::script::Act;
+use crate::test_env::{TestEnv, test_env};
 
-impl House {
+impl TestEnv {
     pub(crate) async fn export(&self, id: &str) -> ArchiveManifest {
         let pieces: Vec<_> = self.manager.export_snapshot(id).await.unwrap().collect().await;
         serde_json::from_slice(pieces[0].as_ref().unwrap()).unwrap()
@@ -50,7 +50,7 @@ fn forged(file: &ArchiveManifest) -> ArchiveManifest {
 
 #[tokio::test]
 async fn a_changed_export_is_not_taken_for_the_snapshot_that_it_names() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap();
     let (based, _) = house.restore(snapshot.id.as_str()).await;
@@ -83,7 +83,7 @@ async fn a_changed_export_is_not_taken_for_the_snapshot_that_it_names() {
 
 #[tokio::test]
 async fn an_id_that_a_child_names_is_not_given_to_a_changed_export() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "a").await.unwrap();
     let (based, _) = house.restore(snapshot.id.as_str()).await;
@@ -98,7 +98,7 @@ async fn an_id_that_a_child_names_is_not_given_to_a_changed_export() {
 
 #[tokio::test]
 async fn an_export_that_nothing_refers_to_comes_back_and_uses_no_patchs_number_again() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap();
     let file = house.export(snapshot.id.as_str()).await;
@@ -125,7 +125,7 @@ async fn an_export_that_nothing_refers_to_comes_back_and_uses_no_patchs_number_a
 
 #[tokio::test]
 async fn each_life_of_an_id_is_told_and_none_uses_a_patchs_number_again() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap();
     let file = house.export(snapshot.id.as_str()).await;
@@ -153,7 +153,7 @@ async fn each_life_of_an_id_is_told_and_none_uses_a_patchs_number_again() {
 
 #[tokio::test]
 async fn an_export_of_another_installation_has_an_id_and_numbers_of_its_own() {
-    let (from, to) = (house(), house());
+    let (from, to) = (test_env(), test_env());
     let id = source(&from).await;
     let snapshot = from.snapshot(&id, "my-env").await.unwrap();
     from.patch(snapshot.id.as_str()).await;
@@ -165,7 +165,7 @@ async fn an_export_of_another_installation_has_an_id_and_numbers_of_its_own() {
     assert_eq!(to.patch(imported.id.as_str()).await, 1);
 }
 
-impl House {
+impl TestEnv {
     /// An export of a snapshot whose archive is on its host, and of which no record is left.
     async fn unrecorded(&self) -> ArchiveManifest {
         let id = source(self).await;
@@ -186,7 +186,7 @@ impl House {
 
 #[tokio::test]
 async fn an_import_of_what_is_on_the_host_lists_it_again() {
-    let house = house();
+    let house = test_env();
     let file = house.unrecorded().await;
     let there = [(format!("local/{}", file.id), true)];
     // Whoever is called off or dies over it takes nothing away.
@@ -213,7 +213,7 @@ async fn an_import_of_what_is_on_the_host_lists_it_again() {
 
 #[tokio::test]
 async fn an_import_that_died_over_what_is_on_the_host_is_whole() {
-    let house = house();
+    let house = test_env();
     let file = house.unrecorded().await;
     house.script.shelf.verify.lock().unwrap().push_back(Act::Hang);
     let of = serde_json::to_vec(&file).unwrap();
@@ -228,7 +228,7 @@ async fn an_import_that_died_over_what_is_on_the_host_is_whole() {
 
 #[tokio::test]
 async fn an_import_that_is_refused_for_what_is_on_the_host_leaves_that_alone() {
-    let house = house();
+    let house = test_env();
     let file = house.unrecorded().await;
     let there = [(format!("local/{}", file.id), true)];
     let mut other = file.clone();

@@ -12,13 +12,13 @@ use sandboxer::domain::request::{
 };
 use sandboxer::domain::retention::OldRule;
 
-use super::house::{House, house};
-use super::scripted::Act;
 use super::snapshots::source;
+use crate::test_env::script::Act;
+use crate::test_env::{TestEnv, test_env};
 
 /// A house whose profile `profile.few` keeps one snapshot, and a sandbox of it.
-async fn few(labels: &[(&str, &str)]) -> (House, String) {
-    let house = house();
+async fn few(labels: &[(&str, &str)]) -> (TestEnv, String) {
+    let house = test_env();
     let folder = house.folder.path().join("profiles");
     std::fs::create_dir(&folder).unwrap();
     let text = include_str!("../../../profiles/sandbox-canary.yaml")
@@ -34,7 +34,7 @@ async fn few(labels: &[(&str, &str)]) -> (House, String) {
     (house, record.id.to_string())
 }
 
-impl House {
+impl TestEnv {
     /// A moment later than the one before.
     async fn later(
         &self,
@@ -75,7 +75,7 @@ async fn keep_deletes_the_oldest_and_says_so_and_leaves_what_was_imported() {
 }
 
 /// As if everything so far had been taken in a year to come, before somebody set the clock right.
-fn taken_in_2099(house: &House) {
+fn taken_in_2099(house: &TestEnv) {
     let file = house.folder.path().join("snapshots.json");
     let mut document: serde_json::Value =
         serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
@@ -96,7 +96,7 @@ async fn what_was_just_made_is_the_newest_whatever_the_clock_says() {
         (vec!["second".to_owned()], true)
     );
 
-    let house = super::house::house();
+    let house = crate::test_env::test_env();
     let id = source(&house).await;
     house.later(&id, "first").await;
     taken_in_2099(&house);
@@ -123,7 +123,7 @@ async fn what_was_just_made_is_the_newest_whatever_the_clock_says() {
 
 #[tokio::test]
 async fn a_plan_that_is_not_true_any_more_deletes_nothing() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     house.later(&id, "one").await;
     house.later(&id, "two").await;
@@ -165,7 +165,7 @@ async fn a_plan_that_is_not_true_any_more_deletes_nothing() {
 
 #[tokio::test]
 async fn what_a_prune_deleted_it_tells_with_the_reason_of_that_moment() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     for name in ["one", "two", "three"] {
         house.later(&id, name).await;
@@ -214,7 +214,7 @@ async fn what_is_protected_goes_only_by_name_and_with_its_flag() {
 
 #[tokio::test]
 async fn a_deletion_tells_of_the_patches_it_takes() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
     let mut patches = Vec::new();
@@ -240,7 +240,7 @@ async fn a_deletion_tells_of_the_patches_it_takes() {
 
 #[tokio::test]
 async fn a_name_is_never_an_id_nor_an_id_a_name() {
-    let house = house();
+    let house = test_env();
     let chosen = |id: &str| CreateRequest { id: Some(id.to_owned()), ..CreateRequest::default() };
     house.create(chosen("shop")).await.1.unwrap();
     let named = |name: &str| SnapshotRequest {
@@ -279,7 +279,7 @@ async fn a_name_is_never_an_id_nor_an_id_a_name() {
 
 #[tokio::test]
 async fn old_snapshots_that_came_to_nothing_go_whoever_comes_by() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let file = house.folder.path().join("snapshots.json");
     // As if they had failed 31 days ago; something of the second may still be on its host.

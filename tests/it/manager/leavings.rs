@@ -9,12 +9,12 @@ use sandboxer::domain::sandbox::State;
 use sandboxer::domain::snapshot::SnapshotState;
 use sandboxer::domain::{Code, OperationState};
 
-use super::house::{House, house};
 use super::recover::killed;
-use super::scripted::Act;
 use super::snapshots::source;
+use crate::test_env::script::Act;
+use crate::test_env::{TestEnv, test_env};
 
-impl House {
+impl TestEnv {
     /// A snapshot of which a dead process has left a part of a copy on `second`.
     async fn half_copied(&self) -> String {
         let id = source(self).await;
@@ -54,7 +54,7 @@ impl House {
 #[tokio::test]
 async fn what_a_dead_copy_left_is_taken_away_whatever_was_done_since() {
     for verified in [false, true] {
-        let house = house();
+        let house = test_env();
         let snapshot = house.half_copied().await;
         if verified {
             house.verified(&snapshot).await;
@@ -75,7 +75,7 @@ async fn what_a_dead_copy_left_is_taken_away_whatever_was_done_since() {
 
 #[tokio::test]
 async fn a_snapshot_goes_with_what_a_dead_copy_left_of_it() {
-    let house = house();
+    let house = test_env();
     let snapshot = house.half_copied().await;
     house.delete(&snapshot, false).await.unwrap();
     assert_eq!(house.there(), [], "nobody would know of it any more");
@@ -83,7 +83,7 @@ async fn a_snapshot_goes_with_what_a_dead_copy_left_of_it() {
 
 #[tokio::test]
 async fn a_dead_verify_proves_nothing() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
     house.script.shelf.verify.lock().unwrap().push_back(Act::Hang);
@@ -99,7 +99,7 @@ async fn a_dead_verify_proves_nothing() {
 
 #[tokio::test]
 async fn what_a_sandbox_is_made_again_from_is_deleted_by_nobody() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
     let (record, _) = house.restore(&snapshot).await;
@@ -116,7 +116,7 @@ async fn what_a_sandbox_is_made_again_from_is_deleted_by_nobody() {
 /// The log cannot be written for a while: nothing that it was to be told goes with the record.
 #[tokio::test]
 async fn a_deletion_is_told_or_is_not_done() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
     let patch = house.add(&snapshot, "one").await;
@@ -137,7 +137,7 @@ async fn a_deletion_is_told_or_is_not_done() {
 
 #[tokio::test]
 async fn a_patch_that_goes_is_told_of_though_its_coming_was_not_yet() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
     let log = house.folder.path().join("events.jsonl");
@@ -161,7 +161,7 @@ async fn a_patch_that_goes_is_told_of_though_its_coming_was_not_yet() {
 /// A restore onto another host waits for who has the snapshot, and hears another process that calls it off.
 #[tokio::test]
 async fn a_restore_that_waits_for_its_snapshot_can_be_called_off() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
     house.script.shelf.copy.lock().unwrap().push_back(Act::Hang);
@@ -177,7 +177,7 @@ async fn a_restore_that_waits_for_its_snapshot_can_be_called_off() {
 
 #[tokio::test]
 async fn an_archive_that_is_lost_where_it_was_made_is_brought_back_from_a_copy() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
     house.script.shelf.lose("local");
@@ -213,7 +213,7 @@ async fn an_archive_that_is_lost_where_it_was_made_is_brought_back_from_a_copy()
 /// What is found wrong with it may be wrong, and it is all that there is.
 #[tokio::test]
 async fn an_archive_that_is_called_altered_is_not_taken_away_before_there_is_a_better_one() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
     assert_eq!(house.copy(&snapshot, "second").await, Ok(()));
@@ -231,7 +231,7 @@ async fn an_archive_that_is_called_altered_is_not_taken_away_before_there_is_a_b
     assert_eq!(house.there(), [(format!("local/{snapshot}"), true)], "the copy is gone, too");
 }
 
-impl House {
+impl TestEnv {
     /// A snapshot with a copy on this host, which does not answer any more.
     async fn with_a_copy_that_is_away(&self, host: &'static str) -> String {
         let id = source(self).await;
@@ -247,7 +247,7 @@ async fn a_deletion_that_cannot_look_at_a_copy_removes_nothing() {
     for (host, force, way_out) in
         [("second", true, "out of the configuration"), ("gone", false, "--force")]
     {
-        let house = house();
+        let house = test_env();
         let snapshot = house.with_a_copy_that_is_away(host).await;
         let fault = house.delete(&snapshot, force).await.unwrap_err();
         assert_eq!(fault.code, Code::HostUnreachable);
@@ -262,7 +262,7 @@ async fn a_deletion_that_cannot_look_at_a_copy_removes_nothing() {
 
 #[tokio::test]
 async fn a_copy_on_a_host_that_is_gone_for_good_is_given_up_by_force() {
-    let house = house();
+    let house = test_env();
     let snapshot = house.with_a_copy_that_is_away("gone").await;
     house.delete(&snapshot, true).await.unwrap();
     assert_eq!(house.there(), [(format!("gone/{snapshot}"), true)], "what can be removed is");
@@ -275,7 +275,7 @@ async fn a_copy_on_a_host_that_is_gone_for_good_is_given_up_by_force() {
 
 #[tokio::test]
 async fn what_was_given_up_is_named_to_who_deleted_it() {
-    let house = house();
+    let house = test_env();
     let snapshot = house.with_a_copy_that_is_away("gone").await;
     let request = SnapshotDeleteRequest {
         id: snapshot.clone(),
@@ -295,7 +295,7 @@ async fn what_was_given_up_is_named_to_who_deleted_it() {
 /// It may have removed something, and an archive is seen to be whole.
 #[tokio::test]
 async fn a_dead_deletion_whose_copy_is_away_is_ready_again() {
-    let house = house();
+    let house = test_env();
     let snapshot = house.with_a_copy_that_is_away("second").await;
     house.script.shelf.away.lock().unwrap().clear();
     house.script.shelf.remove.lock().unwrap().push_back(Act::Hang);
@@ -330,7 +330,7 @@ async fn a_dead_deletion_whose_copy_is_away_is_ready_again() {
 
 #[tokio::test]
 async fn what_a_dead_copy_left_on_a_host_that_is_gone_stands_in_nobodys_way() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
     house.script.shelf.copy.lock().unwrap().push_back(Act::Hang);

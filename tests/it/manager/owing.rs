@@ -12,15 +12,15 @@ use sandboxer::domain::sandbox::State;
 use sandboxer::domain::teardown::Resource;
 use sandboxer::domain::{Code, OperationId, SandboxRecord};
 
-use super::house::{House, house};
 use super::patches::patch;
-use super::scripted::{Act, Script};
+use crate::test_env::script::{Act, Script};
+use crate::test_env::{TestEnv, test_env};
 
 /// Operations of one sandbox, and what the extension is asked for when they are under way.
 const OPERATIONS: [(&str, &str); 4] =
     [("snapshot", "snapshot"), ("sleep", "sleep"), ("wake", "wake"), ("recreate", "teardown")];
 
-impl House {
+impl TestEnv {
     async fn begun(&self, verb: &str, id: &str) -> OperationId {
         let of = SleepRequest { id: id.to_owned(), ..SleepRequest::default() };
         let queue = match verb {
@@ -92,7 +92,7 @@ fn there() -> Inspection {
 #[tokio::test]
 async fn one_that_is_added_during_an_operation_is_owed_at_once_and_after_it() {
     for (verb, until) in OPERATIONS {
-        let house = house();
+        let house = test_env();
         let base = house.base("my-env").await;
         house.add(&base, "one").await;
         let id = house.restored(&base).await.id.to_string();
@@ -120,7 +120,7 @@ async fn one_that_is_added_during_an_operation_is_owed_at_once_and_after_it() {
 
 #[tokio::test]
 async fn one_that_is_added_while_its_pass_ends_is_owed() {
-    let house = house();
+    let house = test_env();
     let base = house.base("my-env").await;
     house.add(&base, "one").await;
     let id = house.restored(&base).await.id.to_string();
@@ -146,7 +146,7 @@ async fn one_that_is_added_while_its_pass_ends_is_owed() {
 #[tokio::test]
 async fn what_was_said_of_one_that_is_taken_away_during_an_operation_goes_with_it() {
     for (verb, until) in OPERATIONS {
-        let house = house();
+        let house = test_env();
         let base = house.base("my-env").await;
         house.add(&base, "bad").await;
         house.scripts(&[Script::Exits(7)]);
@@ -167,7 +167,7 @@ async fn what_was_said_of_one_that_is_taken_away_during_an_operation_goes_with_i
 /// What stands in the way stays so through whatever runs no pass, with what was said of it.
 #[tokio::test]
 async fn an_operation_that_fails_says_what_is_owed_too() {
-    let house = house();
+    let house = test_env();
     let base = house.base("my-env").await;
     house.add(&base, "bad").await;
     house.scripts(&[Script::Exits(7)]);
@@ -191,7 +191,7 @@ async fn an_operation_that_fails_says_what_is_owed_too() {
 /// What could not be begun is said of until it is there, or gone, and of no other.
 #[tokio::test]
 async fn what_was_said_of_one_that_is_gone_is_not_said_of_the_next() {
-    let house = house();
+    let house = test_env();
     let base = house.base("my-env").await;
     house.add(&base, "one").await;
     house.add(&base, "two").await;
@@ -212,7 +212,7 @@ async fn what_was_said_of_one_that_is_gone_is_not_said_of_the_next() {
 /// Whoever frees a record may have read the patches before one came.
 #[tokio::test]
 async fn one_that_comes_between_the_look_and_the_write_is_owed() {
-    let house = house();
+    let house = test_env();
     let base = house.base("my-env").await;
     house.add(&base, "one").await;
     let id = house.restored(&base).await.id.to_string();
@@ -226,7 +226,7 @@ async fn one_that_comes_between_the_look_and_the_write_is_owed() {
 /// Whoever adds a patch may meet others who change the record.
 #[tokio::test]
 async fn a_record_that_others_change_meanwhile_says_what_is_owed_too() {
-    let house = house();
+    let house = test_env();
     let base = house.base("my-env").await;
     let id = house.restored(&base).await.id.to_string();
     house.script.list.lock().unwrap().push_back(Act::Slow);
@@ -248,7 +248,7 @@ async fn a_record_that_others_change_meanwhile_says_what_is_owed_too() {
 /// The pass itself says what it ended with: of one that is gone by then it says nothing.
 #[tokio::test]
 async fn one_that_is_taken_away_while_its_script_runs_is_not_in_the_way() {
-    let house = house();
+    let house = test_env();
     let base = house.base("my-env").await;
     let id = house.restored(&base).await.id.to_string();
     house.add(&base, "one").await;

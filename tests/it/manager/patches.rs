@@ -15,12 +15,12 @@ use sandboxer::domain::teardown::Resource;
 use sandboxer::domain::{Code, Error, OperationState, SandboxRecord};
 use tokio::sync::Notify;
 
-use super::house::{House, house};
 use super::recover::killed;
-use super::scripted::{Act, Script};
 use super::snapshots::source;
+use crate::test_env::script::{Act, Script};
+use crate::test_env::{TestEnv, test_env};
 
-impl House {
+impl TestEnv {
     /// A snapshot by this name, of a sandbox of its own.
     pub(crate) async fn base(&self, name: &str) -> String {
         let id = source(self).await;
@@ -104,7 +104,7 @@ fn has(record: &SandboxRecord) -> Vec<(u64, &str)> {
 /// The acceptance list of semantics 7, from its first line to its last.
 #[tokio::test]
 async fn the_acceptance_list() {
-    let house = house();
+    let house = test_env();
     let base = house.base("my-env").await;
     assert_eq!(house.add(&base, "one").await.sequence, 1);
     let one = house.restored(&base).await;
@@ -173,7 +173,7 @@ async fn the_acceptance_list() {
 /// The picture of semantics 7: it reaches 1 and 2; never B, never 3, never the sandbox that A was taken from.
 #[tokio::test]
 async fn a_patch_goes_one_level_deep() {
-    let house = house();
+    let house = test_env();
     let source = source(&house).await;
     let a = house.snapshot(&source, "my-env").await.unwrap().id.to_string();
     let (one, two) = (house.restored(&a).await, house.restored(&a).await);
@@ -197,7 +197,7 @@ async fn a_patch_goes_one_level_deep() {
 
 #[tokio::test]
 async fn a_recreate_applies_them_all_again() {
-    let house = house();
+    let house = test_env();
     let base = house.base("my-env").await;
     house.add(&base, "one").await;
     house.add(&base, "two").await;
@@ -224,7 +224,7 @@ async fn a_recreate_applies_them_all_again() {
 
 #[tokio::test]
 async fn a_restore_fails_over_a_patch_only_when_it_is_told_to() {
-    let house = house();
+    let house = test_env();
     let base = house.base("my-env").await;
     house.add(&base, "bad").await;
     house.scripts(&[Script::Exits(3), Script::Exits(3)]);
@@ -244,7 +244,7 @@ async fn a_restore_fails_over_a_patch_only_when_it_is_told_to() {
 
 #[tokio::test]
 async fn a_script_over_its_time_has_failed() {
-    let house = house();
+    let house = test_env();
     let base = house.base("my-env").await;
     house.add(&base, "slow").await;
     house.scripts(&[Script::TimedOut]);
@@ -255,7 +255,7 @@ async fn a_script_over_its_time_has_failed() {
 
 #[tokio::test]
 async fn a_patch_that_comes_after_the_passs_time_waits_for_the_next() {
-    let house = house();
+    let house = test_env();
     let base = house.base_within("4s", "4s").await;
     for script in ["one", "two", "three"] {
         house.add(&base, script).await;
@@ -283,7 +283,7 @@ async fn a_patch_that_comes_after_the_passs_time_waits_for_the_next() {
 /// The last patch of a pass gets what is left of its time, and not its own whole limit.
 #[tokio::test]
 async fn a_pass_ends_within_its_time_whatever_a_patch_may_take() {
-    let house = house();
+    let house = test_env();
     let base = house.base_within("4s", "4s").await;
     house.add(&base, "one").await;
     house.add(&base, "two").await;
@@ -306,7 +306,7 @@ async fn a_pass_ends_within_its_time_whatever_a_patch_may_take() {
 
 #[tokio::test]
 async fn one_of_which_nobody_knows_how_it_ended_runs_again_only_on_request() {
-    let house = house();
+    let house = test_env();
     let base = house.base("my-env").await;
     house.add(&base, "one").await;
     house.add(&base, "two").await;
@@ -329,7 +329,7 @@ async fn one_of_which_nobody_knows_how_it_ended_runs_again_only_on_request() {
 
 #[tokio::test]
 async fn one_that_was_not_begun_is_as_if_it_had_not_been_tried() {
-    let house = house();
+    let house = test_env();
     let base = house.base("my-env").await;
     house.add(&base, "one").await;
     house.scripts(&[Script::NotBegun]);
@@ -349,7 +349,7 @@ async fn one_that_was_not_begun_is_as_if_it_had_not_been_tried() {
 
 #[tokio::test]
 async fn one_that_is_taken_away_while_the_pass_runs_is_not_run_any_more() {
-    let house = house();
+    let house = test_env();
     let base = house.base("my-env").await;
     for script in ["one", "two", "three"] {
         house.add(&base, script).await;
@@ -375,7 +375,7 @@ async fn one_that_is_taken_away_while_the_pass_runs_is_not_run_any_more() {
 #[tokio::test]
 async fn a_dead_processs_patch_is_unknown_and_not_run_again() {
     for recover in [true, false] {
-        let house = house();
+        let house = test_env();
         let base = house.base("my-env").await;
         let record = house.restored(&base).await;
         let id = record.id.to_string();
@@ -406,7 +406,7 @@ async fn a_dead_processs_patch_is_unknown_and_not_run_again() {
 
 #[tokio::test]
 async fn a_pass_that_is_called_off_frees_its_sandbox() {
-    let house = house();
+    let house = test_env();
     let base = house.base("my-env").await;
     let record = house.restored(&base).await;
     house.add(&base, "one").await;
@@ -432,7 +432,7 @@ async fn a_pass_that_is_called_off_frees_its_sandbox() {
 
 #[tokio::test]
 async fn patches_are_applied_to_what_is_ready_and_based_on_a_snapshot() {
-    let house = house();
+    let house = test_env();
     let base = house.base("my-env").await;
     let record = house.restored(&base).await;
     house.sleep(record.id.as_str()).await.1.unwrap();
@@ -449,7 +449,7 @@ async fn patches_are_applied_to_what_is_ready_and_based_on_a_snapshot() {
 
 #[tokio::test]
 async fn what_is_no_patch_is_refused_and_uses_up_no_number() {
-    let house = house();
+    let house = test_env();
     let base = house.base("my-env").await;
     let field = async |request: PatchRequest| {
         let fault: Error = house.manager.add_patch(&request).await.unwrap_err();
@@ -466,7 +466,7 @@ async fn what_is_no_patch_is_refused_and_uses_up_no_number() {
         .capture
         .lock()
         .unwrap()
-        .push_back(super::scripted::Act::Fail(Code::OperationFailed, "full"));
+        .push_back(crate::test_env::script::Act::Fail(Code::OperationFailed, "full"));
     let id = source(&house).await;
     house.snapshot(&id, "broken").await.unwrap_err();
     let broken = house.manager.snapshot_view("broken").await.unwrap().record.id;
@@ -476,7 +476,7 @@ async fn what_is_no_patch_is_refused_and_uses_up_no_number() {
 
 #[tokio::test]
 async fn patches_added_at_once_get_numbers_of_their_own() {
-    let house = house();
+    let house = test_env();
     let base = house.base("my-env").await;
     let request = patch(&base, "true");
     let adds = (0..6).map(|n| {
@@ -493,7 +493,7 @@ async fn patches_added_at_once_get_numbers_of_their_own() {
 
 #[tokio::test]
 async fn status_says_who_has_it_will_get_it_or_failed() {
-    let house = house();
+    let house = test_env();
     let base = house.base("my-env").await;
     house.add(&base, "one").await;
     house.add(&base, "two").await;
@@ -530,7 +530,7 @@ async fn status_says_who_has_it_will_get_it_or_failed() {
 #[tokio::test]
 async fn nobody_advises_on_a_patch_that_is_gone() {
     for forced in [false, true] {
-        let house = house();
+        let house = test_env();
         let base = house.base("my-env").await;
         house.add(&base, "one").await;
         house.scripts(&[Script::Exits(3)]);
@@ -549,7 +549,7 @@ async fn nobody_advises_on_a_patch_that_is_gone() {
 /// The sandbox is gone by then: nothing can be applied to it again.
 #[tokio::test]
 async fn a_restore_that_wants_all_patches_says_what_helps() {
-    let house = house();
+    let house = test_env();
     let base = house.base("my-env").await;
     house.add(&base, "one").await;
     house.scripts(&[Script::Exits(3)]);
@@ -589,7 +589,7 @@ async fn a_restore_that_wants_all_patches_says_what_helps() {
 /// Whoever was shown patches gets those, or nothing.
 #[tokio::test]
 async fn a_patch_that_the_asker_was_not_shown_is_not_applied() {
-    let house = house();
+    let house = test_env();
     let snapshot = house.base("my-env").await;
     let shown = house.add(&snapshot, "true").await;
     let id = house.restored(&snapshot).await.id.to_string();

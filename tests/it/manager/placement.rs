@@ -12,7 +12,7 @@ use sandboxer::domain::sweep::SweepRequest;
 use sandboxer::domain::{Code, Error};
 use sandboxer::manager::SandboxManager;
 
-use super::house::{House, house, manager_on, manager_with};
+use crate::test_env::{TestEnv, manager_on, manager_with, test_env};
 
 /// A stack from a directory.
 fn stack(repo: &tempfile::TempDir) -> CreateRequest {
@@ -22,7 +22,7 @@ fn stack(repo: &tempfile::TempDir) -> CreateRequest {
 
 #[tokio::test]
 async fn where_none_of_a_profiles_hosts_is_configured_the_default_host_takes_their_place() {
-    let (house, repo) = (house(), tempfile::tempdir().unwrap());
+    let (house, repo) = (test_env(), tempfile::tempdir().unwrap());
     house.manager.sweep(&SweepRequest::default()).await.unwrap();
     let plan = house.manager.plan_create(&stack(&repo)).await.unwrap();
     assert!(plan.ok, "{:?}", plan.error);
@@ -41,7 +41,7 @@ async fn where_none_of_a_profiles_hosts_is_configured_the_default_host_takes_the
 
 #[tokio::test]
 async fn where_no_host_is_left_each_ones_verdict_is_told() {
-    let (house, repo) = (house(), tempfile::tempdir().unwrap());
+    let (house, repo) = (test_env(), tempfile::tempdir().unwrap());
     let manager = manager_with(house.folder.path(), &house.script, "nosuch");
     let not = |hosts: &[&str]| {
         hosts.iter().map(|host| format!("{host}: not configured")).collect::<Vec<_>>().join("; ")
@@ -63,7 +63,7 @@ fn spec(name: &str) -> HostSpec {
 }
 
 /// A manager with hosts of its own, and a profile that names them.
-fn on(house: &House, specs: Vec<HostSpec>, strategy: &str) -> SandboxManager {
+fn on(house: &TestEnv, specs: Vec<HostSpec>, strategy: &str) -> SandboxManager {
     let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
     let text = fs::read_to_string("profiles/sandbox-canary.yaml").unwrap();
     let placement =
@@ -88,7 +88,7 @@ fn room(load: f64, memory: f64, disk: f64) -> Headroom {
     }
 }
 
-impl House {
+impl TestEnv {
     fn has_room(&self, host: &str, headroom: Headroom) {
         let answer = HostAnswer { headroom: Some(headroom), ..HostAnswer::default() };
         self.script.hosts.lock().unwrap().insert(host.into(), Ok(answer));
@@ -101,7 +101,7 @@ impl House {
 
 #[tokio::test]
 async fn a_host_above_its_limits_is_passed_over_with_the_figure_and_the_limit() {
-    let house = house();
+    let house = test_env();
     let forbidden = HostSpec { forbid: Some("production".into()), ..spec("f") };
     let manager = on(&house, vec![forbidden, spec("a"), spec("b"), spec("c")], "first-available");
     house.has_room("f", room(0.0, 0.0, 0.0));
@@ -127,7 +127,7 @@ async fn a_host_above_its_limits_is_passed_over_with_the_figure_and_the_limit() 
 
 #[tokio::test]
 async fn where_every_host_is_above_its_limits_each_ones_figure_is_told() {
-    let house = house();
+    let house = test_env();
     let full = HostSpec { max_sandboxes: Some(0), ..spec("full") };
     let manager = on(&house, vec![spec("a"), spec("b"), full], "first-available");
     house.has_room("a", room(2.5, 20.0, 10.0));
@@ -156,7 +156,7 @@ async fn where_every_host_is_above_its_limits_each_ones_figure_is_told() {
 
 #[tokio::test]
 async fn what_could_not_be_read_refuses_nothing_and_is_said() {
-    let house = house();
+    let house = test_env();
     let manager = on(&house, vec![spec("a"), spec("b")], "first-available");
     house.has_room("a", Headroom { networks: NetworkRoom::Unread, ..Headroom::default() });
     let started = manager.create(mine()).await.unwrap();
@@ -168,7 +168,7 @@ async fn what_could_not_be_read_refuses_nothing_and_is_said() {
 
 #[tokio::test]
 async fn the_least_loaded_host_is_taken_then_the_emptier_then_the_first_by_name() {
-    let house = house();
+    let house = test_env();
     let manager = on(&house, vec![spec("d"), spec("b"), spec("c"), spec("A")], "least-loaded");
     let down = Error::new(Code::HostUnreachable, "no answer");
     for (rooms, chosen) in [
@@ -190,7 +190,7 @@ async fn the_least_loaded_host_is_taken_then_the_emptier_then_the_first_by_name(
 
 #[tokio::test]
 async fn a_restore_goes_to_its_host_above_the_limits_but_not_beyond_its_number_or_its_networks() {
-    let house = house();
+    let house = test_env();
     let specs = vec![HostSpec { max_sandboxes: Some(2), ..spec("a") }];
     let manager = on(&house, specs, "first-available");
     house.has_room("a", room(0.1, 20.0, 10.0));

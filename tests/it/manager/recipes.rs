@@ -6,13 +6,13 @@ use sandboxer::domain::sandbox::State;
 use sandboxer::domain::snapshot::SnapshotRecord;
 use sandboxer::domain::{Code, Error};
 
-use super::house::{House, house, manager};
-use super::scripted::Act;
+use crate::test_env::script::Act;
+use crate::test_env::{TestEnv, manager, test_env};
 
 /// A profile of the operator's, as it was when the snapshot was taken.
 const AS_IT_WAS: &str = "ttl: 30m";
 
-impl House {
+impl TestEnv {
     /// Writes the operator's profile, or takes it away; both managers begin anew, as later processes do.
     fn profile(&mut self, ttl: Option<&str>) {
         let folder = self.folder.path().join("profiles");
@@ -63,7 +63,7 @@ impl House {
 /// A restore goes by it when the recipe is nowhere else any more.
 #[tokio::test]
 async fn a_recipe_that_was_changed_beside_its_archive_is_found_by_verify() {
-    let mut house = house();
+    let mut house = test_env();
     let snapshot = house.of_mine().await;
     let id = snapshot.id.as_str();
     house.verify(id).await.unwrap();
@@ -77,7 +77,7 @@ async fn a_recipe_that_was_changed_beside_its_archive_is_found_by_verify() {
 
 #[tokio::test]
 async fn a_changed_profile_does_not_change_what_is_restored() {
-    let mut house = house();
+    let mut house = test_env();
     let snapshot = house.of_mine().await;
     let id = snapshot.id.as_str();
     assert_eq!(house.restored_as_recorded(id).await, "", "nothing to say");
@@ -96,14 +96,14 @@ async fn a_changed_profile_does_not_change_what_is_restored() {
 
 #[tokio::test]
 async fn a_profile_that_is_gone_does_not_keep_a_snapshot_from_anything() {
-    let mut house = house();
+    let mut house = test_env();
     let snapshot = house.of_mine().await;
     let id = snapshot.id.as_str();
     for lost in [false, true] {
         if !lost {
             house.profile(None);
         }
-        let again = |house: &House| {
+        let again = |house: &TestEnv| {
             if lost {
                 house.lose_recipes();
             }
@@ -123,7 +123,7 @@ async fn a_profile_that_is_gone_does_not_keep_a_snapshot_from_anything() {
 
 #[tokio::test]
 async fn a_recipe_that_is_lost_is_said_to_be_and_the_rest_is_done_without_it() {
-    let mut house = house();
+    let mut house = test_env();
     let snapshot = house.of_mine().await;
     let id = snapshot.id.as_str();
     house.profile(Some("ttl: 2h"));
@@ -145,7 +145,7 @@ async fn a_recipe_that_is_lost_is_said_to_be_and_the_rest_is_done_without_it() {
 
 #[tokio::test]
 async fn one_that_came_to_nothing_is_deleted_though_its_recipe_is_lost() {
-    let mut house = house();
+    let mut house = test_env();
     let snapshot = house.of_mine().await;
     house
         .script
@@ -164,12 +164,12 @@ async fn one_that_came_to_nothing_is_deleted_though_its_recipe_is_lost() {
 
 #[tokio::test]
 async fn a_sandbox_goes_by_its_own_recipe_or_by_none() {
-    let mut house = house();
+    let mut house = test_env();
     house.profile(Some(AS_IT_WAS));
     let request = CreateRequest { profile: Some("mine".to_owned()), ..CreateRequest::default() };
     let id = house.create(request).await.0.id.to_string();
     let again = RecreateRequest { id: id.clone(), ..RecreateRequest::default() };
-    let recreate = async |house: &House| {
+    let recreate = async |house: &TestEnv| {
         let started = house.manager.recreate(&again).await?;
         house.manager.finish(&started.operation.unwrap()).await.map(|(_, record)| record.unwrap())
     };
@@ -211,7 +211,7 @@ async fn a_sandbox_goes_by_its_own_recipe_or_by_none() {
 #[tokio::test]
 async fn a_sandbox_whose_recipe_is_lost_can_be_destroyed() {
     for damage in ["another", "gone", "unreadable"] {
-        let mut house = house();
+        let mut house = test_env();
         house.profile(Some(AS_IT_WAS));
         let request =
             CreateRequest { profile: Some("mine".to_owned()), ..CreateRequest::default() };

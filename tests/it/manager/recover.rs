@@ -6,8 +6,8 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::house::{self, House, house};
-use super::scripted::Act;
+use crate::test_env::script::Act;
+use crate::test_env::{self, TestEnv, test_env};
 use futures_util::StreamExt;
 use sandboxer::domain::extension::Inspection;
 use sandboxer::domain::operation::OperationKind;
@@ -20,7 +20,7 @@ use sandboxer::domain::{Code, Error, OperationState};
 use sandboxer::manager::SandboxManager;
 
 /// Starts something in another process, as it were, and kills that process once the extension was asked `until`.
-pub(crate) fn killed<F, W>(house: &House, until: &'static str, start: W)
+pub(crate) fn killed<F, W>(house: &TestEnv, until: &'static str, start: W)
 where
     W: FnOnce(SandboxManager) -> F + Send + 'static,
     F: Future<Output = Result<(), Error>> + Send,
@@ -34,7 +34,7 @@ where
             .unwrap();
         let before = script.asked().len();
         runtime.block_on(async {
-            start(house::manager(&folder, &script)).await.unwrap();
+            start(test_env::manager(&folder, &script)).await.unwrap();
             while !script.asked()[before..].iter().any(|asked| asked.starts_with(until)) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
@@ -45,14 +45,14 @@ where
     .unwrap();
 }
 
-fn killed_create(house: &House) {
+fn killed_create(house: &TestEnv) {
     house.script(&[Act::Hang], &[], &[]);
     killed(house, "provision", |manager| async move {
         manager.create(CreateRequest::default()).await.map(|_| ())
     });
 }
 
-impl House {
+impl TestEnv {
     async fn only(&self) -> SandboxRecord {
         let mut records = self.manager.list(&everything()).await.unwrap();
         assert_eq!(records.len(), 1);
@@ -115,7 +115,7 @@ fn everything() -> ListQuery {
 
 #[tokio::test]
 async fn a_create_whose_process_was_killed_is_removed_from_its_host() {
-    let house = house();
+    let house = test_env();
     killed_create(&house);
     let stuck = house.only().await;
     assert_eq!(stuck.state, State::Provisioning);
@@ -135,7 +135,7 @@ async fn a_create_whose_process_was_killed_is_removed_from_its_host() {
 
 #[tokio::test]
 async fn a_record_of_which_no_host_has_heard_is_closed_without_asking_one() {
-    let house = house();
+    let house = test_env();
     killed_create(&house);
     let file = house.folder.path().join("sandboxes.json");
     let text = fs::read_to_string(&file).unwrap();
@@ -147,7 +147,7 @@ async fn a_record_of_which_no_host_has_heard_is_closed_without_asking_one() {
 
 #[tokio::test]
 async fn a_sandbox_that_somebody_works_on_is_left_to_them() {
-    let house = house();
+    let house = test_env();
     house.script(&[Act::Hang], &[], &[]);
     let started = house.manager.create(CreateRequest::default()).await.unwrap();
     assert_eq!(house.other.recover().await.unwrap(), []);
@@ -157,7 +157,7 @@ async fn a_sandbox_that_somebody_works_on_is_left_to_them() {
 
 #[tokio::test]
 async fn a_destroy_whose_process_was_killed_is_finished() {
-    let house = house();
+    let house = test_env();
     let id = house.ready().await;
     house.script(&[], &[], &[Act::Hang]);
     killed(&house, "teardown", move |manager| async move {
@@ -175,7 +175,7 @@ async fn a_destroy_whose_process_was_killed_is_finished() {
     house.in_order().await;
 }
 
-async fn killed_recreate(house: &House) -> String {
+async fn killed_recreate(house: &TestEnv) -> String {
     let id = house.ready().await;
     house.script(&[], &[], &[Act::Hang]);
     let request = RecreateRequest { id: id.clone(), ..RecreateRequest::default() };
@@ -188,7 +188,7 @@ async fn killed_recreate(house: &House) -> String {
 
 #[tokio::test]
 async fn a_recreate_that_died_before_it_removed_anything_is_ready_again() {
-    let house = house();
+    let house = test_env();
     killed_recreate(&house).await;
     let web = Service {
         name: "web".into(),
@@ -208,7 +208,7 @@ async fn a_recreate_that_died_before_it_removed_anything_is_ready_again() {
 
 #[tokio::test]
 async fn a_recreate_that_died_half_way_leaves_a_failed_one_that_can_be_made_again() {
-    let house = house();
+    let house = test_env();
     let id = killed_recreate(&house).await;
     let item = house.recovered().await;
     assert!(item.ok && item.message.contains("sandboxer recreate"), "{item:?}");
@@ -227,7 +227,7 @@ async fn a_recreate_that_died_half_way_leaves_a_failed_one_that_can_be_made_agai
 
 #[tokio::test]
 async fn a_host_that_does_not_answer_is_asked_again_by_the_next_recover() {
-    let house = house();
+    let house = test_env();
     killed_create(&house);
     let down = || Act::Fail(Code::HostUnreachable, "no route");
     house.script(&[], &[], &[down(), down(), down()]);
@@ -242,7 +242,7 @@ async fn a_host_that_does_not_answer_is_asked_again_by_the_next_recover() {
 
 #[tokio::test]
 async fn a_recreate_stays_as_it_was_left_while_its_host_cannot_be_asked() {
-    let house = house();
+    let house = test_env();
     killed_recreate(&house).await;
     house.script(&[], &[Act::Fail(Code::HostChanged, "another machine")], &[]);
     let item = house.recovered().await;
@@ -254,7 +254,7 @@ async fn a_recreate_stays_as_it_was_left_while_its_host_cannot_be_asked() {
 
 #[tokio::test]
 async fn an_operation_without_a_record_is_ended() {
-    let house = house();
+    let house = test_env();
     killed_create(&house);
     fs::remove_file(house.folder.path().join("sandboxes.json")).unwrap();
     let _ = fs::remove_file(house.folder.path().join("sandboxes.json.bak"));
@@ -268,7 +268,7 @@ async fn an_operation_without_a_record_is_ended() {
 
 #[tokio::test]
 async fn a_copied_data_directory_removes_nothing_until_it_is_claimed() {
-    let house = house();
+    let house = test_env();
     let id = house.ready().await;
     killed_create(&house);
     house.copy_from_elsewhere();
@@ -294,7 +294,7 @@ async fn a_copied_data_directory_removes_nothing_until_it_is_claimed() {
 
 #[tokio::test]
 async fn a_doctor_names_the_lines_that_nobody_can_read() {
-    let house = house();
+    let house = test_env();
     house.ready().await;
     let file = |name: &str| house.folder.path().join(name).display().to_string();
     let mut events = std::fs::read_to_string(file("events.jsonl")).unwrap();
@@ -328,7 +328,7 @@ async fn a_doctor_names_the_lines_that_nobody_can_read() {
 
 #[tokio::test]
 async fn a_restored_backup_removes_nothing_until_it_is_claimed() {
-    let house = house();
+    let house = test_env();
     let id = house.ready().await;
     // The host has heard of more creations than this directory knows of.
     *house.script.host_counter.lock().unwrap() = 40;
@@ -344,7 +344,7 @@ async fn a_restored_backup_removes_nothing_until_it_is_claimed() {
 
 #[tokio::test]
 async fn a_copy_does_not_recover_what_its_process_still_works_on() {
-    let house = house();
+    let house = test_env();
     killed_create(&house);
     *house.script.lives.lock().unwrap() = true;
     let item = house.recovered().await;
@@ -357,7 +357,7 @@ async fn a_copy_does_not_recover_what_its_process_still_works_on() {
 
 #[tokio::test]
 async fn a_copy_made_during_a_create_does_not_remove_what_is_ready_by_now() {
-    let house = house();
+    let house = test_env();
     killed_create(&house);
     // The original went on: ready counts as a change of its own, and the host was told.
     *house.script.host_counter.lock().unwrap() = 2;
@@ -377,7 +377,7 @@ async fn a_copy_made_during_a_create_does_not_remove_what_is_ready_by_now() {
 
 #[tokio::test]
 async fn a_removal_that_found_its_host_away_is_finished_at_the_next_contact() {
-    let house = house();
+    let house = test_env();
     let id = house.ready().await;
     let down = || Act::Fail(Code::HostUnreachable, "no route");
     house.script(&[], &[], &[down(), down(), down()]);
@@ -389,7 +389,7 @@ async fn a_removal_that_found_its_host_away_is_finished_at_the_next_contact() {
 
 #[tokio::test]
 async fn a_counter_that_another_process_of_ours_raised_is_no_old_copy() {
-    let house = house();
+    let house = test_env();
     let id = house.ready().await;
     house.ready().await;
     *house.script.host_counter.lock().unwrap() = 2;
@@ -398,7 +398,7 @@ async fn a_counter_that_another_process_of_ours_raised_is_no_old_copy() {
 
 #[tokio::test]
 async fn a_forgotten_sandbox_is_removed_when_its_host_is_next_reached() {
-    let house = house();
+    let house = test_env();
     let id = house.ready().await;
     let record = house.forget(&id).await;
     assert_eq!((&record.state, house.teardowns()), (&State::Forgotten, 0));
@@ -417,7 +417,7 @@ async fn a_forgotten_sandbox_is_removed_when_its_host_is_next_reached() {
 
 #[tokio::test]
 async fn a_tombstone_stays_while_its_host_cannot_remove_it_and_destroy_tries_at_once() {
-    let house = house();
+    let house = test_env();
     let id = house.ready().await;
     house.forget(&id).await;
     house.script(&[], &[], &[Act::LeaveNetwork]);
@@ -435,7 +435,7 @@ async fn a_tombstone_stays_while_its_host_cannot_remove_it_and_destroy_tries_at_
 
 #[tokio::test]
 async fn forgetting_ends_the_create_of_another_process() {
-    let house = house();
+    let house = test_env();
     house.script(&[Act::Hang], &[], &[]);
     let started = house.other.create(CreateRequest::default()).await.unwrap();
     let record = house.forget(started.sandbox.id.as_str()).await;
@@ -446,7 +446,7 @@ async fn forgetting_ends_the_create_of_another_process() {
 
 #[tokio::test]
 async fn a_service_that_dies_later_marks_the_sandbox_and_is_told() {
-    let house = house();
+    let house = test_env();
     let id = house.ready().await;
     let mut updates = house.manager.subscribe().await.unwrap();
     let died = Service {
@@ -482,7 +482,7 @@ async fn a_service_that_dies_later_marks_the_sandbox_and_is_told() {
 
 #[tokio::test]
 async fn what_its_host_has_nothing_of_is_lost_and_comes_back_with_it() {
-    let house = house();
+    let house = test_env();
     let id = house.ready().await;
     *house.script.nothing_there.lock().unwrap() = true;
     // Who cannot be asked loses nothing.
@@ -506,7 +506,7 @@ async fn what_its_host_has_nothing_of_is_lost_and_comes_back_with_it() {
 
 #[tokio::test]
 async fn labels_are_set_and_removed_beside_a_running_operation() {
-    let house = house();
+    let house = test_env();
     let id = house.ready().await;
     house.script(&[], &[], &[Act::Hang]);
     let started = house

@@ -8,17 +8,17 @@ use sandboxer::domain::snapshot::SnapshotState;
 use sandboxer::domain::teardown::{TeardownLine, TeardownOutcome};
 use sandboxer::domain::{Code, OperationState, SandboxRecord};
 
-use super::house::{House, house};
 use super::recover::killed;
-use super::scripted::Act;
 use super::snapshots::source;
+use crate::test_env::script::Act;
+use crate::test_env::{TestEnv, test_env};
 
 /// All of a record but what counts its writes.
 fn content(record: &SandboxRecord) -> SandboxRecord {
     SandboxRecord { revision: 0, pending: Vec::new(), ..record.clone() }
 }
 
-impl House {
+impl TestEnv {
     async fn assert_as_before(&self, before: &SandboxRecord, events: usize) {
         assert_eq!(content(&self.other.get(before.id.as_str()).await.unwrap()), content(before));
         assert_eq!(self.event_count().await, events);
@@ -45,7 +45,7 @@ impl House {
 #[tokio::test]
 async fn a_destroy_that_is_refused_changes_nothing() {
     for code in [Code::HostChanged, Code::Conflict, Code::OperationFailed] {
-        let house = house();
+        let house = test_env();
         let id = source(&house).await;
         let (before, events) = (house.manager.get(&id).await.unwrap(), house.event_count().await);
         house.script(&[], &[], &[Act::Untouched(code.clone())]);
@@ -62,7 +62,7 @@ async fn a_destroy_that_is_refused_changes_nothing() {
 
 #[tokio::test]
 async fn a_destroy_from_an_old_copy_changes_nothing() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let (before, events) = (house.manager.get(&id).await.unwrap(), house.event_count().await);
     *house.script.host_counter.lock().unwrap() = 40;
@@ -76,7 +76,7 @@ async fn a_destroy_from_an_old_copy_changes_nothing() {
 
 #[tokio::test]
 async fn a_destroy_that_broke_off_after_it_began_is_not_put_back() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     house.script(&[], &[], &[Act::Fail(Code::HostChanged, "in the middle")]);
     assert_eq!(house.destroy(&id).await.0.state, State::Destroying);
@@ -84,7 +84,7 @@ async fn a_destroy_that_broke_off_after_it_began_is_not_put_back() {
 
 #[tokio::test]
 async fn a_destroy_that_is_refused_leaves_what_a_dead_process_left() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     house.script(&[], &[], &[Act::Hang]);
     let request = DestroyRequest { id: id.clone(), ..DestroyRequest::default() };
@@ -104,7 +104,7 @@ async fn a_destroy_that_is_refused_leaves_what_a_dead_process_left() {
 
 #[tokio::test]
 async fn a_recreate_that_is_refused_changes_nothing() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let (before, events) = (house.manager.get(&id).await.unwrap(), house.event_count().await);
     let request = RecreateRequest { id: id.clone(), ..RecreateRequest::default() };
@@ -139,7 +139,7 @@ async fn a_recreate_that_is_refused_changes_nothing() {
 
 #[tokio::test]
 async fn a_sleep_and_a_wake_that_are_refused_change_nothing() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let (before, events) = (house.manager.get(&id).await.unwrap(), house.event_count().await);
     house.script.sleep.lock().unwrap().push_back(Act::Untouched(Code::HostChanged));
@@ -154,7 +154,7 @@ async fn a_sleep_and_a_wake_that_are_refused_change_nothing() {
 
 #[tokio::test]
 async fn a_snapshot_that_is_refused_leaves_no_record() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let (before, events) = (house.manager.get(&id).await.unwrap(), house.event_count().await);
     for code in [Code::HostChanged, Code::Unsupported] {
@@ -174,7 +174,7 @@ async fn a_snapshot_that_is_refused_leaves_no_record() {
 
 #[tokio::test]
 async fn a_deletion_that_is_refused_leaves_the_snapshot_as_it_was() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let before = house.snapshot(&id, "my-env").await.unwrap();
     let events = house.event_count().await;

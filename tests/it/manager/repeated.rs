@@ -7,9 +7,9 @@ use sandboxer::domain::sandbox::State;
 use sandboxer::domain::{Code, Error, SandboxRecord};
 use sandboxer::manager::SandboxManager;
 
-use super::house::house;
 use super::recover::killed;
-use super::scripted::Act;
+use crate::test_env::script::Act;
+use crate::test_env::test_env;
 
 fn keyed() -> CreateRequest {
     CreateRequest { idempotency_key: Some("k".into()), ..CreateRequest::default() }
@@ -25,7 +25,7 @@ async fn told(manager: &SandboxManager, request: CreateRequest) -> Result<Sandbo
 
 #[tokio::test]
 async fn a_repeat_waits_for_a_create_of_another_process() {
-    let house = house();
+    let house = test_env();
     house.script(&[Act::Slow], &[], &[]);
     let first = house.manager.create(keyed()).await.unwrap();
     let record = told(&house.other, keyed()).await.unwrap();
@@ -34,7 +34,7 @@ async fn a_repeat_waits_for_a_create_of_another_process() {
 
 #[tokio::test]
 async fn a_repeat_of_a_failed_create_fails_alike() {
-    let house = house();
+    let house = test_env();
     house.script(&[], &[Act::Fail(Code::Timeout, "web is created")], &[]);
     let first = told(&house.manager, keyed()).await.unwrap_err();
     for manager in [&house.manager, &house.other] {
@@ -56,7 +56,7 @@ async fn a_repeat_of_a_failed_create_fails_alike() {
 
 #[tokio::test]
 async fn a_repeat_of_what_is_destroyed_is_a_conflict() {
-    let house = house();
+    let house = test_env();
     let record = told(&house.manager, keyed()).await.unwrap();
     assert!(house.other.plan_create(&keyed()).await.unwrap().ok);
     house.destroy(record.id.as_str()).await.1.unwrap();
@@ -66,7 +66,7 @@ async fn a_repeat_of_what_is_destroyed_is_a_conflict() {
 
 #[tokio::test]
 async fn a_repeat_of_what_a_dead_process_left_half_made_says_so() {
-    let house = house();
+    let house = test_env();
     house.script(&[Act::Hang], &[], &[]);
     killed(&house, "provision", |manager| async move { manager.create(keyed()).await.map(|_| ()) });
     let fault = told(&house.other, keyed()).await.unwrap_err();
@@ -76,7 +76,7 @@ async fn a_repeat_of_what_a_dead_process_left_half_made_says_so() {
 
 #[tokio::test]
 async fn the_same_request_is_the_same_however_it_is_written() {
-    let house = house();
+    let house = test_env();
     let labels = |pairs: &[(&str, &str)]| {
         pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
     };

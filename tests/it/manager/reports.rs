@@ -11,7 +11,7 @@ use sandboxer::domain::{Code, HostName, Time};
 use sandboxer::store::HostStore;
 use sandboxer::store::json::JsonStores;
 
-use super::house::{House, house};
+use crate::test_env::{TestEnv, test_env};
 
 fn detection(fingerprint: char) -> RuntimeDetection {
     RuntimeDetection {
@@ -47,7 +47,7 @@ fn report(machine: &str) -> HostReport {
     HostReport::of(facts, Some(detection('b')))
 }
 
-impl House {
+impl TestEnv {
     fn file(&self) -> PathBuf {
         self.folder.path().join("hosts.json")
     }
@@ -77,7 +77,7 @@ impl House {
 
 #[tokio::test]
 async fn what_was_found_on_a_host_goes_along_the_next_time_by_whichever_process() {
-    let house = house();
+    let house = test_env();
     house.finds(Some(detection('a')));
     house.canary().await;
     assert_eq!(house.last_known(), None);
@@ -95,7 +95,7 @@ async fn what_was_found_on_a_host_goes_along_the_next_time_by_whichever_process(
 
 #[tokio::test]
 async fn a_canarys_record_has_the_facts_in_short_and_the_file_the_rest() {
-    let house = house();
+    let house = test_env();
     *house.script.report.lock().unwrap() = Some(report("m"));
     let record = house.canary().await;
     let telemetry = record.telemetry.unwrap().read().unwrap();
@@ -112,7 +112,7 @@ async fn a_canarys_record_has_the_facts_in_short_and_the_file_the_rest() {
 
 #[tokio::test]
 async fn of_another_host_behind_the_same_name_nothing_stays() {
-    let house = house();
+    let house = test_env();
     *house.script.report.lock().unwrap() = Some(report("m"));
     house.canary().await;
     let other = HostReport { detection: None, ..report("another") };
@@ -123,7 +123,7 @@ async fn of_another_host_behind_the_same_name_nothing_stays() {
 
 #[tokio::test]
 async fn a_create_works_without_the_file_and_beside_one_that_cannot_be_read() {
-    let house = house();
+    let house = test_env();
     *house.script.report.lock().unwrap() = Some(report("m"));
     house.canary().await;
     for name in ["hosts.json", "hosts.json.bak"] {

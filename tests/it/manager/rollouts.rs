@@ -6,11 +6,11 @@ use std::time::Duration;
 use sandboxer::domain::request::{ApplyRequest, LabelRequest, RestoreRequest, RolloutRequest};
 use sandboxer::domain::{Code, OperationState};
 
-use super::house::{House, house};
-use super::scripted::{Act, Script};
+use crate::test_env::script::{Act, Script};
+use crate::test_env::{TestEnv, test_env};
 
 /// Five sandboxes on one snapshot with one patch that none has yet.
-async fn five(house: &House) -> (String, Vec<String>) {
+async fn five(house: &TestEnv) -> (String, Vec<String>) {
     let base = house.base("my-env").await;
     let mut ids = Vec::new();
     for _ in 0..5 {
@@ -26,7 +26,7 @@ fn rollout(snapshot: &str, canary: Option<u32>) -> RolloutRequest {
 
 #[tokio::test]
 async fn a_rollout_does_the_canary_first_and_stops_at_its_failure() {
-    let house = house();
+    let house = test_env();
     let (base, ids) = five(&house).await;
     house.scripts(&[Script::Exits(9)]);
     let items = house.manager.roll_out(&rollout(&base, Some(1))).await.unwrap();
@@ -52,7 +52,7 @@ async fn a_rollout_does_the_canary_first_and_stops_at_its_failure() {
 
 #[tokio::test]
 async fn a_rollout_reaches_the_rest_and_passes_over_who_is_not_to_be_touched() {
-    let house = house();
+    let house = test_env();
     let (base, ids) = five(&house).await;
     let set = [("protect".to_owned(), "true".to_owned())].into();
     house
@@ -100,7 +100,7 @@ async fn a_rollout_reaches_the_rest_and_passes_over_who_is_not_to_be_touched() {
 
 #[tokio::test]
 async fn a_rollout_touches_only_what_was_seen() {
-    let house = house();
+    let house = test_env();
     let (base, ids) = five(&house).await;
     let seen = house.manager.snapshot_view(&base).await.unwrap();
     house.sleep(&ids[0]).await.1.unwrap();
@@ -135,7 +135,7 @@ async fn a_rollout_touches_only_what_was_seen() {
 
 #[tokio::test]
 async fn one_that_is_not_there_is_no_failure_of_a_rollout() {
-    let house = house();
+    let house = test_env();
     let (base, ids) = five(&house).await;
     house.script(&[], &[Act::Fail(Code::Timeout, "not ready")], &[]);
     let request = RestoreRequest { snapshot: base.clone(), ..RestoreRequest::default() };
@@ -151,7 +151,7 @@ async fn one_that_is_not_there_is_no_failure_of_a_rollout() {
 
 #[tokio::test]
 async fn a_rollout_that_is_cancelled_calls_nobody_failed_who_was_not_begun() {
-    let house = house();
+    let house = test_env();
     let (base, ids) = five(&house).await;
     house.scripts(&[Script::Hangs]);
     let request = rollout(&base, Some(1));
@@ -181,7 +181,7 @@ async fn a_rollout_that_is_cancelled_calls_nobody_failed_who_was_not_begun() {
 
 #[tokio::test]
 async fn one_that_sleeps_over_a_failed_patch_is_no_success_of_a_rollout() {
-    let house = house();
+    let house = test_env();
     let base = house.base("my-env").await;
     house.add(&base, "one").await;
     house.scripts(&[Script::Exits(3)]);

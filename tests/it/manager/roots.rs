@@ -14,8 +14,8 @@ use sandboxer::domain::{Code, HostName};
 use sandboxer::store::HostStore;
 use sandboxer::store::json::JsonStores;
 
-use super::house::{House, house};
-use super::scripted::Act;
+use crate::test_env::script::Act;
+use crate::test_env::{TestEnv, test_env};
 
 fn root() -> MarkedRoot {
     MarkedRoot {
@@ -26,13 +26,13 @@ fn root() -> MarkedRoot {
 }
 
 /// A house whose host says which root it has.
-fn marked() -> House {
-    let house = house();
+fn marked() -> TestEnv {
+    let house = test_env();
     *house.script.root.lock().unwrap() = Some(root());
     house
 }
 
-impl House {
+impl TestEnv {
     fn last_told(&self) -> KnownRoots {
         self.script.told.lock().unwrap().last().cloned().unwrap()
     }
@@ -162,7 +162,7 @@ fn profile(data: &Path, root: &Path) {
 
 #[tokio::test]
 async fn a_directory_with_sandboxes_in_it_is_no_input() {
-    let house = house();
+    let house = test_env();
     let data = house.folder.path();
     let of_profile = data.join("disk/root");
     fs::create_dir_all(of_profile.join("sbx-1/workspace")).unwrap();

@@ -18,8 +18,8 @@ use sandboxer::domain::sandbox::SandboxRecord;
 use sandboxer::domain::{Code, Error, HostName, Usd};
 use sandboxer::manager::SandboxManager;
 
-use super::house::{House, house, manager_on};
-use super::scripted::{Act, Scripted};
+use crate::test_env::script::{Act, Scripted};
+use crate::test_env::{TestEnv, manager_on, test_env};
 
 /// Profile with a backend on a host of ours first, and a paid one behind it.
 const BURST: &str = "
@@ -34,7 +34,7 @@ routing:
 
 /// A house with two backends, each on a host of its own, and a profile that names both.
 struct Routed {
-    house: House,
+    house: TestEnv,
     paid: Arc<Scripted>,
     manager: SandboxManager,
 }
@@ -45,7 +45,7 @@ fn spec(name: &str) -> HostSpec {
 }
 
 fn routed_by(routing: &str, own: HostSpec) -> Routed {
-    let house = house();
+    let house = test_env();
     let paid = Arc::new(Scripted::default());
     *house.script.paid.lock().unwrap() = Some(Arc::clone(&paid));
     let text = fs::read_to_string("profiles/sandbox-canary.yaml").unwrap();

@@ -5,12 +5,12 @@ use sandboxer::domain::record::Record;
 use sandboxer::domain::request::{RestoreRequest, SnapshotDeleteRequest};
 use sandboxer::domain::snapshot::SnapshotState;
 
-use super::house::house;
 use super::snapshots::source;
+use crate::test_env::test_env;
 
 #[tokio::test]
 async fn whoever_insists_deletes_only_from_under_what_was_seen() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
     let first = house.restore(&snapshot).await.0.id;
@@ -40,7 +40,7 @@ async fn whoever_insists_deletes_only_from_under_what_was_seen() {
 
 #[tokio::test]
 async fn a_restore_wants_the_revision_that_was_seen() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let record = house.snapshot(&id, "my-env").await.unwrap();
     let request = |revision| RestoreRequest {

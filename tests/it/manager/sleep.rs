@@ -6,10 +6,10 @@ use sandboxer::domain::sandbox::{Reason, Service, State};
 use sandboxer::domain::teardown::Resource;
 use sandboxer::domain::{Code, Error, OperationState, SandboxRecord};
 
-use super::house::{House, house};
 use super::recover::killed;
-use super::scripted::Act;
 use super::snapshots::source;
+use crate::test_env::script::Act;
+use crate::test_env::{TestEnv, test_env};
 
 fn of(id: &str) -> SleepRequest {
     SleepRequest { id: id.to_owned(), ..SleepRequest::default() }
@@ -29,7 +29,7 @@ fn there(ready: bool, asleep: bool) -> Inspection {
     Inspection { resources, ready, asleep, services: vec![service], ..Inspection::default() }
 }
 
-impl House {
+impl TestEnv {
     pub(crate) async fn sleep(&self, id: &str) -> (SandboxRecord, Result<(), Code>) {
         let started = self.manager.sleep(&of(id)).await.unwrap();
         let (operation, record) = self.manager.finish(&started.operation.unwrap()).await.unwrap();
@@ -53,7 +53,7 @@ impl House {
 
 #[tokio::test]
 async fn a_sandbox_sleeps_and_wakes_with_its_deadline_as_it_was() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let before = house.manager.get(&id).await.unwrap();
     house.says(there(false, true));
@@ -80,7 +80,7 @@ async fn a_sandbox_sleeps_and_wakes_with_its_deadline_as_it_was() {
 
 #[tokio::test]
 async fn what_is_there_already_is_nothing_to_do_and_the_rest_is_a_conflict() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     assert_eq!(house.manager.wake(&of(&id)).await.unwrap().operation, None);
     house.sleep(&id).await.1.unwrap();
@@ -109,7 +109,7 @@ async fn what_is_there_already_is_nothing_to_do_and_the_rest_is_a_conflict() {
 
 #[tokio::test]
 async fn one_operation_at_a_time() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     house.script.sleep.lock().unwrap().push_back(Act::Slow);
     let started = house.manager.sleep(&of(&id)).await.unwrap();
@@ -121,7 +121,7 @@ async fn one_operation_at_a_time() {
 /// Whatever the state is: who works on it may change that.
 #[tokio::test]
 async fn what_begins_during_a_create_is_told_who_is_at_it() {
-    let house = house();
+    let house = test_env();
     house.script(&[Act::Hang], &[], &[]);
     let started =
         house.manager.create(sandboxer::domain::request::CreateRequest::default()).await.unwrap();
@@ -149,7 +149,7 @@ async fn a_sleep_that_fails_leaves_what_the_host_says() {
         (there(false, false), State::Ready),
         (Inspection::default(), State::Lost),
     ] {
-        let house = house();
+        let house = test_env();
         let id = source(&house).await;
         house.says(seen);
         house.script.sleep.lock().unwrap().push_back(Act::Fail(Code::Timeout, "it did not stop"));
@@ -161,7 +161,7 @@ async fn a_sleep_that_fails_leaves_what_the_host_says() {
 
 #[tokio::test]
 async fn a_host_that_does_not_answer_changes_no_state() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     house.script.sleep.lock().unwrap().push_back(Act::Fail(Code::HostUnreachable, "no route"));
     house.script(&[], &[Act::Fail(Code::HostUnreachable, "no route")], &[]);
@@ -172,7 +172,7 @@ async fn a_host_that_does_not_answer_changes_no_state() {
 
 #[tokio::test]
 async fn a_wake_that_fails_is_put_back_to_sleep_and_can_be_tried_again() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     house.says(there(false, true));
     house.sleep(&id).await.1.unwrap();
@@ -195,7 +195,7 @@ async fn a_wake_that_fails_is_put_back_to_sleep_and_can_be_tried_again() {
 #[tokio::test]
 async fn a_wake_that_is_called_off_sleeps_on() {
     for elsewhere in [false, true] {
-        let house = house();
+        let house = test_env();
         let id = source(&house).await;
         house.says(there(false, true));
         house.sleep(&id).await.1.unwrap();
@@ -214,7 +214,7 @@ async fn a_wake_that_is_called_off_sleeps_on() {
 async fn a_process_that_dies_over_a_sleep_leaves_what_the_host_says() {
     for (seen, state) in [(there(true, false), State::Ready), (there(false, true), State::Sleeping)]
     {
-        let house = house();
+        let house = test_env();
         let id = source(&house).await;
         house.script.sleep.lock().unwrap().push_back(Act::Hang);
         let request = of(&id);
@@ -233,7 +233,7 @@ async fn a_process_that_dies_over_a_sleep_leaves_what_the_host_says() {
 
 #[tokio::test]
 async fn whoever_comes_before_recover_can_finish_what_a_dead_process_began() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     house.script.sleep.lock().unwrap().push_back(Act::Hang);
     let request = of(&id);
@@ -245,7 +245,7 @@ async fn whoever_comes_before_recover_can_finish_what_a_dead_process_began() {
 
 #[tokio::test]
 async fn a_sleeping_one_is_looked_at_with_the_others_and_is_lost_when_all_of_it_is_gone() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     house.says(there(false, true));
     house.sleep(&id).await.1.unwrap();

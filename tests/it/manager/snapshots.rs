@@ -13,11 +13,11 @@ use sandboxer::domain::sandbox::{Reason, State};
 use sandboxer::domain::snapshot::{SnapshotRecord, SnapshotState};
 use sandboxer::domain::{Code, Error, OperationState, SandboxRecord};
 
-use super::house::{House, house};
 use super::recover::killed;
-use super::scripted::Act;
+use crate::test_env::script::Act;
+use crate::test_env::{TestEnv, test_env};
 
-pub(crate) async fn source(house: &House) -> String {
+pub(crate) async fn source(house: &TestEnv) -> String {
     let (record, ended) = house.create(CreateRequest::default()).await;
     assert_eq!(ended, Ok(()));
     record.id.to_string()
@@ -27,7 +27,7 @@ fn of(id: &str, name: &str) -> SnapshotRequest {
     SnapshotRequest { id: id.to_owned(), name: Some(name.to_owned()), ..SnapshotRequest::default() }
 }
 
-impl House {
+impl TestEnv {
     pub(crate) async fn snapshot(&self, id: &str, name: &str) -> Result<SnapshotRecord, Error> {
         let started = self.manager.snapshot(&of(id, name)).await?;
         self.manager.wait(&started.operation.unwrap()).await.and_then(Record::into_snapshot)
@@ -62,7 +62,7 @@ impl House {
 
 #[tokio::test]
 async fn a_snapshot_is_written_down_first_and_ready_only_when_it_is_whole() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     house.script.shelf.capture.lock().unwrap().push_back(Act::Slow);
     let started = house.manager.snapshot(&of(&id, "my-env")).await.unwrap();
@@ -88,7 +88,7 @@ async fn a_snapshot_is_written_down_first_and_ready_only_when_it_is_whole() {
 
 #[tokio::test]
 async fn a_snapshot_that_fails_leaves_its_reason_and_nothing_else() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     house
         .script
@@ -122,7 +122,7 @@ async fn a_snapshot_that_fails_leaves_its_reason_and_nothing_else() {
 
 #[tokio::test]
 async fn of_snapshots_that_came_to_nothing_the_newest_ten_are_told_of() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let fail = |name: String| {
         house
@@ -154,7 +154,7 @@ async fn of_snapshots_that_came_to_nothing_the_newest_ten_are_told_of() {
 
 #[tokio::test]
 async fn what_could_not_be_taken_away_is_said_and_taken_away_by_recover() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     house
         .script
@@ -182,7 +182,7 @@ async fn what_could_not_be_taken_away_is_said_and_taken_away_by_recover() {
 #[tokio::test]
 async fn a_cancelled_snapshot_is_taken_back_whoever_asks() {
     for elsewhere in [false, true] {
-        let house = house();
+        let house = test_env();
         let id = source(&house).await;
         house.script.shelf.capture.lock().unwrap().push_back(Act::Hang);
         let started = house.manager.snapshot(&of(&id, "my-env")).await.unwrap();
@@ -199,7 +199,7 @@ async fn a_cancelled_snapshot_is_taken_back_whoever_asks() {
 
 #[tokio::test]
 async fn a_panic_leaves_no_snapshot_and_frees_its_sandbox() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     house.script.shelf.capture.lock().unwrap().push_back(Act::Panic);
     assert_eq!(house.snapshot(&id, "my-env").await.unwrap_err().code, Code::Internal);
@@ -214,7 +214,7 @@ async fn a_panic_leaves_no_snapshot_and_frees_its_sandbox() {
 #[tokio::test]
 async fn a_dead_processs_snapshot_is_finished_if_it_is_whole_and_else_gone() {
     for whole in [false, true] {
-        let house = house();
+        let house = test_env();
         let id = source(&house).await;
         let queue = if whole { &house.script.shelf.sealed } else { &house.script.shelf.capture };
         queue.lock().unwrap().push_back(Act::Hang);
@@ -256,7 +256,7 @@ async fn a_dead_processs_snapshot_is_finished_if_it_is_whole_and_else_gone() {
 
 #[tokio::test]
 async fn a_restore_is_a_sandbox_of_its_own_and_leaves_the_source_alone() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap();
     let before = house.manager.get(&id).await.unwrap();
@@ -277,7 +277,7 @@ async fn a_restore_is_a_sandbox_of_its_own_and_leaves_the_source_alone() {
 
 #[tokio::test]
 async fn a_restore_that_fails_is_compensated_like_a_create() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap();
     house
@@ -297,7 +297,7 @@ async fn a_restore_that_fails_is_compensated_like_a_create() {
 
 #[tokio::test]
 async fn what_a_reading_proves_of_an_archive_stays_on_its_record_until_a_good_one() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap().id;
     let verify = async |act: Act| {
@@ -347,7 +347,7 @@ async fn what_a_reading_proves_of_an_archive_stays_on_its_record_until_a_good_on
 
 #[tokio::test]
 async fn a_snapshot_in_use_is_not_deleted_and_says_by_what() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
     house.script.shelf.restore.lock().unwrap().push_back(Act::Slow);
@@ -381,7 +381,7 @@ async fn a_snapshot_in_use_is_not_deleted_and_says_by_what() {
     assert_eq!(house.kinds().await.last().unwrap(), "snapshot.deleted");
 
     // What was based on it runs on, and cannot be made again: said before anything is removed.
-    let teardowns = |house: &House| {
+    let teardowns = |house: &TestEnv| {
         house.script.asked().iter().filter(|asked| asked.starts_with("teardown")).count()
     };
     let before = teardowns(&house);
@@ -405,7 +405,7 @@ fn names(fault: &Error, kind: &str) {
 
 #[tokio::test]
 async fn a_copy_that_meets_another_one_is_busy_with_who_and_since_when() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
     let to = |host: &str| SnapshotCopyRequest { id: snapshot.clone(), host: host.to_owned() };
@@ -425,7 +425,7 @@ async fn a_copy_that_meets_another_one_is_busy_with_who_and_since_when() {
 
 #[tokio::test]
 async fn what_a_dead_copy_left_is_said_to_be_left() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
     let file = house.folder.path().join("snapshots.json");
@@ -446,7 +446,7 @@ async fn what_a_dead_copy_left_is_said_to_be_left() {
 /// The one who has the lock writes what for a moment later.
 #[tokio::test]
 async fn busy_waits_for_who_it_is() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     house.script.shelf.capture.lock().unwrap().push_back(Act::Slow);
     let (mine, theirs) = (of(&id, "mine"), of(&id, "theirs"));
@@ -463,7 +463,7 @@ async fn busy_waits_for_who_it_is() {
 
 #[tokio::test]
 async fn a_restored_sandbox_is_made_again_from_its_snapshot() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap();
     let (record, _) = house.restore(snapshot.id.as_str()).await;
@@ -477,7 +477,7 @@ async fn a_restored_sandbox_is_made_again_from_its_snapshot() {
 
 #[tokio::test]
 async fn a_recreate_from_an_archive_that_is_not_whole_touches_nothing() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap();
     let (before, _) = house.restore(snapshot.id.as_str()).await;
@@ -513,7 +513,7 @@ async fn a_recreate_from_an_archive_that_is_not_whole_touches_nothing() {
 
 #[tokio::test]
 async fn a_deletion_that_finds_nobody_is_finished_later() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
     house
@@ -537,7 +537,7 @@ async fn a_deletion_that_finds_nobody_is_finished_later() {
 
 #[tokio::test]
 async fn prune_keeps_the_newest_and_what_is_in_use() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     let mut ids = Vec::new();
     for name in ["one", "two", "three", "four"] {
@@ -567,7 +567,7 @@ async fn prune_keeps_the_newest_and_what_is_in_use() {
 
 #[tokio::test]
 async fn one_whose_archive_is_lost_does_not_count_as_a_newer_one() {
-    let house = house();
+    let house = test_env();
     let id = source(&house).await;
     for name in ["one", "two"] {
         house.snapshot(&id, name).await.unwrap();
@@ -588,7 +588,7 @@ async fn one_whose_archive_is_lost_does_not_count_as_a_newer_one() {
 
 #[tokio::test]
 async fn what_cannot_be_snapshotted_is_refused_before_anything_happens() {
-    let house = house();
+    let house = test_env();
     house.script(&[], &[Act::Fail(Code::Timeout, "web is created")], &[]);
     let (failed, _) = house.create(CreateRequest::default()).await;
     let asked = house.script.asked().len();

@@ -12,9 +12,9 @@ use sandboxer::domain::sweep::{HoldReason, SkipReason, SweepOutcome, SweepReport
 use sandboxer::domain::{Code, OperationState, State};
 use sandboxer::manager::SandboxManager;
 
-use super::house::{self, House, house};
 use super::recover::killed;
-use super::scripted::Act;
+use crate::test_env::script::Act;
+use crate::test_env::{self, TestEnv, test_env};
 
 const HOUR: i64 = 3600;
 
@@ -43,7 +43,7 @@ fn done(report: &SweepReport) -> Vec<(String, String)> {
         .collect()
 }
 
-impl House {
+impl TestEnv {
     async fn living(&self, ttl: &str) -> SandboxRecord {
         let (record, ended) = self.create(living(ttl)).await;
         assert_eq!(ended, Ok(()));
@@ -76,7 +76,7 @@ fn extend(record: &SandboxRecord, by_s: u64) -> ExtendRequest {
 
 #[tokio::test]
 async fn what_expired_is_destroyed_and_nothing_else() {
-    let house = house();
+    let house = test_env();
     let (short, long) = (house.living("30m").await, house.living("2h").await);
     house.script(&[Act::Fail(Code::OperationFailed, "no image")], &[], &[]);
     let (failed, _) = house.create(living("30m")).await;
@@ -99,7 +99,7 @@ async fn what_expired_is_destroyed_and_nothing_else() {
 
 #[tokio::test]
 async fn a_deadline_is_told_ten_minutes_ahead_once_and_again_after_an_extension() {
-    let house = house();
+    let house = test_env();
     let record = house.living("30m").await;
     house.script.pass(19 * 60);
     assert_eq!(done(&swept(&house.manager).await), []);
@@ -127,7 +127,7 @@ async fn a_deadline_is_told_ten_minutes_ahead_once_and_again_after_an_extension(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_consoles_that_sweep_at_once_tell_and_destroy_once() {
-    let house = house();
+    let house = test_env();
     for _ in 0..8 {
         house.living("30m").await;
     }
@@ -153,7 +153,7 @@ async fn two_consoles_that_sweep_at_once_tell_and_destroy_once() {
 
 #[tokio::test]
 async fn a_jump_of_the_clock_holds_one_sweep_back_and_the_next_judges() {
-    let house = house();
+    let house = test_env();
     let record = house.living("30m").await;
     swept(&house.manager).await;
     house.script.jump(HOUR);
@@ -170,7 +170,7 @@ async fn a_jump_of_the_clock_holds_one_sweep_back_and_the_next_judges() {
 
 #[tokio::test]
 async fn a_clock_that_goes_back_an_hour_ends_nothing_early() {
-    let house = house();
+    let house = test_env();
     let record = house.living("30m").await;
     swept(&house.manager).await;
     house.script.jump(-HOUR);
@@ -185,20 +185,20 @@ async fn a_clock_that_goes_back_an_hour_ends_nothing_early() {
 
 #[tokio::test]
 async fn a_jump_between_two_commands_is_seen_by_the_second() {
-    let house = house();
+    let house = test_env();
     let record = house.living("30m").await;
     swept(&house.manager).await;
     house.script.jump(HOUR);
-    let manager = house::manager(house.folder.path(), &house.script);
+    let manager = test_env::manager(house.folder.path(), &house.script);
     let held = manager.sweep(&SweepRequest { alone: true }).await.unwrap().held_back.unwrap();
     assert_eq!(held.reason, HoldReason::ClockJumped);
-    let manager = house::manager(house.folder.path(), &house.script);
+    let manager = test_env::manager(house.folder.path(), &house.script);
     assert_eq!(done(&swept(&manager).await), [(record.id.to_string(), "destroyed".to_owned())]);
 }
 
 #[tokio::test]
 async fn a_protected_one_is_told_of_and_stays() {
-    let house = house();
+    let house = test_env();
     let labels = BTreeMap::from([("protect".to_owned(), "true".to_owned())]);
     let (record, _) = house.create(CreateRequest { labels, ..living("30m") }).await;
     house.script.pass(40 * 60);
@@ -215,7 +215,7 @@ async fn a_protected_one_is_told_of_and_stays() {
 #[tokio::test]
 async fn whoever_changes_it_between_judgement_and_removal_wins() {
     for protects in [true, false] {
-        let house = house();
+        let house = test_env();
         let record = house.living("30m").await;
         house.script.pass(31 * 60);
         let (other, of) = (house.other.clone(), record.clone());
@@ -250,7 +250,7 @@ async fn one_that_lives_longer_by_its_hosts_manifest_is_left() {
         ("not protected any more", 0, None, "false", "destroyed"),
         ("somebody else's, protected", 0, Some("ffff"), "true", "destroyed"),
     ] {
-        let house = house();
+        let house = test_env();
         let root = house.folder.path().join("root");
         *house.script.workdirs.lock().unwrap() = Some(root.clone());
         let record = house.living("30m").await;
@@ -271,7 +271,7 @@ async fn one_that_lives_longer_by_its_hosts_manifest_is_left() {
 
 #[tokio::test]
 async fn an_extension_of_what_is_being_destroyed_is_refused() {
-    let house = house();
+    let house = test_env();
     let record = house.living("30m").await;
     house.script.pass(31 * 60);
     house.script(&[], &[], &[Act::Slow]);
@@ -287,7 +287,7 @@ async fn an_extension_of_what_is_being_destroyed_is_refused() {
 
 #[tokio::test]
 async fn an_operation_that_runs_when_the_time_is_over_ends_first() {
-    let house = house();
+    let house = test_env();
     let record = house.living("30m").await;
     house.script.shelf.capture.lock().unwrap().push_back(Act::Slow);
     let (other, id) = (house.other.clone(), record.id.to_string());
@@ -308,7 +308,7 @@ async fn an_operation_that_runs_when_the_time_is_over_ends_first() {
 
 #[tokio::test]
 async fn a_host_that_is_down_holds_up_its_own_sandboxes_alone() {
-    let house = house();
+    let house = test_env();
     let (far, _) = house.create(on("second", "30m")).await;
     let near = house.living("30m").await;
     assert_eq!((far.state.clone(), far.host.as_str()), (State::Ready, "second"));
@@ -342,7 +342,7 @@ async fn a_host_that_is_down_holds_up_its_own_sandboxes_alone() {
 
 #[tokio::test]
 async fn a_removal_whose_process_died_is_finished_and_a_forgotten_one_collected() {
-    let house = house();
+    let house = test_env();
     let (half, given_up) = (house.living("2h").await, house.living("2h").await);
     house.script(&[], &[], &[Act::Hang]);
     let request = DestroyRequest { id: half.id.to_string(), ..DestroyRequest::default() };
@@ -372,7 +372,7 @@ async fn a_removal_whose_process_died_is_finished_and_a_forgotten_one_collected(
 
 #[tokio::test]
 async fn a_sweep_that_was_killed_in_the_middle_is_finished_by_the_next() {
-    let house = house();
+    let house = test_env();
     let record = house.living("30m").await;
     house.script.pass(31 * 60);
     house.script(&[], &[], &[Act::Hang]);
@@ -397,7 +397,7 @@ async fn a_sweep_that_was_killed_in_the_middle_is_finished_by_the_next() {
 
 #[tokio::test]
 async fn a_forbidden_host_and_a_copied_data_directory_are_left_alone() {
-    let house = house();
+    let house = test_env();
     let (record, _) = house.create(on("third", "30m")).await;
     house.script.pass(31 * 60);
     house.script.third_is_forbidden.store(true, Ordering::SeqCst);
@@ -416,7 +416,7 @@ async fn a_forbidden_host_and_a_copied_data_directory_are_left_alone() {
 
 #[tokio::test]
 async fn only_one_at_a_time_wants_to_be_alone() {
-    let house = house();
+    let house = test_env();
     let record = house.living("30m").await;
     house.script.pass(31 * 60);
     house.script(&[], &[], &[Act::Slow]);
@@ -435,7 +435,7 @@ async fn only_one_at_a_time_wants_to_be_alone() {
 
 #[tokio::test]
 async fn a_host_removes_six_at_a_time() {
-    let house = house();
+    let house = test_env();
     for _ in 0..8 {
         house.living("30m").await;
     }
@@ -457,7 +457,7 @@ async fn a_host_removes_six_at_a_time() {
 
 #[tokio::test]
 async fn a_deadline_that_was_moved_while_the_host_was_down_is_written_at_the_next_contact() {
-    let house = house();
+    let house = test_env();
     let record = house.living("30m").await;
     house.script.down.lock().unwrap().insert("local");
     let extended = house.manager.extend(&extend(&record, 600)).await.unwrap();

@@ -12,28 +12,26 @@ use sandboxer::domain::sweep::{SweepReport, SweepRequest};
 use sandboxer::domain::undo::{Footprint, UndoRequest, UndoSettings};
 use sandboxer::domain::{Code, Error, SandboxRecord, State};
 
-use super::house::{House, house};
-use super::scripted::Act;
+use crate::test_env::script::Act;
+use crate::test_env::{TestEnv, test_env};
 
 const GIB: u64 = 1 << 30;
 
 /// A house whose profile `profile.kept` is kept for undo.
-pub(super) fn keeping() -> House {
+pub(super) fn keeping() -> TestEnv {
     keeping_within(UndoSettings::default())
 }
 
-fn keeping_within(settings: UndoSettings) -> House {
-    let before = house();
+fn keeping_within(settings: UndoSettings) -> TestEnv {
+    let before = test_env();
     *before.script.undo.lock().unwrap() = settings;
-    let House { folder, script, .. } = before;
+    let TestEnv { folder, script, .. } = before;
     let profiles = folder.path().join("profiles");
     std::fs::create_dir(&profiles).unwrap();
     let text = include_str!("../../../profiles/sandbox-canary.yaml")
         .replace("profile.sandbox-canary", "profile.kept");
     std::fs::write(profiles.join("kept.yaml"), format!("{text}undo: true\n")).unwrap();
-    let manager = super::house::manager(folder.path(), &script);
-    let other = super::house::manager(folder.path(), &script);
-    House { folder, script, manager, other }
+    TestEnv::in_folder(folder, script, Vec::new())
 }
 
 pub(super) fn kept(name: Option<&str>) -> CreateRequest {
@@ -46,7 +44,7 @@ pub(super) fn kept(name: Option<&str>) -> CreateRequest {
     }
 }
 
-impl House {
+impl TestEnv {
     async fn keep_one(&self, name: Option<&str>) -> SandboxRecord {
         let (record, ended) = self.create(kept(name)).await;
         assert_eq!(ended, Ok(()));

@@ -4,13 +4,13 @@ use sandboxer::client::CheckState;
 use sandboxer::domain::request::{Check, CreateRequest};
 use sandboxer::domain::sweep::SweepRequest;
 
-use super::house::{House, house};
+use crate::test_env::{TestEnv, test_env};
 
 fn living(ttl: &str) -> CreateRequest {
     CreateRequest { ttl: Some(ttl.into()), ..CreateRequest::default() }
 }
 
-impl House {
+impl TestEnv {
     async fn remarks(&self, ttl: &str) -> Vec<String> {
         let planned = self.manager.plan_create(&living(ttl)).await.unwrap().route.unwrap().remarks;
         let (record, ended) = self.create(living(ttl)).await;
@@ -27,7 +27,7 @@ impl House {
 
 #[tokio::test]
 async fn a_create_with_a_deadline_and_doctor_say_when_nothing_sweeps() {
-    let house = house();
+    let house = test_env();
     let idle = house.sweep_check().await;
     assert_eq!(
         (idle.state, idle.message.as_str()),
@@ -59,7 +59,7 @@ async fn a_create_with_a_deadline_and_doctor_say_when_nothing_sweeps() {
 
 #[tokio::test]
 async fn a_sandbox_without_deadline_needs_nobody_who_sweeps() {
-    let house = house();
+    let house = test_env();
     let profiles = house.folder.path().join("profiles");
     std::fs::create_dir_all(&profiles).unwrap();
     let text = "id: profile.endless\nversion: 1.0.0\nsummary: s\nextension: ext.compose-ssh\nttl: none\n\

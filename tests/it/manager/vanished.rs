@@ -5,17 +5,17 @@ use sandboxer::domain::{SandboxId, SandboxRecord, State};
 use sandboxer::store::SandboxStore as _;
 use sandboxer::store::json::JsonStores;
 
-use super::house::{House, house};
 use super::snapshots::source;
+use crate::test_env::{TestEnv, test_env};
 
 /// How often the file of the sandboxes was written.
-fn writes(house: &House) -> u64 {
+fn writes(house: &TestEnv) -> u64 {
     let text = std::fs::read(house.folder.path().join("sandboxes.json")).unwrap();
     serde_json::from_slice::<serde_json::Value>(&text).unwrap()["revision"].as_u64().unwrap()
 }
 
 /// Records, so many, all of them ready.
-async fn many(house: &House, count: usize) {
+async fn many(house: &TestEnv, count: usize) {
     let id = source(house).await;
     let first = house.manager.get(&id).await.unwrap();
     let store = JsonStores::open(house.folder.path()).unwrap().sandboxes;
@@ -28,7 +28,7 @@ async fn many(house: &House, count: usize) {
 
 #[tokio::test]
 async fn what_many_lost_is_written_down_at_once_with_an_event_for_each() {
-    let house = house();
+    let house = test_env();
     many(&house, 60).await;
     *house.script.nothing_there.lock().unwrap() = true;
     *house.script.seen.lock().unwrap() = Inspection::default();
@@ -50,7 +50,7 @@ async fn what_many_lost_is_written_down_at_once_with_an_event_for_each() {
 
 #[tokio::test]
 async fn what_dead_processes_left_pending_on_many_is_settled_with_one_write_and_told_once() {
-    let house = house();
+    let house = test_env();
     many(&house, 40).await;
     let store = JsonStores::open(house.folder.path()).unwrap().sandboxes;
     let told = house.kinds().await.len();

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use super::house::{house, now};
-use super::scripted::Act;
+use crate::test_env::script::Act;
+use crate::test_env::{now, test_env};
 use sandboxer::domain::extension::Unsettled;
 use sandboxer::domain::request::{CreateRequest, DestroyRequest, ListQuery, RecreateRequest};
 use sandboxer::domain::sandbox::{Reason, State};
@@ -18,7 +18,7 @@ fn plain() -> CreateRequest {
 
 #[tokio::test]
 async fn a_create_is_written_down_before_the_host_is_touched_and_becomes_ready() {
-    let house = house();
+    let house = test_env();
     house.script(&[Act::Hang], &[], &[]);
     let started = house.manager.create(plain()).await.unwrap();
     let id = started.sandbox.id.to_string();
@@ -58,7 +58,7 @@ async fn a_create_is_written_down_before_the_host_is_touched_and_becomes_ready()
 
 #[tokio::test]
 async fn what_dies_while_it_settles_is_not_ready() {
-    let house = house();
+    let house = test_env();
     *house.script.unsettled.lock().unwrap() = Unsettled::All;
     assert_eq!(house.create(plain()).await.1, Ok(()));
     let asked = house.script.asked();
@@ -81,7 +81,7 @@ async fn what_dies_while_it_settles_is_not_ready() {
 
 #[tokio::test]
 async fn a_failed_step_is_rolled_back_with_its_evidence() {
-    let house = house();
+    let house = test_env();
     house.script(&[], &[Act::Fail(Code::Timeout, "web is created")], &[]);
     let (record, ended) = house.create(plain()).await;
     assert_eq!(ended, Err(Code::Timeout));
@@ -101,7 +101,7 @@ async fn a_failed_step_is_rolled_back_with_its_evidence() {
 
 #[tokio::test]
 async fn what_a_rollback_could_not_remove_is_left_over_and_removed_by_destroy() {
-    let house = house();
+    let house = test_env();
     let down = || Act::Fail(Code::HostUnreachable, "no route");
     house.script(&[Act::Fail(Code::HostUnreachable, "lost")], &[], &[down(), down(), down()]);
     let (record, ended) = house.create(plain()).await;
@@ -115,7 +115,7 @@ async fn what_a_rollback_could_not_remove_is_left_over_and_removed_by_destroy() 
 
 #[tokio::test]
 async fn nothing_is_torn_down_when_nothing_was_made() {
-    let house = house();
+    let house = test_env();
     house.script(&[Act::Untouched(Code::Conflict)], &[], &[]);
     let (record, ended) = house.create(plain()).await;
     assert_eq!((ended, record.state), (Err(Code::Conflict), State::Failed));
@@ -128,7 +128,7 @@ async fn nothing_is_torn_down_when_nothing_was_made() {
 
 #[tokio::test]
 async fn a_panic_is_a_failed_operation_and_the_sandbox_can_be_destroyed() {
-    let house = house();
+    let house = test_env();
     house.script(&[Act::Panic], &[], &[]);
     let (record, ended) = house.create(plain()).await;
     assert_eq!((ended, &record.state), (Err(Code::Internal), &State::Failed));
@@ -143,7 +143,7 @@ async fn a_panic_is_a_failed_operation_and_the_sandbox_can_be_destroyed() {
 
 #[tokio::test]
 async fn destroy_by_another_process_cancels_a_running_create() {
-    let house = house();
+    let house = test_env();
     house.script(&[Act::Hang], &[], &[]);
     let started = house.manager.create(plain()).await.unwrap();
     let request =
@@ -158,7 +158,7 @@ async fn destroy_by_another_process_cancels_a_running_create() {
 
 #[tokio::test]
 async fn a_host_that_does_not_answer_leaves_it_destroying_never_destroyed() {
-    let house = house();
+    let house = test_env();
     let (record, _) = house.create(plain()).await;
     let down = || Act::Fail(Code::HostUnreachable, "no route");
     house.script(&[], &[], &[down(), down(), down()]);
@@ -175,7 +175,7 @@ async fn a_host_that_does_not_answer_leaves_it_destroying_never_destroyed() {
 
 #[tokio::test]
 async fn what_could_not_be_removed_keeps_it_from_being_destroyed() {
-    let house = house();
+    let house = test_env();
     let (record, _) = house.create(plain()).await;
     house.script(&[], &[], &[Act::LeaveNetwork]);
     let (record, ended) = house.destroy(record.id.as_str()).await;
@@ -186,7 +186,7 @@ async fn what_could_not_be_removed_keeps_it_from_being_destroyed() {
 
 #[tokio::test]
 async fn a_destroy_acts_only_on_what_was_looked_at() {
-    let house = house();
+    let house = test_env();
     let (record, _) = house.create(plain()).await;
     let stale = DestroyRequest {
         id: record.id.to_string(),
@@ -206,7 +206,7 @@ async fn a_destroy_acts_only_on_what_was_looked_at() {
 
 #[tokio::test]
 async fn a_protected_one_needs_to_be_forced() {
-    let house = house();
+    let house = test_env();
     let labels = BTreeMap::from([("protect".to_owned(), "true".to_owned())]);
     let (record, _) = house.create(CreateRequest { labels, ..plain() }).await;
     let mut request = DestroyRequest { id: record.id.to_string(), ..Default::default() };
@@ -221,7 +221,7 @@ async fn a_protected_one_needs_to_be_forced() {
 
 #[tokio::test]
 async fn the_same_key_and_request_is_the_same_sandbox() {
-    let house = house();
+    let house = test_env();
     let request =
         CreateRequest { idempotency_key: Some("k1".into()), name: Some("one".into()), ..plain() };
     let (record, _) = house.create(request.clone()).await;
@@ -234,7 +234,7 @@ async fn the_same_key_and_request_is_the_same_sandbox() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn equal_requests_at_once_are_one_sandbox() {
-    let house = house();
+    let house = test_env();
     let request =
         CreateRequest { idempotency_key: Some("k".into()), name: Some("one".into()), ..plain() };
     let both = [&house.manager, &house.other];
@@ -253,7 +253,7 @@ async fn equal_requests_at_once_are_one_sandbox() {
 
 #[tokio::test]
 async fn recreate_keeps_the_sandbox_when_nobody_could_look_or_it_would_be_refused() {
-    let house = house();
+    let house = test_env();
     let (record, _) = house.create(plain()).await;
     let request = RecreateRequest { id: record.id.to_string(), ..Default::default() };
 
@@ -281,7 +281,7 @@ async fn recreate_keeps_the_sandbox_when_nobody_could_look_or_it_would_be_refuse
 
 #[tokio::test]
 async fn a_recreate_whose_removal_breaks_off_is_no_longer_ready() {
-    let house = house();
+    let house = test_env();
     let (record, _) = house.create(plain()).await;
     let request = RecreateRequest { id: record.id.to_string(), ..Default::default() };
     // The first try got as far as the host; nobody knows what it removed.
@@ -303,7 +303,7 @@ async fn a_recreate_whose_removal_breaks_off_is_no_longer_ready() {
 
 #[tokio::test]
 async fn a_destroy_that_meets_another_one_waits_for_it() {
-    let house = house();
+    let house = test_env();
     let (record, _) = house.create(plain()).await;
     let request = DestroyRequest { id: record.id.to_string(), ..DestroyRequest::default() };
     house.script(&[], &[], &[Act::Slow]);
@@ -332,7 +332,7 @@ async fn a_destroy_that_meets_another_one_waits_for_it() {
 
 #[tokio::test]
 async fn a_key_is_about_directories_and_not_about_how_they_are_spelled() {
-    let house = house();
+    let house = test_env();
     let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let create = async |repo: &std::path::Path, yes: bool| {
         let inputs = BTreeMap::from([("repo".to_owned(), repo.to_str().unwrap().to_owned())]);
@@ -357,7 +357,7 @@ async fn a_key_is_about_directories_and_not_about_how_they_are_spelled() {
 
 #[tokio::test]
 async fn a_kept_failure_stays_for_an_hour_and_destroy_removes_it() {
-    let house = house();
+    let house = test_env();
     house.script(&[], &[Act::Fail(Code::OperationFailed, "web ended")], &[]);
     let (record, _) = house.create(CreateRequest { keep_failed: true, ..plain() }).await;
     assert!(record.kept_failed && record.state == State::Failed);
@@ -370,7 +370,7 @@ async fn a_kept_failure_stays_for_an_hour_and_destroy_removes_it() {
 
 #[tokio::test]
 async fn a_reference_is_an_id_a_name_or_a_unique_prefix_in_this_order() {
-    let house = house();
+    let house = test_env();
     for id in ["abcd-1", "abcd-2"] {
         assert_eq!(house.create(CreateRequest { id: Some(id.into()), ..plain() }).await.1, Ok(()));
     }
@@ -409,7 +409,7 @@ async fn a_reference_is_an_id_a_name_or_a_unique_prefix_in_this_order() {
 
 #[tokio::test]
 async fn what_can_be_refused_is_refused_before_anything_is_written() {
-    let house = house();
+    let house = test_env();
     let long = "x".repeat(10_000);
     let cases: Vec<(CreateRequest, &str)> = vec![
         (CreateRequest { id: Some("$(reboot)".into()), ..plain() }, "id"),
@@ -457,7 +457,7 @@ async fn what_can_be_refused_is_refused_before_anything_is_written() {
 
 #[tokio::test]
 async fn a_removal_that_is_cut_off_stays_destroying_and_is_finished_later() {
-    let house = house();
+    let house = test_env();
     let (record, _) = house.create(plain()).await;
     house.script(&[], &[], &[Act::Hang]);
     let request = DestroyRequest { id: record.id.to_string(), ..Default::default() };
@@ -478,7 +478,7 @@ async fn a_removal_that_is_cut_off_stays_destroying_and_is_finished_later() {
 
 #[tokio::test]
 async fn a_plan_says_what_a_create_would_be_told_of_names_and_ids() {
-    let house = house();
+    let house = test_env();
     let named = CreateRequest { id: Some("x-1".into()), name: Some("shop".into()), ..plain() };
     assert_eq!(house.create(named).await.1, Ok(()));
     for request in [
@@ -499,6 +499,7 @@ async fn a_plan_says_what_a_create_would_be_told_of_names_and_ids() {
 
 #[tokio::test]
 async fn a_host_is_recorded_as_it_is_configured() {
-    let (record, _) = house().create(CreateRequest { host: Some("LOCAL".into()), ..plain() }).await;
+    let (record, _) =
+        test_env().create(CreateRequest { host: Some("LOCAL".into()), ..plain() }).await;
     assert_eq!(record.host.as_str(), "local");
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-async fn swept(house: &House) -> Vec<(String, String)> {
+async fn swept(house: &TestEnv) -> Vec<(String, String)> {
     let report = house.manager.sweep(&SweepRequest::default()).await.unwrap();
     let what = |one: &sandboxer::domain::sweep::SweepItem| {
         one.skipped.as_ref().map_or(one.outcome.to_string(), ToString::to_string)

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use sandboxer::domain::extension::Inspection;
 
-use super::super::house::manager;
-use super::super::scripted::Scripted;
 use super::*;
+use crate::test_env::manager;
+use crate::test_env::script::Scripted;
 
 const VERB: &str = "SANDBOXER_TEST_CREDITS";
 const DIR: &str = "SANDBOXER_TEST_DIR";
@@ -84,14 +84,14 @@ async fn the_other_console() {
     );
 }
 
-fn kill(house: &House, verb: &str, failpoint: &str) {
+fn kill(house: &TestEnv, verb: &str, failpoint: &str) {
     use std::os::unix::process::ExitStatusExt as _;
     let status = console(verb, house.folder.path(), failpoint).status().unwrap();
     assert_eq!(status.signal(), Some(9), "{verb} went past {failpoint}: {status:?}");
 }
 
 /// A house of which the other console has a sandbox `one`, and credits for five hours.
-async fn with_one(endless_one: bool) -> House {
+async fn with_one(endless_one: bool) -> TestEnv {
     let house = metered(5 * HOUR).await;
     house.costs(COST);
     let request = if endless_one { endless(&house) } else { hour() };
@@ -100,7 +100,7 @@ async fn with_one(endless_one: bool) -> House {
 }
 
 /// Recovers, removes what is there, and counts: every hold has ended, and so many sandboxes were paid.
-async fn settled(house: &House, granted: i64, paid: i64) {
+async fn settled(house: &TestEnv, granted: i64, paid: i64) {
     let recovered = house.other.recover().await.unwrap();
     assert!(recovered.iter().all(|item| item.ok), "{recovered:?}");
     for record in house.other.list(&ListQuery::default()).await.unwrap() {
@@ -256,7 +256,7 @@ async fn killed_while_what_no_record_has_is_released() {
 
 #[tokio::test]
 async fn a_grant_whose_process_died_counts_and_is_told_later_and_once() {
-    let house = house();
+    let house = test_env();
     kill(&house, "grant", "credits.granted");
     assert_eq!(house.sums().await, (7000, 0));
     assert_eq!(house.told_of_credits().await, Vec::<String>::new());

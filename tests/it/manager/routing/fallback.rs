@@ -6,7 +6,7 @@ use sandboxer::domain::sandbox::State;
 use sandboxer::domain::{Code, HostName, Usd};
 
 use super::{burst, routed, tried};
-use crate::manager::scripted::Act;
+use crate::test_env::script::Act;
 
 #[tokio::test]
 async fn a_candidate_that_fails_and_leaves_nothing_is_followed_by_the_next_one() {

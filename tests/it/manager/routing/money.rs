@@ -7,8 +7,8 @@ use sandboxer::domain::sandbox::{SandboxRecord, State};
 use sandboxer::domain::{Code, Error};
 
 use super::{Routed, burst, routed, routed_by, spec, tried, usd};
-use crate::manager::house::manager_on;
-use crate::manager::scripted::{Act, Scripted};
+use crate::test_env::manager_on;
+use crate::test_env::script::{Act, Scripted};
 
 /// Profile with the paid backend first.
 pub(super) const PAID_FIRST: &str = "

@@ -15,7 +15,7 @@ use tokio::sync::Barrier;
 
 use super::money::PAID_FIRST;
 use super::{Routed, burst, routed, routed_by, short, spec, tried, usd};
-use crate::manager::scripted::Act;
+use crate::test_env::script::Act;
 
 /// Creates that race.
 const CREATES: usize = 4;

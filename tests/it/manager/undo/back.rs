@@ -7,10 +7,10 @@ use sandboxer::domain::patch::PatchState;
 use sandboxer::domain::request::{EventQuery, LabelRequest};
 use sandboxer::domain::{Code, SandboxRecord, State};
 
-use super::super::scripted::Act;
-use super::{House, keeping, of};
+use super::{TestEnv, keeping, of};
+use crate::test_env::script::Act;
 
-impl House {
+impl TestEnv {
     async fn labelled(&self, record: &SandboxRecord, key: &str, value: &str) {
         let set = BTreeMap::from([(key.to_owned(), value.to_owned())]);
         let id = record.id.to_string();
@@ -91,7 +91,7 @@ async fn a_patch_that_failed_is_failed_still() {
     let source = house.keep_one(None).await;
     let base = house.snapshot(source.id.as_str(), "base").await.unwrap();
     house.add(base.id.as_str(), "one").await;
-    house.script.patch.lock().unwrap().push_back(super::super::scripted::Script::Exits(3));
+    house.script.patch.lock().unwrap().push_back(crate::test_env::script::Script::Exits(3));
     let based = house.restored(base.id.as_str()).await;
     assert_eq!(based.patch_state, PatchState::Failed);
     house.removed(of(&based)).await.unwrap();

@@ -15,10 +15,10 @@ use sandboxer::domain::undo::UndoSettings;
 use sandboxer::domain::{Code, State};
 
 use super::super::recover::killed;
-use super::super::scripted::Act;
-use super::{House, assert_as_it_was, keeping, keeping_within, of};
+use super::{TestEnv, assert_as_it_was, keeping, keeping_within, of};
+use crate::test_env::script::Act;
 
-impl House {
+impl TestEnv {
     /// The host has it, and it runs.
     fn stands(&self, id: &str) {
         let resource = Resource { kind: "directory".into(), id: format!("sbx-{id}") };
@@ -231,7 +231,7 @@ async fn a_copied_data_directory_deletes_none() {
     house.removed(of(&record)).await.unwrap();
     house.script.pass(3601);
     house.copy_from_elsewhere();
-    let copied = super::super::house::manager(house.folder.path(), &house.script);
+    let copied = crate::test_env::manager(house.folder.path(), &house.script);
     let started =
         copied.create(sandboxer::domain::request::CreateRequest::default()).await.unwrap();
     copied.wait(&started.operation.unwrap()).await.unwrap();

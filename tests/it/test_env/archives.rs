@@ -1,0 +1,314 @@
+//! Archives in memory: what a scripted host keeps of snapshots.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use futures_util::stream::{self, StreamExt as _};
+
+use sandboxer::domain::archive::{
+    ArchiveLook, ArchivePlace, Arrived, ByteStream, SnapshotArchives, TreeEntry,
+};
+use sandboxer::domain::extension::{CaptureRequest, Captured, ProvisionRequest, RestoreSource};
+use sandboxer::domain::facts::HostIdentity;
+use sandboxer::domain::output::OutputSink;
+use sandboxer::domain::profile::Profile;
+use sandboxer::domain::reporter::Reporter;
+use sandboxer::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest, SnapshotRecord};
+use sandboxer::domain::teardown::{Resource, TeardownLine, TeardownOutcome, TeardownReport};
+use sandboxer::domain::{Code, Error};
+
+use crate::test_env::script::{Act, Scripted};
+
+/// What a host has of a snapshot: a part of an archive, or a sealed one.
+#[derive(Clone)]
+enum Kept {
+    Part,
+    Sealed(Box<ArchiveManifest>),
+}
+
+/// The archives, and what the next calls do.
+#[derive(Default)]
+pub(crate) struct Shelf {
+    kept: Mutex<BTreeMap<(String, String), Kept>>,
+    /// Hosts that are others by another name.
+    also: Mutex<BTreeMap<String, String>>,
+    /// Hosts that do not answer.
+    pub(crate) away: Mutex<Vec<&'static str>>,
+    /// Hosts that are others by now.
+    pub(crate) changed: Mutex<Vec<&'static str>>,
+    /// What a capture does before it seals.
+    pub(crate) capture: Mutex<VecDeque<Act>>,
+    /// What a capture does after it sealed.
+    pub(crate) sealed: Mutex<VecDeque<Act>>,
+    /// How containers are resumed.
+    pub(crate) resume: Mutex<VecDeque<Act>>,
+    /// What a removal does.
+    pub(crate) remove: Mutex<VecDeque<Act>>,
+    /// What a restore does.
+    pub(crate) restore: Mutex<VecDeque<Act>>,
+    /// What a verify finds.
+    pub(crate) verify: Mutex<VecDeque<Act>>,
+    /// What a copy does before it is whole.
+    pub(crate) copy: Mutex<VecDeque<Act>>,
+    /// What it does after it is.
+    pub(crate) copied: Mutex<VecDeque<Act>>,
+}
+
+fn identity() -> HostIdentity {
+    HostIdentity { machine_id: "m".into(), engine: None, engine_id: None }
+}
+
+fn facts() -> ArchiveFacts {
+    ArchiveFacts {
+        bytes: Some(1234),
+        content_bytes: Some(10_240),
+        files: Some(3),
+        sha256: Some("00".into()),
+        format: Some(ArchiveFormat::TarZst),
+        images: BTreeMap::from([("web".to_owned(), "sha256:00".to_owned())]),
+        ..ArchiveFacts::default()
+    }
+}
+
+/// Where archives are on a scripted host.
+fn folder(id: &str) -> String {
+    format!("/srv/snapshots/{id}")
+}
+
+impl Shelf {
+    /// What hosts have, as `host/id` and whether it is whole.
+    pub(crate) fn there(&self) -> Vec<(String, bool)> {
+        let kept = self.kept.lock().unwrap();
+        kept.iter()
+            .map(|((host, id), kept)| (format!("{host}/{id}"), matches!(kept, Kept::Sealed(_))))
+            .collect()
+    }
+
+    /// The archive of a snapshot is where its record says.
+    pub(crate) fn seal(&self, record: &SnapshotRecord, recipe: &Profile) {
+        let (id, owner) = (record.id.clone(), record.owner.clone());
+        let (snapshot, recipe) = (record.clone(), recipe.clone());
+        let manifest = ArchiveManifest { schema: 1, id, owner, snapshot, recipe };
+        let key = (record.host.to_string(), record.id.to_string());
+        self.kept.lock().unwrap().insert(key, Kept::Sealed(Box::new(manifest)));
+    }
+
+    /// Somebody changes the manifests beside the archives.
+    pub(crate) fn alter(&self, change: impl Fn(&mut ArchiveManifest)) {
+        for kept in self.kept.lock().unwrap().values_mut() {
+            if let Kept::Sealed(manifest) = kept {
+                change(manifest);
+            }
+        }
+    }
+
+    /// Somebody is about to bring an archive there, or died over it.
+    pub(crate) fn part(&self, host: &str, id: &str) {
+        self.kept.lock().unwrap().insert((host.to_owned(), id.to_owned()), Kept::Part);
+    }
+
+    /// Somebody removes an archive on its host.
+    pub(crate) fn lose(&self, host: &str) {
+        self.kept.lock().unwrap().retain(|(at, _), _| at != host);
+    }
+
+    /// One host is the other by another name: what is on one is on both.
+    pub(crate) fn name(&self, host: &str, also: &str) {
+        self.also.lock().unwrap().insert(also.to_owned(), host.to_owned());
+    }
+
+    fn reach(&self, place: &ArchivePlace) -> Result<(), Error> {
+        if self.away.lock().unwrap().iter().any(|away| place.host.same(away)) {
+            return Err(Error::new(Code::HostUnreachable, format!("no route to {}", place.host)));
+        }
+        if self.changed.lock().unwrap().iter().any(|changed| place.host.same(changed)) {
+            return Err(Error::new(
+                Code::HostChanged,
+                format!("the root on {} is away", place.host),
+            ));
+        }
+        Ok(())
+    }
+
+    fn key(&self, place: &ArchivePlace) -> (String, String) {
+        let host = place.host.to_string();
+        (self.also.lock().unwrap().get(&host).cloned().unwrap_or(host), place.id.to_string())
+    }
+
+    fn next(queue: &Mutex<VecDeque<Act>>) -> Act {
+        queue.lock().unwrap().pop_front().unwrap_or(Act::Well)
+    }
+
+    pub(crate) async fn capture(
+        &self,
+        recipe: &Profile,
+        request: &CaptureRequest,
+    ) -> Result<Captured, Error> {
+        let record = &request.snapshot;
+        let key = (record.host.to_string(), record.id.to_string());
+        let act = Self::next(&self.capture);
+        if !matches!(act, Act::Untouched(_)) {
+            self.kept.lock().unwrap().insert(key.clone(), Kept::Part);
+        }
+        Scripted::act(act).await?;
+        let (schema, id, owner) = (1, record.id.clone(), request.owner.clone());
+        let mut snapshot = record.clone();
+        snapshot.archive = facts();
+        let manifest = ArchiveManifest { schema, id, owner, snapshot, recipe: recipe.clone() };
+        self.kept.lock().unwrap().insert(key, Kept::Sealed(Box::new(manifest)));
+        Scripted::act(Self::next(&self.sealed)).await?;
+        Ok(Captured { path: folder(record.id.as_str()), identity: identity(), archive: facts() })
+    }
+
+    pub(crate) async fn restore(
+        &self,
+        _: &ProvisionRequest,
+        source: &RestoreSource,
+    ) -> Result<(), Error> {
+        Scripted::act(Self::next(&self.restore)).await?;
+        let key = self.key(&source.place);
+        match self.kept.lock().unwrap().get(&key) {
+            Some(Kept::Sealed(_)) => Ok(()),
+            _ => Err(Error::new(Code::NotFound, "there is no such archive")),
+        }
+    }
+}
+
+/// The archives as the manager has them.
+pub(crate) struct Archives(pub(crate) Arc<Scripted>);
+
+#[async_trait]
+impl SnapshotArchives for Archives {
+    async fn look(&self, place: &ArchivePlace) -> Result<ArchiveLook, Error> {
+        self.0.note(format!("look {}", place.id));
+        self.0.shelf.reach(place)?;
+        let key = self.0.shelf.key(place);
+        let kept = self.0.shelf.kept.lock().unwrap().get(&key).cloned();
+        let path = kept.as_ref().map(|_| folder(place.id.as_str()));
+        let manifest = match kept {
+            Some(Kept::Sealed(manifest)) => Some(*manifest),
+            _ => None,
+        };
+        let bytes = manifest.as_ref().and(facts().bytes);
+        Ok(ArchiveLook { path, identity: Some(identity()), manifest, bytes })
+    }
+
+    fn check_manifest(&self, manifest: &ArchiveManifest) -> Result<(), Error> {
+        self.0.note(format!("check {}", manifest.id));
+        Ok(())
+    }
+
+    async fn verify(
+        &self,
+        place: &ArchivePlace,
+        _: &ArchiveFacts,
+        _: &dyn Reporter,
+    ) -> Result<(), Error> {
+        self.0.note(format!("verify {}", place.id));
+        Scripted::act(Shelf::next(&self.0.shelf.verify)).await
+    }
+
+    async fn remove(
+        &self,
+        place: &ArchivePlace,
+        _: &dyn Reporter,
+    ) -> Result<TeardownReport, Error> {
+        self.0.note(format!("remove {}", place.id));
+        self.0.shelf.reach(place)?;
+        let act = Shelf::next(&self.0.shelf.remove);
+        let resource = Resource { kind: "directory".into(), id: folder(place.id.as_str()) };
+        if matches!(act, Act::Refuse) {
+            let (outcome, reason) =
+                (TeardownOutcome::Failed, Some("it is somebody else's".to_owned()));
+            let line = TeardownLine { resource: resource.clone(), outcome, reason };
+            return Ok(TeardownReport {
+                lines: vec![line],
+                leftovers: vec![resource],
+                untouched: true,
+            });
+        }
+        Scripted::act(act).await?;
+        let key = self.0.shelf.key(place);
+        let was = self.0.shelf.kept.lock().unwrap().remove(&key);
+        let outcome =
+            if was.is_some() { TeardownOutcome::Removed } else { TeardownOutcome::Absent };
+        Ok(TeardownReport {
+            lines: vec![TeardownLine { resource, outcome, reason: None }],
+            leftovers: Vec::new(),
+            untouched: false,
+        })
+    }
+
+    async fn clear(&self, place: &ArchivePlace, _: &dyn Reporter) -> Result<TeardownReport, Error> {
+        self.0.note(format!("clear {}", place.id));
+        self.0.shelf.reach(place)?;
+        Scripted::act(Shelf::next(&self.0.shelf.remove)).await?;
+        let key = self.0.shelf.key(place);
+        let mut kept = self.0.shelf.kept.lock().unwrap();
+        if matches!(kept.get(&key), Some(Kept::Part)) {
+            kept.remove(&key);
+        }
+        Ok(TeardownReport::default())
+    }
+
+    async fn is_one_folder(&self, one: &ArchivePlace, other: &ArchivePlace) -> Result<bool, Error> {
+        Ok(self.0.shelf.key(one) == self.0.shelf.key(other))
+    }
+
+    async fn entries(&self, _: &ArchivePlace, _: &ArchiveFacts) -> Result<Vec<TreeEntry>, Error> {
+        Ok(Vec::new())
+    }
+
+    async fn read(&self, _: &ArchivePlace, _: &mut dyn OutputSink) -> Result<(), Error> {
+        Ok(())
+    }
+
+    async fn copy(
+        &self,
+        from: &ArchivePlace,
+        to: &ArchivePlace,
+        manifest: &ArchiveManifest,
+        _: &dyn Reporter,
+    ) -> Result<Arrived, Error> {
+        self.0.note(format!("copy {} from {} to {}", from.id, from.host, to.host));
+        let key = self.0.shelf.key(to);
+        self.0.shelf.kept.lock().unwrap().insert(key.clone(), Kept::Part);
+        Scripted::act(Shelf::next(&self.0.shelf.copy)).await?;
+        self.0.shelf.kept.lock().unwrap().insert(key, Kept::Sealed(Box::new(manifest.clone())));
+        self.0.note(format!("sealed {} on {}", to.id, to.host));
+        Scripted::act(Shelf::next(&self.0.shelf.copied)).await?;
+        Ok(Arrived { path: folder(to.id.as_str()), identity: identity(), archive: facts() })
+    }
+
+    async fn export(
+        &self,
+        _: &ArchivePlace,
+        manifest: &ArchiveManifest,
+    ) -> Result<ByteStream, Error> {
+        let text = serde_json::to_vec(manifest).unwrap();
+        Ok(stream::iter([Ok(text)]).boxed())
+    }
+
+    async fn open_export(
+        &self,
+        mut source: ByteStream,
+    ) -> Result<(ArchiveManifest, ByteStream), Error> {
+        let text = source.next().await.unwrap()?;
+        Ok((serde_json::from_slice(&text).unwrap(), source))
+    }
+
+    async fn import(
+        &self,
+        to: &ArchivePlace,
+        manifest: &ArchiveManifest,
+        _: ByteStream,
+        _: &dyn Reporter,
+    ) -> Result<Arrived, Error> {
+        self.0.note(format!("import {} to {}", to.id, to.host));
+        let key = self.0.shelf.key(to);
+        self.0.shelf.kept.lock().unwrap().insert(key, Kept::Sealed(Box::new(manifest.clone())));
+        let archive = manifest.snapshot.archive.clone();
+        Ok(Arrived { path: folder(to.id.as_str()), identity: identity(), archive })
+    }
+}
