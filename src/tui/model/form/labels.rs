@@ -192,9 +192,7 @@ impl Definition for EditLabels {
         let label = |key: &String| {
             let field = FieldKey::Label(key.clone());
             match self.known.common(key) {
-                Some(value) => {
-                    Field::text(field, "empty: it is removed", "empty: it is removed").with(value)
-                }
+                Some(value) => Field::text(field, "removed", "empty: it is removed").with(value),
                 None => Field::text(field, &self.known.was(key), "empty: each keeps its own"),
             }
             .checked(|value| check_label("a", value).map_err(|error| error.message))
