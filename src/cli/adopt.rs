@@ -4,10 +4,10 @@ use super::args::{AdoptArgs, ImportEarlierArgs};
 use super::bulk::{BulkItem, complain, end};
 use super::confirm::{Question, allow, owner};
 use super::interrupt::{Running, with_progress};
-use super::output::{CliError, Context, Outcome, Tone};
-use super::table::{self, Line};
-use crate::client::{AdoptRequest, Adopted, AdoptedKind, Error, ImportRequest};
-use crate::domain::Code;
+use super::output::{CliError, Context, Outcome};
+use super::table;
+use crate::client::{AdoptRequest, Adopted, ImportRequest};
+use crate::present::upkeep::{ADOPTED, adopted};
 
 pub(super) async fn adopt(context: &mut Context<'_>, args: &AdoptArgs) -> Outcome {
     let request = AdoptRequest {
@@ -31,14 +31,11 @@ pub(super) async fn adopt(context: &mut Context<'_>, args: &AdoptArgs) -> Outcom
     }
     let client = context.client;
     let running = Running::new(client);
-    let work = async {
-        tokio::select! {
-            done = client.adopt(request) => done,
-            // Each record is whole or not there; nothing has to be rolled back.
-            () = running.asked_to_stop() => Err(Error::new(Code::Cancelled, "left before everything was adopted")
-                .hint("sandboxer adopt goes on with the rest")),
-        }
-    };
+    let work = running.or_left(
+        client.adopt(request),
+        "left before everything was adopted",
+        "sandboxer adopt goes on with the rest",
+    );
     let things = Box::pin(with_progress(context, &running, work)).await??;
     let nothing = if args.dry_run {
         "nothing is to be adopted"
@@ -75,35 +72,9 @@ fn print(
         context.remark(nothing);
         return Ok(());
     }
-    let rows: Vec<Line> = things.iter().map(row).collect();
-    table::print(context, &["KIND", "ID", "NAME", "HOST!", "DONE!", "WHAT"], &rows)?;
+    table::print(context, ADOPTED, things, |thing| adopted(thing).0)?;
     for item in items {
         complain(context, item, false);
     }
     Ok(())
-}
-
-fn row(thing: &Adopted) -> Line {
-    let (tone, done) = match (thing.ok, thing.adopted) {
-        (true, true) => (Tone::Plain, "yes"),
-        (true, false) => (Tone::Faint, "left"),
-        (false, _) => (Tone::Bad, "no"),
-    };
-    let id = match thing.kind {
-        AdoptedKind::Host => "-".to_owned(),
-        AdoptedKind::Sandbox
-        | AdoptedKind::Snapshot
-        | AdoptedKind::Owner
-        | AdoptedKind::File
-        | AdoptedKind::Other(_) => thing.id.clone(),
-    };
-    let cells = vec![
-        thing.kind.to_string(),
-        id,
-        thing.name.clone().unwrap_or_else(|| "-".to_owned()),
-        thing.host.to_string(),
-        done.to_owned(),
-        thing.message.clone(),
-    ];
-    Line { tone, cells }
 }

@@ -15,10 +15,9 @@ mod patches;
 mod snapshots;
 mod stale;
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 
 pub use credits::{CreditsCommand, GrantArgs};
 pub use exec::{ExecArgs, LogsArgs, ShellArgs};
@@ -33,9 +32,9 @@ pub use snapshots::{
 
 pub use stale::{ReapArgs, StaleArgs};
 
-use super::complete::{self, Typed};
+use super::complete::Typed;
 use super::examples;
-use super::usage::{ParseOutcome, outcome};
+use super::global::Global;
 use super::values::{
     LabelChange, Pair, Since, event_kinds, label_change, later_by, pair, seconds, since, states,
     time,
@@ -62,46 +61,6 @@ pub struct Cli {
 const AFTER_HELP: &str = "\
 An ID is a sandbox's id, its name, or the beginning of its id (4 characters or more).
 Without a command and on a terminal the dashboard starts.";
-
-/// Flags that every command takes.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Global options")]
-#[allow(clippy::struct_excessive_bools, reason = "each is an independent flag of the contract")]
-pub struct Global {
-    /// Print one JSON document on stdout; progress and errors as JSON lines on stderr
-    #[arg(long, global = true)]
-    pub json: bool,
-    /// Work against a sandboxer server: unix:PATH, http(s)://HOST or ssh://HOST
-    #[arg(long, global = true, value_name = "URL")]
-    pub server: Option<String>,
-    /// The configuration file [env: SANDBOXER_CONFIG]
-    #[arg(long, global = true, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// Where records, events and locks are kept [env: SANDBOXER_DATA_DIR]
-    #[arg(long, global = true, value_name = "DIR")]
-    pub data_dir: Option<PathBuf>,
-    /// The operator's profiles
-    #[arg(long, global = true, value_name = "DIR")]
-    pub profiles_dir: Option<PathBuf>,
-    /// The operator's extensions
-    #[arg(long, global = true, value_name = "DIR")]
-    pub extensions_dir: Option<PathBuf>,
-    /// The log file [filter in env: SANDBOXER_LOG]
-    #[arg(long, global = true, value_name = "FILE")]
-    pub log_file: Option<PathBuf>,
-    /// Who acts: adm:NAME (human), agt:NAME (agent) or atm:NAME (automation) [env: SANDBOXER_ACTOR]
-    #[arg(long, global = true, value_name = "ACTOR")]
-    pub actor: Option<String>,
-    /// No colours [env: NO_COLOR]
-    #[arg(long, global = true)]
-    pub no_color: bool,
-    /// No progress and no remarks on stderr; errors only
-    #[arg(long, global = true)]
-    pub quiet: bool,
-    /// Draw with ASCII characters only
-    #[arg(long, global = true)]
-    pub ascii: bool,
-}
 
 /// Flags of the dashboard.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
@@ -159,7 +118,7 @@ pub enum Command {
     /// Scripts that bring what was made from a snapshot up to date
     #[command(subcommand, arg_required_else_help = false)]
     Patches(PatchesCommand),
-    /// The recipes that sandboxes are made from
+    /// The profiles that sandboxes are made from
     #[command(subcommand, arg_required_else_help = false)]
     Profiles(ProfilesCommand),
     /// The backends that make sandboxes
@@ -213,7 +172,7 @@ For a timer or cron: quiet where nothing is due, and one at a time.")]
 #[derive(Debug, Clone, Default, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an independent flag of the contract")]
 pub struct CreateArgs {
-    /// The recipe, with or without "profile." [default: the configuration's default_profile]
+    /// The profile, with or without "profile." [default: the configuration's default_profile]
     #[arg(long, value_name = "P")]
     pub profile: Option<String>,
     /// An input of the profile; may be repeated
@@ -469,34 +428,6 @@ pub enum EventsCommand {
     Flush,
 }
 
-/// Reads the command line; `args` begins with the program's name.
-///
-/// Errors: help and version texts, and wrong usage; [`ParseOutcome::finish`] prints either and says the status.
-pub fn parse<I, T>(args: I) -> Result<Cli, ParseOutcome>
-where
-    I: IntoIterator<Item = T>,
-    T: Into<OsString>,
-{
-    let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
-    if let [_, verb, words @ ..] = args.as_slice()
-        && verb == complete::VERB
-    {
-        let (typed, global) = complete::read(words);
-        return Ok(Cli {
-            global,
-            dashboard: DashboardArgs::default(),
-            command: Some(Command::Complete(typed)),
-        });
-    }
-    let read =
-        command().try_get_matches_from(&args).and_then(|matches| Cli::from_arg_matches(&matches));
-    let mut cli = read.map_err(|error| outcome(&error, &args))?;
-    match cli.settle_dashboard() {
-        Some(problem) => Err(ParseOutcome::usage(problem, cli.global.json)),
-        None => Ok(cli),
-    }
-}
-
 /// The tree itself, for help texts and completions.
 pub fn command() -> clap::Command {
     examples::add(without_files(Cli::command()))
@@ -535,7 +466,7 @@ impl Cli {
 
     /// `sandboxer --read-only dashboard` means the same as `sandboxer dashboard --read-only`; before another verb
     /// such a flag would be silently ignored, so it is refused.
-    fn settle_dashboard(&mut self) -> Option<Error> {
+    pub(super) fn settle_dashboard(&mut self) -> Option<Error> {
         match &mut self.command {
             Some(Command::Dashboard(args)) => {
                 args.read_only |= self.dashboard.read_only;

@@ -1,5 +1,8 @@
 //! What became of each target of a verb that has several, and the one status of them all.
 
+use std::collections::HashSet;
+
+use futures_util::stream::{self, StreamExt as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +30,32 @@ impl BulkItem {
     pub(super) fn new(id: impl Into<String>, ended: Result<(), Error>) -> Self {
         Self { id: id.into(), ok: ended.is_ok(), error: ended.err(), message: None }
     }
+}
+
+/// How many are worked on at a time; a host limits its own sessions below that.
+pub(super) const AT_ONCE: usize = 16;
+
+/// One target: what was typed, and what it names.
+pub(super) type Target<T> = (String, Result<T, Error>);
+
+/// Finds what each reference names; the same thing twice is one target.
+pub(super) async fn resolve<T, F: Future<Output = Result<T, Error>>>(
+    references: &[String],
+    find: impl Fn(String) -> F,
+    id: impl Fn(&T) -> String,
+) -> Vec<Target<T>> {
+    let find = |reference: &String| {
+        let (typed, found) = (reference.clone(), find(reference.clone()));
+        async move { (typed, found.await) }
+    };
+    let mut found: Vec<Target<T>> =
+        stream::iter(references).map(find).buffered(AT_ONCE).collect().await;
+    let mut seen = HashSet::new();
+    found.retain(|(typed, target)| match target {
+        Ok(thing) => seen.insert((true, id(thing))),
+        Err(_) => seen.insert((false, typed.clone())),
+    });
+    found
 }
 
 /// Prints what became of each, and ends with the status of all: 0, the one code that all failures have when all
@@ -77,8 +106,7 @@ fn print(
     }
     for item in items {
         if item.error.is_none() {
-            let id = context.options.clean(&item.id, 200);
-            context.line(&format!("{} {id}", done(item)))?;
+            context.say(&format!("{} {}", done(item), item.id))?;
         }
         complain(context, item, items.len() == 1);
     }

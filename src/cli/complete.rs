@@ -6,6 +6,8 @@
 //!
 //! The words go into command lines: what no id, name or host could be is left out, whatever a file says.
 
+mod typed;
+
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -13,29 +15,19 @@ use std::sync::Arc;
 use clap::{Arg, ArgAction, Parser};
 use clap_complete::Shell;
 
-use super::args::{Cli, Command, Global, command};
+use super::args::{Cli, Command, command};
+use super::global::Global;
 use super::output::Io;
 use crate::client::{Client, Error, ListQuery, SnapshotQuery};
 use crate::domain::host::check_host_name;
 use crate::domain::snapshot::{SnapshotKind, SnapshotState};
 use crate::domain::text::clean_line;
 
+use typed::Kind;
+pub use typed::Typed;
+
 /// The verb: in no help, manual or script, since nobody types it.
 pub(super) const VERB: &str = "__complete";
-
-/// What a value names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Sandboxes,
-    Removed,
-    Snapshots,
-    Patches,
-    Services,
-    Hosts,
-    Profiles,
-    Extensions,
-    Operations,
-}
 
 /// Arguments, spelt as in a usage line, and what their values name.
 const KINDS: &[(&str, &[Kind])] = &[
@@ -59,16 +51,6 @@ const KINDS: &[(&str, &[Kind])] = &[
     ("E", &[Kind::Extensions]),
     ("OP", &[Kind::Operations]),
 ];
-
-/// What is being typed.
-#[derive(Debug, Clone, Default)]
-pub struct Typed {
-    kinds: &'static [Kind],
-    /// The values before it that belong to no option.
-    operands: Vec<String>,
-    /// The word, up to the cursor.
-    word: String,
-}
 
 /// Reads the words; also the global options among them, which say whose records are meant.
 pub(super) fn read(words: &[OsString]) -> (Typed, Global) {
@@ -261,7 +243,7 @@ fn called(words: &mut Vec<(String, String)>, id: &str, name: Option<&str>, about
     ));
 }
 
-/// A recipe is called by its id without the prefix; with it by those who began so.
+/// A profile or an extension is called by its id without the prefix; with it by those who began so.
 fn both(
     words: &mut Vec<(String, String)>,
     id: String,

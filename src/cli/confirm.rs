@@ -17,8 +17,8 @@ use crate::domain::stale::StaleItem;
 use crate::domain::text::clean_line;
 use crate::domain::{Code, SandboxRecord, Time};
 
-/// How often the terminal is looked at for an answer.
-const GLANCE: Duration = Duration::from_millis(30);
+/// Pause before the terminal is asked again for an answer.
+const PAUSE: Duration = Duration::from_millis(30);
 
 /// The longest name of something on a host that is shown in a question, in columns.
 const NAME: usize = 64;
@@ -130,17 +130,17 @@ pub(super) fn stale(items: &[&StaleItem]) -> Subjects {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Course {
-    Go,
+enum Consent {
+    Given,
     Ask,
-    Refuse,
+    Refused,
 }
 
-fn course(yes: bool, terminal: bool, needs_yes: bool) -> Course {
+fn consent(yes: bool, terminal: bool, needs_yes: bool) -> Consent {
     match (yes, terminal, needs_yes) {
-        (true, _, _) | (false, false, false) => Course::Go,
-        (false, true, _) => Course::Ask,
-        (false, false, true) => Course::Refuse,
+        (true, _, _) | (false, false, false) => Consent::Given,
+        (false, true, _) => Consent::Ask,
+        (false, false, true) => Consent::Refused,
     }
 }
 
@@ -158,15 +158,15 @@ pub(super) async fn allow(
     question: &Question<'_>,
 ) -> Result<bool, CliError> {
     let terminal = context.io.terminals.stdin && !context.options.json;
-    match course(question.yes, terminal, question.needs_yes.is_some()) {
-        Course::Go => Ok(false),
-        Course::Refuse => {
+    match consent(question.yes, terminal, question.needs_yes.is_some()) {
+        Consent::Given => Ok(false),
+        Consent::Refused => {
             let why = question.needs_yes.as_deref().unwrap_or_default();
             Err(Error::new(Code::Usage, format!("{why} needs --yes where nobody can be asked"))
                 .into())
         }
-        Course::Ask if question.about.lines.is_empty() => Ok(false),
-        Course::Ask => ask(context, question).await.map(|()| true),
+        Consent::Ask if question.about.lines.is_empty() => Ok(false),
+        Consent::Ask => ask(context, question).await.map(|()| true),
     }
 }
 
@@ -196,7 +196,7 @@ async fn answer(tty: &mut dyn Tty) -> String {
     loop {
         match tty.answer() {
             Ok(Some(answer)) => return answer,
-            Ok(None) => tokio::time::sleep(GLANCE).await,
+            Ok(None) => tokio::time::sleep(PAUSE).await,
             Err(_) => return String::new(),
         }
     }
@@ -243,14 +243,14 @@ mod tests {
     #[test]
     fn yes_goes_a_terminal_asks_and_a_script_must_be_exact() {
         for (yes, terminal, needs_yes, expected) in [
-            (true, true, true, Course::Go),
-            (true, false, true, Course::Go),
-            (false, true, false, Course::Ask),
-            (false, true, true, Course::Ask),
-            (false, false, false, Course::Go),
-            (false, false, true, Course::Refuse),
+            (true, true, true, Consent::Given),
+            (true, false, true, Consent::Given),
+            (false, true, false, Consent::Ask),
+            (false, true, true, Consent::Ask),
+            (false, false, false, Consent::Given),
+            (false, false, true, Consent::Refused),
         ] {
-            assert_eq!(course(yes, terminal, needs_yes), expected, "{yes} {terminal} {needs_yes}");
+            assert_eq!(consent(yes, terminal, needs_yes), expected, "{yes} {terminal} {needs_yes}");
         }
     }
 }

@@ -1,17 +1,15 @@
 //! `create`: write the record, wait until it is ready, say how to get there.
 
-use std::io::Write as _;
-
 use super::args::CreateArgs;
 use super::interrupt::{Running, until_interrupted, with_progress};
 use super::output::{CliError, Context, Outcome};
-use super::{record, sandboxes, values};
+use super::{document, sandboxes, values};
 use crate::client::{CreateRequest, Decision, Error, Request};
-use crate::domain::figures::bytes;
 use crate::domain::profile::Seconds;
-use crate::domain::route::Verdict;
 use crate::domain::text::plural;
 use crate::domain::{Code, SandboxId, SandboxRecord};
+use crate::present::route::decision_lines;
+use crate::present::{Document, Role, sandbox};
 
 pub(super) async fn create(context: &mut Context<'_>, args: &CreateArgs) -> Outcome {
     if args.no_wait {
@@ -26,19 +24,22 @@ pub(super) async fn create(context: &mut Context<'_>, args: &CreateArgs) -> Outc
     if dry_run {
         return plan(context, request).await;
     }
-    let client = context.client;
-    let running = Running::new(client);
-    let made = with_progress(context, &running, async {
-        let request = Request::Create(Box::new(request));
-        running.make_sandbox(request).await
-    });
+    let ready = make(context, Request::Create(Box::new(request))).await?;
+    for remark in ready.route.iter().flat_map(|route| &route.remarks) {
+        context.remark(&format!("remark: {remark}"));
+    }
+    sandboxes::show(context, &ready).map(|()| 0)
+}
+
+/// Makes a sandbox, to its end. With an error of one that was begun its evidence is shown.
+pub(super) async fn make(
+    context: &mut Context<'_>,
+    request: Request,
+) -> Result<SandboxRecord, CliError> {
+    let running = Running::new(context.client);
+    let made = with_progress(context, &running, async { running.make_sandbox(request).await });
     match Box::pin(made).await? {
-        Ok(ready) => {
-            for remark in ready.route.iter().flat_map(|route| &route.remarks) {
-                context.remark(&format!("remark: {}", context.options.clean(remark, 1000)));
-            }
-            sandboxes::show(context, &ready).map(|()| 0)
-        }
+        Ok(ready) => Ok(ready),
         Err((problem, None)) => Err(problem.into()),
         Err((problem, Some(id))) => Err(failed(context, problem, &id).await),
     }
@@ -61,19 +62,14 @@ fn request(args: CreateArgs) -> Result<CreateRequest, CliError> {
 
 /// Shows the evidence of a failed establishment, and returns the problem to end with. With `--json` the evidence
 /// is in the problem's `details`.
-pub(super) async fn failed(
-    context: &mut Context<'_>,
-    mut problem: Error,
-    id: &SandboxId,
-) -> CliError {
+async fn failed(context: &mut Context<'_>, mut problem: Error, id: &SandboxId) -> CliError {
     let Ok(left) = context.client.get(id.as_str()).await else { return problem.into() };
     if context.options.json {
         problem.details = details(problem.details, &left);
     } else {
-        // Part of the error: shown with --quiet too.
-        for line in record::evidence(&left, context.options) {
-            let _ = writeln!(context.io.stderr, "{line}");
-        }
+        let mut document = Document::default();
+        sandbox::evidence(&mut document, &left);
+        document::evidence(context, &document);
     }
     if problem.hint.is_none() {
         problem.hint = Some(next_step(&left));
@@ -146,57 +142,21 @@ fn verdict(decision: &Decision) -> Option<Error> {
     Some(problem)
 }
 
-/// Verdict on each host, in a line each.
-fn hosts(verdicts: &[Verdict]) -> Vec<(&'static str, String)> {
-    let word = |ok: bool| if ok { "yes" } else { "no" };
-    let line = |one: &Verdict| format!("{} ({}): {}", one.host, word(one.ok), one.reason);
-    verdicts.iter().map(|verdict| ("candidate", line(verdict))).collect()
-}
-
 fn print_plan(context: &mut Context<'_>, decision: &Decision) -> Result<(), CliError> {
-    let mut fields = vec![
-        ("profile", format!("{} {}", decision.profile, decision.version)),
-        ("extension", decision.extension.clone()),
-    ];
-    if let Some(route) = &decision.route {
-        fields.push(("host", format!("{}: {}", route.host, route.reason)));
-        fields.extend(route.remarks.iter().map(|remark| ("remark", remark.clone())));
-    }
-    if decision.candidates.is_empty() {
-        fields.extend(hosts(&decision.verdicts));
-    }
-    for candidate in &decision.candidates {
-        fields.push(("route", record::route(candidate)));
-        fields.extend(hosts(&candidate.verdicts));
-    }
+    let mut document = Document::default();
+    document.plain("profile", format!("{} {}", decision.profile, decision.version));
+    document.plain("extension", &decision.extension);
     for (key, value) in &decision.inputs {
-        fields.push(("input", format!("{key}={value}")));
+        document.plain("input", format!("{key}={value}"));
     }
-    fields.push((
-        "ttl",
-        decision.ttl_s.map_or_else(|| "none".to_owned(), |ttl| Seconds(ttl).to_string()),
-    ));
-    fields.extend(decision.quote_usd.map(|usd| ("quote", usd.to_string())));
-    let missing = |usd| ("missing", format!("{usd} of credits: sandboxer credits grant adds some"));
-    fields.extend(decision.missing_usd.map(missing));
-    let preview = &decision.preview;
-    fields.push((
-        "transfer",
-        format!("{} in {}", bytes(preview.bytes), plural(preview.files, "file", "files")),
-    ));
-    if !preview.services.is_empty() {
-        fields.push(("services", preview.services.join(", ")));
+    let ttl = decision.ttl_s.map(|ttl| Seconds(ttl).to_string());
+    document.plain("ttl", ttl.unwrap_or_else(|| "none".to_owned()));
+    for remark in decision.route.iter().flat_map(|route| &route.remarks) {
+        document.pair("remark", Role::Warn, remark);
     }
-    for rewrite in &preview.rewrites {
-        fields.push(("rewritten", format!("{}: {}", rewrite.path, rewrite.what)));
+    document.gap();
+    for (role, line) in decision_lines(decision) {
+        document.text(role, 0, line);
     }
-    for refusal in &preview.refusals {
-        let allow = refusal
-            .allow
-            .as_ref()
-            .map(|word| format!(" (compose.allow: {word})"))
-            .unwrap_or_default();
-        fields.push(("refused", format!("{}: {}{allow}", refusal.path, refusal.message)));
-    }
-    record::block(context, &fields)
+    document::print(context, &document)
 }

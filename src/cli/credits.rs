@@ -1,12 +1,12 @@
 //! `credits`: the balance, grants, the entries of the ledger.
 
 use super::args::{CreditsCommand, GrantArgs};
-use super::output::{Context, Outcome, Tone};
-use super::table::{self, Line};
-use super::{CliError, record};
-use crate::client::{Credits, GrantRequest, HistoryEntry};
+use super::output::{CliError, Context, Outcome};
+use super::{document, table};
+use crate::client::{Credits, GrantRequest};
 use crate::domain::credit::EntryKind;
-use crate::domain::figures::age;
+use crate::present::credit::{AMOUNT, BALANCE, BY, KIND, NOTE, SANDBOX, TIME, sums};
+use crate::present::{Document, Role};
 
 pub(super) async fn credits(
     context: &mut Context<'_>,
@@ -31,14 +31,9 @@ fn show(context: &mut Context<'_>, credits: &Credits) -> Result<(), CliError> {
     if context.options.json {
         return context.document(credits);
     }
-    let burn = format!("{} per hour", credits.burn_usd_per_h);
-    let mut fields = vec![
-        ("balance", credits.balance_usd.to_string()),
-        ("held", credits.held_usd.to_string()),
-        ("burn", burn),
-    ];
-    fields.extend(credits.lasts().map(|lasts| ("lasts", age(lasts.as_secs()))));
-    record::block(context, &fields)
+    let mut document = Document::default();
+    sums(&mut document, credits);
+    document::print(context, &document)
 }
 
 async fn history(context: &mut Context<'_>) -> Result<(), CliError> {
@@ -50,20 +45,7 @@ async fn history(context: &mut Context<'_>) -> Result<(), CliError> {
         context.remark("the ledger has no entries; `sandboxer credits grant USD` adds credits");
         return Ok(());
     }
-    let rows: Vec<_> = entries.iter().map(row).collect();
-    table::print(context, &["TIME", "KIND!", "USD!", "BALANCE!", "SANDBOX!", "BY", "NOTE"], &rows)
-}
-
-fn row(HistoryEntry { entry, balance_usd }: &HistoryEntry) -> Line {
-    let tone = if entry.kind == EntryKind::Shortfall { Tone::Bad } else { Tone::Plain };
-    let cells = vec![
-        entry.time.to_string(),
-        entry.kind.to_string(),
-        entry.usd.plain(),
-        balance_usd.plain(),
-        entry.sandbox_id.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string),
-        entry.actor.to_string(),
-        entry.note.clone().unwrap_or_default(),
-    ];
-    Line { tone, cells }
+    table::print(context, &[TIME, KIND, AMOUNT, BALANCE, SANDBOX, BY, NOTE], &entries, |entry| {
+        if entry.entry.kind == EntryKind::Shortfall { Role::Bad } else { Role::Plain }
+    })
 }

@@ -6,30 +6,22 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 
 use super::args::{DestroyArgs, RecreateArgs};
-use super::bulk::{BulkItem, bulk};
+use super::bulk::{AT_ONCE, BulkItem, Target, bulk, resolve};
 use super::confirm::{self, Question, allow, beginning};
-use super::create::failed;
+use super::create::make;
 use super::interrupt::{Running, with_progress};
 use super::output::{CliError, Context, Outcome};
 use super::sandboxes;
 use super::sleep::warn_of_patches;
-use crate::client::{Client, DestroyRequest, Error, RecreateRequest, Request};
+use crate::client::{DestroyRequest, Error, RecreateRequest, Request};
 use crate::domain::teardown::TeardownLine;
 use crate::domain::{Code, SandboxRecord, State};
 
-/// How many are worked on at a time; a host limits its own sessions below that.
-const AT_ONCE: usize = 16;
-
-/// The widest a line about what was left alone gets, in columns.
-const LINE: usize = 1000;
-
-/// One target: what was typed, and what it names.
-type Target = (String, Result<SandboxRecord, Error>);
-
 pub(super) async fn destroy(context: &mut Context<'_>, args: &DestroyArgs) -> Outcome {
-    let targets = resolve(context.client, &args.ids).await;
-    let asked = agree(context, args, &targets).await?;
     let client = context.client;
+    let find = async |reference: String| client.get(&reference).await;
+    let targets = resolve(&args.ids, find, |record| record.id.to_string()).await;
+    let asked = agree(context, args, &targets).await?;
     let running = Running::new(client);
     let work = stream::iter(&targets)
         .map(|(typed, target)| {
@@ -67,7 +59,7 @@ pub(super) async fn destroy(context: &mut Context<'_>, args: &DestroyArgs) -> Ou
     let kept = items.iter().filter_map(|item| item.message.as_ref());
     let lines = told.iter().flat_map(|(_, left)| left).chain(kept);
     for line in lines.filter(|_| !options.json) {
-        context.line(&options.clean(line, LINE))?;
+        context.say(line)?;
     }
     bulk(
         context,
@@ -108,27 +100,10 @@ async fn destroy_one(
     }
 }
 
-/// Finds what each reference names; the same sandbox twice is one target.
-async fn resolve(client: &dyn Client, references: &[String]) -> Vec<Target> {
-    let found = stream::iter(references)
-        .map(|reference| async move { (reference.clone(), client.get(reference).await) })
-        .buffered(AT_ONCE)
-        .collect::<Vec<_>>()
-        .await;
-    let mut seen = HashSet::new();
-    found
-        .into_iter()
-        .filter(|(typed, target)| match target {
-            Ok(record) => seen.insert((true, record.id.to_string())),
-            Err(_) => seen.insert((false, typed.clone())),
-        })
-        .collect()
-}
-
 async fn agree(
     context: &mut Context<'_>,
     args: &DestroyArgs,
-    targets: &[Target],
+    targets: &[Target<SandboxRecord>],
 ) -> Result<bool, CliError> {
     let known = targets
         .iter()
@@ -175,17 +150,8 @@ pub(super) async fn recreate(context: &mut Context<'_>, args: &RecreateArgs) -> 
         force_protected: args.force_protected,
         patches: None,
     };
-    let running = Running::new(client);
-    let made = with_progress(context, &running, async {
-        running.make_sandbox(Request::Recreate(request)).await
-    });
-    match Box::pin(made).await? {
-        Ok(ready) => {
-            sandboxes::show(context, &ready)?;
-            warn_of_patches(context, &ready);
-            Ok(0)
-        }
-        Err((problem, None)) => Err(problem.into()),
-        Err((problem, Some(id))) => Err(failed(context, problem, &id).await),
-    }
+    let ready = make(context, Request::Recreate(request)).await?;
+    sandboxes::show(context, &ready)?;
+    warn_of_patches(context, &ready);
+    Ok(0)
 }

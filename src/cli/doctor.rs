@@ -1,11 +1,13 @@
 //! `doctor`: what works here and what does not. Who looks is not this face's business.
 
-use super::Local;
 use super::args::DoctorArgs;
-use super::output::{CliError, Context, Outcome, Tone};
+use super::local::Local;
+use super::output::{CliError, Context, Outcome, paint};
 use crate::client::{Check, CheckState, Error};
 use crate::domain::Code;
 use crate::domain::text::columns;
+use crate::present::Role;
+use crate::present::upkeep::check_role;
 
 /// The widest a check's name and what was found get, in columns.
 const FOUND: usize = 1000;
@@ -37,12 +39,8 @@ fn print(context: &mut Context<'_, ()>, checks: &[Check]) -> Result<(), CliError
     let names: Vec<_> = checks.iter().map(|check| options.clean(&check.name, FOUND)).collect();
     let wide = names.iter().map(|name| columns(name)).max().unwrap_or_default();
     for (check, name) in checks.iter().zip(names) {
-        let tone = match check.state {
-            CheckState::Failed => Tone::Bad,
-            CheckState::Warning => Tone::Busy,
-            CheckState::Ok | CheckState::Other(_) => Tone::Plain,
-        };
-        let state = tone.paint(&format!("{:7}", check.state.as_str()), paints);
+        let state = format!("{:7}", check.state.as_str());
+        let state = paint(check_role(&check.state), &state, paints);
         let space = " ".repeat(wide - columns(&name));
         let margin = " ".repeat(wide + 11);
         let mut lines = check.message.lines().map(|line| options.clean(line, FOUND));
@@ -55,7 +53,7 @@ fn print(context: &mut Context<'_, ()>, checks: &[Check]) -> Result<(), CliError
         if let Some(hint) = &check.hint {
             context.line(&format!(
                 "{margin}{} {}",
-                Tone::Strong.paint("hint:", paints),
+                paint(Role::Key, "hint:", paints),
                 options.clean(hint, FOUND)
             ))?;
         }

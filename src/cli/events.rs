@@ -8,6 +8,7 @@ use super::output::{CliError, Context, Outcome};
 use super::values::Since;
 use crate::client::{EventQuery, Update};
 use crate::domain::{Actor, Event};
+use crate::present::event_particulars;
 
 /// How often it is asked whether anybody still reads.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(500);
@@ -57,12 +58,12 @@ async fn follow(context: &mut Context<'_>, mut query: EventQuery, kept: bool) ->
     if kept {
         catch_up(context, &mut query).await?;
     }
-    let mut options = tokio::time::interval(LOOK);
+    let mut look = tokio::time::interval(LOOK);
     loop {
         let update = tokio::select! {
             update = updates.next() => update,
             // Nothing may happen for hours: a reader that went away must not be waited for so long.
-            _ = options.tick() => if (context.io.reader_left)() { return Ok(0) } else { continue },
+            _ = look.tick() => if (context.io.reader_left)() { return Ok(0) } else { continue },
             Some(()) = context.io.interrupts.next() => return Ok(INTERRUPTED),
         };
         match update {
@@ -117,13 +118,10 @@ fn show_one(context: &mut Context<'_>, event: &Event) -> Result<(), CliError> {
 
 /// A line for a person. Fixed columns, since with `--follow` nobody knows the widest.
 fn show(context: &mut Context<'_>, event: &Event) -> Result<(), CliError> {
-    let data = match &event.data {
-        serde_json::Value::Null => String::new(),
-        data => data.to_string(),
-    };
+    let words = event_particulars(event, event.text("reason").unwrap_or_default());
     let sandbox = event.sandbox_id.as_ref().map_or("-", |id| id.as_str());
     let text = format!(
-        "{}  {:>6}  {:<20}  {sandbox:<8}  {}  {data}",
+        "{}  {:>6}  {:<20}  {sandbox:<8}  {}  {words}",
         event.time, event.seq, event.kind, event.actor
     );
     let line = context.options.clean(text.trim_end(), context.io.width.unwrap_or(1000));

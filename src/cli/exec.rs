@@ -22,7 +22,7 @@ pub(super) const OURS: u8 = 125;
 pub(super) const READER_LEFT: u8 = 141;
 
 /// How many bytes of each stream `--json` keeps.
-const KEPT: usize = 8 * 1024 * 1024;
+const CAPTURED: usize = 8 * 1024 * 1024;
 
 /// How a command ended, as `exec --json` prints it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -83,7 +83,7 @@ async fn pass_on(context: &mut Context<'_>, mut pieces: Pieces) -> Outcome {
 }
 
 async fn collect(context: &mut Context<'_>, mut pieces: Pieces) -> Outcome {
-    let (mut stdout, mut stderr) = (Kept::default(), Kept::default());
+    let (mut stdout, mut stderr) = (Captured::default(), Captured::default());
     let status = loop {
         let piece = tokio::select! {
             piece = pieces.next() => piece,
@@ -119,14 +119,14 @@ fn exit_status(status: i32) -> u8 {
 
 /// The beginning of a stream.
 #[derive(Default)]
-struct Kept {
+struct Captured {
     bytes: Vec<u8>,
     more: bool,
 }
 
-impl Kept {
+impl Captured {
     fn take(&mut self, bytes: &[u8]) {
-        let room = KEPT - self.bytes.len();
+        let room = CAPTURED - self.bytes.len();
         self.more |= bytes.len() > room;
         self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
@@ -149,8 +149,8 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded_and_ends_at_a_character() {
-        let mut kept = Kept::default();
-        kept.take(&vec![b'x'; KEPT - 1]);
+        let mut kept = Captured::default();
+        kept.take(&vec![b'x'; CAPTURED - 1]);
         assert!(!kept.more);
         kept.take("é and more".as_bytes());
         kept.take(b"and more");
@@ -158,8 +158,8 @@ mod tests {
             assert!(kept.more);
             kept.text()
         };
-        assert_eq!(text.len(), KEPT - 1);
-        let mut broken = Kept::default();
+        assert_eq!(text.len(), CAPTURED - 1);
+        let mut broken = Captured::default();
         broken.take(b"a\xffb\xc3");
         assert_eq!(broken.text(), "a\u{fffd}b\u{fffd}");
     }

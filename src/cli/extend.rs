@@ -5,6 +5,7 @@ use super::output::{Context, Outcome};
 use super::sandboxes;
 use crate::client::ExtendRequest;
 use crate::domain::profile::Seconds;
+use crate::present::error::hinted;
 
 pub(super) async fn extend(context: &mut Context<'_>, args: &ExtendArgs) -> Outcome {
     let request = ExtendRequest {
@@ -18,9 +19,8 @@ pub(super) async fn extend(context: &mut Context<'_>, args: &ExtendArgs) -> Outc
     sandboxes::show(context, &extended.sandbox)?;
     if let Some(error) = &extended.unwritten {
         let why = error.causes.first().map(|why| format!(": {why}")).unwrap_or_default();
-        let hint = error.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-        let text = format!("{}{why}{hint}", error.message);
-        context.remark(&context.options.clean(&text, 1000));
+        let message = format!("{}{why}", error.message);
+        context.remark(&hinted(&message, error.hint.as_ref()));
     }
     Ok(0)
 }

@@ -10,14 +10,11 @@ use crate::domain::text::plural;
 pub(super) async fn flush(context: &mut Context<'_>) -> Outcome {
     let client = context.client;
     let running = Running::new(client);
-    let work = async {
-        tokio::select! {
-            done = client.flush_events() => done,
-            // The rest is delivered by whoever comes next.
-            () = running.asked_to_stop() => Err(Error::new(Code::Cancelled, "left before everything was delivered")
-                .hint("sandboxer events flush goes on with the rest")),
-        }
-    };
+    let work = running.or_left(
+        client.flush_events(),
+        "left before everything was delivered",
+        "sandboxer events flush goes on with the rest",
+    );
     let report = Box::pin(with_progress(context, &running, work)).await??;
     let printed = print(context, &report);
     let problem = problem(&report);

@@ -1,5 +1,6 @@
 //! `hosts list` and `check`.
 
+pub(super) mod choice;
 mod deep;
 
 use futures_util::StreamExt as _;
@@ -7,14 +8,13 @@ use futures_util::stream;
 
 use super::bulk::{self, BulkItem};
 use super::interrupt::until_interrupted;
-use super::output::{CliError, Context, Outcome, Tone};
-use super::table::{self, Line};
+use super::output::{CliError, Context, Outcome};
+use super::table;
 use crate::client::problem::exit_status;
 use crate::client::{Client, Error};
-use crate::domain::facts::{HostFacts, Runtime};
-use crate::domain::figures::{age_of, bytes};
+use crate::domain::Code;
 use crate::domain::host_view::{HostState, HostView};
-use crate::domain::{Code, Time};
+use crate::present::host;
 
 /// How many are probed at a time.
 pub(super) const AT_ONCE: usize = 32;
@@ -84,27 +84,11 @@ fn is_up(view: &HostView) -> Result<(), Error> {
     })
 }
 
-/// Each of these once; all that are known where none is named.
-pub(super) async fn wanted(client: &dyn Client, names: &[String]) -> Result<Vec<String>, Error> {
-    let mut names = names.to_vec();
-    if names.is_empty() {
-        let known = client.hosts().await?.into_iter();
-        // Out of bounds means that not even a probe goes there.
-        names = known
-            .filter(|view| view.state != HostState::Forbidden)
-            .map(|view| view.name.to_string())
-            .collect();
-    }
-    let mut seen = std::collections::HashSet::new();
-    names.retain(|name| seen.insert(name.to_ascii_lowercase()));
-    Ok(names)
-}
-
 async fn probe(
     client: &dyn Client,
     names: &[String],
 ) -> Result<Vec<(String, Result<HostView, Error>)>, Error> {
-    let names = wanted(client, names).await?;
+    let names = choice::wanted(client, names).await?;
     let probe = async |name: &String| {
         let view = client.check_host(name).await?;
         if matches!(view.state, HostState::Up | HostState::Slow) {
@@ -146,51 +130,5 @@ fn show(context: &mut Context<'_>, views: &[HostView]) -> Result<(), CliError> {
     if context.options.json {
         return context.document(views);
     }
-    let now = context.now();
-    let rows: Vec<_> = views.iter().map(|view| row(view, now)).collect();
-    table::print(
-        context,
-        &[
-            "HOST",
-            "STATE!",
-            "SANDBOXES",
-            "LATENCY",
-            "SEEN",
-            "LOAD",
-            "MEM FREE",
-            "DISK FREE",
-            "REMARK",
-        ],
-        &rows,
-    )
-}
-
-/// Facts of a host that answers, with what its engine is known for.
-fn remark(facts: &HostFacts) -> String {
-    let escape = facts.runtimes.first().and_then(Runtime::builds_escape);
-    facts.os.clone().into_iter().chain(escape).collect::<Vec<_>>().join("; ")
-}
-
-fn row(view: &HostView, now: Time) -> Line {
-    let dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
-    let facts = view.facts.as_ref();
-    let tone = match view.state {
-        HostState::Down => Tone::Bad,
-        HostState::Slow | HostState::Connecting => Tone::Busy,
-        HostState::Forbidden | HostState::Unknown => Tone::Faint,
-        HostState::Up | HostState::Other(_) => Tone::Plain,
-    };
-    let cells = vec![
-        view.name.to_string(),
-        view.state.to_string(),
-        view.max_sandboxes
-            .map_or_else(|| view.sandboxes.to_string(), |max| format!("{}/{max}", view.sandboxes)),
-        dash(view.latency_ms.map(|ms| format!("{ms}ms"))),
-        dash(view.checked_at.map(|at| format!("{} ago", age_of(at, now)))),
-        dash(facts.map(|facts| format!("{:.2}", facts.load1))),
-        dash(facts.map(|facts| bytes(facts.mem_available_bytes))),
-        dash(facts.and_then(|facts| facts.disk.as_ref()).map(|disk| bytes(disk.available_bytes))),
-        view.message.clone().unwrap_or_else(|| facts.map(remark).unwrap_or_default()),
-    ];
-    Line { tone, cells }
+    table::print(context, host::COLUMNS, views, host::role)
 }

@@ -150,12 +150,23 @@ impl<'a> Running<'a> {
         self.asked.get().then(|| Error::new(Code::Cancelled, "cancelled before it began"))
     }
 
-    /// Returns once Ctrl-C was pressed. Only for work that [`attend`] awaits: it looks again whenever that goes on.
-    pub(super) async fn asked_to_stop(&self) {
+    /// Awaits a verb that may be left before its end: nothing of it has to be rolled back. Only within [`with_progress`], which looks
+    /// again whenever that goes on.
+    ///
+    /// Errors: `cancelled` once Ctrl-C was pressed, with what goes on with the rest as its hint.
+    pub(super) async fn or_left<T>(
+        &self,
+        verb: impl Future<Output = Result<T, Error>>,
+        left: &str,
+        hint: &str,
+    ) -> Result<T, Error> {
         let asked = |_: &mut TaskContext<'_>| {
             if self.asked.get() { Poll::Ready(()) } else { Poll::Pending }
         };
-        future::poll_fn(asked).await;
+        tokio::select! {
+            done = verb => done,
+            () = future::poll_fn(asked) => Err(Error::new(Code::Cancelled, left).hint(hint)),
+        }
     }
 
     async fn cancel(&self) {
@@ -200,7 +211,7 @@ impl<'a> Running<'a> {
 /// Awaits `work` and shows progress meanwhile. The work is never dropped on the first Ctrl-C: what it began is
 /// cancelled and it is awaited on, since dropping a future stops nothing on a host.
 ///
-/// Errors: `cancelled` on a second Ctrl-C, with [`super::Io::leave_at_once`] set.
+/// Errors: `cancelled` on a second Ctrl-C, with [`Io::leave_at_once`](super::output::Io::leave_at_once) set.
 pub(super) async fn with_progress<T>(
     context: &mut Context<'_>,
     running: &Running<'_>,

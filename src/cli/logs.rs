@@ -52,19 +52,19 @@ pub(super) async fn logs(context: &mut Context<'_>, args: &LogsArgs) -> Outcome 
     };
     let (margin, mut lines) = until_interrupted(context, begin).await??;
     let (mut page, mut silent) = (Vec::new(), true);
-    let mut options = tokio::time::interval(LOOK);
+    let mut look = tokio::time::interval(LOOK);
     loop {
         let ready = if page.len() < PAGE { lines.next().now_or_never() } else { None };
         let next = if let Some(next) = ready {
             next
         } else {
-            if !turn(context, &mut page).await? {
+            if !write_page(context, &mut page).await? {
                 return Ok(INTERRUPTED);
             }
             tokio::select! {
                 next = lines.next() => next,
                 // Nothing may be written for hours: a reader that went away must not be waited for so long.
-                _ = options.tick() => if (context.io.reader_left)() { return Ok(0) } else { continue },
+                _ = look.tick() => if (context.io.reader_left)() { return Ok(0) } else { continue },
                 Some(()) = context.io.interrupts.next() => return Ok(INTERRUPTED),
             }
         };
@@ -75,7 +75,7 @@ pub(super) async fn logs(context: &mut Context<'_>, args: &LogsArgs) -> Outcome 
                 page.push(b'\n');
             }
             ended => {
-                let read = turn(context, &mut page).await?;
+                let read = write_page(context, &mut page).await?;
                 return match ended {
                     Some(Err(problem)) => Err(problem.into()),
                     _ if !read => Ok(INTERRUPTED),
@@ -92,7 +92,7 @@ pub(super) async fn logs(context: &mut Context<'_>, args: &LogsArgs) -> Outcome 
 }
 
 /// Writes a page out and begins an empty one; `false` when Ctrl-C came first.
-async fn turn(context: &mut Context<'_>, page: &mut Vec<u8>) -> Result<bool, CliError> {
+async fn write_page(context: &mut Context<'_>, page: &mut Vec<u8>) -> Result<bool, CliError> {
     let read = write_paced(context.io, Source::Stdout, page).await?;
     page.clear();
     Ok(read)

@@ -32,10 +32,7 @@ pub(super) fn man(context: &mut Context<'_, ()>, args: &ManArgs) -> Outcome {
         problem.causes.push(error.to_string());
         problem
     })?;
-    context.remark(&format!(
-        "the manual pages are in {}",
-        context.options.clean(&dir.to_string_lossy(), 400)
-    ));
+    context.remark(&format!("the manual pages are in {}", dir.to_string_lossy()));
     Ok(0)
 }
 

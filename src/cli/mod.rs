@@ -8,37 +8,40 @@ pub mod args;
 pub mod examples;
 
 mod bulk;
-mod checkpoint;
 mod complete;
 mod confirm;
 mod create;
 mod credits;
 mod destroy;
 mod doctor;
+mod document;
 mod events;
 mod exec;
 mod extend;
 mod extensions;
 mod flush;
+mod global;
 mod hosts;
 mod input;
 mod inspect;
 mod interrupt;
 mod label;
 mod lineage;
+mod local;
 mod logs;
 mod manual;
 mod operations;
 mod output;
+mod parse;
 mod patches;
 mod profiles;
 mod progress;
 mod reap;
-mod record;
 mod recover;
 mod sandboxes;
 mod shell;
 mod sleep;
+mod snapshot;
 mod snapshots;
 mod stale;
 mod sweep;
@@ -48,16 +51,18 @@ mod usage;
 mod values;
 mod wait;
 
-use std::path::Path;
 use std::sync::Arc;
 
-pub use args::{Cli, DashboardArgs, Global, command, parse};
+pub use args::{Cli, DashboardArgs, command};
 pub use bulk::BulkItem;
 pub use complete::{Typed, complete};
 pub use exec::ExecResult;
+pub use global::Global;
 pub use lineage::SandboxDetail;
+pub use local::Local;
 pub use logs::LogEntry;
 pub use output::{ErrorLine, Io, ProgressLine, Terminals};
+pub use parse::parse;
 pub use tty::Tty;
 pub use usage::ParseOutcome;
 pub use values::{LabelChange, Pair, Since};
@@ -66,21 +71,11 @@ use args::{
     Command, EventsCommand, ExtensionsCommand, HostsCommand, InspectCommand, OperationsCommand,
     ProfilesCommand,
 };
-use futures_util::future::BoxFuture;
 use output::{CliError, Context, Outcome, OutputOptions};
 
 use crate::client::problem::exit_status;
-use crate::client::{Check, Client, Error};
+use crate::client::{Client, Error};
 use crate::domain::Code;
-
-/// What a command does without a client, on this machine's files.
-pub struct Local<'a> {
-    /// Checks one profile (or extension) file. Error: `invalid_profile`, one cause for each thing that is wrong.
-    pub validate_profile: &'a dyn Fn(&Path) -> Result<(), Error>,
-    /// Checks this installation, also where there can be no client; the argument is `--claim`. What is wrong is a
-    /// check that failed, not an error.
-    pub doctor: &'a dyn Fn(bool) -> BoxFuture<'a, Result<Vec<Check>, Error>>,
-}
 
 /// Does what the command line says if that needs no client, no configuration and no data directory; the exit
 /// status. None: it needs them.
@@ -164,9 +159,9 @@ async fn dispatch(
         Some(Command::Recreate(args)) => destroy::recreate(context, args).await,
         Some(Command::Sleep(args)) => sleep::sleep(context, args).await,
         Some(Command::Wake(args)) => sleep::wake(context, args).await,
-        Some(Command::Snapshot(args)) => checkpoint::snapshot(context, args).await,
-        Some(Command::Restore(args)) => checkpoint::restore(context, args).await,
-        Some(Command::Undo(args)) => checkpoint::undo(context, args).await,
+        Some(Command::Snapshot(args)) => snapshot::snapshot(context, args).await,
+        Some(Command::Restore(args)) => snapshot::restore(context, args).await,
+        Some(Command::Undo(args)) => snapshot::undo(context, args).await,
         Some(Command::Snapshots(command)) => snapshots::snapshots(context, command).await,
         Some(Command::Patches(command)) => patches::patches(context, command).await,
         Some(Command::Wait(args)) => wait::wait(context, args).await,

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::args::Global;
+use super::global::Global;
 use super::input;
 use super::tty::{self, Tty};
 use crate::client::{Client, Error};
@@ -24,6 +24,7 @@ use crate::domain::output::Source;
 use crate::domain::text::{clean_line, is_utf8_locale};
 use crate::domain::verbatim::JsonText;
 use crate::domain::{Code, Progress, Time};
+use crate::present::{Present, Role, ascii};
 
 /// The longest sentence of an error that is shown to a person, in columns; `--json` has all of it.
 const SENTENCE: usize = 2000;
@@ -195,32 +196,41 @@ impl OutputOptions {
     /// Cleans text of others for one line of at most `limit` columns.
     pub(super) fn clean(self, text: &str, limit: usize) -> String {
         let line = clean_line(text, limit);
-        if self.ascii { line.replace('…', "~").replace('·', "?") } else { line }
-    }
-}
-
-/// How a text stands out on a terminal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tone {
-    Plain,
-    Strong,
-    Faint,
-    Bad,
-    Busy,
-}
-
-impl Tone {
-    /// The text in this tone; `on` says whether the stream takes colours.
-    pub(super) fn paint(self, text: &str, on: bool) -> String {
-        let code = match self {
-            Self::Plain => return text.to_owned(),
-            Self::Strong => "1",
-            Self::Faint => "2",
-            Self::Bad => "31",
-            Self::Busy => "33",
+        if !self.ascii {
+            return line;
+        }
+        // Signs of ours; what stands for a character that was cleaned away is one too.
+        let plain = |c: char| match c {
+            '·' => '?',
+            '…' | '─' | '│' | '├' | '└' | '✓' | '✗' | '●' | '⚠' => ascii(c),
+            _ => c,
         };
-        if on { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+        line.chars().map(plain).collect()
     }
+}
+
+/// A text with the colour of how it is meant; `on` says whether the stream takes colours.
+pub(super) fn paint(role: Role, text: &str, on: bool) -> String {
+    let code = match role {
+        Role::Title | Role::Key => "1",
+        Role::Dim => "2",
+        Role::Bad => "31",
+        Role::Warn | Role::Busy => "33",
+        Role::Plain
+        | Role::Accent
+        | Role::Good
+        | Role::Code
+        | Role::Border
+        | Role::Focus
+        | Role::Selected
+        | Role::Button
+        | Role::Pressed
+        | Role::Field
+        | Role::Service(_)
+        | Role::Match
+        | Role::Found => return text.to_owned(),
+    };
+    if on && !text.is_empty() { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
 }
 
 /// Why a verb ended early.
@@ -297,10 +307,15 @@ impl<C: ?Sized> Context<'_, C> {
         Ok(writeln!(self.io.stdout, "{text}")?)
     }
 
-    /// A remark for a person on stderr; nothing with `--quiet` or `--json`. A closed stderr is no reason to stop.
+    /// A line on stdout with text of others, which is cleaned.
+    pub(super) fn say(&mut self, text: &str) -> Result<(), CliError> {
+        self.line(&self.options.clean(text, SENTENCE))
+    }
+
+    /// A remark for a person on stderr, cleaned; nothing with `--quiet` or `--json`. A closed stderr is no reason to stop.
     pub(super) fn remark(&mut self, text: &str) {
         if !self.options.quiet && !self.options.json {
-            let _ = writeln!(self.io.stderr, "{text}");
+            let _ = writeln!(self.io.stderr, "{}", self.options.clean(text, SENTENCE));
         }
     }
 
@@ -317,6 +332,11 @@ impl<C: ?Sized> Context<'_, C> {
     /// The time.
     pub(super) fn now(&self) -> Time {
         (self.io.now)()
+    }
+
+    /// The time, and how others are written: as records have them.
+    pub(super) fn present(&self) -> Present<'static> {
+        Present { now: self.now(), zone: None }
     }
 }
 
@@ -352,7 +372,7 @@ pub(super) fn error(io: &mut Io, options: OutputOptions, problem: &Error) {
 fn error_text(problem: &Error, options: OutputOptions, color: bool) -> String {
     let mut text = format!(
         "{} {}",
-        Tone::Bad.paint("error:", color),
+        paint(Role::Bad, "error:", color),
         options.clean(&problem.message, SENTENCE)
     );
     if let Kind::Cancelled(outcome) = &problem.kind {
@@ -367,7 +387,7 @@ fn error_text(problem: &Error, options: OutputOptions, color: bool) -> String {
     }
     if let Some(hint) = &problem.hint {
         text.push('\n');
-        text.push_str(&Tone::Strong.paint("hint:", color));
+        text.push_str(&paint(Role::Key, "hint:", color));
         text.push(' ');
         text.push_str(&options.clean(hint, SENTENCE));
     }

@@ -9,15 +9,15 @@ use std::path::Path;
 
 use super::args::{AddArgs, PatchesCommand, RemoveArgs, SnapshotRef};
 use super::confirm::{self, Question, allow};
-use super::output::Tone;
 use super::output::{CliError, Context, Outcome};
-use super::record;
-use super::table::{self, Line};
+use super::{document, table};
 use crate::client::{Error, PatchRequest};
 use crate::domain::Code;
-use crate::domain::figures::{age_of, bytes};
+use crate::domain::figures::bytes;
 use crate::domain::lineage::SnapshotView;
 use crate::domain::patch::{MAX_SCRIPT_BYTES, Patch, find};
+use crate::present::patch::{COLUMNS, record};
+use crate::present::{Document, Role};
 
 pub(super) async fn patches(context: &mut Context<'_>, command: &PatchesCommand) -> Outcome {
     match command {
@@ -34,30 +34,9 @@ async fn list(context: &mut Context<'_>, args: &SnapshotRef) -> Outcome {
     if context.options.json {
         context.document(&view.patches)?;
     } else if view.patches.is_empty() {
-        context.remark(&format!(
-            "snapshot {} has no patches",
-            context.options.clean(view.record.title(), 200)
-        ));
+        context.remark(&format!("snapshot {} has no patches", view.record.title()));
     } else {
-        let now = context.now();
-        let row = |patch: &Patch| Line {
-            tone: Tone::Plain,
-            cells: vec![
-                patch.sequence.to_string(),
-                patch.id.to_string(),
-                patch.run_in.clone(),
-                bytes(patch.script.len() as u64),
-                age_of(patch.created_at, now),
-                patch.actor.to_string(),
-                patch.description.clone().unwrap_or_default(),
-            ],
-        };
-        let rows: Vec<_> = view.patches.iter().map(row).collect();
-        table::print(
-            context,
-            &["PATCH", "ID!", "RUNS IN", "SIZE!", "AGE!", "BY", "DESCRIPTION"],
-            &rows,
-        )?;
+        table::print(context, COLUMNS, &view.patches, |_| Role::Plain)?;
     }
     Ok(0)
 }
@@ -90,21 +69,15 @@ async fn add(context: &mut Context<'_>, args: &AddArgs) -> Outcome {
             [] => "no sandbox is based on the snapshot: the next that is restored from it gets the patch".to_owned(),
             names => format!("on their next wake, or with `patches apply`, get it: {}", names.join(", ")),
         };
-        context.remark(&context.options.clean(&text, 1000));
+        context.remark(&text);
     }
     Ok(0)
 }
 
 fn show(context: &mut Context<'_>, patch: &Patch) -> Result<(), CliError> {
-    let mut fields = vec![
-        ("patch", patch.sequence.to_string()),
-        ("id", patch.id.to_string()),
-        ("snapshot", patch.snapshot_id.to_string()),
-        ("runs in", patch.run_in.clone()),
-        ("size", bytes(patch.script.len() as u64)),
-    ];
-    fields.extend(patch.description.clone().map(|text| ("for", text)));
-    record::block(context, &fields)
+    let mut document = Document::default();
+    record(&mut document, patch);
+    document::print(context, &document)
 }
 
 /// Reads a script, no more of it than may be taken.
@@ -158,7 +131,7 @@ async fn remove(context: &mut Context<'_>, args: &RemoveArgs) -> Outcome {
     } else {
         let text =
             format!("removed patch {} ({}) from {}", patch.sequence, patch.id, record.title());
-        context.line(&context.options.clean(&text, 1000))?;
+        context.say(&text)?;
     }
     Ok(0)
 }

@@ -11,6 +11,7 @@ use super::output::{Context, Io, OutputOptions, ProgressLine};
 use crate::client::Update;
 use crate::domain::Progress;
 use crate::domain::figures::bytes;
+use crate::present::operation::progress_words;
 
 /// Plain lines within one step come no oftener than this.
 const PAUSE: Duration = Duration::from_secs(10);
@@ -79,7 +80,11 @@ impl ProgressDisplay {
                     last.as_ref().is_none_or(|(known, at)| *known != step || at.elapsed() >= PAUSE);
                 if due {
                     *last = Some((step, Instant::now()));
-                    let _ = writeln!(io.stderr, "{}", self.options.clean(&sentence(progress), 400));
+                    let _ = writeln!(
+                        io.stderr,
+                        "{}",
+                        self.options.clean(&progress_words(progress), 400)
+                    );
                 }
             }
             Form::Bar { bar, width } => {
@@ -93,7 +98,9 @@ impl ProgressDisplay {
                         bar.set_position(u64::from(progress.step.saturating_sub(1)));
                     }
                 }
-                bar.set_message(self.options.clean(&sentence(progress), width.saturating_sub(BAR)));
+                bar.set_message(
+                    self.options.clean(&progress_words(progress), width.saturating_sub(BAR)),
+                );
                 bar.tick();
             }
         }
@@ -149,27 +156,4 @@ fn new_bar(options: OutputOptions) -> ProgressBar {
         ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     bar.set_style(style.tick_chars(ticks).progress_chars(chars));
     bar
-}
-
-/// `a1b2c3d4 2/5 transfer 12M: what the program said`.
-fn sentence(progress: &Progress) -> String {
-    let sandbox = progress.sandbox_id.as_ref().map(ToString::to_string);
-    let subject = sandbox.or_else(|| progress.snapshot_id.as_ref().map(ToString::to_string));
-    let mut words: Vec<String> = subject.into_iter().collect();
-    if progress.steps > 0 {
-        words.push(format!("{}/{}", progress.step, progress.steps));
-    }
-    words.push(progress.stage.clone());
-    match (progress.bytes, progress.done, progress.of) {
-        // Where bytes are told, the step's unit is bytes.
-        (Some(_), Some(done), Some(of)) => words.push(format!("{} of {}", bytes(done), bytes(of))),
-        (Some(moved), _, _) => words.push(bytes(moved)),
-        (None, Some(done), Some(of)) => words.push(format!("{done}/{of}")),
-        (None, None, _) | (None, Some(_), None) => {}
-    }
-    let text = words.join(" ");
-    match &progress.message {
-        Some(message) => format!("{text}: {message}"),
-        None => text,
-    }
 }

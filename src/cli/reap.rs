@@ -6,17 +6,18 @@ use super::args::ReapArgs;
 use super::bulk::{BulkItem, complain, end_with, summary};
 use super::confirm::{self, Question, allow};
 use super::interrupt::{Running, until_interrupted, with_progress};
-use super::output::{CliError, Context, Outcome, Tone};
-use super::stale::{Unread, print_items, remark_held, sum};
-use super::table::{self, Line};
+use super::output::{CliError, Context, Outcome};
+use super::stale::{Unread, print_items, remark_held};
+use super::table;
 use crate::client::{
     Error, PlanRequest, PlanSource, ReapItem, ReapPlan, ReapReport, ReapRequest, Request,
 };
 use crate::domain::Code;
 use crate::domain::name::PlanId;
-use crate::domain::stale::{ReapAction, ReapOutcome};
+use crate::domain::stale::ReapAction;
 use crate::domain::sweep::HoldReason;
 use crate::domain::text::plural;
+use crate::present::stale::{REAPED, outcome_sign, reap_sum, sum};
 
 /// The largest file that is read as a plan.
 const MAX_PLAN_BYTES: u64 = 64 << 20;
@@ -242,50 +243,12 @@ fn print(context: &mut Context<'_>, report: &ReapReport, kept: usize) -> Result<
         return Ok(());
     }
     if !quiet && !report.items.is_empty() {
-        let rows: Vec<Line> = report.items.iter().map(row).collect();
-        table::print(context, &["ID", "CLASS!", "HOST", "DONE!", "WHY"], &rows)?;
+        table::print(context, REAPED, &report.items, |item| outcome_sign(item).1)?;
     }
-    context.line(&sum_line(report))?;
+    context.line(&reap_sum(report))?;
     if kept > 0 {
         let words = plural(kept as u64, "is kept", "are kept");
         context.remark(&format!("{words}; `sandboxer inspect stale` says why"));
     }
     Ok(())
-}
-
-fn row(item: &ReapItem) -> Line {
-    let tone = match item.outcome {
-        ReapOutcome::Failed => Tone::Bad,
-        ReapOutcome::Skipped => Tone::Faint,
-        ReapOutcome::Removed
-        | ReapOutcome::Recovered
-        | ReapOutcome::Closed
-        | ReapOutcome::Adopted
-        | ReapOutcome::Other(_) => Tone::Plain,
-    };
-    let cells = vec![
-        item.id.clone(),
-        item.class.to_string(),
-        item.host.to_string(),
-        item.outcome.to_string(),
-        item.message.clone(),
-    ];
-    Line { tone, cells }
-}
-
-/// `5 found, 3 removed, 1 skipped, 1 failed`: these four always.
-fn sum_line(report: &ReapReport) -> String {
-    let count = |outcome: &ReapOutcome| report.with(outcome).count();
-    let mut parts = vec![
-        format!("{} found", report.items.len()),
-        format!("{} removed", count(&ReapOutcome::Removed)),
-    ];
-    for outcome in [ReapOutcome::Recovered, ReapOutcome::Closed, ReapOutcome::Adopted] {
-        if count(&outcome) > 0 {
-            parts.push(format!("{} {outcome}", count(&outcome)));
-        }
-    }
-    parts.push(format!("{} skipped", count(&ReapOutcome::Skipped)));
-    parts.push(format!("{} failed", count(&ReapOutcome::Failed)));
-    parts.join(", ")
 }

@@ -2,22 +2,21 @@
 
 use super::bulk::{BulkItem, complain, end};
 use super::interrupt::{Running, with_progress};
-use super::output::{CliError, Context, Outcome, Tone};
-use super::table::{self, Line};
+use super::output::{CliError, Context, Outcome};
+use super::table;
 use crate::client::{Error, Recovered};
 use crate::domain::Code;
+use crate::present::Role;
+use crate::present::upkeep::RECOVERED;
 
 pub(super) async fn recover(context: &mut Context<'_>) -> Outcome {
     let client = context.client;
     let running = Running::new(client);
-    let work = async {
-        tokio::select! {
-            done = client.recover() => done,
-            // What is half done is what the next `recover` finds; nothing has to be rolled back.
-            () = running.asked_to_stop() => Err(Error::new(Code::Cancelled, "left before everything was in order")
-                .hint("sandboxer recover goes on with the rest")),
-        }
-    };
+    let work = running.or_left(
+        client.recover(),
+        "left before everything was in order",
+        "sandboxer recover goes on with the rest",
+    );
     let things = Box::pin(with_progress(context, &running, work)).await??;
     let items: Vec<_> = things.iter().map(item).collect();
     let printed = print(context, &things, &items);
@@ -45,16 +44,10 @@ fn print(
         context.remark("nothing was left behind");
         return Ok(());
     }
-    let rows: Vec<_> = things.iter().map(row).collect();
-    table::print(context, &["ID", "STATE!", "WAS", "DONE"], &rows)?;
+    let role = |thing: &Recovered| if thing.ok { Role::Plain } else { Role::Bad };
+    table::print(context, RECOVERED, things, role)?;
     for item in items {
         complain(context, item, false);
     }
     Ok(())
-}
-
-fn row(thing: &Recovered) -> Line {
-    let tone = if thing.ok { Tone::Plain } else { Tone::Bad };
-    let state = thing.state.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
-    Line { tone, cells: vec![thing.id.clone(), state, thing.was.clone(), thing.message.clone()] }
 }

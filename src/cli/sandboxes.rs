@@ -3,9 +3,10 @@
 use super::args::ListArgs;
 use super::lineage::{self, SandboxDetail};
 use super::output::{CliError, Context, Outcome};
-use super::{record, table, values};
+use super::{document, table, values};
 use crate::client::ListQuery;
-use crate::domain::{SandboxRecord, figures};
+use crate::domain::SandboxRecord;
+use crate::present::{Document, Present, sandbox};
 
 pub(super) async fn list(context: &mut Context<'_>, args: &ListArgs) -> Outcome {
     let query = ListQuery {
@@ -30,58 +31,65 @@ pub(super) async fn list(context: &mut Context<'_>, args: &ListArgs) -> Outcome 
     } else if records.is_empty() {
         context.remark("no sandbox matches");
     } else {
-        let now = context.now();
-        let mut rows: Vec<_> = records.iter().map(|one| record::row(one, now)).collect();
-        let mut titles = vec!["ID", "NAME", "STATE!", "PROFILE", "HOST", "AGE!", "TTL!"];
-        if records.iter().any(|one| one.cost_usd.is_some()) {
-            titles.push("COST!");
-            for (row, one) in rows.iter_mut().zip(&records) {
-                row.cells.push(one.cost_usd.map_or_else(|| "-".to_owned(), figures::usd));
-            }
-        }
-        table::print(context, &titles, &rows)?;
+        let records: Vec<&SandboxRecord> = records.iter().map(|record| &**record).collect();
+        let mut columns = vec![
+            sandbox::ID,
+            sandbox::NAME,
+            sandbox::PROFILE,
+            sandbox::HOST,
+            sandbox::STATE,
+            sandbox::AGE,
+            sandbox::TTL,
+        ];
+        columns.extend(records.iter().any(|it| it.cost_usd.is_some()).then_some(sandbox::COST));
+        columns.push(sandbox::WHAT_IS);
+        table::print(context, &columns, records, sandbox::role)?;
     }
     Ok(0)
 }
 
 pub(super) async fn get(context: &mut Context<'_>, reference: &str) -> Outcome {
     let record = context.client.get(reference).await?;
-    let lineage = context.client.lineage(record.id.as_str()).await;
+    let found = context.client.lineage(record.id.as_str()).await;
     if context.options.json {
-        let (lineage, unread) = match lineage {
+        let (lineage, unread) = match found {
             Ok(lineage) => (Some(lineage), None),
             Err(problem) => (None, Some(problem)),
         };
         context.document(&SandboxDetail { record, lineage, unread })?;
         return Ok(0);
     }
-    let mut fields = record::fields(&record, context.now());
-    let further = match lineage {
-        Ok(lineage) => lineage::fields(context.client, &record, &lineage).await,
+    let present = context.present();
+    let mut document = summary(&record, present);
+    let told = match found {
+        Ok(found) => lineage::tell(context.client, &mut document, &record, &found, present).await,
         Err(problem) => Err(problem),
     };
-    match further {
-        Ok(further) => fields.extend(further),
-        Err(problem) => context.remark(&context.options.clean(&lineage::unread(&problem), 1000)),
+    if let Err(problem) = told {
+        context.remark(&lineage::unread(&problem));
     }
-    record::block(context, &fields)?;
-    for line in record::evidence(&record, context.options) {
-        context.line(&line)?;
-    }
-    // Where the patch was what failed, that is the evidence.
-    let stuck = if record.failure.is_none() {
-        record::standing_in_the_way(context.client, &record).await
-    } else {
-        Vec::new()
-    };
-    let options = context.options;
-    for line in stuck.iter().flat_map(|applied| record::patch_output(applied, options)) {
-        context.line(&line)?;
-    }
+    sandbox::settings(&mut document, &record, present);
+    document::print(context, &document)?;
     Ok(0)
 }
 
-/// Prints one record, whole as JSON or as a block.
+/// What a record says of the sandbox itself: what it is, how it is, how it is reached, what failed and what is left.
+fn summary(record: &SandboxRecord, present: Present<'_>) -> Document {
+    let mut document = Document::default();
+    sandbox::identity(&mut document, record, present);
+    sandbox::overview(&mut document, record, present);
+    sandbox::reach(&mut document, record);
+    sandbox::rewrites(&mut document, record);
+    sandbox::evidence(&mut document, record);
+    document
+}
+
+/// Prints one record, whole as JSON or in short.
 pub(super) fn show(context: &mut Context<'_>, found: &SandboxRecord) -> Result<(), CliError> {
-    if context.options.json { context.document(found) } else { record::print(context, found) }
+    if context.options.json {
+        return context.document(found);
+    }
+    let mut document = summary(found, context.present());
+    sandbox::credits(&mut document, found);
+    document::print(context, &document)
 }

@@ -47,10 +47,7 @@ async fn change(
     };
     if idle {
         let is = if wakes { "awake" } else { "asleep" };
-        context.remark(&format!(
-            "{} is {is}: nothing to do",
-            context.options.clean(record.title(), 200)
-        ));
+        context.remark(&format!("{} is {is}: nothing to do", record.title()));
     }
     sandboxes::show(context, &record)?;
     if wakes {
@@ -65,6 +62,6 @@ pub(super) fn warn_of_patches(context: &mut Context<'_>, record: &SandboxRecord)
         || record.patch_error.is_some()
     {
         let error = record.patch_error.as_deref().unwrap_or("its patches are not all in");
-        context.remark(&format!("warning: {}", context.options.clean(error, 1000)));
+        context.remark(&format!("warning: {error}"));
     }
 }

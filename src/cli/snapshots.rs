@@ -4,14 +4,15 @@ mod delete;
 mod diff;
 mod prune;
 mod transfer;
-mod view;
+pub(super) mod view;
 
 use super::args::{CopyArgs, SnapshotRef, SnapshotsCommand};
 use super::interrupt::{Running, with_progress};
-use super::output::{CliError, Context, Outcome};
-use super::{record, table};
+use super::output::{Context, Outcome};
+use super::table;
 use crate::client::{Request, SnapshotCopyRequest, SnapshotQuery, SnapshotVerifyRequest};
-use crate::domain::snapshot::SnapshotRecord;
+use crate::present::snapshot::{AGE, BASED, HOST, ID, NAME, OF, PATCHES, SIZE, STATE, titled};
+use crate::present::snapshot_role;
 
 pub(super) async fn snapshots(context: &mut Context<'_>, command: &SnapshotsCommand) -> Outcome {
     match command {
@@ -34,13 +35,9 @@ async fn list(context: &mut Context<'_>, all: bool) -> Outcome {
     } else if views.is_empty() {
         context.remark("no snapshots; take one: sandboxer snapshot ID --name NAME");
     } else {
-        let now = context.now();
-        let rows: Vec<_> = views.iter().map(|one| view::row(one, now)).collect();
-        table::print(
-            context,
-            &["ID", "NAME", "STATE!", "OF", "HOST", "SIZE!", "AGE!", "PATCHES!", "BASED ON IT!"],
-            &rows,
-        )?;
+        let columns = [ID, NAME, STATE, OF, HOST, SIZE, AGE, PATCHES, BASED];
+        let views = views.iter().map(|view| &**view);
+        table::print(context, &columns, views, |view| snapshot_role(&view.record))?;
     }
     Ok(0)
 }
@@ -56,20 +53,6 @@ async fn get(context: &mut Context<'_>, args: &SnapshotRef) -> Outcome {
     Ok(0)
 }
 
-/// Prints one record, whole as JSON or as a block.
-pub(super) fn show(context: &mut Context<'_>, found: &SnapshotRecord) -> Result<(), CliError> {
-    if context.options.json {
-        return context.document(found);
-    }
-    let fields = view::fields(found, context.now());
-    record::block(context, &fields)?;
-    let options = context.options;
-    for line in found.failure.iter().flat_map(|failure| record::failure(failure, options)) {
-        context.line(&line)?;
-    }
-    Ok(())
-}
-
 async fn verify(context: &mut Context<'_>, args: &SnapshotRef) -> Outcome {
     let client = context.client;
     let id = client.snapshot_view(&args.snapshot).await?.record.id.to_string();
@@ -82,8 +65,8 @@ async fn verify(context: &mut Context<'_>, args: &SnapshotRef) -> Outcome {
         context.document(&verified)?;
     } else {
         let hosts = verified.hosts().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let text = format!("{} is what was recorded, on {hosts}", view::titled(&verified));
-        context.line(&context.options.clean(&text, 1000))?;
+        let text = format!("{} is what was recorded, on {hosts}", titled(&verified));
+        context.say(&text)?;
     }
     Ok(0)
 }
@@ -101,9 +84,9 @@ async fn copy(context: &mut Context<'_>, args: &CopyArgs) -> Outcome {
     };
     let copied = Box::pin(with_progress(context, &running, work)).await??;
     if idle {
-        let there = format!("{} is on {} already: nothing to do", view::titled(&copied), args.to);
-        context.remark(&context.options.clean(&there, 1000));
+        let there = format!("{} is on {} already: nothing to do", titled(&copied), args.to);
+        context.remark(&there);
     }
-    show(context, &copied)?;
+    view::show(context, &copied)?;
     Ok(0)
 }

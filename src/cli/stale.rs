@@ -3,17 +3,14 @@
 use super::args::StaleArgs;
 use super::bulk::{BulkItem, complain, end_with};
 use super::interrupt::until_interrupted;
-use super::output::{CliError, Context, Outcome, Tone};
-use super::table::{self, Line};
+use super::output::{CliError, Context, Outcome};
+use super::table;
 use crate::client::{Error, StaleItem, StaleQuery};
 use crate::domain::Code;
-use crate::domain::figures::{age, bytes};
-use crate::domain::stale::{HostPass, PassState, ReapAction, StaleClass};
+use crate::domain::stale::{HostPass, PassState};
 use crate::domain::sweep::HeldBack;
-use crate::domain::text::{clean_line, plural};
-
-/// Columns of an owner id that are read, of which the first eight are shown: on a host it may be any text.
-const OWNER: usize = 80;
+use crate::domain::text::plural;
+use crate::present::stale::{COLUMNS, held_words, role, sum};
 
 pub(super) async fn inspect(context: &mut Context<'_>, args: &StaleArgs) -> Outcome {
     let client = context.client;
@@ -32,10 +29,9 @@ pub(super) async fn inspect(context: &mut Context<'_>, args: &StaleArgs) -> Outc
 
 /// Says why nothing may be reaped, to a person.
 pub(super) fn remark_held(context: &mut Context<'_>, held: Option<&HeldBack>) {
-    let Some(held) = held else { return };
-    let hint = held.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-    let text = format!("remark: {}{hint}", held.message);
-    context.remark(&context.options.clean(&text, 1000));
+    if let Some(held) = held {
+        context.remark(&format!("remark: {}", held_words(held)));
+    }
 }
 
 /// Prints a row for each item.
@@ -43,61 +39,7 @@ pub(super) fn print_items(context: &mut Context<'_>, items: &[StaleItem]) -> Res
     if items.is_empty() {
         return Ok(());
     }
-    let rows: Vec<Line> = items.iter().map(row).collect();
-    table::print(
-        context,
-        &["ID", "CLASS!", "HOST", "NAME", "OWNER", "AGE", "SIZE", "ACTION!", "WHY"],
-        &rows,
-    )
-}
-
-fn row(item: &StaleItem) -> Line {
-    let dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-    let tone = match item.action {
-        ReapAction::Keep => Tone::Faint,
-        ReapAction::Destroy | ReapAction::Remove => Tone::Bad,
-        ReapAction::Recover | ReapAction::Close | ReapAction::Adopt | ReapAction::Other(_) => {
-            Tone::Plain
-        }
-    };
-    let cells = vec![
-        item.id().to_owned(),
-        item.class.to_string(),
-        item.host.to_string(),
-        dash(item.name.clone()),
-        dash(item.owner.as_ref().map(|owner| clean_line(owner, OWNER).chars().take(8).collect())),
-        dash(item.age_s.map(age)),
-        dash(item.bytes.map(bytes)),
-        item.action.to_string(),
-        item.why.clone(),
-    ];
-    Line { tone, cells }
-}
-
-/// `3 stale: 2 expired, 1 orphan_dir; 1 foreign`. That there is none is said of no more than was read.
-pub(super) fn sum(items: &[StaleItem], passes: &[HostPass]) -> String {
-    if items.is_empty() {
-        let is = |state: PassState| passes.iter().any(|pass| pass.state == state);
-        let words = match (is(PassState::Read), is(PassState::Unread) || is(PassState::Changed)) {
-            (_, false) => "nothing is stale",
-            (true, true) => "nothing is stale on the hosts that could be read",
-            (false, true) => "no host could be read",
-        };
-        return words.to_owned();
-    }
-    let count = |class: &StaleClass| items.iter().filter(|item| item.class == *class).count();
-    let words = |classes: Vec<&StaleClass>| {
-        let some = classes.into_iter().map(|class| (count(class), class));
-        let some = some.filter(|(count, _)| *count > 0);
-        some.map(|(count, class)| format!("{count} {class}")).collect::<Vec<_>>()
-    };
-    let (never, classes): (Vec<_>, Vec<_>) =
-        StaleClass::ALL.iter().partition(|class| class.is_never_reaped());
-    let stale: usize = classes.iter().map(|class| count(class)).sum();
-    let (classes, never) = (words(classes), words(never));
-    let of = if classes.is_empty() { String::new() } else { format!(": {}", classes.join(", ")) };
-    let beside = if never.is_empty() { String::new() } else { format!("; {}", never.join(", ")) };
-    format!("{stale} stale{of}{beside}")
+    table::print(context, COLUMNS, items, role)
 }
 
 /// Hosts that could not be read.

@@ -2,24 +2,23 @@
 
 use super::bulk::{BulkItem, complain, end};
 use super::interrupt::{Running, with_progress};
-use super::output::{CliError, Context, Outcome, Tone};
-use super::table::{self, Line};
+use super::output::{CliError, Context, Outcome};
+use super::table;
 use crate::client::{Error, SweepReport, SweepRequest};
 use crate::domain::Code;
 use crate::domain::sweep::{HeldBack, HoldReason, SweepItem, SweepOutcome};
 use crate::domain::text::plural;
+use crate::present::counts;
+use crate::present::stale::{SWEPT, held_words, swept_role};
 
 pub(super) async fn sweep(context: &mut Context<'_>) -> Outcome {
     let client = context.client;
     let running = Running::new(client);
-    let work = async {
-        tokio::select! {
-            done = client.sweep(SweepRequest { alone: true }) => done,
-            // What is half done is what the next sweep finds; nothing has to be rolled back.
-            () = running.asked_to_stop() => Err(Error::new(Code::Cancelled, "left before everything was ended")
-                .hint("sandboxer sweep goes on with the rest")),
-        }
-    };
+    let work = running.or_left(
+        client.sweep(SweepRequest { alone: true }),
+        "left before everything was ended",
+        "sandboxer sweep goes on with the rest",
+    );
     let report = Box::pin(with_progress(context, &running, work)).await??;
     let items: Vec<_> = report.items.iter().filter_map(bulk_item).collect();
     let printed = print(context, &report, &items);
@@ -58,9 +57,7 @@ fn print(
     match &report.held_back {
         Some(held) if held.reason == HoldReason::NotOwn => return Ok(()),
         Some(held) => {
-            let hint = held.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-            let text = format!("remark: {}{hint}", held.message);
-            context.remark(&context.options.clean(&text, 1000));
+            context.remark(&format!("remark: {}", held_words(held)));
             return Ok(());
         }
         None => {}
@@ -74,8 +71,7 @@ fn print(
         }
         return Ok(());
     }
-    let rows: Vec<_> = told.into_iter().map(row).collect();
-    table::print(context, &["ID", "NAME", "HOST", "DONE!", "WHY"], &rows)?;
+    table::print(context, SWEPT, told, swept_role)?;
     for item in items {
         complain(context, item, false);
     }
@@ -83,33 +79,9 @@ fn print(
     Ok(())
 }
 
-fn row(item: &SweepItem) -> Line {
-    let tone = match item.outcome {
-        SweepOutcome::Failed => Tone::Bad,
-        SweepOutcome::Skipped => Tone::Faint,
-        SweepOutcome::Warned
-        | SweepOutcome::Renewed
-        | SweepOutcome::Destroyed
-        | SweepOutcome::Finished
-        | SweepOutcome::Collected
-        | SweepOutcome::Other(_) => Tone::Plain,
-    };
-    let done = match &item.skipped {
-        Some(reason) => format!("{}: {reason}", item.outcome),
-        None => item.outcome.to_string(),
-    };
-    let name = item.name.clone().unwrap_or_else(|| "-".to_owned());
-    let cells = vec![item.id.to_string(), name, item.host.to_string(), done, item.message.clone()];
-    Line { tone, cells }
-}
-
-/// `2 destroyed, 1 skipped, 1 failed`.
+/// `3 sandboxes were due: 2 destroyed, 1 skipped`.
 fn sum(report: &SweepReport) -> String {
-    let counts = SweepOutcome::ALL.iter().map(|outcome| (report.with(outcome).count(), outcome));
-    let parts: Vec<_> = counts
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, outcome)| format!("{count} {outcome}"))
-        .collect();
+    let each = SweepOutcome::ALL.iter().map(|outcome| (report.with(outcome).count(), outcome));
     let all = plural(report.items.len() as u64, "sandbox was due", "sandboxes were due");
-    format!("{all}: {}", parts.join(", "))
+    format!("{all}: {}", counts(each))
 }

@@ -2,7 +2,9 @@
 
 use comfy_table::{Cell, ContentArrangement, Row, Table};
 
-use super::output::{CliError, Context, OutputOptions, Tone};
+use super::output::{CliError, Context, OutputOptions, paint};
+use crate::domain::Time;
+use crate::present::{Column, Role};
 
 /// The widest a cell gets even where nothing limits the table: a label of 90,000 characters is no table.
 const CELL: usize = 200;
@@ -10,29 +12,30 @@ const CELL: usize = 200;
 /// From this width on the columns that must stay whole do; on a narrower screen only the first does.
 const ROOMY: usize = 80;
 
-/// One row: its cells, which may hold text of others, and how it stands out.
-pub(super) struct Line {
-    pub tone: Tone,
-    pub cells: Vec<String>,
-}
-
-/// Prints a table: cut to the terminal's width by columns, never wrapped; a whole row has one tone. A head that
-/// ends in `!` is of a column that must stay whole, as the first always does.
-pub(super) fn print<C: ?Sized>(
+/// Prints a table of records: cut to the terminal's width by columns, never wrapped; a whole row is meant in one way.
+pub(super) fn print<'r, T: 'r, C: ?Sized>(
     context: &mut Context<'_, C>,
-    head: &[&str],
-    lines: &[Line],
+    columns: &[Column<T>],
+    records: impl IntoIterator<Item = &'r T>,
+    role: impl Fn(&T) -> Role,
 ) -> Result<(), CliError> {
-    let color = context.paints();
-    let table = layout(head, lines, context.options, context.io.width);
-    let tones = std::iter::once(Tone::Strong).chain(lines.iter().map(|line| line.tone));
-    for (text, tone) in table.lines().zip(tones) {
-        context.line(&tone.paint(text.trim_end(), color))?;
+    let paints = context.paints();
+    let records: Vec<&T> = records.into_iter().collect();
+    let table = layout(columns, &records, context.now(), context.options, context.io.width);
+    let roles = std::iter::once(Role::Title).chain(records.into_iter().map(role));
+    for (text, role) in table.lines().zip(roles) {
+        context.line(&paint(role, text.trim_end(), paints))?;
     }
     Ok(())
 }
 
-fn layout(head: &[&str], lines: &[Line], options: OutputOptions, width: Option<usize>) -> Table {
+fn layout<T>(
+    columns: &[Column<T>],
+    records: &[&T],
+    now: Time,
+    options: OutputOptions,
+    width: Option<usize>,
+) -> Table {
     let mut table = Table::new();
     table.load_style(comfy_table::presets::NOTHING);
     table.set_truncation_indicator(if options.ascii { "~" } else { "…" });
@@ -45,19 +48,20 @@ fn layout(head: &[&str], lines: &[Line], options: OutputOptions, width: Option<u
         row.max_height(1);
         row
     };
-    table.set_header(row(head.iter().map(|name| Cell::new(name.trim_end_matches('!'))).collect()));
-    for line in lines {
-        table.add_row(row(line
-            .cells
-            .iter()
-            .map(|cell| Cell::new(options.clean(cell, CELL)))
-            .collect()));
+    let last = columns.len().saturating_sub(1);
+    table.set_header(row(columns.iter().map(|column| Cell::new(column.title)).collect()));
+    for record in records {
+        // The last one is a sentence; what it does not say has no sign.
+        let cell = |(at, column): (usize, &Column<T>)| match (column.cell)(record, now) {
+            text if text.is_empty() && at != last => Cell::new("-"),
+            text => Cell::new(options.clean(&text, CELL)),
+        };
+        table.add_row(row(columns.iter().enumerate().map(cell).collect()));
     }
-    let last = head.len().saturating_sub(1);
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, if index == last { 0 } else { 2 }));
-        let whole = head.get(index).is_some_and(|name| name.ends_with('!'));
-        if index == 0 || (whole && width.is_none_or(|width| width >= ROOMY)) {
+    for (at, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, if at == last { 0 } else { 2 }));
+        let is_whole = columns.get(at).is_some_and(|column| column.is_whole);
+        if at == 0 || (is_whole && width.is_none_or(|width| width >= ROOMY)) {
             // An id that is cut is worth nothing, and a cut state is a wrong one.
             column.set_constraint(comfy_table::ColumnConstraint::ContentWidth);
         }
@@ -69,15 +73,17 @@ fn layout(head: &[&str], lines: &[Line], options: OutputOptions, width: Option<u
 mod tests {
     use super::*;
 
-    fn shown(cells: &[&[&str]], width: Option<usize>, options: OutputOptions) -> Vec<String> {
-        let lines: Vec<Line> = cells
-            .iter()
-            .map(|cells| Line {
-                tone: Tone::Plain,
-                cells: cells.iter().map(|&cell| cell.to_owned()).collect(),
-            })
-            .collect();
-        layout(&["ID", "NAME", "HOST"], &lines, options, width)
+    type Cells = [&'static str; 3];
+
+    const COLUMNS: &[Column<Cells>] = &[
+        Column::new("ID", |cells, _| cells[0].to_owned()),
+        Column::new("NAME", |cells, _| cells[1].to_owned()),
+        Column::new("HOST", |cells, _| cells[2].to_owned()),
+    ];
+
+    fn shown(rows: &[Cells], width: Option<usize>, options: OutputOptions) -> Vec<String> {
+        let rows: Vec<&Cells> = rows.iter().collect();
+        layout(COLUMNS, &rows, Time::from_unix(0), options, width)
             .lines()
             .map(|line| line.trim_end().to_owned())
             .collect()
@@ -85,8 +91,8 @@ mod tests {
 
     #[test]
     fn a_table_is_cut_by_columns_and_never_wraps() {
-        let rows: &[&[&str]] =
-            &[&["a1b2c3d4", "日本語テキスト日本語テキスト", "coulombcore"], &["b", "x", "local"]];
+        let rows =
+            &[["a1b2c3d4", "日本語テキスト日本語テキスト", "coulombcore"], ["b", "", "local"]];
         for width in [24, 30, 40, 80] {
             let lines = shown(rows, Some(width), OutputOptions::default());
             assert_eq!(lines.len(), 3, "{width}: {lines:?}");
@@ -98,13 +104,13 @@ mod tests {
         insta::assert_snapshot!(shown(rows, Some(30), OutputOptions::default()).join("\n"), @r"
         ID        NAME       HOST
         a1b2c3d4  日本語テ…  coulombc…
-        b         x          local
+        b         -          local
         ");
     }
 
     #[test]
     fn escapes_never_reach_a_table() {
-        let rows: &[&[&str]] = &[&["\u{1b}[2Jid", "a\nb\u{202e}", "\u{1b}]0;title\u{7}h"]];
+        let rows = &[["\u{1b}[2Jid", "a\nb\u{202e}", "\u{1b}]0;title\u{7}h"]];
         let ascii = OutputOptions { ascii: true, ..OutputOptions::default() };
         insta::assert_snapshot!(shown(rows, None, ascii).join("\n"), @r"
         ID  NAME  HOST

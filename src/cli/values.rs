@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::CliError;
+use super::output::CliError;
 use crate::domain::error::Error;
 use crate::domain::profile::{Seconds, SnapshotMode};
 use crate::domain::stale::StaleClass;

@@ -8,12 +8,13 @@ use tokio::time::Instant;
 use super::args::{WaitArgs, WaitFor};
 use super::interrupt::until_interrupted;
 use super::output::{Context, Outcome};
-use super::{record, sandboxes};
+use super::sandboxes;
 use crate::client::{Client, Error, Update};
 use crate::domain::owed::owed;
 use crate::domain::patch::{Patch, PatchState};
 use crate::domain::sandbox::Service;
 use crate::domain::{Code, SandboxId, SandboxRecord, State};
+use crate::present::sandbox;
 
 /// The record is read again at least this often, in case an event was missed.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -183,7 +184,7 @@ fn judge_ready(record: &SandboxRecord) -> Result<bool, Error> {
 
 /// A sandbox of which a service ended that nobody starts again.
 fn degraded(record: &SandboxRecord) -> Error {
-    let words = record::degraded(record).unwrap_or_default();
+    let words = sandbox::degraded(record).unwrap_or_default();
     Error::new(Code::OperationFailed, format!("{} is not ready any more: {words}", record.title()))
         .hint(format!(
             "sandboxer logs {0} shows why it ended; sandboxer recreate {0} makes it again",
@@ -216,7 +217,7 @@ fn late(record: &SandboxRecord, args: &WaitArgs) -> Error {
     };
     let timeout = args.timeout.unwrap_or_default();
     let state: Vec<String> =
-        std::iter::once(record.state.to_string()).chain(record::degraded(record)).collect();
+        std::iter::once(record.state.to_string()).chain(sandbox::degraded(record)).collect();
     let state = state.join(", ");
     Error::new(
         Code::Timeout,

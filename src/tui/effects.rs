@@ -141,7 +141,7 @@ impl Effects {
             Effect::RefreshServices(name) => self.refresh_services(name),
             Effect::Follow(generation, request) => self.follow(generation, request),
             Effect::Unfollow => drop(self.next_followed()),
-            Effect::SaveLog(generation, path, lines) => self.save(generation, path, lines),
+            Effect::SaveLog(form, path, lines) => self.save(form, path, lines),
             Effect::Complete(typed, home, folders) => self.complete(typed, home, folders),
             Effect::Start(job, request) => self.start(job, request),
             Effect::Cancel(job, operation) => {
@@ -305,22 +305,23 @@ impl Effects {
         });
     }
 
-    fn save(&self, generation: u64, path: PathBuf, lines: Vec<Arc<LogText>>) {
+    fn save(&self, form: u64, path: PathBuf, lines: Vec<Arc<LogText>>) {
         let queue = self.queue.clone();
         self.tasks.spawn_blocking(move || {
             let saved = save_log(&path, &lines).map_err(|error| {
-                let problem =
-                    Error::new(Code::InvalidInput, format!("{} cannot be written", path.display()));
+                let shown = path.display();
                 match error.kind() {
-                    std::io::ErrorKind::AlreadyExists => Error::new(
-                        Code::Conflict,
-                        format!("{} is there already: choose another name", path.display()),
+                    std::io::ErrorKind::AlreadyExists => Error::invalid_input(
+                        "log_file",
+                        format!("{shown} is there already: choose another name"),
                     ),
-                    _ => Error { causes: vec![error.to_string()], ..problem },
+                    _ => Error::invalid_input(
+                        "log_file",
+                        format!("{shown} cannot be written: {error}"),
+                    ),
                 }
             });
-            let _ =
-                queue.blocking_send(Msg::LogSaved(generation, path, saved.map(|()| lines.len())));
+            let _ = queue.blocking_send(Msg::LogSaved(form, path, saved.map(|()| lines.len())));
         });
     }
 

@@ -20,9 +20,11 @@ use tokio::process::ChildStderr;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep, timeout};
 
+use super::console::{Console, EventSource};
 use super::input::Input;
-use super::shutdown::{EndSignal, LoopEnd, draw_failed, failed};
-use super::{Console, EventSource, Msg, terminal};
+use super::message::{Msg, ShellEnd};
+use super::signals::{EndSignal, LoopEnd, draw_failed, failed};
+use super::terminal;
 use crate::client::{Error, ShellRequest};
 use crate::domain::child_process::child;
 use crate::domain::error::Code;
@@ -38,17 +40,6 @@ const HARDLY: Duration = Duration::from_secs(3);
 const WORDS: usize = 4096;
 /// In case a signal is missed.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-
-/// How a shell ended.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ShellEnd {
-    /// It was used, and ended with this status; 128 + n after signal n.
-    Left(i32),
-    /// It could not be opened.
-    Failed(Error),
-    /// The operator did not wait for it.
-    GivenUp,
-}
 
 impl Console {
     /// Opens a shell on the terminal and comes back when it ended.

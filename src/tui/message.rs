@@ -22,7 +22,6 @@ use crate::domain::operation::Operation;
 use crate::domain::patch::Patch;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::telemetry::HostSample;
-use crate::tui::foreground_process::ShellEnd;
 use crate::tui::model::{Entry, EventRows, JobId, Judged, LastLook, Ledger, LogText, SavedState};
 
 /// Something the console hears.
@@ -110,7 +109,7 @@ pub enum Msg {
     Log(u64, Box<LogBatch>),
     /// A log ended.
     LogEnded(u64, Result<(), Error>),
-    /// A log was saved: where, and how many lines.
+    /// A log was saved for the form of that number: where, and how many lines.
     LogSaved(u64, PathBuf, Result<usize, Error>),
     /// All snapshots, with what hangs on them.
     Snapshots(Result<Vec<Arc<SnapshotView>>, Error>),
@@ -144,6 +143,17 @@ pub enum Msg {
     Completed(String, Completion),
     /// A shell gave the terminal back: what it was called, and how it ended.
     ShellEnded(String, ShellEnd),
+}
+
+/// How a shell ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ShellEnd {
+    /// It was used, and ended with this status; 128 + n after signal n.
+    Left(i32),
+    /// It could not be opened.
+    Failed(Error),
+    /// The operator did not wait for it.
+    GivenUp,
 }
 
 /// Some lines of a log.
@@ -230,13 +240,13 @@ pub enum Effect {
     RefreshServices(HostName),
     /// Writes labels.
     Label(LabelRequest),
-    /// Move a deadline, for a form.
+    /// Moves a deadline, for the form of that number.
     Extend(u64, ExtendRequest),
     /// Follows a log, in place of the one that was followed before.
     Follow(u64, LogsRequest),
     /// Ends the following of a log.
     Unfollow,
-    /// Saves lines into a new file.
+    /// Saves lines into a new file, for the form of that number.
     SaveLog(u64, PathBuf, Vec<Arc<LogText>>),
     /// Reads all snapshots.
     Snapshots,

@@ -4,6 +4,7 @@
 //! effects run as tasks and answer into the same queue. The loop awaits nothing else, and draws only when something
 //! may have changed, at most every 16 ms.
 
+mod console;
 pub mod effects;
 mod foreground_process;
 mod input;
@@ -11,6 +12,7 @@ pub mod keymap;
 mod message;
 pub mod model;
 mod shutdown;
+mod signals;
 mod terminal;
 pub mod update;
 pub mod view;
@@ -20,44 +22,24 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossterm::event::Event;
-use ratatui::backend::{Backend as _, ClearType};
-use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, Interval};
+use tokio::time::Instant;
 
-pub use foreground_process::ShellEnd;
+pub use console::Notify;
+use console::{Console, EventSource, Next};
 use input::Input;
-pub use message::{Completion, Effect, Msg, Timer};
-use model::{Fetch, Load, Look, Model, SavedState, Sweep, ThemeName};
-pub use shutdown::{EndSignal, Ended};
-use shutdown::{LoopEnd, Signals, draw_failed, failed};
-use terminal::Tty;
-use update::update;
+pub use message::{Completion, Effect, Msg, ShellEnd, Timer};
+use model::{Fetch, Look, Model, SavedState, Sweep, ThemeName};
+pub use shutdown::Ended;
+pub use signals::EndSignal;
+use signals::{LoopEnd, Signals, failed, unusable};
 
-use crate::client::{Client, ShellRequest};
+use crate::client::Client;
 use crate::domain::Time;
 use crate::domain::error::Error;
-use crate::domain::name::SnapshotId;
 
-/// Least time between two frames.
-const FRAME: Duration = Duration::from_millis(16);
-/// How long the first frame waits for the list.
-const FIRST: Duration = Duration::from_millis(20);
 /// Messages that may wait; a full queue slows the senders down.
 const QUEUE: usize = 1024;
-
-/// How the dashboard tells something to an operator who looks elsewhere.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Notify {
-    /// The terminal's bell.
-    #[default]
-    Bell,
-    /// OSC 9, a desktop notification in terminals that know it.
-    Osc9,
-    /// Not at all.
-    None,
-}
 
 /// How a dashboard runs.
 #[derive(Debug, Clone)]
@@ -131,8 +113,17 @@ pub async fn run(client: Arc<dyn Client>, options: Options) -> Result<Ended, Err
         .and_then(Input::new)
         .map_err(|error| unusable("the terminal cannot be read", error))?;
     let (notify, clock) = (options.notify, options.clock);
-    let mut console =
-        Console { model, tty, effects, notify, clock, dirty: true, drawn: None, away: false };
+    let mut console = Console {
+        model,
+        view: view::draw,
+        tty,
+        effects,
+        notify,
+        clock,
+        dirty: true,
+        drawn: None,
+        away: false,
+    };
     let mut tick = tokio::time::interval(Duration::from_secs(1));
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut source = EventSource { inbox, signals, gone, tick };
@@ -179,10 +170,6 @@ fn model_of(client: &dyn Client, options: &Options) -> Result<Model, Error> {
     Ok(model)
 }
 
-fn unusable(message: &str, error: std::io::Error) -> Error {
-    Error::internal(message).because(error)
-}
-
 /// Watches for the terminal's end in a thread of its own: a hang-up does not come as something to read everywhere, nor does
 /// every owner of a terminal send the signal.
 fn watch() -> Result<oneshot::Receiver<()>, Error> {
@@ -202,50 +189,8 @@ fn watch() -> Result<oneshot::Receiver<()>, Error> {
     Ok(gone)
 }
 
-/// What the loop hears besides keys.
-struct EventSource {
-    inbox: mpsc::Receiver<Msg>,
-    signals: Signals,
-    gone: oneshot::Receiver<()>,
-    tick: Interval,
-}
-
-/// What the loop works on.
-struct Console {
-    model: Model,
-    tty: Tty,
-    effects: effects::Effects,
-    notify: Notify,
-    clock: fn() -> Time,
-    /// Whether something visible may have changed since the last frame.
-    dirty: bool,
-    /// When the last frame was drawn.
-    drawn: Option<Instant>,
-    /// Whether a shell has the terminal: nothing is written to it then.
-    away: bool,
-}
-
-/// Whether the loop goes on.
-#[derive(PartialEq, Eq)]
-enum Next {
-    On,
-    Suspend,
-    /// A shell is opened: for what, and what it is called.
-    Shell(Box<ShellRequest>, String),
-    /// An editor is opened, for a patch on that snapshot.
-    Write(SnapshotId),
-    Quit,
-}
-
 impl Console {
-    /// Wipes the screen, so that the next frame is drawn in full. Not `Terminal::clear`: that asks where the cursor is,
-    /// and a terminal that does not answer would hold the loop for two seconds and then end it.
-    fn clear(&mut self) -> std::io::Result<()> {
-        self.tty.backend_mut().clear_region(ClearType::All)?;
-        self.tty.swap_buffers();
-        Ok(())
-    }
-
+    /// Hears and draws until the operator leaves.
     async fn run(&mut self, mut input: Input, source: &mut EventSource) -> Result<(), LoopEnd> {
         let start = Instant::now();
         self.resized()?;
@@ -280,117 +225,5 @@ impl Console {
                 return Ok(());
             }
         }
-    }
-
-    /// When the next frame may be drawn: the first one waits a moment for the list.
-    fn frame_due(&self, start: Instant) -> Instant {
-        match self.drawn {
-            Some(drawn) => drawn + FRAME,
-            None if self.model.sandboxes.load == Load::Loading => start + FIRST,
-            None => start,
-        }
-    }
-
-    fn input(&mut self, event: Event) -> Result<Next, LoopEnd> {
-        let msg = match event {
-            Event::Key(key) => Msg::Key(key),
-            Event::Paste(text) => Msg::Paste(text),
-            Event::Mouse(event) => Msg::Mouse(event),
-            Event::Resize(width, height) => Msg::Resize(width, height),
-            Event::FocusGained | Event::FocusLost => return Ok(Next::On),
-        };
-        self.take(msg)
-    }
-
-    /// Takes a message and those that wait behind it, but not so many that a key would wait.
-    fn take_all(&mut self, msg: Msg, inbox: &mut mpsc::Receiver<Msg>) -> Result<Next, LoopEnd> {
-        let mut next = self.take(msg)?;
-        for _ in 0..64 {
-            if next != Next::On {
-                break;
-            }
-            let Ok(msg) = inbox.try_recv() else { break };
-            next = self.take(msg)?;
-        }
-        Ok(next)
-    }
-
-    fn take(&mut self, msg: Msg) -> Result<Next, LoopEnd> {
-        // Reminders show nothing by themselves, and what a sample changed is seen with the next second.
-        self.dirty |= !matches!(
-            msg,
-            Msg::FetchDue
-                | Msg::PlanDue(_)
-                | Msg::ListenDue
-                | Msg::SnapshotsDue
-                | Msg::CreditsDue
-                | Msg::SweepDue
-                | Msg::StaleDue
-                | Msg::SampleDue(_)
-                | Msg::HostSampled(..)
-        );
-        let mut next = Next::On;
-        for effect in terminal::on_screen(|| update(&mut self.model, msg)) {
-            match effect {
-                Effect::Quit => next = Next::Quit,
-                Effect::Suspend => next = Next::Suspend,
-                Effect::Shell(request, title) => next = Next::Shell(request, title),
-                Effect::Write(snapshot) => next = Next::Write(snapshot),
-                Effect::Redraw | Effect::Copy(_) | Effect::Mouse(_) | Effect::Notify(_)
-                    if self.away => {}
-                Effect::Redraw => self.clear().map_err(draw_failed)?,
-                Effect::Copy(text) => terminal::copy(&text).map_err(draw_failed)?,
-                Effect::Mouse(on) => terminal::mouse(on).map_err(draw_failed)?,
-                Effect::Notify(text) => match self.notify {
-                    Notify::Bell => terminal::notify(None).map_err(draw_failed)?,
-                    Notify::Osc9 => terminal::notify(Some(&text)).map_err(draw_failed)?,
-                    Notify::None => {}
-                },
-                effect => self.effects.run(effect),
-            }
-        }
-        Ok(next)
-    }
-
-    fn draw(&mut self) -> Result<(), LoopEnd> {
-        self.resized()?;
-        let model = &self.model;
-        let drawn = terminal::on_screen(|| {
-            self.tty.draw(|frame| {
-                if let Some(cursor) = view::draw(model, frame.buffer_mut()) {
-                    frame.set_cursor_position(cursor);
-                }
-            })
-        });
-        drawn.map_err(draw_failed)?;
-        self.take(Msg::Drawn)?;
-        self.dirty = false;
-        self.drawn = Some(Instant::now());
-        Ok(())
-    }
-
-    /// Takes the terminal's size, if it is another one.
-    fn resized(&mut self) -> Result<Next, LoopEnd> {
-        self.dirty = true;
-        let size = self.tty.size().map_err(draw_failed)?;
-        if (size.width, size.height) == self.model.size {
-            return Ok(Next::On);
-        }
-        self.take(Msg::Resize(size.width, size.height))
-    }
-
-    /// Gives the terminal back, stops, and comes back when the shell says so.
-    async fn suspend(&mut self, continued: &mut Signal) -> Result<(), LoopEnd> {
-        terminal::restore();
-        terminal::stop_here(continued)
-            .await
-            .map_err(|error| failed("the process cannot be stopped", error))?;
-        self.resume()
-    }
-
-    fn resume(&mut self) -> Result<(), LoopEnd> {
-        terminal::enter(self.model.mouse).map_err(draw_failed)?;
-        self.take(Msg::Resumed)?;
-        Ok(())
     }
 }

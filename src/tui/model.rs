@@ -1,23 +1,17 @@
 //! Everything a screen can show, as plain data. Knows no terminal and no colours.
 
-mod action_form;
 mod activity;
 mod area;
 mod availability;
 mod columns;
 mod confirm;
-mod cost;
 mod counts;
 mod credits;
-mod decision;
 mod details;
 mod event_filter;
 mod event_log;
 mod event_rows;
-mod event_words;
-mod failure;
 mod fetch;
-mod fields;
 mod filter;
 mod focus_strip;
 mod form;
@@ -25,22 +19,20 @@ mod frame;
 mod hints;
 mod host_details;
 mod host_rows;
-mod host_summary;
 mod hosts;
 mod hub;
 mod job;
 mod job_words;
 mod jobs;
-mod labels;
 mod layout;
 mod ledger;
-mod lineage;
 mod logs;
 mod look;
 mod marks;
 mod palette;
 mod pane;
 mod patches;
+mod picker;
 mod reading;
 mod reap;
 mod reap_change;
@@ -54,7 +46,7 @@ mod search;
 mod search_pattern;
 mod shell;
 mod silence;
-mod since;
+mod snapshot_details;
 mod snapshots;
 mod spark;
 mod stale;
@@ -64,7 +56,6 @@ mod text_block;
 mod undo;
 mod what;
 mod window;
-mod words;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -73,25 +64,24 @@ use std::time::Duration;
 use crossterm::event::KeyEvent;
 use tui_input::Input;
 
-pub use action_form::{ActionForm, ActionFormKind, Comparison, Script};
 pub use activity::{Activity, ActivityLine, ActivityRow};
 pub use area::Area;
 pub use columns::{Column, Placed};
-pub use confirm::{Confirm, Purpose, summed};
-pub use cost::hourly;
+pub use confirm::{Confirm, Purpose};
 pub use counts::Counts;
 pub use credits::{CreditsLayout, CreditsPane, EntryRow, WIDE};
-pub use decision::decision_lines;
 pub use details::Details;
 pub use event_filter::EventFilter;
 pub use event_log::EventLog;
 pub use event_rows::{EventRow, EventRows};
-pub use event_words::event_sentence;
 pub use fetch::{Fetch, Load};
-pub use fields::{Choice, Field, FieldKey, Fields};
 pub use filter::Filter;
 pub use focus_strip::Strip;
-pub use form::{CreateForm, Plan, Step, is_usable};
+pub use form::{
+    AddPatch, Asked, Comparison, Create, EditLabels, Extend, Field, FieldKey, FieldKind, Fields,
+    Form, FormKind, FormLayout, FormState, Grant, LogOptions, NewJob, Notes, Plan, Restore,
+    RollOut, SaveLog, Script, TakeSnapshot,
+};
 pub use hints::Hint;
 pub use host_details::HostDetails;
 pub use host_rows::HostRows;
@@ -99,43 +89,48 @@ pub use hosts::{Host, HostChange, Hosts, ROWS_EACH, Sampling, Standing, standing
 pub use hub::Hub;
 pub use job::{ExternalProcess, Job, JobId, JobResult, JobState, ToldIn};
 pub use jobs::{Jobs, Moved};
-pub use labels::{LabelChange, LabelRow, LabelTarget, Labelling, Labels};
 pub use layout::{Arrangement, SMALLEST, Screen};
 pub use ledger::Ledger;
-pub use lineage::{SnapshotDetails, patch_words};
-pub use logs::{KEPT_BYTES, KEPT_LINES, LogField, LogRow, LogState, LogTail, LogText, Logs, Place};
+pub use logs::{
+    KEPT_BYTES, KEPT_LINES, LogRow, LogSearch, LogState, LogTail, LogText, Logs, Place,
+};
 pub use look::{Look, ThemeName};
 pub use palette::Offer;
 pub use pane::Pane;
 pub use patches::{PatchRow, Patches};
+pub use picker::{Picker, is_usable};
 pub use reading::TextOverlay;
 pub use reap::{Judged, Reap, ReapRow};
-pub use reap_words::{ReapLayout, Spans, reap_outcomes};
+pub use reap_words::ReapLayout;
 pub use rows::{Conditions, Entry, Order, SilentHosts, Sort, SortKey, Trouble};
 pub use sandboxes::Sandboxes;
 pub use saved_state::SavedState;
 pub use search::{Search, Searches};
 pub use search_pattern::SearchPattern;
 pub use shell::ShellChoice;
-pub use since::{LastLook, SinceLastLook};
-pub use snapshots::{
-    Node, NodeId, Snapshots, caveat, is_blocked, is_undo, snapshot_glyph, standings,
-};
-pub use stale::{Stale, is_counted};
+pub use snapshot_details::SnapshotDetails;
+pub use snapshots::{Snapshots, caveat, is_undo};
+pub use stale::Stale;
 pub use sweep::{Sweep, Sweeps};
 pub use targets::{PatchTarget, PlanTarget, SnapshotTarget, Target};
-pub use text_block::{Match, Role, Span, TextBlock, TextLine, wrap};
+pub use text_block::{Match, Span, TextBlock, TextLine, wrap};
 pub use undo::UndoTarget;
 pub use window::Window;
-pub use words::{
-    Present, clock, date, day_and_time, many, patch_glyph, patch_role, short_profile, state_glyph,
-    state_role,
-};
 
 use crate::client::{Error, ExtensionView};
 use crate::domain::Time;
 pub use crate::domain::figures::{age, age_of, bytes, left, rate, took, usd};
 use crate::domain::name::{ProfileId, SandboxId};
+pub use crate::present::credit::hourly;
+pub use crate::present::lineage::{is_blocked, standings};
+pub use crate::present::route::decision_lines;
+pub use crate::present::sandbox::short_profile;
+pub use crate::present::stale::{is_counted, reap_outcomes};
+pub use crate::present::{
+    LastLook, Node, NodeId, Present, Role, SinceLastLook, Spans, clock, date, day_and_time,
+    event_sentence, many, patch_glyph, patch_role, patch_words, snapshot_glyph, state_glyph,
+    state_role, summed,
+};
 use crate::tui::keymap::{Keymap, Mode};
 
 /// A line that goes away by itself.
@@ -154,8 +149,10 @@ pub struct Toast {
 pub enum Overlay {
     /// One sandbox's whole record.
     Details(Details),
-    /// The create form.
-    Create(Box<CreateForm>),
+    /// The choice of a profile.
+    Picker(Box<Picker>),
+    /// A form.
+    Form(Box<Form>),
     /// A question.
     Confirm(Confirm),
     /// All jobs; the number is the row under the cursor.
@@ -172,12 +169,8 @@ pub enum Overlay {
     Logs(Box<Logs>),
     /// Where a shell is opened.
     Shell(Box<ShellChoice>),
-    /// Labels.
-    Labels(Box<Labels>),
     /// One snapshot's whole record.
     Snapshot(Box<SnapshotDetails>),
-    /// A form of a verb on snapshots.
-    ActionForm(Box<ActionForm>),
     /// The patches of a snapshot.
     Patches(Box<Patches>),
     /// A script, or what it wrote.
@@ -293,8 +286,10 @@ pub struct Model {
     pub process: (u32, String),
     /// The number of the last log that was opened.
     pub last_log: u64,
-    /// The number of the last form of a verb on snapshots.
-    pub last_action_form: u64,
+    /// The number of the last form.
+    pub last_form: u64,
+    /// The number of the last plan of a create that was asked for.
+    pub last_plan: u64,
     /// The log that is followed.
     pub followed: Option<u64>,
     /// The time zone of every screen; the header names it.
@@ -350,7 +345,8 @@ impl Model {
             reading_snapshots: Fetch::Idle,
             process: (0, String::new()),
             last_log: 0,
-            last_action_form: 0,
+            last_form: 0,
+            last_plan: 0,
             followed: None,
             zone: jiff::tz::TimeZone::UTC,
         }

@@ -1,40 +1,47 @@
 //! The one place where the model changes: synchronous and pure. Time comes in with the tick.
 
-mod action_form;
 mod activity;
 mod confirm;
 mod copy;
 mod credits;
-mod data;
 mod destroyed;
+mod details;
 mod events;
 mod external_operations;
-mod fields;
 mod filter;
 mod form;
+mod form_answers;
+mod forms;
+mod heard;
 mod hosts;
 mod hub;
+mod jobs;
 mod keys;
-mod labels;
 mod logs;
 mod mouse;
 mod overlay;
+mod palette;
 mod panes;
+mod patch_status;
 mod patches;
+mod picker;
+mod plan;
 mod reap;
+mod records;
 mod search;
 mod shell;
 mod snapshots;
 mod stale;
 mod sweep;
+mod text_input;
 mod trouble;
 mod undo;
 mod work;
 
-pub(super) use work::{go_unseen, may_leave};
+pub(super) use jobs::{go_unseen, may_leave};
 
 pub use crate::tui::message::{Effect, Msg, Timer};
-use crate::tui::model::{Model, Overlay};
+use crate::tui::model::Model;
 
 /// Takes a message; what is to be done because of it comes back.
 pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
@@ -52,7 +59,7 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Tick(now) => {
-            let mut effects = data::tick(model, now);
+            let mut effects = records::tick(model, now);
             effects.extend(hosts::tick(model));
             effects.extend(hub::tick(model));
             trouble::measure(model);
@@ -60,31 +67,31 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             effects
         }
         Msg::Resumed => vec![Effect::Redraw],
-        Msg::Listed(answer) => data::listed(model, answer),
+        Msg::Listed(answer) => records::listed(model, answer),
         Msg::ListedDestroyed(answer) => destroyed::listed(model, answer),
-        Msg::Got(id, answer) => data::got(model, &id, answer),
-        Msg::FetchDue => data::fetch(model),
+        Msg::Got(id, answer) => records::got(model, &id, answer),
+        Msg::FetchDue => records::fetch(model),
         Msg::Hosts(answer) => hosts::listed(model, answer),
         Msg::HostDue(name) => hosts::due(model, name),
         Msg::HostChecked(name, answer) => hosts::checked(model, &name, answer),
         Msg::SampleDue(name) => hosts::sample_due(model, name),
         Msg::HostSampled(name, answer) => hosts::sampled(model, name, answer),
-        Msg::Subscribed(answer) => data::subscribed(model, answer),
-        Msg::Disconnected => data::disconnected(model),
+        Msg::Subscribed(answer) => heard::subscribed(model, answer),
+        Msg::Disconnected => heard::disconnected(model),
         Msg::ListenDue => vec![Effect::Subscribe],
-        Msg::Heard(heard) => data::heard(model, *heard),
-        Msg::Events(of, answer) => data::kept_events(model, of.as_ref(), answer),
+        Msg::Heard(heard) => heard::heard(model, *heard),
+        Msg::Events(of, answer) => heard::kept_events(model, of.as_ref(), answer),
         Msg::SinceLastLook(look, answer) => {
             activity::since_last_look(model, answer, look);
             Vec::new()
         }
-        Msg::Profiles(answer) => form::profiles(model, answer),
-        Msg::PlanDue(generation) => form::plan_due(model, generation),
-        Msg::Planned(generation, answer) => form::planned(model, generation, answer),
+        Msg::Profiles(answer) => picker::profiles(model, answer),
+        Msg::PlanDue(generation) => plan::due(model, generation),
+        Msg::Planned(generation, answer) => plan::planned(model, generation, answer),
         Msg::Started(job, answer) => work::started(model, job, answer),
         Msg::Skipped(job, reason) => work::skipped(model, job, reason),
         Msg::Ended(job, outcome, took) => work::ended(model, job, outcome, took),
-        Msg::CancelAsked(job, answer) => work::cancel_asked(model, job, answer),
+        Msg::CancelAsked(job, answer) => jobs::cancel_asked(model, job, answer),
         Msg::Operations(answer) => external_operations::operations(model, answer),
         Msg::StaleDue => stale::due(model),
         Msg::Stale(answer) => stale::taken(model, answer),
@@ -94,32 +101,32 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::ServicesRefreshed(host, answer) => {
             external_operations::services_refreshed(model, &host, answer)
         }
-        Msg::Labelled(id, answer) => labels::written(model, &id, answer),
-        Msg::Extended(form, answer) => action_form::extended(model, form, answer),
+        Msg::Labelled(id, answer) => form_answers::labelled(model, &id, answer),
+        Msg::Extended(form, answer) => form_answers::extended(model, form, answer),
         Msg::LogOpened(log) => logs::opened(model, log),
         Msg::Log(log, batch) => logs::lines(model, log, *batch),
         Msg::LogEnded(log, answer) => logs::ended(model, log, answer),
-        Msg::LogSaved(log, path, answer) => logs::saved(model, log, &path, answer),
+        Msg::LogSaved(form, path, answer) => form_answers::log_saved(model, form, &path, answer),
         Msg::Snapshots(answer) => snapshots::taken(model, answer),
         Msg::SnapshotsDue => snapshots::due(model),
         Msg::Credits(answer) => credits::taken(model, answer),
         Msg::EventLog(answer) => events::taken(model, answer),
         Msg::HubBacklog(answer) => hub::taken(model, answer),
         Msg::CreditsDue => credits::due(model),
-        Msg::Granted(form, answer) => action_form::granted(model, form, answer),
+        Msg::Granted(form, answer) => form_answers::granted(model, form, answer),
         Msg::Extensions(answer) => snapshots::extensions(model, answer),
-        Msg::Compared(number, answer) => action_form::compared(model, number, answer),
-        Msg::PatchStatus(id, answer) => patches::status(model, &id, &answer),
-        Msg::PatchAdded(number, answer) => action_form::patch_added(model, number, answer),
+        Msg::Compared(number, answer) => form_answers::compared(model, number, answer),
+        Msg::PatchStatus(id, answer) => patch_status::taken(model, &id, &answer),
+        Msg::PatchAdded(number, answer) => form_answers::patch_added(model, number, answer),
         Msg::PatchRemoved(_, answer) => patches::removed(model, answer),
         Msg::RolledOut(job, answer) => patches::rolled_out(model, job, answer),
         Msg::Written(id, answer) => patches::written(model, &id, answer),
-        Msg::Completed(typed, completion) => fields::completed(model, &typed, completion),
+        Msg::Completed(typed, completion) => keys::completed(model, &typed, completion),
         Msg::ShellEnded(title, end) => shell::ended(model, &title, end),
     };
     effects.extend(logs::end_when_closed(model));
     effects.extend(settle(model));
-    if work::may_leave(model) {
+    if jobs::may_leave(model) {
         effects.push(Effect::Quit);
     }
     effects
@@ -157,12 +164,4 @@ fn settle(model: &mut Model) -> Vec<Effect> {
     let mut effects = activity::settle(model, usize::from(screen.activity.height));
     effects.extend(destroyed::settle(model));
     effects
-}
-
-/// Whether an overlay of the create form is open, and which.
-fn open_form(model: &mut Model) -> Option<&mut crate::tui::model::CreateForm> {
-    model.overlays.iter_mut().rev().find_map(|overlay| match overlay {
-        Overlay::Create(form) => Some(form.as_mut()),
-        _ => None,
-    })
 }

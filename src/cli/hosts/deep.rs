@@ -1,22 +1,18 @@
 //! `hosts check --deep`: everything tried on each host, a row for each step.
 
-use std::io::Write as _;
-use std::time::Duration;
-
 use futures_util::stream::{self, StreamExt as _};
 
-use super::wanted;
+use super::choice::wanted;
 use crate::cli::bulk::{self, BulkItem};
 use crate::cli::interrupt::{Running, with_progress};
-use crate::cli::output::{CliError, Context, Outcome, Tone};
-use crate::cli::record;
-use crate::cli::table::{self, Line};
+use crate::cli::output::{CliError, Context, Outcome};
+use crate::cli::{document, table};
 use crate::client::problem::exit_status;
 use crate::client::{Client, Error, HostCheckRequest, Request};
-use crate::domain::deep_check::{DeepOutcome, DeepStep};
-use crate::domain::figures;
+use crate::domain::Code;
 use crate::domain::host_view::HostView;
-use crate::domain::{Code, HostName};
+use crate::present::host::{STEPS, StepRow, step_role};
+use crate::present::{Document, failure};
 
 /// How many are tried at a time: each is work on a host, and traffic of this machine.
 const AT_ONCE: usize = 3;
@@ -46,7 +42,7 @@ pub(super) async fn check(context: &mut Context<'_>, names: &[String]) -> Outcom
         .iter()
         .find_map(|item| item.error.as_ref().filter(|problem| problem.code == Code::Cancelled))
     {
-        // Whatever became of the others: it was called off.
+        // Whatever became of the others: it was cancelled.
         Some(problem) if context.options.json => Err(problem.clone().into()),
         Some(problem) => Ok(exit_status(&problem.code)),
         None => outcome,
@@ -79,14 +75,13 @@ fn show(context: &mut Context<'_>, views: &[HostView], items: &[BulkItem]) -> Re
     if context.options.json {
         return context.document(views);
     }
-    let steps =
-        |view: &HostView| view.deep.as_ref().map(|deep| deep.steps.clone()).unwrap_or_default();
-    let rows: Vec<Line> = views
-        .iter()
-        .flat_map(|view| steps(view).into_iter().map(|step| row(&view.name, &step)))
-        .collect();
+    let steps = |view: &HostView| {
+        let deep = view.deep.as_ref().map(|deep| deep.steps.clone()).unwrap_or_default();
+        deep.into_iter().map(|step| (view.name.clone(), step)).collect::<Vec<StepRow>>()
+    };
+    let rows: Vec<StepRow> = views.iter().flat_map(steps).collect();
     if !rows.is_empty() {
-        table::print(context, &["HOST", "STEP!", "OUTCOME!", "TOOK", "REMARK"], &rows)?;
+        table::print(context, STEPS, &rows, step_role)?;
     }
     for item in items {
         evidence(context, item);
@@ -95,35 +90,11 @@ fn show(context: &mut Context<'_>, views: &[HostView], items: &[BulkItem]) -> Re
     Ok(())
 }
 
-fn row(host: &HostName, step: &DeepStep) -> Line {
-    let tone = match step.outcome {
-        DeepOutcome::Failed => Tone::Bad,
-        DeepOutcome::Skipped => Tone::Faint,
-        DeepOutcome::Ok | DeepOutcome::Other(_) => Tone::Plain,
-    };
-    let took = match (&step.outcome, step.took_ms) {
-        (DeepOutcome::Skipped, _) => "-".to_owned(),
-        (_, ms) => figures::took(Duration::from_millis(ms)),
-    };
-    let why = step.error.as_ref().map(|error| format!("{}: {}", error.code, error.message));
-    let remark = why.or_else(|| step.message.clone()).unwrap_or_default();
-    Line {
-        tone,
-        cells: vec![
-            host.to_string(),
-            step.stage.to_string(),
-            step.outcome.to_string(),
-            took,
-            remark,
-        ],
-    }
-}
-
 /// What the program wrote that failed: part of the error, shown with --quiet too.
 fn evidence(context: &mut Context<'_>, item: &BulkItem) {
     let problem = item.error.as_ref().filter(|problem| problem.code != Code::Cancelled);
-    let Some(failure) = problem.and_then(Error::recorded_failure) else { return };
-    for line in record::failure(&failure, context.options) {
-        let _ = writeln!(context.io.stderr, "{line}");
-    }
+    let Some(failed) = problem.and_then(Error::recorded_failure) else { return };
+    let mut document = Document::default();
+    failure::section(&mut document, &failed);
+    document::evidence(context, &document);
 }

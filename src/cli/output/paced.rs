@@ -4,7 +4,7 @@ use std::io;
 
 use futures_util::{FutureExt as _, StreamExt as _};
 
-use super::Io;
+use crate::cli::output::Io;
 use crate::domain::output::Source;
 
 /// What a pipe that takes anything takes without waiting (`PIPE_BUF`), in bytes.

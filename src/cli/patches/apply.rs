@@ -1,15 +1,16 @@
 //! `patches apply`: to one sandbox, or to all that are based on a snapshot.
 
-use std::io::Write as _;
-
 use super::super::args::ApplyArgs;
 use super::super::bulk::{BulkItem, complain, end};
 use super::super::interrupt::{Running, with_progress};
 use super::super::output::{CliError, Context, Outcome};
-use super::super::{record, sandboxes};
-use crate::client::{ApplyRequest, Error, Request, RolloutItem, RolloutRequest};
+use super::super::{document, sandboxes};
+use crate::client::{ApplyRequest, Client, Error, Request, RolloutItem, RolloutRequest};
+use crate::domain::owed::{Blocked, owed};
 use crate::domain::patch::{AppliedPatch, PatchState};
 use crate::domain::{Code, SandboxRecord};
+use crate::present::Document;
+use crate::present::patch::output;
 
 pub(super) async fn apply(context: &mut Context<'_>, args: &ApplyArgs) -> Outcome {
     match (&args.sandbox, &args.all) {
@@ -73,7 +74,7 @@ async fn failed(
             .detail("patch_state", left.patch_state.as_str())
             .detail("applied_patches", applied);
     } else {
-        let mut shown = record::standing_in_the_way(context.client, left).await;
+        let mut shown = standing_in_the_way(context.client, left).await;
         let ran = |applied: &&AppliedPatch| {
             applied.stopped() && !before.applied_patches.contains(applied)
         };
@@ -83,13 +84,24 @@ async fn failed(
                 shown.push(applied.clone());
             }
         }
-        // Part of the error: shown with --quiet too.
-        for line in shown.iter().flat_map(|applied| record::patch_output(applied, context.options))
-        {
-            let _ = writeln!(context.io.stderr, "{line}");
+        let mut document = Document::default();
+        for applied in &shown {
+            output(&mut document, applied);
         }
+        document::evidence(context, &document);
     }
     problem.into()
+}
+
+/// The run that keeps a sandbox's later patches from it. One that was taken away from the snapshot stays on the record, and
+/// stands in nobody's way.
+async fn standing_in_the_way(client: &dyn Client, record: &SandboxRecord) -> Vec<AppliedPatch> {
+    let Some(base) = &record.based_on_snapshot else { return Vec::new() };
+    let Ok(view) = client.snapshot_view(base.as_str()).await else { return Vec::new() };
+    match owed(record, &view.patches, false).blocked {
+        Some(Blocked::Failed(applied) | Blocked::Unknown(applied)) => vec![applied.clone()],
+        None => Vec::new(),
+    }
 }
 
 async fn all(context: &mut Context<'_>, snapshot: &str, canary: Option<u32>) -> Outcome {
@@ -102,14 +114,14 @@ async fn all(context: &mut Context<'_>, snapshot: &str, canary: Option<u32>) -> 
         ..RolloutRequest::default()
     }));
     let items = Box::pin(with_progress(context, &running, work)).await??;
-    // What was not begun has not failed; where somebody called the rollout off, it says nothing of its end either.
-    let called_off = items
+    // What was not begun has not failed; where somebody cancelled the rollout, it says nothing of its end either.
+    let was_cancelled = items
         .iter()
         .filter_map(|item| item.error.as_ref())
         .all(|error| error.code == Code::Cancelled);
     let ends: Vec<_> = items
         .iter()
-        .filter(|item| !(called_off && !item.ok && item.error.is_none()))
+        .filter(|item| !(was_cancelled && !item.ok && item.error.is_none()))
         .map(|item| BulkItem::new(item.id.as_str(), item.error.clone().map_or(Ok(()), Err)))
         .collect();
     let printed =
@@ -134,7 +146,7 @@ fn print(context: &mut Context<'_>, items: &[RolloutItem]) -> Result<(), CliErro
             None => format!("applied {}", applied.join(", ")),
         };
         let canary = if item.canary { " (canary)" } else { "" };
-        context.line(&context.options.clean(&format!("{}{canary} {what}", item.id), 1000))?;
+        context.say(&format!("{}{canary} {what}", item.id))?;
     }
     Ok(())
 }

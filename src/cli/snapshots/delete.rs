@@ -1,29 +1,22 @@
 //! `snapshots delete` of one or many.
 
-use std::collections::HashSet;
-
 use futures_util::StreamExt as _;
 use futures_util::stream;
 
 use super::super::args::DeleteArgs;
-use super::super::bulk::{BulkItem, bulk};
+use super::super::bulk::{AT_ONCE, BulkItem, Target, bulk, resolve};
 use super::super::confirm::{self, Question, allow, beginning};
 use super::super::interrupt::{Running, with_progress};
 use super::super::output::{CliError, Context, Outcome};
-use crate::client::{Client, Error, Request, SnapshotDeleteRequest};
+use crate::client::{Error, Request, SnapshotDeleteRequest};
 use crate::domain::SnapshotRecord;
 use crate::domain::lineage::SnapshotView;
 
-/// How many are worked on at a time; a host limits its own sessions below that.
-const AT_ONCE: usize = 16;
-
-/// One target: what was typed, and what it names.
-type Target = (String, Result<SnapshotView, Error>);
-
 pub(super) async fn delete(context: &mut Context<'_>, args: &DeleteArgs) -> Outcome {
-    let targets = resolve(context.client, &args.snapshots).await;
-    let asked = agree(context, args, &targets).await?;
     let client = context.client;
+    let find = async |reference: String| client.snapshot_view(&reference).await;
+    let targets = resolve(&args.snapshots, find, |view| view.record.id.to_string()).await;
+    let asked = agree(context, args, &targets).await?;
     let running = Running::new(client);
     let work = stream::iter(&targets)
         .map(|(typed, target)| {
@@ -58,11 +51,7 @@ pub(super) async fn delete(context: &mut Context<'_>, args: &DeleteArgs) -> Outc
         Box::pin(with_progress(context, &running, work)).await?.into_iter().unzip();
     for (item, note) in items.iter().zip(notes) {
         if let Some(note) = note {
-            context.remark(&format!(
-                "warning: {}: {}",
-                item.id,
-                context.options.clean(&note, 1000)
-            ));
+            context.remark(&format!("warning: {}: {note}", item.id));
         }
     }
     bulk(context, &items, |_| "deleted")
@@ -79,27 +68,10 @@ pub(super) async fn delete_one(
     running.run(Request::DeleteSnapshot(request)).await?.into_snapshot()
 }
 
-/// Finds what each reference names; the same snapshot twice is one target.
-async fn resolve(client: &dyn Client, references: &[String]) -> Vec<Target> {
-    let mut seen = HashSet::new();
-    let mut found = Vec::new();
-    for reference in references {
-        let target = client.snapshot_view(reference).await;
-        let known = match &target {
-            Ok(view) => (true, view.record.id.to_string()),
-            Err(_) => (false, reference.clone()),
-        };
-        if seen.insert(known) {
-            found.push((reference.clone(), target));
-        }
-    }
-    found
-}
-
 async fn agree(
     context: &mut Context<'_>,
     args: &DeleteArgs,
-    targets: &[Target],
+    targets: &[Target<SnapshotView>],
 ) -> Result<bool, CliError> {
     let known =
         targets.iter().filter_map(|(typed, target)| target.as_ref().ok().map(|view| (typed, view)));

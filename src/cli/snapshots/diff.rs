@@ -2,12 +2,13 @@
 
 use super::super::args::DiffArgs;
 use super::super::interrupt::until_interrupted;
-use super::super::output::{CliError, Context, Outcome, Tone};
+use super::super::output::{CliError, Context, Outcome, paint};
 use crate::client::{Client, Error, SnapshotDiff, SnapshotDiffRequest};
 use crate::domain::Code;
 use crate::domain::archive::TreeEntry;
 use crate::domain::figures::bytes;
 use crate::domain::request::Change;
+use crate::present::Role;
 
 pub(super) async fn diff(context: &mut Context<'_>, args: &DiffArgs) -> Outcome {
     let client = context.client;
@@ -54,14 +55,14 @@ async fn other(client: &dyn Client, reference: &str) -> Result<String, Error> {
 fn print(context: &mut Context<'_>, found: &SnapshotDiff) -> Result<(), CliError> {
     let paints = context.paints();
     for change in &found.changes {
-        let (sign, tone) = match change.change.as_str() {
-            "added" => ("+", Tone::Plain),
-            "removed" => ("-", Tone::Bad),
-            _ => ("~", Tone::Busy),
+        let (sign, role) = match change.change.as_str() {
+            "added" => ("+", Role::Plain),
+            "removed" => ("-", Role::Bad),
+            _ => ("~", Role::Busy),
         };
         let line =
             context.options.clean(&format!("{sign} {}{}", change.path, particulars(change)), 2000);
-        context.line(&tone.paint(&line, paints))?;
+        context.line(&paint(role, &line, paints))?;
     }
     if found.truncated {
         context.line(&format!(
@@ -69,9 +70,9 @@ fn print(context: &mut Context<'_>, found: &SnapshotDiff) -> Result<(), CliError
             if context.options.ascii { "..." } else { "…" }
         ))?;
     }
-    context.line(&context.options.clean(&totals(found), 1000))?;
+    context.say(&totals(found))?;
     for note in &found.notes {
-        context.remark(&format!("note: {}", context.options.clean(note, 1000)));
+        context.remark(&format!("note: {note}"));
     }
     Ok(())
 }

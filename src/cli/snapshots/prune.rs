@@ -99,7 +99,7 @@ fn print(context: &mut Context<'_>, args: &PruneArgs, items: &[PruneItem]) -> Re
         };
         let reason = kept.unwrap_or(&item.reason);
         let line = format!("{verb} {}{name}{bytes}: {reason}", item.id);
-        context.line(&context.options.clean(&line, 1000))?;
+        context.say(&line)?;
     }
     let freed: u64 = items.iter().filter(|item| item.ok).filter_map(|item| item.bytes).sum();
     match items.iter().filter(|item| item.ok).count() {

@@ -15,12 +15,13 @@ use super::super::interrupt::{Running, with_progress};
 use super::super::output::paced::write_paced;
 use super::super::output::{CliError, Context, Outcome};
 use super::super::progress::ProgressDisplay;
-use super::{show, view};
+use super::view::show;
 use crate::client::{Error, SnapshotImportRequest};
 use crate::domain::Code;
 use crate::domain::figures::bytes;
 use crate::domain::output::Source;
 use crate::domain::snapshot::SnapshotRecord;
+use crate::present::snapshot::titled;
 
 pub(super) async fn export(context: &mut Context<'_>, args: &ExportArgs) -> Outcome {
     let to_stdout = args.file.as_os_str() == "-";
@@ -62,9 +63,8 @@ pub(super) async fn export(context: &mut Context<'_>, args: &ExportArgs) -> Outc
     if context.options.json {
         context.document(&record)?;
     } else {
-        let text =
-            format!("{} is in {}, {}", view::titled(&record), args.file.display(), bytes(written));
-        context.line(&context.options.clean(&text, 2000))?;
+        let text = format!("{} is in {}, {}", titled(&record), args.file.display(), bytes(written));
+        context.say(&text)?;
     }
     Ok(0)
 }

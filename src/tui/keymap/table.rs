@@ -11,7 +11,7 @@ pub enum Mode {
     TextBlock,
     /// Choosing a profile.
     Picker,
-    /// The create form's fields.
+    /// The fields of a form.
     Form,
     /// A question before something destructive.
     Confirm,
@@ -19,14 +19,10 @@ pub enum Mode {
     Jobs,
     /// A log.
     Logs,
-    /// A text field over a log: what to search for, where to save.
+    /// The search's text field over a log.
     LogField,
     /// Choosing where a shell is opened.
     Shell,
-    /// The labels of sandboxes.
-    Labels,
-    /// A label's text field.
-    LabelField,
     /// The patches of a snapshot.
     Patches,
     /// The reap plan.
@@ -53,10 +49,8 @@ impl Mode {
             Self::Confirm => "Questions",
             Self::Jobs => "Jobs",
             Self::Logs => "Logs",
-            Self::LogField => "Logs: search, save",
+            Self::LogField => "Logs: search",
             Self::Shell => "Choosing a shell",
-            Self::Labels => "Labels",
-            Self::LabelField => "Labels: a text field",
             Self::Patches => "Patches of a snapshot",
             Self::Reap => "Reap plan",
             Self::Events => "Events",
@@ -72,7 +66,6 @@ impl Mode {
             Self::Filter
             | Self::Form
             | Self::LogField
-            | Self::LabelField
             | Self::EventField
             | Self::SearchField
             | Self::Picker
@@ -83,7 +76,6 @@ impl Mode {
             | Self::Jobs
             | Self::Logs
             | Self::Shell
-            | Self::Labels
             | Self::Patches
             | Self::Reap
             | Self::Events => false,
@@ -99,8 +91,6 @@ impl Mode {
         Self::Logs,
         Self::LogField,
         Self::Shell,
-        Self::Labels,
-        Self::LabelField,
         Self::Patches,
         Self::Reap,
         Self::Events,
@@ -158,12 +148,12 @@ macro_rules! table {
 }
 
 table! {
-    Down "down" [Main TextBlock Logs Shell Labels Patches Reap Jobs Events] "j down" "down";
-    Up "up" [Main TextBlock Logs Shell Labels Patches Reap Jobs Events] "k up" "up";
-    Top "top" [Main TextBlock Logs Shell Labels Patches Reap Jobs Events] "g home" "first";
-    Bottom "bottom" [Main TextBlock Logs Shell Labels Patches Reap Jobs Events] "G end" "last";
-    PageDown "page_down" [Main TextBlock Logs Patches Reap Jobs Events] "pgdn" "a page down";
-    PageUp "page_up" [Main TextBlock Logs Patches Reap Jobs Events] "pgup" "a page up";
+    Down "down" [Main TextBlock Logs Shell Patches Reap Jobs Events] "j down" "down";
+    Up "up" [Main TextBlock Logs Shell Patches Reap Jobs Events] "k up" "up";
+    Top "top" [Main TextBlock Logs Shell Patches Reap Jobs Events] "g home" "first";
+    Bottom "bottom" [Main TextBlock Logs Shell Patches Reap Jobs Events] "G end" "last";
+    PageDown "page_down" [Main TextBlock Logs Patches Reap Form Jobs Events] "pgdn" "a page down";
+    PageUp "page_up" [Main TextBlock Logs Patches Reap Form Jobs Events] "pgup" "a page up";
     NextPane "next_pane" [Main] "tab" "next pane";
     PreviousPane "previous_pane" [Main] "backtab" "previous pane";
     PaneSandboxes "pane_sandboxes" [Main] "1" "pane: sandboxes";
@@ -206,11 +196,11 @@ table! {
     Freeze "freeze" [Main] "f" "freeze the display";
     Zoom "zoom" [Main] "+" "all the room for this pane, or for all of them again";
     Mouse "mouse" [Main TextBlock Logs Events] "M" "release the mouse for selecting text";
-    Redraw "redraw" [Main TextBlock Logs Shell Labels Patches Reap Picker Confirm Jobs Events] "ctrl-l" "read everything again and redraw";
-    Suspend "suspend" [Main Filter TextBlock Logs LogField Shell Labels LabelField Patches Reap SearchField Picker Form Confirm Jobs Palette Events EventField] "ctrl-z" "suspend";
-    Help "help" [Main TextBlock Logs Labels Patches Reap Jobs Events] "?" "help";
+    Redraw "redraw" [Main TextBlock Logs Shell Patches Reap Picker Confirm Jobs Events] "ctrl-l" "read everything again and redraw";
+    Suspend "suspend" [Main Filter TextBlock Logs LogField Shell Patches Reap SearchField Picker Form Confirm Jobs Palette Events EventField] "ctrl-z" "suspend";
+    Help "help" [Main TextBlock Logs Patches Reap Jobs Events] "?" "help";
     Quit "quit" [Main] "q ctrl-c" "quit (asks while jobs run)";
-    Close "close" [TextBlock Logs Shell Labels Patches Reap Jobs Events] "esc q ctrl-c" "close; a search in it ends first";
+    Close "close" [TextBlock Logs Shell Patches Reap Jobs Events] "esc q ctrl-c" "close; a search in it ends first";
     Follow "follow" [Logs] "f" "follow what comes, or stop following";
     NextService "next_service" [Logs] "tab" "the next service's log, or all of them";
     PreviousService "previous_service" [Logs] "backtab" "the previous service's log";
@@ -220,13 +210,9 @@ table! {
     Wrap "wrap" [Logs] "w" "wrap long lines, or cut them";
     ScrollRight "scroll_right" [Logs] "right" "to the right in lines that are cut";
     ScrollLeft "scroll_left" [Logs] "left" "to the left";
-    Save "save" [Logs] "s" "save what is kept to a new file";
-    Retry "retry" [Logs Labels Patches Reap Events] "r" "ask again";
-    AddLabel "add_label" [Labels] "a" "add a label";
-    EditLabel "edit_label" [Labels] "e" "change the label under the cursor";
-    RemoveLabel "remove_label" [Labels] "x" "remove the label under the cursor, or keep it";
-    Protect "protect" [Labels] "p" "protect=true, or not";
-    WriteLabels "write_labels" [Labels] "enter" "write the changes";
+    Save "save" [Logs] "s" "save what is kept to a new file (opens a form)";
+    Options "log_options" [Logs] "o" "which service, and how many lines (opens a form)";
+    Retry "retry" [Logs Patches Reap Events] "r" "ask again";
     AddPatch "add_patch" [Patches] "a" "add a patch from a file; it shows who will get it";
     WritePatch "write_patch" [Patches] "e" "write a patch in your editor ($VISUAL, $EDITOR)";
     RemovePatch "remove_patch" [Patches] "x" "take the patch under the cursor away (asks)";
@@ -246,8 +232,8 @@ table! {
     NextChoice "next_choice" [Form] "right" "next choice, or move in the text";
     PreviousChoice "previous_choice" [Form] "left" "previous choice, or move in the text";
     Preview "preview" [Form] "ctrl-p" "look again at what it would do";
-    Submit "submit" [Form Filter LogField LabelField SearchField EventField] "enter" "do it, or take what was typed";
-    Leave "leave" [Form Filter LogField LabelField SearchField Confirm Palette Picker EventField] "esc ctrl-c" "leave without doing anything";
+    Submit "submit" [Form Filter LogField SearchField EventField] "enter" "do it, or take what was typed";
+    Leave "leave" [Form Filter LogField SearchField Confirm Palette Picker EventField] "esc ctrl-c" "leave without doing anything";
     NextButton "next_button" [Confirm] "tab right down" "next button";
     PreviousButton "previous_button" [Confirm] "backtab left up" "previous button";
     Press "press" [Confirm] "enter" "press the button";

@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
-use super::event_words::{event_glyph, event_sentence};
-use super::since::SinceLastLook;
 use super::{Job, JobId, JobState, Jobs, Load, Role, ToldIn};
 use crate::domain::Time;
 use crate::domain::error::Error;
 use crate::domain::event::Event;
 use crate::domain::name::{SandboxId, SnapshotId};
+use crate::present::{SinceLastLook, event_glyph, event_sentence};
 
 /// How many lines are kept.
 const KEPT: usize = 500;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ActivityRow, Entry, Model, Overlay, Pane, TextOverlay};
+use super::{ActivityRow, Entry, Model, Overlay, Pane, Role, SnapshotTarget, Target, TextOverlay};
 use crate::domain::extension::Capability;
 use crate::domain::lineage::SnapshotView;
 use crate::domain::name::{ExtensionId, SandboxId};
@@ -55,6 +55,50 @@ impl Model {
             None if self.focus == Pane::Snapshots => self.snapshots.pointed(),
             _ => None,
         }
+    }
+
+    /// The sandbox that a key means which acts on one alone. Says so if there is none.
+    pub fn subject(&mut self) -> Option<Arc<Entry>> {
+        let entry = self.pointed_sandbox().cloned();
+        if entry.is_none() {
+            self.say_no_subject();
+        }
+        entry
+    }
+
+    /// Says that there is no sandbox to act on, or that it is one that is over.
+    pub fn say_no_subject(&mut self) {
+        let shown = self.sandboxes.selected().map(|entry| &entry.record);
+        let over = if !self.overlays.is_empty() {
+            None
+        } else if self.focus == Pane::Activity {
+            self.activity_sandbox()
+        } else if self.focus == Pane::Credits {
+            self.credit_sandbox_id()
+        } else {
+            let is_list = self.focus == Pane::Sandboxes && self.sandboxes.shows_destroyed();
+            shown.filter(|_| is_list).map(|record| record.id.clone())
+        };
+        let title = |id: &SandboxId| {
+            let shown = shown.filter(|record| record.id == *id);
+            let title = shown.map(|record| record.title().to_owned());
+            title.or_else(|| self.name_of(id)).unwrap_or_else(|| id.to_string())
+        };
+        let text = match over {
+            Some(id) => format!("{} is destroyed: enter shows its record", title(&id)),
+            None => "there is no sandbox to act on".to_owned(),
+        };
+        self.say(Role::Dim, text);
+    }
+
+    /// Freezes a row as a target.
+    pub fn freeze(&self, entry: &Entry) -> Target {
+        Target::of(entry, self.silence(entry.record.host.as_str(), entry.record.observed_at))
+    }
+
+    /// Freezes a snapshot as a target.
+    pub fn freeze_snapshot(&self, view: &Arc<SnapshotView>) -> SnapshotTarget {
+        SnapshotTarget::of(view, self.silence(view.record.host.as_str(), None))
     }
 
     /// Why an extension cannot do something, if that is known.

@@ -1,6 +1,8 @@
 //! Columns of the list: which are shown at a width, and where.
 
 use super::SortKey;
+use crate::domain::SandboxRecord;
+use crate::present::{self, sandbox};
 
 /// A column of the list. Each holds one thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,18 +90,35 @@ impl Column {
     pub fn title(self) -> &'static str {
         match self {
             Self::Marks => "",
-            Self::Name => "NAME",
-            Self::Id => "ID",
-            Self::Profile => "PROFILE",
-            Self::Host => "HOST",
-            Self::State => "STATE",
-            Self::Age => "AGE",
-            Self::Left => "TTL",
             Self::Cpu => "CPU",
             Self::Memory => "MEM",
-            Self::Cost => "COST",
-            Self::Hourly => "$/H",
-            Self::What => "WHAT",
+            Self::Name
+            | Self::Id
+            | Self::Profile
+            | Self::Host
+            | Self::State
+            | Self::Age
+            | Self::Left
+            | Self::Cost
+            | Self::Hourly
+            | Self::What => self.of_record().map(|column| column.title).unwrap_or_default(),
+        }
+    }
+
+    /// The record's column that it shows, where it shows one; the last has more than its record tells.
+    pub fn of_record(self) -> Option<present::Column<SandboxRecord>> {
+        match self {
+            Self::Marks | Self::Cpu | Self::Memory => None,
+            Self::Name => Some(sandbox::NAME),
+            Self::Id => Some(sandbox::ID),
+            Self::Profile => Some(sandbox::PROFILE),
+            Self::Host => Some(sandbox::HOST),
+            Self::State => Some(sandbox::STATE),
+            Self::Age => Some(sandbox::AGE),
+            Self::Left => Some(sandbox::TTL),
+            Self::Cost => Some(sandbox::COST),
+            Self::Hourly => Some(sandbox::HOURLY),
+            Self::What => Some(sandbox::WHAT_IS),
         }
     }
 

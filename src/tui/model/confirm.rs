@@ -1,8 +1,6 @@
 //! A question before something destructive. Its targets are frozen when it opens: it names them, and exactly they
 //! are acted on, each with the revision that the operator saw.
 
-use std::collections::BTreeMap;
-
 use tui_input::Input;
 
 use super::job::JobId;
@@ -10,6 +8,7 @@ use super::targets::{PatchTarget, PlanTarget, SnapshotTarget, Target};
 use super::undo::UndoTarget;
 use crate::domain::State;
 use crate::domain::snapshot::SnapshotState;
+use crate::present::summed;
 
 /// More targets than this ask for their count to be typed.
 const MANY: usize = 5;
@@ -270,17 +269,4 @@ impl Confirm {
             || !self.silent.is_empty();
         !self.again && silent
     }
-}
-
-/// `12 on coulombcore, 3 on local`: each word with how often it comes, the most frequent first.
-pub fn summed(words: impl Iterator<Item = String>) -> String {
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for word in words {
-        *counts.entry(word).or_default() += 1;
-    }
-    let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
-    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let words: Vec<String> =
-        counts.into_iter().map(|(word, count)| format!("{count} {word}")).collect();
-    words.join(", ")
 }

@@ -5,11 +5,13 @@ use super::spark::sparkline;
 use super::window::Window;
 use super::{Area, Fetch, Load, Model, Role};
 use crate::domain::Usd;
-use crate::domain::credit::{EntryKind, HistoryEntry};
+use crate::domain::credit::HistoryEntry;
 use crate::domain::extension::Capability;
-use crate::domain::figures::{age, age_of, usd};
+use crate::domain::figures::{age, usd};
 use crate::domain::name::SandboxId;
 use crate::domain::text::columns;
+use crate::present::Spans as Line;
+use crate::present::credit::{AGE, AMOUNT, BALANCE, KIND, entry_role};
 use crate::tui::keymap::{Action, Mode};
 
 /// From this width on an entry has all its columns.
@@ -58,9 +60,6 @@ impl CreditsLayout {
     }
 }
 
-/// Spans of a line.
-type Line = Vec<(Role, String)>;
-
 /// Row of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryRow {
@@ -103,19 +102,6 @@ impl CreditsPane {
     pub fn set_height(&mut self, height: usize) {
         self.window.height = height;
         self.window.fit(self.ledger.entries.len());
-    }
-}
-
-/// An entry's amount with what it does to the balance, and how it is meant. A charge takes of what was held.
-fn entry_amount(entry: &HistoryEntry) -> (Role, String) {
-    let amount = usd(entry.entry.usd);
-    match entry.entry.kind {
-        EntryKind::Grant => (Role::Good, format!("+{amount}")),
-        EntryKind::Hold => (Role::Plain, format!("-{amount}")),
-        EntryKind::Charge => (Role::Accent, amount),
-        EntryKind::Release => (Role::Dim, format!("+{amount}")),
-        EntryKind::Shortfall => (Role::Warn, amount),
-        EntryKind::Other(_) => (Role::Plain, amount),
     }
 }
 
@@ -188,10 +174,10 @@ impl Model {
         about.extend(record.note.clone().map(|note| (Role::Dim, note)));
         let gone = entry.balance_usd <= Usd::ZERO;
         EntryRow {
-            age: age_of(record.time, self.now),
-            kind: record.kind.to_string(),
-            amount: entry_amount(entry),
-            balance: (if gone { Role::Warn } else { Role::Plain }, usd(entry.balance_usd)),
+            age: (AGE.cell)(entry, self.now),
+            kind: (KIND.cell)(entry, self.now),
+            amount: (entry_role(entry), (AMOUNT.cell)(entry, self.now)),
+            balance: (if gone { Role::Warn } else { Role::Plain }, (BALANCE.cell)(entry, self.now)),
             about,
         }
     }
@@ -230,7 +216,7 @@ mod tests {
     use super::*;
     use crate::domain::Time;
     use crate::domain::actor::{Actor, ActorType};
-    use crate::domain::credit::{Credits, LedgerEntry};
+    use crate::domain::credit::{Credits, EntryKind, LedgerEntry};
     use crate::domain::name::EventId;
 
     fn ledger(count: u64) -> Ledger {

@@ -5,11 +5,11 @@ use std::collections::{HashMap, VecDeque};
 
 use super::Role;
 use super::event_filter::{EventFacets, EventField};
-use super::event_words::{event_glyph, verb};
 use crate::domain::Time;
 use crate::domain::event::{Event, EventKind};
 use crate::domain::name::SandboxId;
 use crate::domain::text::clean_line;
+use crate::present::{event_glyph, event_particulars, verb};
 
 /// Cells that a text has at most.
 const WIDEST: usize = 400;
@@ -155,16 +155,9 @@ impl EventRows {
             kind if kind.is_of_snapshot() => snapshot.or(named).or(id_text.clone()),
             _ => named.or(id_text.clone()).or(snapshot),
         };
-        let message = clean(event.text("message").unwrap_or_default());
-        let labels = event.label_changes().join(" ");
-        let amount = event.usd().map(|amount| amount.to_string()).unwrap_or_default();
-        let on = if host.is_empty() { String::new() } else { format!("on {host}") };
-        let note = clean(event.text("note").unwrap_or_default());
-        let words = [amount.as_str(), &reason, &message, &labels, &note, &on];
-        let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
         let (by, name) = (clean(&event.actor.to_string()), clean(&name.unwrap_or_default()));
         let sandbox = format!("{} {name}", id_text.unwrap_or_default());
-        let why = words.join("  ");
+        let why = clean(&event_particulars(event, &reason));
         let facets = [event.kind.as_str(), &sandbox, &by, &host, &reason, &why];
         EventRow {
             seq: event.seq,

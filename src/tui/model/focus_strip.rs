@@ -7,10 +7,8 @@ use super::{
 };
 use crate::domain::text::clean_line;
 use crate::domain::{State, telling::last_telling_line};
+use crate::present::{Spans as Line, sandbox};
 use crate::tui::keymap::{Action, Mode};
-
-/// Spans of a line.
-type Line = Vec<(Role, String)>;
 
 /// What is said of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +49,7 @@ impl Model {
         match self.focus {
             Pane::Hosts => self.hosts.selected().map(|selected| host(self, selected)),
             Pane::Sandboxes | Pane::Snapshots | Pane::Credits | Pane::Activity => {
-                meant(self).map(|entry| sandbox(self, entry))
+                meant(self).map(|entry| of_sandbox(self, entry))
             }
         }
     }
@@ -73,7 +71,7 @@ fn keys(model: &Model, keys: &[(Action, &str)]) -> Line {
     line
 }
 
-fn sandbox(model: &Model, entry: &Entry) -> Strip {
+fn of_sandbox(model: &Model, entry: &Entry) -> Strip {
     let conditions = model.sandboxes.conditions();
     let trouble = conditions.trouble(entry);
     let silent = conditions.hosts.holds(&entry.words[3]);
@@ -87,7 +85,9 @@ fn sandbox(model: &Model, entry: &Entry) -> Strip {
         Trouble::Stale => (well(model, entry, String::new()), STALE),
         Trouble::Running => (running(model, entry), RUNNING),
         _ if silent => (not_seen(model, entry), SILENT),
-        Trouble::Degraded => (well(model, entry, what::degraded(entry)), DEGRADED),
+        Trouble::Degraded => {
+            (well(model, entry, sandbox::degraded(&entry.record).unwrap_or_default()), DEGRADED)
+        }
         Trouble::Expiring => (expiring(model, entry), EXPIRING),
         _ if entry.record.state == State::Sleeping => (asleep(model, entry), SLEEPING),
         Trouble::Silent | Trouble::None => (well(model, entry, String::new()), WELL),
@@ -189,10 +189,9 @@ fn failed(entry: &Entry, width: usize) -> Vec<Line> {
     let Some(failure) = &record.failure else {
         return vec![vec![(Role::Bad, format!("{message}, on {}", record.host))]];
     };
-    let exit = failure.exit_status.map(|status| format!(", exit {status}")).unwrap_or_default();
-    let step = format!("step {}{exit} on {}", failure.step, record.host);
+    let step = sandbox::failed_step(record).unwrap_or_default();
     let telling = last_telling_line(&failure.output).unwrap_or(message);
-    let telling = what::ending(telling, width).to_owned();
+    let telling = sandbox::ending(telling, width).to_owned();
     vec![vec![(Role::Plain, step)], vec![(Role::Bad, telling)]]
 }
 

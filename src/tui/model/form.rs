@@ -1,295 +1,266 @@
-//! The create form: a profile, then its inputs and what every create has.
+//! Form. Fields, what stands below them, and what they ask for; each verb that has one is a definition.
 
-use std::collections::BTreeMap;
+mod create;
+mod definition;
+mod extend;
+mod field;
+mod grant;
+mod label_changes;
+mod labels;
+mod layout;
+mod logs;
+mod patch;
+mod restore;
+mod snapshot;
 
-use tui_input::Input;
+use std::sync::Arc;
 
-use super::Load;
-use super::fields::{Choice, Field, FieldKey, Fields, labels};
-use crate::client::{CreateRequest, Decision, Error, ProfileView};
-use crate::domain::name::HostName;
-use crate::domain::profile::{InputKind, InputSpec};
-use crate::domain::sandbox::Verdict;
+pub use create::{Create, Plan};
+pub use definition::{Asked, NewJob, Notes};
+pub use extend::Extend;
+pub use field::{Field, FieldKey, FieldKind, Fields};
+pub use grant::Grant;
+pub use labels::EditLabels;
+pub use layout::FormLayout;
+pub use logs::{LogOptions, SaveLog};
+pub use patch::{AddPatch, RollOut, Script};
+pub use restore::{Comparison, Restore};
+pub use snapshot::TakeSnapshot;
 
-/// Which half of the form is open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
-    /// Choosing a profile.
-    Pick,
-    /// Filling in fields.
-    Fill,
+use definition::Definition;
+
+use super::area::Area;
+use super::job::JobId;
+use super::{Model, Overlay, Role};
+use crate::client::Error;
+use crate::domain::Time;
+use crate::domain::lineage::SnapshotView;
+
+/// What a form is for.
+#[derive(Debug, Clone)]
+pub enum FormKind {
+    /// A new sandbox.
+    Create(Box<Create>),
+    /// Snapshots.
+    Snapshot(TakeSnapshot),
+    /// A new sandbox from a snapshot.
+    Restore(Box<Restore>),
+    /// A patch on a snapshot.
+    AddPatch(AddPatch),
+    /// The patches of a snapshot onto the sandboxes based on it.
+    RollOut(RollOut),
+    /// A later deadline.
+    Extend(Extend),
+    /// More credits.
+    Grant(Grant),
+    /// Labels.
+    Labels(Box<EditLabels>),
+    /// Which part of a log is asked for.
+    LogOptions(LogOptions),
+    /// A file for a log.
+    SaveLog(SaveLog),
 }
 
-/// What a create would do.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Plan {
-    /// Fields are wrong or missing: it makes no sense to ask.
-    Unasked,
-    /// It will be asked in a moment, or was asked.
-    Asking,
-    /// The answer.
-    Known(Box<Decision>),
-    /// It could not be found out.
-    Failed(Error),
+impl FormKind {
+    fn definition(&self) -> &dyn Definition {
+        match self {
+            Self::Create(create) => create.as_ref(),
+            Self::Snapshot(snapshot) => snapshot,
+            Self::Restore(restore) => restore.as_ref(),
+            Self::AddPatch(patch) => patch,
+            Self::RollOut(rollout) => rollout,
+            Self::Extend(extend) => extend,
+            Self::Grant(grant) => grant,
+            Self::Labels(labels) => labels.as_ref(),
+            Self::LogOptions(options) => options,
+            Self::SaveLog(save) => save,
+        }
+    }
+}
+
+/// How far a form has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FormState {
+    /// It is filled in.
+    Open,
+    /// It was asked for and not answered; the job that it was asked in, where it is one.
+    Asked(Option<JobId>),
 }
 
 /// The form.
 #[derive(Debug, Clone)]
-pub struct CreateForm {
-    /// Which half is open.
-    pub step: Step,
-    /// Whether the profiles are there.
-    pub load: Load,
-    /// The profiles.
-    pub profiles: Vec<ProfileView>,
-    /// The profile under the cursor.
-    pub index: usize,
-    /// What the profiles are searched by.
-    pub search: Input,
-    /// What placement said of each host so far.
-    pub verdicts: BTreeMap<HostName, Verdict>,
+pub struct Form {
+    /// Its number, by which a late answer is recognised.
+    pub number: u64,
+    /// What it is for.
+    pub kind: FormKind,
     /// The fields.
     pub fields: Fields,
-    /// What a create would do.
-    pub plan: Plan,
-    /// Grows with each change, so that a late plan is recognised.
-    pub generation: u64,
-    /// Whether the create was asked and not answered.
-    pub submitting: bool,
+    /// How far it has come.
+    pub state: FormState,
     /// An error that belongs to no field.
     pub error: Option<Error>,
-    /// Whether this half of it was on the screen.
+    /// The first line on the screen of what stands below the fields.
+    pub offset: usize,
+    /// Whether it was on the screen.
     pub drawn: bool,
 }
 
-impl CreateForm {
-    /// A form that waits for the profiles.
-    pub fn new() -> Self {
-        Self {
-            step: Step::Pick,
-            load: Load::Loading,
-            profiles: Vec::new(),
-            index: 0,
-            search: Input::default(),
-            verdicts: BTreeMap::new(),
-            fields: Fields::default(),
-            plan: Plan::Unasked,
-            generation: 0,
-            submitting: false,
+impl Form {
+    fn new(number: u64, kind: FormKind) -> Self {
+        let fields = Fields::new(kind.definition().fields());
+        let mut form = Self {
+            number,
+            kind,
+            fields,
+            state: FormState::Open,
             error: None,
+            offset: 0,
             drawn: false,
-        }
-    }
-
-    /// The profile under the cursor.
-    pub fn profile(&self) -> Option<&ProfileView> {
-        self.profiles.get(self.index)
-    }
-
-    /// Takes the profiles.
-    pub fn take(&mut self, profiles: Vec<ProfileView>) {
-        self.profiles = profiles;
-        self.load = Load::Ready;
-        self.point_at_first();
-    }
-
-    /// The profiles that match what was typed, by their place: those that can be used first, and by how well their names match.
-    pub fn shown(&self) -> Vec<usize> {
-        let typed = self.search.value().trim().to_lowercase();
-        let mut found: Vec<(bool, u8, usize)> = self
-            .profiles
-            .iter()
-            .enumerate()
-            .filter_map(|(at, view)| Some((!is_usable(view), how_well(view, &typed)?, at)))
-            .collect();
-        found.sort_unstable();
-        found.into_iter().map(|(_, _, at)| at).collect()
-    }
-
-    /// Moves the cursor among those that are shown, round the end.
-    pub fn step(&mut self, by: isize) {
-        let shown = self.shown();
-        let count = shown.len().max(1);
-        let at = shown.iter().position(|at| *at == self.index).unwrap_or_default();
-        let next = (at + count).saturating_add_signed(by) % count;
-        self.index = shown.get(next).copied().unwrap_or(self.index);
-    }
-
-    /// Puts the cursor on the first one that is shown.
-    pub fn point_at_first(&mut self) {
-        self.index = self.shown().first().copied().unwrap_or_default();
-    }
-
-    /// Takes what placement says of the hosts, and says it beside the field.
-    pub fn judge_hosts(&mut self, verdicts: &[Verdict]) {
-        for verdict in verdicts {
-            self.verdicts.insert(verdict.host.clone(), verdict.clone());
-        }
-        self.tell_verdict();
-    }
-
-    /// Says beside the host's field what placement thinks of the one that is chosen, or of each.
-    pub fn tell_verdict(&mut self) {
-        let Some(field) = self.fields.list.iter_mut().find(|field| field.key == FieldKey::Host)
-        else {
-            return;
         };
-        let Choice::OneOf(hosts) = &field.choice else { return };
-        let sign = |verdict: &Verdict| if verdict.ok { '✓' } else { '✗' };
-        let of = |name: &str| self.verdicts.values().find(|verdict| verdict.host.same(name));
-        let chosen = field.input.value();
-        field.help = if chosen.is_empty() {
-            let each = |name: &String| match of(name) {
-                Some(verdict) => format!("{} {name}", sign(verdict)),
-                None => name.clone(),
-            };
-            hosts.iter().map(each).collect::<Vec<_>>().join("  ")
-        } else {
-            match of(chosen) {
-                Some(verdict) => format!("{} {}", sign(verdict), verdict.reason),
-                None => "placement has not looked at it yet".to_owned(),
-            }
-        };
+        form.changed();
+        form
     }
 
-    /// Opens the fields of the profile under the cursor; what was typed in fields of the same name stays.
-    pub fn open_fields(&mut self, hosts: &[String]) {
-        let Some(view) = self.profiles.get(self.index) else { return };
-        let mut fields: Vec<Field> = Vec::new();
-        if let Some(profile) = &view.profile {
-            fields.extend(profile.inputs.iter().map(|(name, spec)| input_field(name, spec)));
+    /// Its title.
+    pub fn title(&self) -> String {
+        self.kind.definition().title()
+    }
+
+    /// What its keys do, in a word or two: enter, the one that leaves, and the one that looks again.
+    pub fn verbs(&self) -> (&'static str, &'static str, Option<&'static str>) {
+        let definition = self.kind.definition();
+        (definition.verb(), definition.leave(), definition.looks_again())
+    }
+
+    /// What it asks for; the sentence that says why it asks for nothing.
+    pub fn asked(&self) -> Result<Asked, String> {
+        self.kind.definition().asked(&self.fields)
+    }
+
+    /// Whether it was asked for and not answered.
+    pub fn is_asked(&self) -> bool {
+        self.state != FormState::Open
+    }
+
+    /// Whether it was asked for in this job.
+    pub fn is_of(&self, job: JobId) -> bool {
+        self.state == FormState::Asked(Some(job))
+    }
+
+    /// A value is another one: what was said of the one before is not said of it.
+    pub fn changed(&mut self) {
+        self.error = None;
+        if let FormKind::Create(create) = &self.kind {
+            create.tell_verdict(&mut self.fields);
         }
-        let ttl = view.profile.as_ref().and_then(|profile| profile.ttl);
-        let ttl = ttl.map_or_else(|| "none".to_owned(), |ttl| ttl.to_string());
-        fields.push(host_field(hosts));
-        fields.push(Field::text(
-            FieldKey::Ttl,
-            &ttl,
-            "from ready on, such as 90m or 2d; none: no deadline",
-        ));
-        fields.push(Field::text(
-            FieldKey::Name,
-            "none",
-            "unique among sandboxes that are not destroyed",
-        ));
-        fields.push(Field::text(
-            FieldKey::Labels,
-            "none",
-            "key=value, separated by spaces; protect=true keeps sweeps away",
-        ));
-        let large = "agree to a transfer above 2 GiB or 200,000 files";
-        fields.push(Field::one_of(FieldKey::Large, &["no", "yes"], large));
-        for field in &mut fields {
-            if let Some(old) = self.fields.list.iter().find(|old| old.key == field.key) {
+    }
+
+    /// Takes what was typed in fields of the same name.
+    pub fn take_over(&mut self, typed: &[Field]) {
+        for field in &mut self.fields.list {
+            if let Some(old) = typed.iter().find(|old| old.key == field.key) {
                 field.input = old.input.clone();
             }
         }
-        self.fields = Fields::new(fields);
-        (self.step, self.drawn) = (Step::Fill, false);
-        self.plan = Plan::Unasked;
-        self.error = None;
-        self.verdicts.clear();
         self.fields.check_all(false);
-        self.tell_verdict();
+        self.changed();
     }
 
-    /// Puts an error beside the field that `details.field` names; else it stands below the form.
+    /// Shows a refusal: beside the field that it names, which gets the focus, else below the fields.
     pub fn refuse(&mut self, problem: Error) {
+        (self.state, self.offset) = (FormState::Open, 0);
         self.error = self.fields.refuse(problem);
     }
 
-    /// What the form asks for.
-    pub fn request(&self) -> CreateRequest {
-        let mut request = CreateRequest {
-            profile: self.profile().map(|view| view.id.clone()),
-            ..CreateRequest::default()
+    /// The snapshot that it shows. What was asked for already is what was seen then.
+    pub fn snapshot_mut(&mut self) -> Option<&mut Arc<SnapshotView>> {
+        match &mut self.kind {
+            FormKind::AddPatch(patch) => Some(&mut patch.view),
+            FormKind::RollOut(rollout) => Some(&mut rollout.view),
+            FormKind::Restore(restore) if self.state == FormState::Open => {
+                Some(&mut restore.target.view)
+            }
+            FormKind::Restore(_)
+            | FormKind::Create(_)
+            | FormKind::Snapshot(_)
+            | FormKind::Extend(_)
+            | FormKind::Grant(_)
+            | FormKind::Labels(_)
+            | FormKind::LogOptions(_)
+            | FormKind::SaveLog(_) => None,
+        }
+    }
+
+    /// What stands below the fields, a line each.
+    pub fn notes(&self, now: Time) -> Notes {
+        let mut notes = Notes::new();
+        if self.is_asked() {
+            notes.push((Role::Busy, "◐ asking for it…".to_owned()));
+        }
+        if let Some(problem) = &self.error {
+            notes.extend(definition::error_lines('✗', Role::Bad, problem));
+        }
+        let is_said = match &self.kind {
+            // Why a create is refused is why it could not be planned.
+            FormKind::Create(create) => self.error.is_some() && create.is_refused(),
+            _ => false,
         };
-        for field in &self.fields.list {
-            let value = field.input.value().trim();
-            if value.is_empty() {
-                continue;
-            }
-            let value = value.to_owned();
-            match &field.key {
-                // Spaces within an input's value are the operator's.
-                FieldKey::Input(name) => {
-                    request.inputs.insert(name.clone(), field.input.value().to_owned());
-                }
-                FieldKey::Host => request.host = Some(value),
-                FieldKey::Ttl => request.ttl = Some(value),
-                FieldKey::Name => request.name = Some(value),
-                FieldKey::Labels => request.labels = labels(&value).unwrap_or_default(),
-                FieldKey::Large => request.yes = value == "yes",
-                // Fields of other forms.
-                FieldKey::Mode
-                | FieldKey::Strict
-                | FieldKey::RequirePatches
-                | FieldKey::Script
-                | FieldKey::Description
-                | FieldKey::RunIn
-                | FieldKey::Canary
-                | FieldKey::By
-                | FieldKey::Amount
-                | FieldKey::Note => {}
-            }
+        if !is_said {
+            notes.extend(self.kind.definition().notes(&self.fields, now));
         }
-        request
+        notes
+    }
+
+    /// Where its parts are.
+    pub fn layout(&self, area: Area, now: Time) -> FormLayout {
+        FormLayout::new(area, &self.fields, &self.notes(now), self.offset)
     }
 }
 
-impl Default for CreateForm {
-    fn default() -> Self {
-        Self::new()
+impl Model {
+    /// Opens a form; its number comes back.
+    pub fn open_form(&mut self, kind: FormKind) -> u64 {
+        self.last_form += 1;
+        self.overlays.push(Overlay::Form(Box::new(Form::new(self.last_form, kind))));
+        self.last_form
     }
-}
 
-fn input_field(name: &str, spec: &InputSpec) -> Field {
-    let default = spec.default.clone().unwrap_or_default();
-    let mut field = Field::text(
-        FieldKey::Input(name.to_owned()),
-        &default,
-        spec.help.as_deref().unwrap_or_default(),
-    );
-    if field.help.is_empty() {
-        field.help = format!("a {}", spec.kind);
-    }
-    field.choice = match spec.kind {
-        InputKind::Boolean => Choice::OneOf(vec!["false".to_owned(), "true".to_owned()]),
-        InputKind::Choice => Choice::OneOf(spec.choices.clone()),
-        InputKind::String | InputKind::Directory | InputKind::Integer | InputKind::Other(_) => {
-            Choice::Text
+    /// The form on top.
+    pub fn form(&mut self) -> Option<&mut Form> {
+        match self.overlays.last_mut() {
+            Some(Overlay::Form(form)) => Some(form),
+            _ => None,
         }
-    };
-    field.required = spec.required && spec.default.is_none();
-    field.spec = Some(spec.clone());
-    field
-}
-
-/// The host: a choice where hosts are known.
-fn host_field(hosts: &[String]) -> Field {
-    let mut field =
-        Field::text(FieldKey::Host, "placement decides", "one host, whatever the profile says");
-    if !hosts.is_empty() {
-        field.choice = Choice::OneOf(hosts.to_vec());
     }
-    field
-}
 
-/// Whether a sandbox can be made from it here.
-pub fn is_usable(view: &ProfileView) -> bool {
-    view.available && view.error.is_none()
-}
+    /// The open form that is the one meant, wherever it lies.
+    pub fn form_where(&mut self, is_meant: impl Fn(&Form) -> bool) -> Option<&mut Form> {
+        self.overlays.iter_mut().rev().find_map(|overlay| match overlay {
+            Overlay::Form(form) if is_meant(form) => Some(form.as_mut()),
+            _ => None,
+        })
+    }
 
-/// How well a profile matches what was typed, the best first: its name holds it, or its letters, or its summary does.
-fn how_well(view: &ProfileView, typed: &str) -> Option<u8> {
-    let name = view.id.strip_prefix("profile.").unwrap_or(&view.id).to_lowercase();
-    let mut letters = name.chars();
-    if name.contains(typed) {
-        Some(0)
-    } else if typed.chars().all(|wanted| letters.any(|letter| letter == wanted)) {
-        Some(1)
-    } else {
-        let summary = view.summary.as_deref().unwrap_or_default().to_lowercase();
-        summary.contains(typed).then_some(2)
+    /// The open form of a create.
+    pub fn create_form(&mut self) -> Option<(&mut Create, &mut Fields)> {
+        self.overlays.iter_mut().rev().find_map(|overlay| match overlay {
+            Overlay::Form(form) => match &mut form.kind {
+                FormKind::Create(create) => Some((create.as_mut(), &mut form.fields)),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
+    /// Closes the form that is the one meant; that of a create with the choice of its profile.
+    pub fn close_form(&mut self, is_meant: impl Fn(&Form) -> bool) {
+        let Some(form) = self.form_where(&is_meant) else { return };
+        let is_create = matches!(form.kind, FormKind::Create(_));
+        self.overlays.retain(|overlay| match overlay {
+            Overlay::Form(form) => !is_meant(form),
+            Overlay::Picker(_) => !is_create,
+            _ => true,
+        });
     }
 }

@@ -1,7 +1,9 @@
 //! Frame rule. What is typed before a dialog or a form was on the screen was meant for something else: no button hears it.
 //! And what is not on the screen at all, because the terminal is too small, is not there.
 
-use super::{Model, Overlay, Step};
+use tui_input::Input;
+
+use super::{Model, Overlay, Role};
 use crate::tui::keymap::Mode;
 
 impl Overlay {
@@ -15,8 +17,8 @@ impl Overlay {
             | Self::Output(..)
             | Self::Help(_)
             | Self::Error(..) => Mode::TextBlock,
-            Self::Create(form) if form.step == Step::Pick => Mode::Picker,
-            Self::Create(_) | Self::ActionForm(_) => Mode::Form,
+            Self::Picker(_) => Mode::Picker,
+            Self::Form(_) => Mode::Form,
             Self::Patches(_) => Mode::Patches,
             Self::Reap => Mode::Reap,
             Self::Events(log) if log.field.is_some() => Mode::EventField,
@@ -24,24 +26,16 @@ impl Overlay {
             Self::Confirm(_) => Mode::Confirm,
             Self::Jobs(_) => Mode::Jobs,
             Self::Palette(..) => Mode::Palette,
-            Self::Logs(logs) if logs.field.is_some() => Mode::LogField,
+            Self::Logs(logs) if logs.search.is_some() => Mode::LogField,
             Self::Logs(_) => Mode::Logs,
             Self::Shell(_) => Mode::Shell,
-            Self::Labels(labels) if labels.field.is_some() => Mode::LabelField,
-            Self::Labels(_) => Mode::Labels,
         }
     }
 
     /// Whether something is asked for, chosen or typed in it, and not only read.
     fn acts(&self) -> bool {
         match self.mode() {
-            Mode::Picker
-            | Mode::Form
-            | Mode::Confirm
-            | Mode::Palette
-            | Mode::Shell
-            | Mode::Labels
-            | Mode::LabelField => true,
+            Mode::Picker | Mode::Form | Mode::Confirm | Mode::Palette | Mode::Shell => true,
             Mode::Main
             | Mode::Filter
             | Mode::TextBlock
@@ -60,9 +54,7 @@ impl Overlay {
     fn drawn(&mut self) -> Option<&mut bool> {
         match self {
             Self::Confirm(confirm) => Some(&mut confirm.drawn),
-            Self::Create(form) => Some(&mut form.drawn),
-            Self::ActionForm(action_form) => Some(&mut action_form.drawn),
-            Self::Labels(labels) => Some(&mut labels.drawn),
+            Self::Form(form) => Some(&mut form.drawn),
             _ => None,
         }
     }
@@ -82,6 +74,29 @@ impl Model {
         self.reap.drawn |= matches!(self.overlays.last(), Some(Overlay::Reap));
     }
 
+    /// The text field of one line that keys go to, where they go to one.
+    pub fn line_field(&mut self) -> Option<&mut Input> {
+        let (mode, depth) = (self.mode(), self.overlays.len());
+        match (mode, self.overlays.last_mut()) {
+            (Mode::SearchField, _) => self.searches.at_mut(depth)?.field.as_mut(),
+            (_, None) => self.filter_field.as_mut(),
+            (_, Some(Overlay::Picker(picker))) => Some(&mut picker.search),
+            (_, Some(Overlay::Palette(input, at))) => {
+                // What is found is another list.
+                *at = 0;
+                Some(input)
+            }
+            (_, Some(Overlay::Logs(logs))) => logs.search.as_mut().map(|search| &mut search.field),
+            (_, Some(Overlay::Events(log))) => log.field.as_mut(),
+            (_, Some(_)) => None,
+        }
+    }
+
+    /// Says that a key was typed before what it would have acted on was on the screen.
+    pub fn say_undrawn(&mut self) {
+        self.say(Role::Dim, "that was typed before this was on the screen: press it again");
+    }
+
     /// Counts a change that a frozen display does not show.
     pub fn hold(&mut self) {
         if let Some(held) = &mut self.frozen {
@@ -97,7 +112,7 @@ impl Model {
         self.held = None;
         for overlay in &mut self.overlays {
             if let Overlay::Logs(logs) = overlay {
-                logs.field = None;
+                logs.search = None;
             } else if let Overlay::Events(log) = overlay {
                 log.field = None;
             }

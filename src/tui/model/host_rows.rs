@@ -6,21 +6,11 @@ use super::{Model, Role, age_of};
 use crate::domain::host::Limits;
 use crate::domain::telemetry::{HISTORY_S, HostSample};
 use crate::domain::text::columns;
+use crate::present::Spans;
+use crate::present::host::{self, CLOCK_OFF_S, FEW_NETWORKS, HIGH_PCT};
 
 /// Cells of the hour's load, and where there is little room.
 const SPARK: [usize; 3] = [8, 4, 0];
-
-/// Swap and inodes in use are shown from here on, in percent.
-const HIGH_PCT: f64 = 80.0;
-
-/// Networks left are shown from so few on.
-const FEW_NETWORKS: u32 = 5;
-
-/// A clock that is off by more is shown, in seconds.
-const CLOCK_OFF_S: f64 = 2.0;
-
-/// Spans of a row.
-type Spans = Vec<(Role, String)>;
 
 /// The two rows of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,12 +43,8 @@ impl Model {
 /// `▁▂▂▃ 0.4  12/30`, or why it does not answer.
 fn first_row(model: &Model, host: &Host, standing: Standing, cells: usize) -> Spans {
     let view = &host.view;
-    let held = match view.max_sandboxes {
-        Some(most) => format!("{}/{most}", view.sandboxes),
-        None => view.sandboxes.to_string(),
-    };
     let full = view.max_sandboxes.is_some_and(|most| view.sandboxes >= most);
-    let held = (if full { Role::Warn } else { Role::Plain }, held);
+    let held = (if full { Role::Warn } else { Role::Plain }, host::held(view));
     match standing {
         Standing::Down => {
             let since = host.down_since.map(|since| age_of(since, model.now));
@@ -139,7 +125,7 @@ fn few_networks(host: &Host) -> Option<(Role, String)> {
     let inventory = host.view.facts.as_ref()?.inventory.as_ref()?;
     let left = inventory.networks.iter().filter_map(|networks| networks.left).min()?;
     let role = if left == 0 { Role::Bad } else { Role::Warn };
-    (left <= FEW_NETWORKS).then(|| (role, format!("nets {left}")))
+    (left < FEW_NETWORKS).then(|| (role, format!("nets {left}")))
 }
 
 /// How a figure is meant beside its limit, and the limit where it is reached.

@@ -6,7 +6,6 @@ use std::time::Duration;
 use super::Load;
 use super::fetch::Fetch;
 use super::rows::SilentHosts;
-use super::text_block::Role;
 use super::window::Window;
 use crate::domain::Time;
 use crate::domain::error::Error;
@@ -14,6 +13,7 @@ use crate::domain::host_view::{HostState, HostView};
 use crate::domain::name::{HostName, SandboxId};
 use crate::domain::telemetry::{HostHistory, HostSample, SandboxUse};
 use crate::domain::text::clean_line;
+use crate::present::Role;
 
 /// How long a host may be silent before its rows say so.
 const SILENT: Duration = Duration::from_secs(15);

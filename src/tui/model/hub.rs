@@ -3,6 +3,7 @@
 use super::{Area, Fetch, Load, Model, Role, age_of, many};
 use crate::client::HubBacklog;
 use crate::domain::Time;
+use crate::present::error::hinted;
 
 /// What waits for less is on its way, in seconds: nobody has to look.
 const ON_ITS_WAY_S: u64 = 60;
@@ -56,9 +57,8 @@ impl Model {
     pub fn hub_lines(&self) -> Vec<(Role, String)> {
         let mut lines = Vec::new();
         if let Load::Failed(problem) = &self.hub.load {
-            let hint = problem.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-            let words = format!("what the State Hub has heard is not known: {}", problem.message);
-            lines.push((Role::Bad, format!("{words}{hint}")));
+            let words = hinted(&problem.message, problem.hint.as_ref());
+            lines.push((Role::Bad, format!("what the State Hub has heard is not known: {words}")));
         }
         let Some(backlog) = &self.hub.backlog else { return lines };
         if backlog.dead > 0 {

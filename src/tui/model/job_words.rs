@@ -8,6 +8,8 @@ use crate::domain::error::Error;
 use crate::domain::name::SandboxId;
 use crate::domain::telling::last_telling_line;
 use crate::domain::{OperationKind, State, Time};
+use crate::present::error::hinted;
+use crate::present::operation::step_words;
 
 /// How far apart the end of an operation and of what it worked on may be.
 const SAME_END: Duration = Duration::from_secs(10);
@@ -41,7 +43,7 @@ impl Job {
 
     /// The step that it is at: `3/6 transfer`.
     pub fn stage_words(&self) -> Option<String> {
-        self.stage.as_ref().map(|(stage, step, steps)| format!("{step}/{steps} {stage}"))
+        self.stage.as_ref().map(|(stage, step, steps)| step_words(stage, *step, *steps))
     }
 
     /// How long it took, as its end tells it.
@@ -73,7 +75,7 @@ impl Model {
             JobState::DoneAnyway => "done anyway: the cancel came too late".to_owned(),
             JobState::Undone(problem) => format!("undone: {}", problem.message),
             JobState::Stopped(problem) => {
-                format!("{}: {}{}", job.state.word(), problem.message, look(problem))
+                format!("{}: {}", job.state.word(), hinted(&problem.message, problem.hint.as_ref()))
             }
             JobState::Skipped(reason) => format!("skipped: {reason}"),
             JobState::Failed(problem) => self.why(job, problem),
@@ -97,9 +99,8 @@ impl Model {
                 format!("{what}  undone after {took}: {}", problem.message)
             }
             JobState::Stopped(problem) => format!(
-                "{what}  stopped after {took}, may be half done: {}{}",
-                problem.message,
-                look(problem)
+                "{what}  stopped after {took}, may be half done: {}",
+                hinted(&problem.message, problem.hint.as_ref())
             ),
             JobState::Skipped(_) => format!("{what}  {}", self.job_words(job)),
             JobState::Failed(problem) => format!("{what}  failed: {}", self.why(job, problem)),
@@ -151,10 +152,6 @@ impl Model {
         let size = record.archive.bytes.map(|size| format!(" {}", bytes(size)));
         Some(format!("{}{}", record.title(), size.unwrap_or_default()))
     }
-}
-
-fn look(problem: &Error) -> String {
-    problem.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default()
 }
 
 /// A line without the word that says that it is an error: the sign before it does.

@@ -42,14 +42,17 @@ pub struct Place {
     pub row: usize,
 }
 
-/// A text field over the log.
+/// Search that is being typed.
 #[derive(Debug, Clone)]
-pub enum LogField {
-    /// What to search for, and where the search began.
-    Search(Input, Option<Place>),
-    /// Where to save, and what is wrong with it.
-    Save(Input, Option<String>),
+pub struct LogSearch {
+    /// Its text field.
+    pub field: Input,
+    /// Where the search began.
+    pub before: Option<Place>,
 }
+
+/// How many lines of each service are asked for at first.
+const LINES: u64 = 500;
 
 /// The overlay.
 #[derive(Debug, Clone)]
@@ -62,6 +65,8 @@ pub struct Logs {
     pub services: Vec<String>,
     /// The service whose log is shown; none: all.
     pub service: Option<String>,
+    /// How many lines of each service are asked for.
+    pub lines: u64,
     /// Recognises late answers of an earlier stream.
     pub generation: u64,
     /// How the stream stands.
@@ -84,8 +89,8 @@ pub struct Logs {
     matching: VecDeque<u64>,
     /// The line that was found last.
     pub found: Option<u64>,
-    /// The text field, while one is open.
-    pub field: Option<LogField>,
+    /// The search, while one types.
+    pub search: Option<LogSearch>,
     names: usize,
 }
 
@@ -117,6 +122,7 @@ impl Logs {
             title,
             services,
             service: None,
+            lines: LINES,
             generation,
             state: LogState::Opening,
             tail: LogTail::default(),
@@ -128,7 +134,7 @@ impl Logs {
             pattern: SearchPattern::default(),
             matching: VecDeque::new(),
             found: None,
-            field: None,
+            search: None,
             names,
         }
     }

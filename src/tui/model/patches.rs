@@ -19,7 +19,8 @@ pub struct Patches {
     pub reading: Fetch,
     status: Vec<PatchStatus>,
     wanted: Option<(PatchId, Option<SandboxId>)>,
-    window: Window,
+    /// The cursor, and the rows around it.
+    pub window: Window,
 }
 
 /// One row.
@@ -135,15 +136,5 @@ impl Patches {
         self.wanted = self.selected().map(|row| {
             (row.status.patch.id.clone(), row.standing.map(|standing| standing.id.clone()))
         });
-    }
-
-    /// Moves the cursor by rows.
-    pub fn step(&mut self, by: isize) {
-        self.go(self.window.index.saturating_add_signed(by));
-    }
-
-    /// Moves the cursor by pages.
-    pub fn page(&mut self, pages: isize) {
-        self.step(pages * self.window.page());
     }
 }

@@ -1,11 +1,13 @@
 //! What the overlays that are read say, as a text block: the view paints it, the update scrolls it.
 
-use super::text_block::{Role, TextBlock};
-use super::{Job, JobState, Model, Overlay, Present, state_glyph, state_role};
+use super::text_block::TextBlock;
+use super::{Job, JobState, Model, Overlay, Present, Role, state_glyph, state_role};
 use crate::domain::State;
 use crate::domain::error::Error;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::telling::{folded, telling_lines};
+use crate::present::failure::exit;
+use crate::present::{self, Document};
 use crate::tui::keymap::Mode;
 
 /// A script, or what it wrote.
@@ -44,7 +46,7 @@ impl TextOverlay {
         } else {
             all
         };
-        let exit = failure.exit_status.map(|status| format!(", exit {status}")).unwrap_or_default();
+        let exit = exit(failure.exit_status);
         Some(Self {
             title: format!("{}: output of step {}{exit}", record.title(), failure.step),
             text,
@@ -56,7 +58,7 @@ impl TextOverlay {
 impl Model {
     /// The text of the overlay on top, if it is one that is read.
     pub fn block(&self) -> Option<TextBlock> {
-        self.overlays.last().and_then(|overlay| self.paper_of(overlay))
+        self.overlays.last().and_then(|overlay| self.block_of(overlay))
     }
 
     /// The raw record of what the overlay on top is about, to be read: as YAML.
@@ -82,7 +84,7 @@ impl Model {
     }
 
     /// The text of an overlay that is read.
-    pub fn paper_of(&self, overlay: &Overlay) -> Option<TextBlock> {
+    pub fn block_of(&self, overlay: &Overlay) -> Option<TextBlock> {
         let width = usize::from(self.screen().overlay_text().width);
         match overlay {
             Overlay::Details(details) => {
@@ -115,7 +117,7 @@ impl Model {
     }
 
     pub(super) fn present(&self) -> Present<'_> {
-        Present { now: self.now, zone: &self.zone }
+        Present { now: self.now, zone: Some(&self.zone) }
     }
 
     /// The line of the help at which a mode's keys begin.
@@ -243,22 +245,7 @@ fn output(job: &Job, width: usize) -> TextBlock {
 }
 
 fn error(problem: &Error, width: usize) -> TextBlock {
-    let mut block = TextBlock::new(width);
-    block.text(Role::Bad, 0, &problem.message);
-    if !problem.causes.is_empty() {
-        block.heading("Because");
-        for cause in &problem.causes {
-            block.text(Role::Plain, 2, cause);
-        }
-    }
-    if let Some(hint) = &problem.hint {
-        block.heading("What to do");
-        block.text(Role::Key, 2, hint);
-    }
-    block.gap();
-    block.pair("code", Role::Dim, problem.code.as_str());
-    if problem.retryable {
-        block.pair("", Role::Dim, "the same request may succeed later");
-    }
-    block
+    let mut document = Document::default();
+    present::error::section(&mut document, problem);
+    TextBlock::of(&document, width)
 }

@@ -67,7 +67,8 @@ pub struct Reap {
     /// Ids of what the last reap destroyed or removed.
     removed: Vec<String>,
     rows: Vec<ReapRow>,
-    window: Window,
+    /// The cursor, and the rows around it.
+    pub window: Window,
 }
 
 /// Whether a host was not judged although it should have been.
@@ -323,15 +324,5 @@ impl Reap {
     pub fn go(&mut self, index: usize) {
         self.window.index = index;
         self.window.fit(self.rows.len());
-    }
-
-    /// Moves the cursor by rows.
-    pub fn step(&mut self, by: isize) {
-        self.go(self.window.index.saturating_add_signed(by));
-    }
-
-    /// Moves the cursor by pages.
-    pub fn page(&mut self, pages: isize) {
-        self.step(pages * self.window.page());
     }
 }

@@ -1,8 +1,9 @@
 //! Choices in a reap plan: what is done about each item, as far as it may be chosen.
 
 use super::reap::{Reap, ReapRow};
-use super::stale::{is_never, may_be};
+use super::stale::may_be;
 use crate::domain::stale::ReapAction;
+use crate::present::stale::is_never;
 
 impl Reap {
     /// Whether more is asked for an item than the plan does by itself: it is taken away although it need not be.

@@ -1,12 +1,14 @@
 //! Rows of a reap plan, several lines each; and what is told of the one under the cursor.
 
 use super::reap::ReapRow;
-use super::reap_words::Spans;
-use super::stale::is_never;
 use super::{Job, Model, Role, age, bytes, wrap};
-use crate::client::{ReapItem, StaleItem};
-use crate::domain::stale::{PassState, ReapAction, ReapOutcome};
+use crate::client::StaleItem;
+use crate::domain::stale::{PassState, ReapAction};
 use crate::domain::text::{clean_line, columns};
+use crate::present::Spans;
+use crate::present::error::hinted;
+use crate::present::host::owner;
+use crate::present::stale::{is_never, outcome_sign};
 use crate::tui::keymap::{Action, Mode};
 
 impl Model {
@@ -108,10 +110,8 @@ impl Model {
             ReapRow::Item(at) => self.item_words(at),
             ReapRow::Host(at) => {
                 let error = self.reap.hosts.get(at).and_then(|pass| pass.error.as_ref());
-                let hint =
-                    error.and_then(|error| error.hint.clone()).map(|hint| format!("; {hint}"));
-                let message = error.map(|error| error.message.clone()).unwrap_or_default();
-                (Role::Warn, format!("{message}{}", hint.unwrap_or_default()))
+                let words = error.map(|error| hinted(&error.message, error.hint.as_ref()));
+                (Role::Warn, words.unwrap_or_default())
             }
         };
         let text = clean_line(&text, 1000);
@@ -130,10 +130,8 @@ impl Model {
     fn item_words(&self, at: usize) -> (Role, String) {
         let Some(item) = self.reap.items().get(at) else { return (Role::Plain, String::new()) };
         if let Some(result) = self.reap.result(at) {
-            let error = result.error.as_ref();
-            let hint = error.and_then(|error| error.hint.as_ref()).map(|hint| format!("; {hint}"));
-            let words =
-                format!("{}: {}{}", result.outcome, result.message, hint.unwrap_or_default());
+            let hint = result.error.as_ref().and_then(|error| error.hint.as_ref());
+            let words = hinted(&format!("{}: {}", result.outcome, result.message), hint);
             return (outcome_sign(result).1, words);
         }
         if let Some(change) = self.reap_change(at) {
@@ -179,22 +177,9 @@ impl Model {
     }
 }
 
-/// Sign of what was done.
-fn outcome_sign(item: &ReapItem) -> (char, Role) {
-    match item.outcome {
-        ReapOutcome::Removed
-        | ReapOutcome::Recovered
-        | ReapOutcome::Closed
-        | ReapOutcome::Adopted => ('✓', Role::Good),
-        ReapOutcome::Skipped | ReapOutcome::Other(_) => ('⚠', Role::Warn),
-        ReapOutcome::Failed => ('✗', Role::Bad),
-    }
-}
-
 /// Host and owner.
 fn place(item: &StaleItem) -> String {
-    let owner = item.owner.as_deref().unwrap_or("nobody that is known");
-    format!("on {}, of {owner}", item.host)
+    format!("on {}, of {}", item.host, owner(item.owner.as_deref()))
 }
 
 /// Age and size.

@@ -1,13 +1,11 @@
 //! Words above the items of a reap plan: what to know before, what is done, sums.
 
 use super::reap::is_unjudged;
-use super::{Area, Job, Load, Model, Role, age_of, bytes, confirm, many, wrap};
-use crate::domain::stale::ReapOutcome;
+use super::{Area, Job, Load, Model, Role, age_of, bytes, many, wrap};
 use crate::domain::text::clean_line;
+use crate::present::stale::reap_outcomes;
+use crate::present::{Spans, summed};
 use crate::tui::keymap::{Action, Mode};
-
-/// Spans of a line.
-pub type Spans = Vec<(Role, String)>;
 
 /// Rows of an overlay below which there is room for the least only.
 const FEW_ROWS: u16 = 10;
@@ -82,15 +80,15 @@ impl Model {
         if items.is_empty() {
             return Vec::new();
         }
-        let classes = confirm::summed(items.iter().map(|item| item.class.to_string()));
-        let hosts = confirm::summed(items.iter().map(|item| format!("on {}", item.host)));
+        let classes = summed(items.iter().map(|item| item.class.to_string()));
+        let hosts = summed(items.iter().map(|item| format!("on {}", item.host)));
         let chosen = self.reap.to_do().map(|(at, _)| self.reap.choice(at).to_string());
         let freed: u64 = self.reap.to_do().filter_map(|(_, item)| item.bytes).sum();
         let freed = if freed == 0 { String::new() } else { format!(", {} on hosts", bytes(freed)) };
         let sum = match (self.reap.to_do().count(), self.reap.is_plan()) {
             (0, _) => "nothing to do".to_owned(),
-            (count, true) => format!("{count} to do: {}{freed}", confirm::summed(chosen)),
-            (_, false) => format!("a reap would: {}{freed}", confirm::summed(chosen)),
+            (count, true) => format!("{count} to do: {}{freed}", summed(chosen)),
+            (_, false) => format!("a reap would: {}{freed}", summed(chosen)),
         };
         vec![(Role::Title, sum), (Role::Plain, classes), (Role::Dim, hosts)]
     }
@@ -160,11 +158,4 @@ impl Model {
         let problem = job.state.problem().map(|problem| format!("; {}", problem.message));
         (role, format!("{glyph} {}: {words}{}", job.state.word(), problem.unwrap_or_default()))
     }
-}
-
-/// `7 removed, 1 skipped`: how many items have each outcome that one has.
-pub fn reap_outcomes(count: impl Fn(&ReapOutcome) -> usize) -> String {
-    let words = ReapOutcome::ALL.iter().map(|outcome| (count(outcome), outcome));
-    let words = words.filter(|(count, _)| *count > 0);
-    words.map(|(count, outcome)| format!("{count} {outcome}")).collect::<Vec<_>>().join(", ")
 }

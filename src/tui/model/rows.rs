@@ -4,13 +4,13 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::words::short_profile;
 use crate::domain::name::SandboxId;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::stale::StaleClass;
 use crate::domain::telemetry::SandboxUse;
 use crate::domain::text::{clean_line, columns};
 use crate::domain::{State, Time, Usd};
+use crate::present::sandbox::short_profile;
 
 /// A record with the lowercase texts that the filter looks at, made once (and off the UI's thread).
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +35,7 @@ impl Entry {
         let words = [
             lower(record.id.as_str()),
             lower(record.name.as_deref().unwrap_or_default()),
-            lower(short_profile(&record.profile.id)),
+            lower(short_profile(record.profile.id.as_str())),
             lower(record.host.as_str()),
         ];
         let state = lower(record.state.as_str());

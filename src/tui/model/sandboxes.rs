@@ -5,7 +5,6 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::Load;
-use super::cost::has_price;
 use super::counts::Counts;
 use super::filter::Filter;
 use super::marks::Marks;
@@ -14,6 +13,7 @@ use super::window::Window;
 use crate::domain::Time;
 use crate::domain::name::SandboxId;
 use crate::domain::telemetry::SandboxUse;
+use crate::present::credit::has_price;
 
 /// The list.
 #[derive(Debug, Clone, Default)]
@@ -38,7 +38,8 @@ pub struct Sandboxes {
     /// The sandbox the operator pointed at, shown or not.
     wanted: Option<SandboxId>,
     /// Where the cursor is, or was when `wanted` was shown last; what is on the screen.
-    window: Window,
+    /// The cursor, and the rows around it.
+    pub window: Window,
     marks: Marks<SandboxId>,
     counts: Counts,
 }
@@ -309,16 +310,6 @@ impl Sandboxes {
         self.wanted = self.selected().map(|entry| entry.record.id.clone());
     }
 
-    /// Moves the cursor by rows.
-    pub fn step(&mut self, by: isize) {
-        self.go(self.window.index.saturating_add_signed(by));
-    }
-
-    /// Moves the cursor by pages.
-    pub fn page(&mut self, pages: isize) {
-        self.step(pages * self.window.page());
-    }
-
     /// Moves the cursor to the next one that needs a look, round the end; says whether there is one.
     pub fn go_to_trouble(&mut self) -> bool {
         let count = self.shown.len();
@@ -360,7 +351,7 @@ impl Sandboxes {
         }
         let Some(id) = self.selected().map(|entry| entry.record.id.clone()) else { return };
         self.marks.toggle(id);
-        self.step(1);
+        self.go(self.window.index + 1);
     }
 
     /// Marks from the last marked row to the cursor.

@@ -85,7 +85,7 @@ impl Model {
         let (Some(search), Some(overlay)) = (self.search(), self.overlays.last()) else {
             return Vec::new();
         };
-        if let Some(block) = self.paper_of(overlay) {
+        if let Some(block) = self.block_of(overlay) {
             let matches = block.matches(&search.pattern).into_iter();
             return matches.filter_map(|found| found.parts.first().map(|(row, _)| *row)).collect();
         }

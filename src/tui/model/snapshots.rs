@@ -1,8 +1,6 @@
 //! Snapshots and what hangs on them: a tree with a cursor and marks, which are ids and follow their row through every
 //! refresh and filter.
 
-mod tree;
-
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -12,16 +10,13 @@ use super::Load;
 use super::filter::{Facets, Filter};
 use super::marks::Marks;
 use super::window::Window;
-use super::words::short_profile;
 use crate::domain::lineage::{BasedOn, SnapshotView};
 use crate::domain::name::{SandboxId, SnapshotId};
-use crate::domain::patch::{Patch, PatchState};
-use crate::domain::request::counted;
-use crate::domain::sandbox::SandboxRecord;
-use crate::domain::snapshot::{Consistency, SnapshotKind, SnapshotRecord, SnapshotState};
+use crate::domain::snapshot::{SnapshotKind, SnapshotRecord};
 use crate::domain::text::clean_line;
-
-pub use tree::{Node, NodeId};
+use crate::present::sandbox::short_profile;
+use crate::present::snapshot::caveats;
+use crate::present::{Node, NodeId, tree_rows};
 
 /// The pane.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +30,8 @@ pub struct Snapshots {
     rows: Vec<Node>,
     filter: Filter,
     wanted: Option<NodeId>,
-    window: Window,
+    /// The cursor, and the rows around it.
+    pub window: Window,
     marks: Marks<SnapshotId>,
 }
 
@@ -78,7 +74,7 @@ impl Snapshots {
     fn grow(&mut self) {
         let mut matcher = Filter::matcher();
         let filter = &self.filter;
-        self.rows = tree::rows(&self.views, &mut |view, sandbox| {
+        self.rows = tree_rows(&self.views, &mut |view, sandbox| {
             // A record and no more: the list of a command leaves it out too.
             let bygone = sandbox.is_none() && view.record.came_to_nothing();
             !bygone && (filter.is_empty() || passes(filter, view, sandbox, &mut matcher))
@@ -184,16 +180,6 @@ impl Snapshots {
         self.wanted = self.selected().map(|row| row.id.clone());
     }
 
-    /// Moves the cursor by rows.
-    pub fn step(&mut self, by: isize) {
-        self.go(self.window.index.saturating_add_signed(by));
-    }
-
-    /// Moves the cursor by pages.
-    pub fn page(&mut self, pages: isize) {
-        self.step(pages * self.window.page());
-    }
-
     /// Moves the cursor to a row, shown or not.
     pub fn point_at(&mut self, id: NodeId) {
         self.wanted = Some(id);
@@ -209,7 +195,7 @@ impl Snapshots {
     pub fn toggle_mark(&mut self) -> bool {
         let Some(id) = self.pointed().map(|view| view.record.id.clone()) else { return false };
         self.marks.toggle(id);
-        self.step(1);
+        self.go(self.window.index + 1);
         true
     }
 
@@ -255,7 +241,7 @@ fn passes(
         (words, lower(sandbox.state.as_str()), &no_labels, None)
     } else {
         let (profile, host) =
-            (lower(short_profile(&record.profile.id)), lower(record.host.as_str()));
+            (lower(short_profile(record.profile.id.as_str())), lower(record.host.as_str()));
         let words = [lower(record.id.as_str()), name(&record.name), profile, host];
         (words, lower(record.state.as_str()), &record.labels, Some(&record.actor))
     };
@@ -263,67 +249,15 @@ fn passes(
     filter.passes_facets(&facets, matcher)
 }
 
-/// A snapshot's glyph.
-pub fn snapshot_glyph(state: &SnapshotState) -> char {
-    match state {
-        SnapshotState::Ready => '◆',
-        SnapshotState::Creating | SnapshotState::Deleting => '◐',
-        SnapshotState::Failed => '✗',
-        SnapshotState::Other(_) => '·',
-    }
-}
-
 /// What to know of a snapshot before one trusts it, in a few words; none where all is well.
 pub fn caveat(view: &SnapshotView) -> Option<String> {
-    let archive = &view.record.archive;
-    if view.record.state != SnapshotState::Ready {
-        return None;
-    }
-    let mut words: Vec<String> =
-        view.record.damage_words().into_iter().map(|word| format!("archive {word}")).collect();
-    if archive.consistency == Some(Consistency::Fuzzy) {
-        words.push("files changed while it was read".to_owned());
-    }
-    match archive.not_captured.as_slice() {
-        [] => {}
-        [only] => words.push(format!("volume {} is not in it", only.name)),
-        many => words.push(format!("{} volumes are not in it", many.len())),
-    }
-    if !archive.not_preserved.is_empty() {
-        words.push(format!("not preserved: {}", counted(&archive.not_preserved)));
-    }
-    (!words.is_empty()).then(|| words.join("; "))
+    let words = caveats(&view.record).join("; ");
+    (!words.is_empty()).then_some(words)
 }
 
 /// Whether it is kept for taking a removal back only.
 pub fn is_undo(view: &SnapshotView) -> bool {
     view.record.kind == SnapshotKind::Undo
-}
-
-/// Whether a patch that is still on the snapshot keeps those behind it from a sandbox. Its record tells of one that was taken
-/// away until the next wake.
-pub fn is_blocked(based: &BasedOn) -> bool {
-    matches!(based.patch_state, PatchState::Failed | PatchState::Unknown)
-}
-
-/// How each patch of a snapshot stands on a sandbox: from its record where that is known, else from what the view says.
-pub fn standings(
-    view: &SnapshotView,
-    based: &BasedOn,
-    record: Option<&SandboxRecord>,
-) -> Vec<PatchState> {
-    let of = |patch: &Patch| {
-        let applied = record
-            .map(|record| record.applied_patches.iter().find(|applied| applied.id == patch.id));
-        match applied {
-            Some(Some(applied)) => applied.state.clone(),
-            Some(None) => PatchState::Pending,
-            None if based.owes.contains(&patch.sequence) => PatchState::Pending,
-            None if patch.sequence <= based.last_patch_sequence => PatchState::Applied,
-            None => based.patch_state.clone(),
-        }
-    };
-    view.patches.iter().map(of).collect()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::{Model, Role};
 use crate::client::{Error, StaleItem, StaleReport};
 use crate::domain::name::SandboxId;
 use crate::domain::stale::{ReapAction, StaleClass};
+use crate::present::stale::{is_counted, is_never, reap_words, stale_sentence};
 
 /// The newest judgement.
 #[derive(Debug, Clone, Default)]
@@ -23,23 +24,6 @@ pub struct Stale {
     classes: Arc<BTreeMap<SandboxId, StaleClass>>,
     /// Places by host, in small letters, and id.
     places: HashMap<(String, String), usize>,
-}
-
-/// Whether something stale is there to be reaped: what is somebody else's, or protected, is only shown.
-pub fn is_counted(item: &StaleItem) -> bool {
-    !item.class.is_never_reaped() && !item.protected
-}
-
-/// Why nothing can be done about an item, whatever is pressed.
-pub(super) fn is_never(item: &StaleItem) -> Option<&'static str> {
-    match item.class {
-        StaleClass::Foreign => Some("another owner's: never reaped"),
-        StaleClass::Unreadable => Some("nobody can tell whose it is: look at it on its host"),
-        StaleClass::Other(_) => Some("of a class that this version does not know: left alone"),
-        _ if item.possible.is_empty() && item.protected => Some("protected: it is kept"),
-        _ if item.possible.is_empty() => Some("nothing can be done about it from here"),
-        _ => None,
-    }
 }
 
 /// Whether an action may be chosen for an item.
@@ -116,25 +100,6 @@ impl Stale {
     /// Classes of the recorded ones.
     pub fn classes(&self) -> Arc<BTreeMap<SandboxId, StaleClass>> {
         Arc::clone(&self.classes)
-    }
-}
-
-/// What a reap does about something.
-fn reap_words(action: &ReapAction) -> Option<&'static str> {
-    match action {
-        ReapAction::Destroy | ReapAction::Remove => Some("reap takes it"),
-        ReapAction::Recover => Some("reap recovers it"),
-        ReapAction::Close => Some("reap closes its record"),
-        ReapAction::Adopt => Some("reap adopts it"),
-        ReapAction::Keep | ReapAction::Other(_) => None,
-    }
-}
-
-/// Why something is stale, and what a reap does about it; where it is left alone, the reason says so.
-pub(super) fn stale_sentence(item: &StaleItem) -> String {
-    match reap_words(&item.action) {
-        Some(reap) => format!("{}: {reap}", item.why),
-        None => item.why.clone(),
     }
 }
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::rows::Entry;
-use super::words::short_profile;
 use crate::client::ReapPlan;
 use crate::domain::lineage::SnapshotView;
 use crate::domain::name::{PatchId, SandboxId, SnapshotId};
 use crate::domain::{State, Time};
+use crate::present::sandbox::short_profile;
 
 /// One frozen sandbox.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,7 +49,7 @@ impl Target {
             revision: record.revision,
             name: record.name.clone(),
             host: record.host.to_string(),
-            profile: short_profile(&record.profile.id).to_owned(),
+            profile: short_profile(record.profile.id.as_str()).to_owned(),
             state: record.state.clone(),
             created_at: record.created_at,
             protected: record.is_protected(),

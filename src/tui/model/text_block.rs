@@ -6,54 +6,12 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::search_pattern::SearchPattern;
 use crate::domain::text::{clean_line, columns};
+use crate::present::{Document, Piece, Role};
 
 /// A line of another program's text is cut at this many columns.
 const LINE: usize = 4000;
 /// A value is cut at this many: one endless message must not push everything else away.
 const PAIR: usize = 1000;
-
-/// How a piece of the screen is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// Nothing special.
-    Plain,
-    /// Of less weight.
-    Dim,
-    /// A heading.
-    Title,
-    /// What the eye should find first.
-    Accent,
-    /// All is well.
-    Good,
-    /// Look at this.
-    Warn,
-    /// Something failed.
-    Bad,
-    /// Something is being done.
-    Busy,
-    /// A key to press.
-    Key,
-    /// Something to paste.
-    Code,
-    /// A frame.
-    Border,
-    /// The frame of what has the focus.
-    Focus,
-    /// The row under the cursor.
-    Selected,
-    /// A button that is not focused.
-    Button,
-    /// The focused button.
-    Pressed,
-    /// A text field.
-    Field,
-    /// A service's name: the same number is always the same colour.
-    Service(usize),
-    /// What a search matches.
-    Match,
-    /// What it matches in the line that was found last.
-    Found,
-}
 
 /// A piece of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,6 +70,27 @@ impl TextBlock {
     /// An empty text block of this width.
     pub fn new(width: usize) -> Self {
         Self { lines: Vec::new(), width: width.max(8), joints: Vec::new() }
+    }
+
+    /// A document's text, at this width.
+    pub fn of(document: &Document, width: usize) -> Self {
+        let mut block = Self::new(width);
+        for piece in document.pieces() {
+            match piece {
+                Piece::Gap => block.gap(),
+                Piece::Heading(text) => block.heading(text),
+                Piece::Pair { key, sign, role, value } => match sign {
+                    Some(sign) => block.pair(key, *role, &format!("{sign} {value}")),
+                    None => block.pair(key, *role, value),
+                },
+                Piece::Text { role, indent, text } => block.text(*role, *indent, text),
+                Piece::Line { sign: (role, sign), spans } => {
+                    let sign = (*role, format!("  {sign} "));
+                    block.spans(std::iter::once(sign).chain(spans.iter().cloned()));
+                }
+            }
+        }
+        block
     }
 
     /// Adds an empty line.
@@ -174,14 +153,14 @@ impl TextBlock {
         while row < self.lines.len() {
             // A text, and where its rows are in it.
             let mut text = self.lines[row].text();
-            let mut rows = vec![Piece { begin: 0, end: text.len(), row, indent: 0 }];
+            let mut rows = vec![RowPart { begin: 0, end: text.len(), row, indent: 0 }];
             row += 1;
             while let Some(joint) = joints.next_if(|joint| joint.row == row) {
                 text.push_str(if joint.space { " " } else { "" });
                 let begin = text.len();
                 let line = self.lines[row].text();
                 text.push_str(line.get(joint.indent..).unwrap_or_default());
-                rows.push(Piece { begin, end: text.len(), row, indent: joint.indent });
+                rows.push(RowPart { begin, end: text.len(), row, indent: joint.indent });
                 row += 1;
             }
             let mut from = 0;
@@ -218,8 +197,8 @@ impl TextBlock {
     }
 }
 
-/// Piece of a text in a row: where it begins and ends in the text, and where it begins in the row.
-struct Piece {
+/// Part of a text in a row: where it begins and ends in the text, and where it begins in the row.
+struct RowPart {
     begin: usize,
     end: usize,
     row: usize,
@@ -227,7 +206,7 @@ struct Piece {
 }
 
 /// A place in a text as parts of its rows.
-fn parts(place: &Range<usize>, rows: &[Piece]) -> Vec<(usize, Range<usize>)> {
+fn parts(place: &Range<usize>, rows: &[RowPart]) -> Vec<(usize, Range<usize>)> {
     rows.iter()
         .filter_map(|piece| {
             let (from, to) = (place.start.max(piece.begin), place.end.min(piece.end));

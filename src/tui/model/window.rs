@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::tui::keymap::Action;
+
 /// Where the cursor is, and what is shown around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
@@ -38,8 +40,17 @@ impl Window {
         self.offset.min(end)..end
     }
 
-    /// How many rows a page is: one stays in sight.
-    pub fn page(&self) -> isize {
-        isize::try_from(self.height.max(2) - 1).unwrap_or(1)
+    /// Where a movement leads to, the list's end or beyond it; none where it is no movement. Of a page one row stays in sight.
+    pub fn moved(&self, action: Action) -> Option<usize> {
+        let (at, page) = (self.index, self.height.max(2) - 1);
+        match action {
+            Action::Down => Some(at + 1),
+            Action::Up => Some(at.saturating_sub(1)),
+            Action::Top => Some(0),
+            Action::Bottom => Some(usize::MAX),
+            Action::PageDown => Some(at + page),
+            Action::PageUp => Some(at.saturating_sub(page)),
+            _ => None,
+        }
     }
 }

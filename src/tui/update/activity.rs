@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{Effect, keys};
+use super::{Effect, details};
 use crate::client::Error;
 use crate::domain::event::{Event, EventKind};
-use crate::domain::name::SandboxId;
 use crate::domain::text::clean_line;
 use crate::tui::keymap::Action;
 use crate::tui::model::{
@@ -156,19 +155,6 @@ pub(super) fn look(model: &mut Model) {
     }
 }
 
-/// Says that somebody has looked at a sandbox: at each of its failures.
-pub(super) fn look_at_sandbox(model: &mut Model, id: &SandboxId) {
-    let failed: Vec<JobId> = model
-        .jobs
-        .list()
-        .filter(|job| job.sandbox.as_ref() == Some(id) && job.state.problem().is_some())
-        .map(|job| job.id)
-        .collect();
-    for job in failed {
-        model.activity.look_at(job);
-    }
-}
-
 /// Opens what the row under the cursor is about: an output, an error, a sandbox.
 pub(super) fn open_row(model: &mut Model) -> Vec<Effect> {
     match model.activity.selected() {
@@ -195,7 +181,7 @@ fn open_job(model: &mut Model, id: JobId) -> Vec<Effect> {
     // Of what another process did there is no output here.
     let other = job.external.is_some() && done;
     match (gone, job.sandbox.clone().filter(|_| other)) {
-        (Some(id), _) | (None, Some(id)) => open_sandbox(model, id),
+        (Some(id), _) | (None, Some(id)) => details::open_sandbox(model, id),
         (None, None) => {
             model.overlays.push(Overlay::Output(id, None));
             Vec::new()
@@ -210,21 +196,12 @@ fn open_line(model: &mut Model, number: u64) -> Vec<Effect> {
             model.overlays.push(Overlay::Error(problem, 0));
             Vec::new()
         }
-        (None, Some(id)) => open_sandbox(model, id),
+        (None, Some(id)) => details::open_sandbox(model, id),
         (None, None) => {
             model.say(Role::Dim, line.text);
             Vec::new()
         }
     }
-}
-
-/// Opens a sandbox's details. One that is over is in no list; its record is there all the same.
-pub(super) fn open_sandbox(model: &mut Model, id: SandboxId) -> Vec<Effect> {
-    if model.sandboxes.get(&id).is_some() {
-        return keys::open_details(model, &id);
-    }
-    model.wanted = Some(id.clone());
-    vec![Effect::Get(id)]
 }
 
 /// Opens the events since the operator looked last, which is read then.

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use crossterm::event::KeyEvent;
-use tui_input::backend::crossterm::to_input_request;
 
-use super::{Effect, keys, reap, snapshots, undo, work};
+use super::{Effect, jobs, reap, snapshots, text_input, undo};
 use crate::client::{ApplyRequest, DestroyRequest, RecreateRequest, Request, SleepRequest};
 use crate::domain::extension::Capability;
 use crate::domain::sandbox::SandboxRecord;
@@ -14,11 +13,6 @@ use crate::tui::keymap::Action;
 use crate::tui::model::{
     Confirm, Entry, Leaving, Load, Model, Overlay, Pane, Purpose, Role, Target, is_blocked, many,
 };
-
-/// Freezes a row as a target.
-pub(super) fn freeze(model: &Model, entry: &Entry) -> Target {
-    Target::of(entry, model.silence(entry.record.host.as_str(), entry.record.observed_at))
-}
 
 /// Opens the question about the marked ones, or the one that is pointed at.
 pub(super) fn ask(model: &mut Model, purpose: Purpose) -> Vec<Effect> {
@@ -50,12 +44,12 @@ fn question(model: &mut Model, purpose: Purpose) -> Option<Confirm> {
         _ => model.pointed_sandbox().cloned().into_iter().collect(),
     };
     if entries.is_empty() {
-        keys::say_no_subject(model);
+        model.say_no_subject();
         return None;
     }
     let sleeps = matches!(purpose, Purpose::Sleep | Purpose::Wake);
     let of = |entry: &Arc<Entry>| {
-        let mut target = freeze(model, entry);
+        let mut target = model.freeze(entry);
         target.left_out =
             model.cannot(&entry.record.extension, &Capability::Sleep).filter(|_| sleeps);
         target.notes = notes(model, purpose, &entry.record);
@@ -144,7 +138,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
     let count = confirm.buttons.len().max(1);
     match action {
         Action::NextButton | Action::PreviousButton | Action::Press if !confirm.drawn => {
-            keys::say_undrawn(model);
+            model.say_undrawn();
         }
         Action::NextButton => confirm.focus = (confirm.focus + 1) % count,
         Action::PreviousButton => confirm.focus = (confirm.focus + count - 1) % count,
@@ -166,13 +160,11 @@ pub(super) fn text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
         KeyCode::PageDown => confirm.offset += 5,
         KeyCode::PageUp => confirm.offset = confirm.offset.saturating_sub(5),
         _ if !confirm.drawn => {
-            keys::say_undrawn(model);
+            model.say_undrawn();
             return Vec::new();
         }
         _ if confirm.demand.is_some() => {
-            if let Some(request) = to_input_request(&crossterm::event::Event::Key(*key)) {
-                confirm.typed.handle(request);
-            }
+            text_input::typed(&mut confirm.typed, key);
         }
         _ => {}
     }
@@ -199,9 +191,9 @@ pub(super) fn press(model: &mut Model) -> Vec<Effect> {
     }
     let Some(Overlay::Confirm(confirm)) = model.overlays.pop() else { return Vec::new() };
     match confirm.purpose {
-        Purpose::Quit if confirm.focus == 1 => work::leave_after(model, Leaving::Waiting),
-        Purpose::Quit => work::leave_after(model, Leaving::Cancelling),
-        Purpose::CancelJob(job) => work::cancel(model, job),
+        Purpose::Quit if confirm.focus == 1 => jobs::leave_after(model, Leaving::Waiting),
+        Purpose::Quit => jobs::leave_after(model, Leaving::Cancelling),
+        Purpose::CancelJob(job) => jobs::cancel(model, job),
         Purpose::DeleteSnapshots => snapshots::delete(model, &confirm),
         Purpose::Reap => reap::apply(model, confirm),
         Purpose::Undo => undo::run(model, confirm),

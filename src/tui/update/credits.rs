@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Effect, Timer, activity};
+use super::{Effect, Timer, details};
 use crate::client::Error;
 use crate::domain::event::Event;
 use crate::tui::model::{Fetch, Ledger, Load, Model, Overlay, Role};
@@ -52,7 +52,7 @@ pub(super) fn open_row(model: &mut Model) -> Vec<Effect> {
     }
     let Some(entry) = model.credits.selected() else { return Vec::new() };
     if let Some(id) = entry.entry.sandbox_id.clone() {
-        return activity::open_sandbox(model, id);
+        return details::open_sandbox(model, id);
     }
     let note = entry.entry.note.as_deref().map(|note| format!(": {note}")).unwrap_or_default();
     let text = format!("{} by {}{note}", entry.entry.kind, entry.entry.actor);

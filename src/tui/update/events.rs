@@ -1,9 +1,6 @@
 //! The events overlay's keys, and what it hears.
 
-use crossterm::event::{Event as Input, KeyEvent};
-use tui_input::backend::crossterm::to_input_request;
-
-use super::{Effect, activity, fields, panes};
+use super::{Effect, details};
 use crate::client::Error;
 use crate::domain::event::Event;
 use crate::tui::keymap::Action;
@@ -71,7 +68,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::Clear => log.set_filter(EventFilter::default(), now),
         Action::Retry => return read_again(model),
         _ => {
-            if let Some(to) = panes::moved(&log.window, action) {
+            if let Some(to) = log.window.moved(action) {
                 log.go(to);
             }
         }
@@ -84,7 +81,7 @@ pub(super) fn open_row(model: &mut Model) -> Vec<Effect> {
     let Some(Overlay::Events(log)) = model.overlays.last() else { return Vec::new() };
     let Some(row) = log.selected() else { return Vec::new() };
     if let Some(id) = row.id.clone() {
-        return activity::open_sandbox(model, id);
+        return details::open_sandbox(model, id);
     }
     let text = format!("{} by {}  {}", row.what, row.by, row.why);
     model.say(Role::Dim, text);
@@ -111,25 +108,8 @@ pub(super) fn field_act(model: &mut Model, action: Action) -> Vec<Effect> {
     read(model)
 }
 
-/// A key that is typed into the text field.
-pub(super) fn field_text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
-    if let Some(field) = open_log(model).and_then(|log| log.field.as_mut())
-        && let Some(request) = to_input_request(&Input::Key(*key))
-    {
-        field.handle(request);
-    }
-    apply(model)
-}
-
-/// Pasted text goes into the text field.
-pub(super) fn field_paste(model: &mut Model, text: &str) -> Vec<Effect> {
-    if let Some(field) = open_log(model).and_then(|log| log.field.as_mut()) {
-        fields::insert(field, text);
-    }
-    apply(model)
-}
-
-fn apply(model: &mut Model) -> Vec<Effect> {
+/// What stands in the text field is the filter.
+pub(super) fn typed(model: &mut Model) -> Vec<Effect> {
     let now = model.now;
     if let Some(log) = open_log(model)
         && let Some(field) = &log.field

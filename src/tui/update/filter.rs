@@ -1,10 +1,8 @@
 //! The filter of the focused pane: of the sandboxes, or of the snapshots.
 
-use crossterm::event::{Event, KeyCode, KeyEvent};
 use tui_input::Input;
-use tui_input::backend::crossterm::to_input_request;
 
-use super::{Effect, fields};
+use super::{Effect, panes};
 use crate::tui::keymap::Action;
 use crate::tui::model::{Filter, Model, Pane, Role};
 
@@ -42,39 +40,19 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
     Vec::new()
 }
 
-/// A key that is typed.
-pub(super) fn text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
-    // The rows can be walked while one types.
-    let by = match key.code {
-        KeyCode::Down => 1,
-        KeyCode::Up => -1,
-        _ => {
-            let request = to_input_request(&Event::Key(*key));
-            if let (Some(field), Some(request)) = (&mut model.filter_field, request) {
-                field.handle(request);
-            }
-            apply(model);
-            return Vec::new();
-        }
-    };
+/// Walks the rows while one types.
+pub(super) fn walk(model: &mut Model, action: Action) {
     if model.focus == Pane::Snapshots {
-        model.snapshots.step(by);
+        if let Some(to) = model.snapshots.window.moved(action) {
+            model.snapshots.go(to);
+        }
     } else {
-        model.sandboxes.step(by);
+        panes::in_list(model, action);
     }
-    Vec::new()
 }
 
-/// Pasted text goes into the field.
-pub(super) fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
-    if let Some(field) = &mut model.filter_field {
-        fields::insert(field, text);
-    }
-    apply(model);
-    Vec::new()
-}
-
-fn apply(model: &mut Model) {
+/// What stands in the text field is the filter.
+pub(super) fn typed(model: &mut Model) {
     let Some(field) = &model.filter_field else { return };
     if field.value() != model.filter().text() {
         let filter = Filter::parse(field.value());

@@ -3,13 +3,15 @@
 
 use std::time::Duration;
 
-use super::{Effect, Timer, data, external_operations, snapshots, stale};
+use super::{Effect, Timer, external_operations, records, snapshots, stale};
 use crate::client::Error;
 use crate::domain::Time;
+use crate::domain::error::Code;
 use crate::domain::host_view::{HostState, HostView};
 use crate::domain::name::HostName;
 use crate::domain::telemetry::HostSample;
-use crate::tui::model::{Host, Load, Model, Sampling};
+use crate::domain::text::clean_line;
+use crate::tui::model::{Host, HostChange, HostDetails, Load, Model, Overlay, Role, Sampling};
 
 /// How often the inventory of a host that answers is taken.
 const INVENTORY_S: u64 = 30;
@@ -100,7 +102,7 @@ pub(super) fn checked(
             ..host.view.clone()
         },
     };
-    let mut effects = data::host_changed(model, view);
+    let mut effects = changed(model, view);
     effects.extend(external_operations::refresh_services(model, name));
     effects.extend(stale::read(model));
     let pace = model.refresh;
@@ -197,13 +199,56 @@ pub(super) fn sampled(
 }
 
 /// Reads everything again: the list, the hosts, every host itself.
-pub(super) fn read_again(model: &mut Model) -> Vec<Effect> {
+fn read_again(model: &mut Model) -> Vec<Effect> {
     let names: Vec<HostName> = model.hosts.list.iter().map(|host| host.view.name.clone()).collect();
-    let mut effects = data::list(model);
+    let mut effects = records::list(model);
     effects.extend(snapshots::read(model));
     effects.push(Effect::Hosts);
     for name in names {
         effects.extend(ask(model, name));
     }
     effects
+}
+
+/// Takes a host's newer view; a change between up and down is told.
+pub(super) fn changed(model: &mut Model, view: HostView) -> Vec<Effect> {
+    let (name, message) = (view.name.clone(), view.message.clone().unwrap_or_default());
+    let hint = view.hint.clone();
+    // One that never answered here did not go down: it is only shown, nobody is called.
+    let had_answered = model.hosts.get(name.as_str()).is_some_and(|host| host.answered.is_some());
+    match model.hosts.take(view, model.now) {
+        Some(HostChange::WentDown) => {
+            let text = clean_line(&format!("host {name} is down: {message}"), 300);
+            let mut problem = Error::new(Code::HostUnreachable, format!("{name} does not answer"));
+            problem.causes = vec![message];
+            problem.hint = hint;
+            model.activity.add_problem(model.now, text.clone(), problem);
+            model.say(Role::Bad, text.clone());
+            if had_answered { vec![Effect::Notify(text)] } else { Vec::new() }
+        }
+        Some(HostChange::CameUp) => {
+            let text = format!("host {name} answers again");
+            model.activity.add(model.now, ('✓', Role::Good), text);
+            Vec::new()
+        }
+        None => Vec::new(),
+    }
+}
+
+/// Reads everything again, and draws every cell.
+pub(super) fn redraw(model: &mut Model) -> Vec<Effect> {
+    let mut effects = read_again(model);
+    effects.push(Effect::Redraw);
+    effects
+}
+
+/// Opens a host.
+pub(super) fn open(model: &mut Model, name: HostName) -> Vec<Effect> {
+    let due = match model.hosts.get(name.as_str()) {
+        // What it says is asked for anew, as one looks.
+        Some(_) => ask(model, name.clone()),
+        None => Vec::new(),
+    };
+    model.overlays.push(Overlay::Host(HostDetails::new(name)));
+    due
 }

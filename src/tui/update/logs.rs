@@ -1,23 +1,18 @@
 //! A log's keys, its lines, its end.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use crossterm::event::{KeyCode, KeyEvent};
 use tui_input::Input;
-use tui_input::backend::crossterm::to_input_request;
 
-use super::{Effect, activity, fields, hosts, keys};
+use super::{Effect, activity, forms, hosts};
 use crate::client::{Error, LogsRequest};
-use crate::domain::text::expand_home;
 use crate::tui::keymap::Action;
 use crate::tui::message::LogBatch;
 use crate::tui::model::{
-    Entry, LogField, LogState, Logs, Model, Overlay, Pane, Role, SearchPattern, TextOverlay, many,
+    Entry, LogSearch, LogState, LogText, Logs, Model, Overlay, Pane, Role, SearchPattern,
+    TextOverlay,
 };
 
-/// How many lines of each service are shown at first.
-const TAIL: u64 = 500;
 /// Columns per step to the side.
 const STEP: isize = 16;
 
@@ -39,7 +34,7 @@ pub(super) fn open(model: &mut Model) -> Vec<Effect> {
         model.overlays.push(Overlay::Output(job, None));
         return Vec::new();
     }
-    let Some(entry) = keys::subject(model) else { return Vec::new() };
+    let Some(entry) = model.subject() else { return Vec::new() };
     let record = &entry.record;
     let services = record.services.iter().map(|service| service.name.clone()).collect();
     model.last_log += 1;
@@ -63,7 +58,7 @@ fn follow(model: &mut Model, logs: &Logs) -> Vec<Effect> {
     let request = LogsRequest {
         id: logs.id.to_string(),
         service: logs.service.clone(),
-        tail: Some(TAIL),
+        tail: Some(logs.lines),
         follow: true,
     };
     vec![Effect::Follow(logs.generation, request)]
@@ -137,21 +132,13 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         }
         Action::Retry => return again(model),
         Action::Search => {
-            logs.field = Some(LogField::Search(Input::default(), logs.top));
+            logs.search = Some(LogSearch { field: Input::default(), before: logs.top });
         }
         Action::NextFound => return next(model, true),
         Action::PreviousFound => return next(model, false),
-        Action::Save if logs.tail.is_empty() => model.say(Role::Dim, "there is nothing to save"),
-        Action::Save => {
-            let service = logs.service.as_ref().map(|name| format!("-{name}")).unwrap_or_default();
-            let name = format!("{}{service}.log", logs.id);
-            logs.field = Some(LogField::Save(Input::new(name), None));
-        }
-        Action::Redraw => {
-            let mut effects = hosts::read_again(model);
-            effects.push(Effect::Redraw);
-            return effects;
-        }
+        Action::Save => return forms::save_log(model),
+        Action::Options => return forms::log_options(model),
+        Action::Redraw => return hosts::redraw(model),
         _ => {}
     }
     Vec::new()
@@ -202,91 +189,60 @@ fn next(model: &mut Model, down: bool) -> Vec<Effect> {
     Vec::new()
 }
 
-/// A key of the table in a text field.
-pub(super) fn field_act(model: &mut Model, action: Action) -> Vec<Effect> {
-    let home = model.home.clone();
+/// Reads the log of a service, or of all, with so many lines of each.
+pub(super) fn read(model: &mut Model, service: Option<String>, lines: u64) -> Vec<Effect> {
     let Some(logs) = top(model) else { return Vec::new() };
-    let Some(field) = logs.field.take() else { return Vec::new() };
-    match (action, field) {
-        (Action::Leave, LogField::Search(_, before)) => {
+    (logs.service, logs.lines) = (service, lines);
+    again(model)
+}
+
+/// What is kept of the log that lies on top but for a form.
+pub(super) fn kept(model: &Model) -> Vec<Arc<LogText>> {
+    let logs = model.overlays.iter().rev().find_map(|overlay| match overlay {
+        Overlay::Logs(logs) => Some(logs),
+        _ => None,
+    });
+    logs.map(|logs| logs.tail.lines().cloned().collect()).unwrap_or_default()
+}
+
+/// A key of the table in the search's text field.
+pub(super) fn field_act(model: &mut Model, action: Action) -> Vec<Effect> {
+    let Some(logs) = top(model) else { return Vec::new() };
+    match action {
+        Action::Leave => {
             logs.search_for(SearchPattern::default());
             // Where the eye was before it searched.
-            logs.go(before);
+            if let Some(search) = logs.search.take() {
+                logs.go(search.before);
+            }
         }
-        (Action::Submit, LogField::Search(..)) => {
+        Action::Submit => {
+            logs.search = None;
             if logs.found.is_none() && !logs.pattern.is_empty() {
                 let text = format!("'{}' is not in what is kept", logs.pattern.text());
                 model.say(Role::Warn, text);
             }
         }
-        (Action::Submit, LogField::Save(input, _)) => {
-            let name = input.value().trim();
-            if name.is_empty() {
-                logs.field = Some(LogField::Save(input, Some("a file needs a name".to_owned())));
-                return Vec::new();
-            }
-            let (generation, path) = (logs.generation, expand_home(name, home.as_deref()));
-            let lines = logs.tail.lines().cloned().collect();
-            logs.field = Some(LogField::Save(input, None));
-            return vec![Effect::SaveLog(generation, path, lines)];
-        }
-        (Action::Leave, LogField::Save(..)) => {}
-        (_, field) => logs.field = Some(field),
+        _ => {}
     }
     Vec::new()
-}
-
-/// A key that is typed into a text field.
-pub(super) fn field_text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
-    let home = model.home.clone();
-    if key.code == KeyCode::Tab
-        && let Some(Logs { field: Some(LogField::Save(input, _)), .. }) = top(model)
-    {
-        return vec![Effect::Complete(input.value().to_owned(), home, false)];
-    }
-    let Some(request) = to_input_request(&crossterm::event::Event::Key(*key)) else {
-        return Vec::new();
-    };
-    if let Some(Logs {
-        field: Some(LogField::Search(input, _) | LogField::Save(input, _)), ..
-    }) = top(model)
-    {
-        input.handle(request);
-    }
-    typed(model)
-}
-
-/// Pasted text goes into the text field.
-pub(super) fn field_paste(model: &mut Model, text: &str) -> Vec<Effect> {
-    if let Some(Logs {
-        field: Some(LogField::Search(input, _) | LogField::Save(input, _)), ..
-    }) = top(model)
-    {
-        fields::insert(input, text);
-    }
-    typed(model)
 }
 
 /// Searches for what is typed so far, from where the eye was: upwards from the end where it follows, else downwards.
-fn typed(model: &mut Model) -> Vec<Effect> {
+pub(super) fn typed(model: &mut Model) {
     let size = size(model);
-    let Some(logs) = top(model) else { return Vec::new() };
-    match &mut logs.field {
-        Some(LogField::Search(input, before)) => {
-            let (pattern, before) = (SearchPattern::new(input.value()), *before);
-            if pattern != logs.pattern {
-                logs.search_for(pattern);
-                logs.go(before);
-                match before {
-                    Some(top) => logs.find(top.line, true, size),
-                    None => logs.find(u64::MAX, false, size),
-                };
-            }
-        }
-        Some(LogField::Save(_, error)) => *error = None,
-        None => {}
+    let Some(logs) = top(model) else { return };
+    let Some(search) = &logs.search else { return };
+    let (pattern, before) = (SearchPattern::new(search.field.value()), search.before);
+    if pattern == logs.pattern {
+        return;
     }
-    Vec::new()
+    logs.search_for(pattern);
+    logs.go(before);
+    match before {
+        Some(top) => logs.find(top.line, true, size),
+        None => logs.find(u64::MAX, false, size),
+    };
 }
 
 /// A stream is open.
@@ -309,36 +265,6 @@ pub(super) fn lines(model: &mut Model, generation: u64, batch: LogBatch) -> Vec<
 pub(super) fn ended(model: &mut Model, generation: u64, answer: Result<(), Error>) -> Vec<Effect> {
     if let Some(logs) = of(model, generation) {
         logs.state = answer.map_or_else(LogState::Failed, |()| LogState::Ended);
-    }
-    Vec::new()
-}
-
-/// A log was saved, or not.
-pub(super) fn saved(
-    model: &mut Model,
-    generation: u64,
-    path: &Path,
-    answer: Result<usize, Error>,
-) -> Vec<Effect> {
-    let open = of(model, generation).and_then(|logs| logs.field.as_mut());
-    match (answer, open) {
-        (Ok(count), open) => {
-            if let Some(LogField::Save(..)) = open
-                && let Some(logs) = of(model, generation)
-            {
-                logs.field = None;
-            }
-            model.say(
-                Role::Good,
-                format!("saved {} to {}", many(count, "line", "lines"), path.display()),
-            );
-        }
-        (Err(problem), Some(LogField::Save(_, error))) => {
-            let cause =
-                problem.causes.first().map(|cause| format!(": {cause}")).unwrap_or_default();
-            *error = Some(format!("{}{cause}", problem.message));
-        }
-        (Err(problem), _) => model.say(Role::Bad, problem.message),
     }
     Vec::new()
 }

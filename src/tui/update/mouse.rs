@@ -2,7 +2,7 @@
 
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
-use super::{Effect, keys};
+use super::{Effect, form, keys, picker, trouble};
 use crate::tui::keymap::{Action, Mode};
 use crate::tui::model::{Model, Pane, ROWS_EACH, Sort};
 
@@ -20,6 +20,9 @@ pub(super) fn mouse(model: &mut Model, event: MouseEvent) -> Vec<Effect> {
         MouseEventKind::Down(MouseButton::Left) if model.mode() == Mode::Main => {
             click(model, event.column, event.row)
         }
+        MouseEventKind::Down(MouseButton::Left) if model.mode() == Mode::Form => {
+            form::click(model, event.row)
+        }
         _ => Vec::new(),
     }
 }
@@ -27,7 +30,12 @@ pub(super) fn mouse(model: &mut Model, event: MouseEvent) -> Vec<Effect> {
 fn wheel(model: &mut Model, event: MouseEvent, action: Action) -> Vec<Effect> {
     let mode = model.mode();
     let screen = model.screen();
-    if mode == Mode::Main {
+    if mode == Mode::Form {
+        form::scroll(model, if action == Action::Down { 1 } else { -1 });
+    } else if mode == Mode::Picker {
+        let down = action == Action::Down;
+        picker::act(model, if down { Action::NextMatch } else { Action::PreviousMatch });
+    } else if mode == Mode::Main {
         // The wheel moves what is under it, the focus stays.
         let focus = model.focus;
         let Some(over) = screen.pane_at(event.column, event.row) else { return Vec::new() };
@@ -40,10 +48,8 @@ fn wheel(model: &mut Model, event: MouseEvent, action: Action) -> Vec<Effect> {
         mode,
         Mode::TextBlock
             | Mode::Jobs
-            | Mode::Picker
             | Mode::Logs
             | Mode::Shell
-            | Mode::Labels
             | Mode::Patches
             | Mode::Reap
             | Mode::Events
@@ -73,7 +79,7 @@ fn click(model: &mut Model, column: u16, row: u16) -> Vec<Effect> {
         if let Some(key) = title.and_then(|placed| placed.column.sort_key()) {
             let sort = model.sandboxes.sort();
             let descending = sort.key == key && !sort.descending;
-            return keys::set_sort(model, Sort { key, descending });
+            return trouble::set_sort(model, Sort { key, descending });
         }
     } else if screen.list.holds(column, row) {
         model.focus_on(Pane::Sandboxes);

@@ -1,14 +1,9 @@
-//! Overlays that are read and scrolled, and the command palette.
+//! Overlays that are read and scrolled.
 
-use crossterm::event::KeyEvent;
-use tui_input::backend::crossterm::to_input_request;
-
-use super::{Effect, activity, fields, hosts, keys};
-use crate::domain::name::{HostName, SandboxId};
+use super::{Effect, details, hosts};
+use crate::domain::name::SandboxId;
 use crate::tui::keymap::Action;
-use crate::tui::model::{
-    Filter, HostDetails, Model, NodeId, Offer, Overlay, Pane, ReapRow, Role, Sort, TextOverlay,
-};
+use crate::tui::model::{Model, Overlay, ReapRow, Role, TextOverlay};
 
 /// Rows that an overlay shows at once.
 fn height(model: &Model) -> usize {
@@ -109,31 +104,20 @@ pub(super) fn settle(model: &mut Model) {
     }
 }
 
-/// Opens a host.
-pub(super) fn open_host(model: &mut Model, name: HostName) -> Vec<Effect> {
-    let due = match model.hosts.get(name.as_str()) {
-        // What it says is asked for anew, as one looks.
-        Some(_) => hosts::ask(model, name.clone()),
-        None => Vec::new(),
-    };
-    model.overlays.push(Overlay::Host(HostDetails::new(name)));
-    due
-}
-
 /// Opens all that is known of the item under the cursor: a recorded one's details, else a text.
 pub(super) fn open_reap_row(model: &mut Model) -> Vec<Effect> {
     let Some(row) = model.reap.selected() else { return Vec::new() };
     let item = match row {
         ReapRow::Host(at) => {
             let host = model.reap.hosts.get(at).map(|pass| pass.host.clone());
-            return host.map(|host| open_host(model, host)).unwrap_or_default();
+            return host.map(|host| hosts::open(model, host)).unwrap_or_default();
         }
         ReapRow::Item(at) => model.reap.items().get(at),
     };
     let Some(item) = item else { return Vec::new() };
     let id = item.sandbox_id.as_deref().map(SandboxId::new);
     if let Some(id) = id.filter(|id| model.sandboxes.get(id).is_some()) {
-        return activity::open_sandbox(model, id);
+        return details::open_sandbox(model, id);
     }
     let title = format!("{} on {}", item.id(), item.host);
     match TextOverlay::of_record(title, serde_json::to_value(item)) {
@@ -151,7 +135,7 @@ pub(super) fn open_its_host(model: &mut Model) -> Vec<Effect> {
         _ => None,
     };
     if let Some(name) = name {
-        open_host(model, name)
+        hosts::open(model, name)
     } else {
         model.say(Role::Dim, "this is about no one host");
         Vec::new()
@@ -169,74 +153,4 @@ pub(super) fn open_raw(model: &mut Model) {
         Some(Err(why)) => say_no_yaml(model, &why),
         None => model.say(Role::Dim, "there is no record behind this"),
     }
-}
-
-/// A key of the table in the palette.
-pub(super) fn palette_act(model: &mut Model, action: Action) -> Vec<Effect> {
-    let Some(Overlay::Palette(input, _)) = model.overlays.last() else { return Vec::new() };
-    let mut found = model.palette(input.value());
-    let count = found.len().max(1);
-    let Some(Overlay::Palette(_, at)) = model.overlays.last_mut() else { return Vec::new() };
-    match action {
-        Action::NextMatch => *at = (*at + 1) % count,
-        Action::PreviousMatch => *at = (*at + count - 1) % count,
-        Action::Leave => {
-            model.overlays.pop();
-        }
-        Action::Choose => {
-            let chosen = (*at < found.len()).then(|| found.swap_remove(*at));
-            model.overlays.pop();
-            return chosen.map(|offer| take(model, offer)).unwrap_or_default();
-        }
-        _ => {}
-    }
-    Vec::new()
-}
-
-/// Does what was chosen in the palette.
-fn take(model: &mut Model, offer: Offer) -> Vec<Effect> {
-    match offer {
-        Offer::Action(Action::Suspend) => return vec![Effect::Suspend],
-        Offer::Action(action) => return keys::act(model, action),
-        Offer::Sort(key) => return keys::set_sort(model, Sort { key, descending: false }),
-        Offer::Host(name) => return open_host(model, name),
-        Offer::Filter(filter) => {
-            model.focus_on(Pane::Sandboxes);
-            model.sandboxes.set_filter(Filter::parse(&filter));
-        }
-        Offer::Jump(id, _) => {
-            model.focus_on(Pane::Sandboxes);
-            if !model.sandboxes.shown().iter().any(|entry| entry.record.id == id) {
-                model.sandboxes.set_filter(Filter::default());
-            }
-            model.sandboxes.point_at(id);
-        }
-        Offer::Restore(id, _) => {
-            model.focus_on(Pane::Snapshots);
-            model.snapshots.set_filter(Filter::default());
-            model.snapshots.point_at(NodeId::Snapshot(id));
-            return keys::act(model, Action::Restore);
-        }
-    }
-    Vec::new()
-}
-
-/// A key that is typed in the palette.
-pub(super) fn palette_text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
-    if let Some(Overlay::Palette(input, at)) = model.overlays.last_mut()
-        && let Some(request) = to_input_request(&crossterm::event::Event::Key(*key))
-    {
-        input.handle(request);
-        *at = 0;
-    }
-    Vec::new()
-}
-
-/// Pasted text goes into the palette's field.
-pub(super) fn palette_paste(model: &mut Model, text: &str) -> Vec<Effect> {
-    if let Some(Overlay::Palette(input, at)) = model.overlays.last_mut() {
-        fields::insert(input, text);
-        *at = 0;
-    }
-    Vec::new()
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{Effect, action_form, confirm, snapshots, work};
-use crate::client::{Error, PatchStatus, RolloutItem};
+use super::{Effect, confirm, forms, jobs, patch_status, snapshots};
+use crate::client::{Error, RolloutItem};
 use crate::domain::error::Code;
 use crate::domain::lineage::SnapshotView;
 use crate::domain::name::SnapshotId;
@@ -11,7 +11,7 @@ use crate::domain::operation::CancelOutcome;
 use crate::domain::patch::{Patch, PatchState};
 use crate::tui::keymap::Action;
 use crate::tui::model::{
-    Confirm, JobId, JobResult, Load, Model, Overlay, PatchTarget, Patches, Purpose, Role, Script,
+    Confirm, JobId, JobResult, Model, Overlay, PatchTarget, Patches, Purpose, Role, Script,
     TextOverlay, many,
 };
 
@@ -44,7 +44,7 @@ fn top(model: &mut Model) -> Option<&mut Patches> {
 }
 
 /// The snapshot whose patches are open. Says so if it is gone.
-pub(super) fn snapshot(model: &mut Model) -> Option<Arc<SnapshotView>> {
+fn snapshot(model: &mut Model) -> Option<Arc<SnapshotView>> {
     let id = top(model)?.snapshot.clone();
     let view = model.snapshots.get(&id).cloned();
     if view.is_none() {
@@ -53,58 +53,29 @@ pub(super) fn snapshot(model: &mut Model) -> Option<Arc<SnapshotView>> {
     view
 }
 
+fn add(model: &mut Model, script: Script) -> Vec<Effect> {
+    match snapshot(model) {
+        Some(view) => forms::patch(model, view, script),
+        None => Vec::new(),
+    }
+}
+
 /// A key of the table.
 pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
     let Some(patches) = top(model) else { return Vec::new() };
     match action {
-        Action::Down => patches.step(1),
-        Action::Up => patches.step(-1),
-        Action::Top => patches.go(0),
-        Action::Bottom => patches.go(usize::MAX),
-        Action::PageDown => patches.page(1),
-        Action::PageUp => patches.page(-1),
-        Action::Retry => return read_again(model),
-        Action::AddPatch => return action_form::open_patch(model, Script::File),
+        Action::Retry => return patch_status::read_again(model),
+        Action::AddPatch => return add(model, Script::File),
         Action::WritePatch => return vec![Effect::Write(patches.snapshot.clone())],
         Action::RemovePatch => return ask_remove(model),
         Action::RollOut => return ask_apply(model),
-        _ => {}
+        _ => {
+            if let Some(to) = patches.window.moved(action) {
+                patches.go(to);
+            }
+        }
     }
     Vec::new()
-}
-
-/// Reads how they stand once more, where they are open.
-pub(super) fn read_again(model: &mut Model) -> Vec<Effect> {
-    let mut effects = Vec::new();
-    for overlay in &mut model.overlays {
-        if let Overlay::Patches(patches) = overlay
-            && patches.reading.begin()
-        {
-            effects.push(Effect::PatchStatus(patches.snapshot.clone()));
-        }
-    }
-    effects
-}
-
-/// It is known how they stand.
-pub(super) fn status(
-    model: &mut Model,
-    id: &SnapshotId,
-    answer: &Result<Vec<PatchStatus>, Error>,
-) -> Vec<Effect> {
-    let mut again = false;
-    for overlay in &mut model.overlays {
-        let Overlay::Patches(patches) = overlay else { continue };
-        if patches.snapshot != *id {
-            continue;
-        }
-        again |= patches.reading.end();
-        match answer {
-            Ok(status) => patches.replace(status.clone()),
-            Err(problem) => patches.load = Load::Failed(problem.clone()),
-        }
-    }
-    if again { read_again(model) } else { Vec::new() }
 }
 
 /// Opens the script of the patch under the cursor, or what it wrote on the sandbox under the cursor.
@@ -181,14 +152,17 @@ fn ask_apply(model: &mut Model) -> Vec<Effect> {
     let Some((id, state)) =
         row.and_then(|row| row.standing).map(|s| (s.id.clone(), s.state.clone()))
     else {
-        return action_form::open_rollout(model);
+        return match snapshot(model) {
+            Some(view) => forms::roll_out(model, view),
+            None => Vec::new(),
+        };
     };
     let retry = matches!(state, PatchState::Failed | PatchState::Unknown);
     let Some(entry) = model.sandboxes.get(&id).cloned() else {
         model.say(Role::Dim, format!("{id} is not listed"));
         return Vec::new();
     };
-    let mut target = confirm::freeze(model, &entry);
+    let mut target = model.freeze(&entry);
     target.patches = confirm::patches(model, Purpose::Apply { retry }, &entry.record);
     model.overlays.push(Overlay::Confirm(Confirm::about(Purpose::Apply { retry }, vec![target])));
     Vec::new()
@@ -204,7 +178,7 @@ pub(super) fn rolled_out(
     let items = match answer {
         Ok(items) => items,
         Err(problem) => {
-            effects.extend(work::ended_badly(model, job, problem));
+            effects.extend(jobs::ended_badly(model, job, problem));
             return effects;
         }
     };
@@ -242,7 +216,7 @@ pub(super) fn rolled_out(
             }
             true => CancelOutcome::Stopped.fault(text),
         };
-        effects.extend(work::ended_badly(model, job, problem));
+        effects.extend(jobs::ended_badly(model, job, problem));
         return effects;
     }
     let over = items.len() - well;
@@ -251,7 +225,7 @@ pub(super) fn rolled_out(
         0 => JobResult::Told(on),
         over => JobResult::Warned(format!("{on}; {over} passed over: the job's output says why")),
     };
-    effects.extend(work::ended_as(model, job, result));
+    effects.extend(jobs::ended_as(model, job, result));
     effects
 }
 
@@ -263,7 +237,7 @@ pub(super) fn written(
 ) -> Vec<Effect> {
     match answer {
         Ok(Some(text)) if top(model).is_some_and(|patches| patches.snapshot == *id) => {
-            return action_form::open_patch(model, Script::Written(text));
+            return add(model, Script::Written(text));
         }
         Ok(Some(_)) => {
             model.say(Role::Warn, "the patches were closed meanwhile: what was written is dropped");

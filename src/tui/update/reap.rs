@@ -1,6 +1,6 @@
 //! The reap plan: asked for, changed, applied after a question; and what comes of each item while it runs.
 
-use super::{Effect, keys, snapshots, work};
+use super::{Effect, jobs, snapshots};
 use crate::client::{Error, PlanSource, ReapItem, ReapReport, ReapRequest, Request};
 use crate::domain::OperationKind;
 use crate::domain::name::{HostName, OperationId};
@@ -47,16 +47,9 @@ pub(super) fn planned(
 
 /// A key of the table.
 pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
-    let reap = &mut model.reap;
     match action {
-        Action::Down => reap.step(1),
-        Action::Up => reap.step(-1),
-        Action::Top => reap.go(0),
-        Action::Bottom => reap.go(usize::MAX),
-        Action::PageDown => reap.page(1),
-        Action::PageUp => reap.page(-1),
-        Action::NextClass => reap.step_class(true),
-        Action::PreviousClass => reap.step_class(false),
+        Action::NextClass => model.reap.step_class(true),
+        Action::PreviousClass => model.reap.step_class(false),
         Action::Retry if is_running(model) => {
             model.say(Role::Dim, "it is being applied: a new plan when that has ended");
         }
@@ -66,7 +59,11 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
             choose(model, action);
         }
         Action::Apply => ask_apply(model),
-        _ => {}
+        _ => {
+            if let Some(to) = model.reap.window.moved(action) {
+                model.reap.go(to);
+            }
+        }
     }
     Vec::new()
 }
@@ -74,7 +71,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
 /// Changes what is done about the item under the cursor, or about all that are shown.
 fn choose(model: &mut Model, action: Action) {
     if !model.reap.drawn {
-        return keys::say_undrawn(model);
+        return model.say_undrawn();
     }
     if model.reap.job.is_some() {
         return model.say(Role::Dim, "it was applied as it is: r makes a new plan");
@@ -96,7 +93,7 @@ fn choose(model: &mut Model, action: Action) {
 /// Opens the question whether to apply it, with all that was chosen as it is now.
 fn ask_apply(model: &mut Model) {
     if !model.reap.drawn {
-        return keys::say_undrawn(model);
+        return model.say_undrawn();
     }
     if let Some(why) = model.reap_refusal() {
         return model.say(Role::Warn, why);
@@ -173,7 +170,7 @@ pub(super) fn ended(model: &mut Model, id: JobId, report: &ReapReport) -> Vec<Ef
             JobResult::Warned(format!("{outcomes}: {} on {}: {}", bad.id, bad.host, bad.message))
         }
     };
-    let mut effects = work::ended_as(model, id, result);
+    let mut effects = jobs::ended_as(model, id, result);
     effects.extend(look_again(model, report.items.iter().map(|item| &item.host)));
     effects
 }

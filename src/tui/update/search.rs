@@ -1,9 +1,6 @@
 //! Search in an overlay: typed as one goes, walked from match to match, ended before the overlay is.
 
-use crossterm::event::{Event, KeyEvent};
-use tui_input::backend::crossterm::to_input_request;
-
-use super::{Effect, fields, overlay};
+use super::{Effect, overlay};
 use crate::tui::keymap::Action;
 use crate::tui::model::{Model, Role, SearchPattern};
 
@@ -49,32 +46,8 @@ pub(super) fn field_act(model: &mut Model, action: Action) -> Vec<Effect> {
     Vec::new()
 }
 
-/// A key that is typed into the text field.
-pub(super) fn field_text(model: &mut Model, key: &KeyEvent) -> Vec<Effect> {
-    if let Some(field) = field(model)
-        && let Some(request) = to_input_request(&Event::Key(*key))
-    {
-        field.handle(request);
-    }
-    typed(model);
-    Vec::new()
-}
-
-/// Pasted text goes into the text field.
-pub(super) fn field_paste(model: &mut Model, text: &str) -> Vec<Effect> {
-    if let Some(field) = field(model) {
-        fields::insert(field, text);
-    }
-    typed(model);
-    Vec::new()
-}
-
-fn field(model: &mut Model) -> Option<&mut tui_input::Input> {
-    model.searches.at_mut(model.overlays.len())?.field.as_mut()
-}
-
 /// Searches for what is typed so far, from where the eye was.
-fn typed(model: &mut Model) {
+pub(super) fn typed(model: &mut Model) {
     let depth = model.overlays.len();
     let Some(search) = model.searches.at_mut(depth) else { return };
     let Some(field) = &search.field else { return };

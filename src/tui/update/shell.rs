@@ -1,13 +1,13 @@
 //! Where a shell is opened, and how it ended.
 
-use super::{Effect, keys};
-use crate::tui::foreground_process::ShellEnd;
+use super::Effect;
 use crate::tui::keymap::Action;
+use crate::tui::message::ShellEnd;
 use crate::tui::model::{Model, Overlay, Role, ShellChoice};
 
 /// Opens a shell in the sandbox under the cursor; asks where, if there is more than the workspace.
 pub(super) fn open(model: &mut Model) -> Vec<Effect> {
-    let Some(entry) = keys::subject(model) else { return Vec::new() };
+    let Some(entry) = model.subject() else { return Vec::new() };
     let choice = ShellChoice::of(&entry);
     if choice.services.is_empty() {
         return begin(model, &choice);

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Effect, Timer, keys};
+use super::{Effect, Timer, details, patch_status};
 use crate::client::{Error, ExtensionView, Request, SnapshotDeleteRequest};
 use crate::domain::OperationKind;
 use crate::domain::event::{Event, EventKind};
 use crate::domain::lineage::SnapshotView;
 use crate::tui::keymap::Action;
 use crate::tui::model::{
-    ActionFormKind, Confirm, Fetch, Filter, JobId, Load, Model, NodeId, Overlay, Pane, Role,
-    SnapshotDetails, SnapshotTarget,
+    Confirm, Fetch, Filter, JobId, Load, Model, NodeId, Overlay, Pane, Role, SnapshotDetails,
 };
 
 /// How long changes are gathered before the snapshots are read.
@@ -55,7 +54,7 @@ pub(super) fn taken(
         Ok(views) => {
             model.snapshots.replace(views);
             refresh_overlays(model);
-            effects.extend(super::patches::read_again(model));
+            effects.extend(patch_status::read_again(model));
         }
         // Rows that are there stay; the title says that they could not be read again.
         Err(problem) => model.snapshots.load = Load::Failed(problem),
@@ -71,14 +70,10 @@ fn refresh_overlays(model: &mut Model) {
         let shown = match overlay {
             Overlay::Snapshot(details) => &mut details.view,
             // Who will get a patch, its number, and what a restore will get are as they are now and not as they were when
-            // the form was opened. What was asked for already is what was seen then.
-            Overlay::ActionForm(action_form) => match &mut action_form.about {
-                ActionFormKind::AddPatch(view, _) | ActionFormKind::RollOut(view, _) => view,
-                ActionFormKind::Restore(target, _) if !action_form.submitting => &mut target.view,
-                ActionFormKind::Snapshot(_)
-                | ActionFormKind::Restore(..)
-                | ActionFormKind::Extend(_)
-                | ActionFormKind::Grant(_) => continue,
+            // the form was opened.
+            Overlay::Form(form) => match form.snapshot_mut() {
+                Some(view) => view,
+                None => continue,
             },
             _ => continue,
         };
@@ -105,12 +100,6 @@ pub(super) fn extensions(
 pub(super) fn in_pane(model: &mut Model, action: Action) -> Vec<Effect> {
     let tree = &mut model.snapshots;
     match action {
-        Action::Down => tree.step(1),
-        Action::Up => tree.step(-1),
-        Action::Top => tree.go(0),
-        Action::Bottom => tree.go(usize::MAX),
-        Action::PageDown => tree.page(1),
-        Action::PageUp => tree.page(-1),
         Action::Mark if tree.selected().is_some() && !tree.toggle_mark() => {
             model.say(
                 Role::Dim,
@@ -121,7 +110,11 @@ pub(super) fn in_pane(model: &mut Model, action: Action) -> Vec<Effect> {
         Action::MarkAll => tree.mark_all(),
         Action::Clear if !tree.marks().is_empty() => tree.clear_marks(),
         Action::Clear if !tree.filter().is_empty() => tree.set_filter(Filter::default()),
-        _ => {}
+        _ => {
+            if let Some(to) = tree.window.moved(action) {
+                tree.go(to);
+            }
+        }
     }
     Vec::new()
 }
@@ -135,7 +128,7 @@ pub(super) fn open_row(model: &mut Model) -> Vec<Effect> {
             if model.sandboxes.get(&id).is_none() {
                 model.say(Role::Dim, format!("{id} is not listed"));
             }
-            keys::open_details(model, &id)
+            details::open(model, &id)
         }
         NodeId::Snapshot(_) => {
             model.overlays.push(Overlay::Snapshot(Box::new(SnapshotDetails { view, offset: 0 })));
@@ -164,11 +157,6 @@ pub(super) fn are_meant(model: &Model) -> bool {
     }
 }
 
-/// Freezes a snapshot as a target.
-pub(super) fn freeze(model: &Model, view: &Arc<SnapshotView>) -> SnapshotTarget {
-    SnapshotTarget::of(view, model.silence(view.record.host.as_str(), None))
-}
-
 /// Opens the question about the marked snapshots, or the one under the cursor, or the one whose details are open.
 pub(super) fn ask_delete(model: &mut Model) -> Vec<Effect> {
     let views = match model.overlays.last() {
@@ -179,7 +167,7 @@ pub(super) fn ask_delete(model: &mut Model) -> Vec<Effect> {
         model.say(Role::Dim, "there is no snapshot to act on");
         return Vec::new();
     }
-    let targets = views.iter().map(|view| freeze(model, view)).collect();
+    let targets = views.iter().map(|view| model.freeze_snapshot(view)).collect();
     model.overlays.push(Overlay::Confirm(Confirm::delete(targets)));
     Vec::new()
 }

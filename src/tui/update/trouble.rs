@@ -7,7 +7,7 @@ use crate::domain::name::SandboxId;
 use crate::domain::sweep::WARNING_S;
 use crate::domain::telemetry::SandboxUse;
 use crate::tui::keymap::{Action, Mode};
-use crate::tui::model::{Conditions, Model, Pane, Role, Standing, many};
+use crate::tui::model::{Conditions, Model, Pane, Role, Sort, Standing, many};
 
 /// Tells the list of the time, of the hosts, and of what is stale. A frozen display stays as it is.
 pub(super) fn settle(model: &mut Model) {
@@ -30,41 +30,56 @@ pub(super) fn measure(model: &mut Model) {
     model.sandboxes.set_uses(uses);
 }
 
-/// Goes to the next sandbox that needs a look; where none does, to a host that is down. What is stale and in no row is told.
+/// Sorts the list, from a key or a click.
+pub(super) fn set_sort(model: &mut Model, sort: Sort) -> Vec<Effect> {
+    model.sandboxes.set_sort(sort);
+    measure(model);
+    vec![Effect::SaveState(model.saved_state())]
+}
+
+/// Goes to the next sandbox that needs a look; where none does, to a host that is down. What has no row is told: what is stale
+/// and in none, and, with whatever comes next, what is wrong with the State Hub.
 pub(super) fn next(model: &mut Model) -> Vec<Effect> {
-    let hidden = model.sandboxes.hidden_troubles();
+    let hub = model.hub_trouble().and_then(|_| model.hub_lines().into_iter().next());
+    let went = go(model);
+    let told = if went { None } else { without_row(model) };
+    let words: Vec<String> = told.into_iter().chain(hub.map(|(_, words)| words)).collect();
+    match words.as_slice() {
+        [] if went => {}
+        [] => model.say(Role::Good, "no trouble"),
+        words => model.say(Role::Warn, words.join("; ")),
+    }
+    Vec::new()
+}
+
+/// Goes to the next row that needs a look, if there is one that is shown.
+fn go(model: &mut Model) -> bool {
     if model.sandboxes.go_to_trouble() {
         model.focus_on(Pane::Sandboxes);
-        return Vec::new();
+        return true;
     }
     let is_down = |at: &usize| model.hosts.list[*at].standing(model.now) == Standing::Down;
     let count = model.hosts.list.len();
     let first = if model.focus == Pane::Hosts { model.hosts.window.index + 1 } else { 0 };
     let down = (first..first + count).map(|at| at % count).find(is_down);
-    match (down, hidden) {
-        (_, 1..) => {
-            let (verb, them) = if hidden == 1 { ("needs", "it") } else { ("need", "them") };
-            let what = many(hidden, "sandbox", "sandboxes");
-            model.say(
-                Role::Warn,
-                format!("{what} that {verb} a look: the filter hides {them}, esc clears it"),
-            );
-        }
-        (Some(at), 0) => {
-            model.focus_on(Pane::Hosts);
-            model.hosts.go(at);
-        }
-        (None, 0) => match (model.stale.count(), model.keymap.first(Mode::Main, Action::Reap)) {
-            (0, _) | (_, None) => match (model.hub_trouble(), model.hub_lines().into_iter().next())
-            {
-                (Some(_), Some((_, words))) => model.say(Role::Warn, words),
-                _ => model.say(Role::Good, "no trouble"),
-            },
-            (count, Some(key)) => {
-                let what = many(count, "stale thing is", "stale things are");
-                model.say(Role::Warn, format!("{what} on hosts, in no row: {key} opens the plan"));
-            }
-        },
+    let down = down.filter(|_| model.sandboxes.hidden_troubles() == 0);
+    if let Some(at) = down {
+        model.focus_on(Pane::Hosts);
+        model.hosts.go(at);
     }
-    Vec::new()
+    down.is_some()
+}
+
+/// What needs a look and is in no row that is shown.
+fn without_row(model: &Model) -> Option<String> {
+    let hidden = model.sandboxes.hidden_troubles();
+    if hidden > 0 {
+        let (verb, them) = if hidden == 1 { ("needs", "it") } else { ("need", "them") };
+        let what = many(hidden, "sandbox", "sandboxes");
+        return Some(format!("{what} that {verb} a look: the filter hides {them}, esc clears it"));
+    }
+    let count = Some(model.stale.count()).filter(|count| *count > 0)?;
+    let key = model.keymap.first(Mode::Main, Action::Reap)?;
+    let what = many(count, "stale thing is", "stale things are");
+    Some(format!("{what} on hosts, in no row: {key} opens the plan"))
 }

@@ -32,7 +32,7 @@ fn put(paint: &mut Paint<'_>, area: Area, line: &[(Role, String)]) {
 fn details(model: &Model, paint: &mut Paint<'_>, area: Area) {
     let Some(entry) = model.strip_sandbox() else { return };
     let details = Details::beside_list(entry.record.as_ref().clone());
-    let present = Present { now: model.now, zone: &model.zone };
+    let present = Present { now: model.now, zone: Some(&model.zone) };
     let host = model.hosts.get(entry.record.host.as_str());
     let block = details.block(usize::from(area.width), present, host, &model.snapshots);
     let rows = area.y + ABOVE_DETAILS..area.y + area.height;

@@ -176,6 +176,9 @@ fn credits(model: &Model) -> Vec<Part> {
     if ledger.is_empty() {
         return Vec::new();
     }
+    if let Load::Failed(_) = &model.credits.load {
+        return vec![Part::new(Weight::Trouble, 3, Role::Bad, "credits: unreadable".to_owned())];
+    }
     let balance = usd(ledger.sums.balance_usd);
     match ledger.warning() {
         Some(warning) => {

@@ -2,6 +2,7 @@
 
 use super::job_row;
 use super::paint::Paint;
+use super::pane::cursor;
 use crate::tui::keymap::{Action, Mode};
 use crate::tui::model::{Area, Model, Role};
 
@@ -37,12 +38,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, at: usize) {
         let y = area.y + u16::try_from(row).unwrap_or(u16::MAX);
         job_row::draw(model, paint, Area { y, height: 1, ..area }, job);
         if offset + row == at {
-            paint.put(area.x, y, 1, "▌", Role::Accent);
-            let style = paint.style(Role::Selected);
-            paint.tint(
-                Area { x: area.x + 1, y, width: area.width.saturating_sub(1), height: 1 },
-                style,
-            );
+            cursor(paint, Area { y, height: 1, ..area }, 1);
         }
     }
 }

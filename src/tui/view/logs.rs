@@ -1,13 +1,14 @@
 //! A log: the rows of its window, how it stands, and a text field while one is open.
 
 use ratatui::layout::Position;
+use tui_input::Input;
 
 use super::footer::skip_columns;
 use super::paint::Paint;
 use super::search::place_among;
 use crate::domain::text::columns;
 use crate::tui::keymap::{Action, Mode};
-use crate::tui::model::{Area, LogField, LogRow, LogState, Logs, Model, Role, age, many};
+use crate::tui::model::{Area, LogRow, LogState, Logs, Model, Role, age, many};
 
 /// So many seconds without a line are the host's and the link's.
 const PATIENT: u64 = 10;
@@ -25,6 +26,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, logs: &Logs) -> Option<
         (key(Action::Save), "save"),
         (key(Action::Wrap), wrap),
         (key(Action::NextService), "service"),
+        (key(Action::Options), "options"),
         (key(Action::Retry), "read again"),
         (key(Action::Help), "help"),
     ];
@@ -42,8 +44,8 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, logs: &Logs) -> Option<
         empty(model, paint, area, logs);
     }
     let below = Area { y: area.y + area.height, height: 1, ..area };
-    if let Some(field) = &logs.field {
-        return Some(text_field(paint, below, field));
+    if let Some(search) = &logs.search {
+        return Some(search_field(paint, below, &search.field));
     }
     standing(model, paint, below, logs);
     None
@@ -178,20 +180,11 @@ fn standing(model: &Model, paint: &mut Paint<'_>, area: Area, logs: &Logs) {
     paint.put_right(area, area.y, &right, Role::Dim);
 }
 
-fn text_field(paint: &mut Paint<'_>, area: Area, field: &LogField) -> Position {
-    let (prompt, input, error) = match field {
-        LogField::Search(input, _) => ("/", input, None),
-        LogField::Save(input, error) => ("save to a new file: ", input, error.as_deref()),
-    };
-    let x = paint.spans(area.x + 1, area.y, area.width, &[(Role::Accent, prompt)]);
-    let error = error.map(|error| format!("  ✗ {error}")).unwrap_or_default();
-    let end = area.x + area.width;
-    // What is wrong stays readable beside a long name.
-    let wanted = u16::try_from(columns(&error)).unwrap_or(u16::MAX).min(area.width * 2 / 3);
-    let room = end.saturating_sub(x + wanted);
-    let scroll = input.visual_scroll(usize::from(room.saturating_sub(1)));
-    let used = paint.put(x, area.y, room, &skip_columns(input.value(), scroll), Role::Title);
-    paint.put(x + used, area.y, end.saturating_sub(x + used), &error, Role::Bad);
-    let at = u16::try_from(input.visual_cursor().saturating_sub(scroll)).unwrap_or(0);
+fn search_field(paint: &mut Paint<'_>, area: Area, field: &Input) -> Position {
+    let x = paint.spans(area.x + 1, area.y, area.width, &[(Role::Accent, "/")]);
+    let room = (area.x + area.width).saturating_sub(x);
+    let scroll = field.visual_scroll(usize::from(room.saturating_sub(1)));
+    paint.put(x, area.y, room, &skip_columns(field.value(), scroll), Role::Title);
+    let at = u16::try_from(field.visual_cursor().saturating_sub(scroll)).unwrap_or(0);
     Position::new(x + at.min(room.saturating_sub(1)), area.y)
 }

@@ -13,12 +13,10 @@
 //! footer      keys, a toast, or the filter
 //! ```
 
-mod action_form;
 mod activity;
 mod confirm;
 mod credits;
 mod events;
-mod fields;
 mod focus_strip;
 mod footer;
 mod form;
@@ -26,12 +24,12 @@ mod header;
 mod hosts;
 mod job_row;
 mod jobs;
-mod labels;
 mod logs;
 mod paint;
 mod palette;
 mod pane;
 mod patches;
+mod picker;
 mod reap;
 mod sandboxes;
 mod search;
@@ -117,7 +115,8 @@ fn overlay_of(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) -> Option
             text_block::draw(model, paint, overlay);
             None
         }
-        Overlay::Create(form) => form::draw(model, paint, form),
+        Overlay::Picker(picker) => picker::draw(model, paint, picker),
+        Overlay::Form(form) => form::draw(model, paint, form),
         Overlay::Confirm(confirm) => confirm::draw(model, paint, confirm),
         Overlay::Jobs(at) => {
             jobs::draw(model, paint, *at);
@@ -128,8 +127,6 @@ fn overlay_of(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) -> Option
             shell::draw(model, paint, choice);
             None
         }
-        Overlay::Labels(labels) => labels::draw(model, paint, labels),
-        Overlay::ActionForm(action_form) => action_form::draw(model, paint, action_form),
         Overlay::Patches(patches) => {
             patches::draw(model, paint, patches);
             None

@@ -5,6 +5,7 @@ use tui_input::Input;
 
 use super::footer::skip_columns;
 use super::paint::Paint;
+use super::pane::cursor;
 use crate::tui::keymap::Mode;
 use crate::tui::model::{Area, Model, Offer, Role};
 
@@ -47,12 +48,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, input: &Input, at: usiz
         };
         paint.put_right(Area { width: area.width.saturating_sub(1), ..area }, y, &keys, Role::Key);
         if offset + row == at {
-            paint.put(area.x, y, 1, "▌", Role::Accent);
-            let style = paint.style(Role::Selected);
-            paint.tint(
-                Area { x: area.x + 1, y, width: area.width.saturating_sub(1), height: 1 },
-                style,
-            );
+            cursor(paint, Area { y, height: 1, ..area }, 1);
         }
     }
     if found.is_empty() {

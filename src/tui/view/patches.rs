@@ -1,13 +1,12 @@
 //! The patches of a snapshot: below each the sandboxes that have it, will get it, or on which it failed.
 
-use std::time::Duration;
-
 use super::paint::Paint;
+use super::pane::cursor;
 use crate::domain::patch::PatchState;
+use crate::present::patch::{script_words, standing_words};
+use crate::present::{Role, many, patch_glyph, patch_role};
 use crate::tui::keymap::{Action, Mode};
-use crate::tui::model::{
-    Area, Load, Model, PatchRow, Patches, Role, many, patch_glyph, patch_role, patch_words, took,
-};
+use crate::tui::model::{Area, Load, Model, PatchRow, Patches};
 
 /// Draws the overlay.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, patches: &Patches) {
@@ -56,12 +55,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, patches: &Patches) {
         let Some(found) = patches.row(place) else { break };
         line(paint, area, y, found);
         if place == patches.index() {
-            paint.put(area.x, y, 1, "▌", Role::Accent);
-            let style = paint.style(Role::Selected);
-            paint.tint(
-                Area { x: area.x + 1, y, width: area.width.saturating_sub(1), height: 1 },
-                style,
-            );
+            cursor(paint, Area { y, height: 1, ..area }, 1);
         }
     }
     if let Load::Failed(problem) = &patches.load {
@@ -102,12 +96,8 @@ fn line(paint: &mut Paint<'_>, area: Area, y: u16, row: PatchRow<'_>) {
             .iter()
             .filter(|standing| standing.state == PatchState::Applied)
             .count();
-        let facts = format!(
-            "  {}, in {}, on {has} of {}",
-            many(patch.script.lines().count(), "line", "lines"),
-            patch.run_in,
-            many(row.status.sandboxes.len(), "sandbox", "sandboxes"),
-        );
+        let of = many(row.status.sandboxes.len(), "sandbox", "sandboxes");
+        let facts = format!("  {}, on {has} of {of}", script_words(patch));
         paint.spans(
             area.x + 1,
             y,
@@ -120,24 +110,6 @@ fn line(paint: &mut Paint<'_>, area: Area, y: u16, row: PatchRow<'_>) {
     let glyph = format!("      {} ", patch_glyph(&standing.state));
     let name = standing.name.as_deref().unwrap_or("—");
     let who = format!("{} {name} on {}  ", standing.id, standing.host);
-    let mut words = patch_words(&standing.state).to_owned();
-    if standing.blocked && standing.state == PatchState::Pending {
-        "waits: an earlier one failed".clone_into(&mut words);
-    }
-    if let Some(run) = &standing.run {
-        if let Some(status) = run.exit_status.filter(|status| *status != 0) {
-            words = format!("{words}, exit {status}");
-        }
-        if let Some(ran) = run.took_ms {
-            words = format!("{words}, {}", took(Duration::from_millis(ran)));
-        }
-        let last = run
-            .output
-            .as_deref()
-            .and_then(|output| output.lines().rfind(|line| !line.trim().is_empty()));
-        if let Some(last) = last.filter(|_| standing.state == PatchState::Failed) {
-            words = format!("{words}: {last}");
-        }
-    }
+    let words = standing_words(standing);
     paint.spans(area.x + 1, y, room, &[(role, &glyph), (Role::Plain, &who), (role, &words)]);
 }

@@ -2,12 +2,9 @@
 
 use super::paint::Paint;
 use super::pane;
-use crate::domain::State;
+use crate::present::{Role, bytes, many, sandbox, state_glyph, state_role};
 use crate::tui::keymap::{Action, Mode};
-use crate::tui::model::{
-    Area, Column, Entry, Load, Model, Pane, Placed, Role, Screen, Sort, SortKey, age_of, bytes,
-    hourly, left, many, short_profile, state_glyph, state_role, usd,
-};
+use crate::tui::model::{Area, Column, Entry, Load, Model, Pane, Placed, Screen, Sort, SortKey};
 
 /// Draws the pane.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
@@ -204,54 +201,32 @@ fn marks(model: &Model, paint: &mut Paint<'_>, row: &Row<'_>) {
 
 /// What a column says of a row.
 fn cell(model: &Model, row: &Row<'_>, column: Column, width: usize) -> (Role, String) {
-    let record = &row.entry.record;
-    let plain = if row.silent { Role::Dim } else { Role::Plain };
     match column {
-        Column::Marks => (Role::Plain, String::new()),
-        Column::Name => match &record.name {
-            Some(name) if row.silent => (Role::Dim, name.clone()),
-            Some(name) => (Role::Title, name.clone()),
-            None => (Role::Dim, "—".to_owned()),
-        },
-        Column::Id => (plain, record.id.to_string()),
-        Column::Profile => (Role::Dim, short_profile(&record.profile.id).to_owned()),
-        Column::Host => (plain, record.host.to_string()),
-        Column::State => state(row),
-        Column::Age => (Role::Dim, age_of(record.created_at, model.now)),
-        Column::Left => time_left(model, row),
-        Column::Cpu | Column::Memory => used(model, row, column),
-        Column::Cost | Column::Hourly => cost(row, column),
-        Column::What => model.what(row.entry, row.silent, width),
+        Column::Cpu | Column::Memory => return used(model, row, column),
+        Column::What => return model.what(row.entry, row.silent, width),
+        _ => {}
     }
-}
-
-/// The state, with a `?` where its host does not answer: it is what was, not what is.
-fn state(row: &Row<'_>) -> (Role, String) {
-    let state = &row.entry.record.state;
-    let (role, word) = match state {
-        _ if row.entry.degraded > 0 => (Role::Warn, "degraded"),
-        State::Requested | State::Provisioning => (Role::Busy, "creating"),
-        _ => (state_role(state), state.as_str()),
-    };
-    if row.silent { (Role::Dim, format!("{word}?")) } else { (role, word.to_owned()) }
-}
-
-/// Time left: `1h57`, `over 5m`; nothing where there is no deadline, or none that counts yet.
-fn time_left(model: &Model, row: &Row<'_>) -> (Role, String) {
-    let none = (Role::Dim, "—".to_owned());
     let record = &row.entry.record;
-    if !matches!(record.state, State::Ready | State::Sleeping | State::Lost) && !record.kept_failed
-    {
-        return none;
-    }
-    let Some(end) = record.expires_at else { return none };
-    let near = model.sandboxes.conditions().is_expiring(row.entry);
-    let role = match (row.silent, near) {
-        (true, _) => Role::Dim,
-        (false, true) => Role::Warn,
-        (false, false) => Role::Plain,
+    let text = column.of_record().map(|column| (column.cell)(record, model.now));
+    let Some(mut text) = text.filter(|text| !text.is_empty()) else {
+        return (Role::Dim, "—".to_owned());
     };
-    (role, left(Some(end), model.now))
+    // It is what was, not what is.
+    if row.silent && column == Column::State {
+        text.push('?');
+    }
+    (if row.silent { Role::Dim } else { role(model, row, column) }, text)
+}
+
+/// How a column's cell is meant.
+fn role(model: &Model, row: &Row<'_>, column: Column) -> Role {
+    match column {
+        Column::Name => Role::Title,
+        Column::Profile | Column::Age => Role::Dim,
+        Column::State => sandbox::role(&row.entry.record),
+        Column::Left if model.sandboxes.conditions().is_expiring(row.entry) => Role::Warn,
+        _ => Role::Plain,
+    }
 }
 
 /// What its containers use of the processor or of memory, as its host said last.
@@ -266,13 +241,6 @@ fn used(model: &Model, row: &Row<'_>, column: Column) -> (Role, String) {
         _ => used.map(|used| bytes(used.memory_bytes)),
     };
     text.map_or((Role::Dim, "—".to_owned()), |text| (Role::Plain, text))
-}
-
-/// What it came to so far, or what an hour of it costs; nothing of one without a price.
-fn cost(row: &Row<'_>, column: Column) -> (Role, String) {
-    let record = &row.entry.record;
-    let amount = if column == Column::Hourly { hourly(record) } else { record.cost_usd };
-    amount.map_or((Role::Dim, "—".to_owned()), |amount| (Role::Plain, usd(amount)))
 }
 
 /// Where the window is in a long list, on the frame's right edge.

@@ -1,6 +1,7 @@
 //! Where in a sandbox a shell is opened.
 
 use super::paint::Paint;
+use super::pane::cursor;
 use crate::tui::keymap::{Action, Mode};
 use crate::tui::model::{Area, Model, Role, ShellChoice};
 
@@ -30,12 +31,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, choice: &ShellChoice) {
         paint.put(area.x + 2, y, 20, name, role);
         paint.put(area.x + 23, y, area.width.saturating_sub(24), &about, Role::Dim);
         if row == choice.at {
-            paint.put(area.x, y, 1, "▌", Role::Accent);
-            let style = paint.style(Role::Selected);
-            paint.tint(
-                Area { x: area.x + 1, y, width: area.width.saturating_sub(1), height: 1 },
-                style,
-            );
+            cursor(paint, Area { y, height: 1, ..area }, 1);
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::tui::model::{Job, Model, Overlay, Role, age};
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
     let screen = model.screen();
     let (outer, area) = (screen.overlay(), screen.overlay_text());
-    let Some(block) = model.paper_of(overlay) else { return };
+    let Some(block) = model.block_of(overlay) else { return };
     let key = |action| model.keymap.first(Mode::TextBlock, action).unwrap_or_default();
     let height = usize::from(area.height);
     let last = block.last_offset(height);

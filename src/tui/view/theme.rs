@@ -4,7 +4,8 @@ use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier, Style};
 use unicode_width::UnicodeWidthStr;
 
-use crate::tui::model::{Look, Role, ThemeName};
+use crate::present::{Role, ascii_symbol};
+use crate::tui::model::{Look, ThemeName};
 
 /// A look, resolved.
 #[derive(Debug, Clone, Copy)]
@@ -144,39 +145,11 @@ impl Theme {
                 continue;
             }
             let wide = symbol.width() > 1;
-            let plain = ascii(symbol);
+            let plain = ascii_symbol(symbol);
             cell.set_symbol(plain);
             if wide {
                 cell.set_symbol("?");
             }
         }
-    }
-}
-
-/// The ASCII stand-in of a glyph.
-fn ascii(symbol: &str) -> &'static str {
-    match symbol {
-        "●" => "*",
-        "◐" => "o",
-        "☾" => "z",
-        "⚠" => "!",
-        "…" => "~",
-        "○" | "—" | "–" | "─" | "▂" | "▃" => "-",
-        "│" | "┃" => "|",
-        "✓" | "╭" | "╮" | "╰" | "╯" | "├" | "┤" | "┌" | "┐" | "└" | "┘" | "┴" => {
-            "+"
-        }
-        "▓" | "█" | "◆" => "#",
-        "▁" => "_",
-        "▄" | "▅" => "=",
-        "▆" | "▇" => "%",
-        "░" | "·" | "◌" => ".",
-        "↑" | "▲" => "^",
-        "↓" | "▼" => "v",
-        "←" | "‹" => "<",
-        "→" | "›" | "▌" => ">",
-        "×" | "✗" => "x",
-        "◷" => "@",
-        _ => "?",
     }
 }

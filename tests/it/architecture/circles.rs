@@ -10,22 +10,6 @@ use super::within;
 /// row; a row that closes no circle any more is to be taken out.
 const CLOSING: &[(&str, &str, &str)] = &[
     (
-        "cli",
-        "cli",
-        "second half: what verbs share (`Local`, `Io`) moves out of the file that calls them",
-    ),
-    (
-        "cli",
-        "cli::args",
-        "second half: the flags that outputs, usage and completion read get a file of their own",
-    ),
-    (
-        "cli::snapshots",
-        "cli::snapshots",
-        "second half: `show` moves out of the file that calls its verbs",
-    ),
-    ("cli::hosts", "cli::hosts::deep", "second half: the choice of hosts moves below both"),
-    (
         "extensions::compose_ssh",
         "extensions::compose_ssh",
         "second half: verbs become functions over what the extension holds",
@@ -41,30 +25,6 @@ const CLOSING: &[(&str, &str, &str)] = &[
         "transport::transfer",
         "second half: a transfer's plan and its methods' result move below both methods",
     ),
-    (
-        "tui::message",
-        "tui::foreground_process",
-        "second half: how a shell ended is a message, and moves to it",
-    ),
-    ("tui", "tui::shutdown", "second half: the loop's console moves below loop and end"),
-    (
-        "tui",
-        "tui::update",
-        "second half: what the loop and the parts of the update share moves below",
-    ),
-    (
-        "tui::update",
-        "tui::update::keys",
-        "second half: an action that another one begins goes through one door",
-    ),
-    ("tui::update", "tui::update::form", "second half: fields and the form that has them"),
-    (
-        "tui",
-        "tui::update::work",
-        "second half: starting an operation moves below the verbs that start one",
-    ),
-    ("tui::update", "tui::update::snapshots", "second half: forms and their verbs"),
-    ("tui::update", "tui::update::action_form", "second half: forms and their verbs"),
 ];
 
 /// Which module uses which others of its room.

@@ -37,7 +37,7 @@ const ROOMS: &[&str] = &["tui", "client", "manager", "cli"];
 /// Matches that do so all the same: the file, what they are over, and why.
 const PASSED_OVER: &[(&str, &str, &str)] = &[
     (
-        "src/tui/mod.rs",
+        "src/tui/console.rs",
         "Effect",
         "the loop runs what needs the terminal, and hands on the rest, each to a match with every variant",
     ),

@@ -92,7 +92,8 @@ const IN_NAMES: &[Replaced] = &[
     gone("Parts", "Dependencies"),
     gone("Problem", "Error"),
     gone("Remembered", "SavedState"),
-    gone("Sheet", "ActionForm"),
+    gone("ActionForm", "Form"),
+    gone("Sheet", "Form"),
     going("Stop", "CliError", &["manager"]),
 ];
 

@@ -171,7 +171,7 @@ async fn a_restore_that_is_less_than_hoped_says_so() {
     let fake = family().ends("r0000001", End::Badly(problem, Box::new(failed("r0000001"))));
     let ran = run(&fake, "restore base --require-patches").await;
     assert_eq!(ran.status, 1);
-    assert!(ran.stderr.contains("failed step: start (exit status 1)"), "{ran}");
+    assert!(ran.stderr.contains("step  start, exit 1"), "{ran}");
 }
 
 #[tokio::test]

@@ -340,7 +340,7 @@ fn a_key_acts_on_the_sandbox_of_the_row() {
     };
     assert_eq!(confirm.targets.len(), 1);
     press(&mut model, "esc L");
-    assert_eq!(model.mode(), Mode::Labels);
+    assert_eq!(model.mode(), Mode::Form);
     // Of one that is over there is a record, and nothing to be done.
     let mut model = calm();
     read(&mut model, &[done(create(7, "shop-7", 20), 10)]);

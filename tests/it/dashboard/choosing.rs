@@ -1,20 +1,34 @@
 //! Choosing by typing: the profile and the host of a create, the filter, the palette.
 
-use sandboxer::tui::Msg;
+use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use sandboxer::tui::keymap::Mode;
-use sandboxer::tui::model::{CreateForm, Model, Overlay, Role};
+use sandboxer::tui::model::{Create, Fields, Form, FormKind, Model, Overlay, Picker, Role};
 use sandboxer::tui::update::update;
+use sandboxer::tui::{Effect, Msg};
 
 use super::drive::{press, screen, type_text, world_model};
 use crate::test_env::fixture::profiles;
 
 // ---- forms ---------------------------------------------------------------------------------------------------------
 
-fn form(model: &Model) -> &CreateForm {
+fn picker(model: &Model) -> &Picker {
     match model.overlays.last() {
-        Some(Overlay::Create(form)) => form,
+        Some(Overlay::Picker(picker)) => picker,
         other => panic!("{other:?}"),
     }
+}
+
+fn form(model: &Model) -> (&Create, &Fields) {
+    let Some(Overlay::Form(form)) = model.overlays.last() else { panic!("{:?}", model.overlays) };
+    match &**form {
+        Form { kind: FormKind::Create(create), fields, .. } => (create, fields),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn host(model: &Model) -> Option<String> {
+    let (create, fields) = form(model);
+    create.request(fields).host
 }
 
 #[test]
@@ -23,14 +37,14 @@ fn a_profile_is_found_by_typing_and_one_that_cannot_be_used_is_last_and_not_chos
     press(&mut model, "n");
     update(&mut model, Msg::Profiles(Ok(profiles())));
     let names = |model: &Model| -> Vec<String> {
-        let form = form(model);
-        let name = |at: usize| form.profiles[at].id.trim_start_matches("profile.").to_owned();
-        form.shown().into_iter().map(name).collect()
+        let picker = picker(model);
+        let name = |at: usize| picker.profiles[at].id.trim_start_matches("profile.").to_owned();
+        picker.shown().into_iter().map(name).collect()
     };
     assert_eq!(names(&model)[3..], ["saas-stub", "mine"]);
     type_text(&mut model, "chk");
     assert_eq!(names(&model), ["compose-checkpoint"]);
-    assert_eq!(form(&model).profile().unwrap().id, "profile.compose-checkpoint");
+    assert_eq!(picker(&model).profile().unwrap().id, "profile.compose-checkpoint");
     for _ in 0..3 {
         press(&mut model, "backspace");
     }
@@ -63,7 +77,7 @@ fn the_host_is_a_choice_with_what_placement_says_of_each() {
         "quote_usd": null, "ttl_s": 600, "ok": true,
         "preview": {"bytes": 0, "files": 0, "rewrites": [], "refusals": [], "services": []}
     });
-    let generation = form(&model).generation;
+    let generation = form(&model).0.generation;
     update(
         &mut model,
         Msg::Planned(generation, Ok(Box::new(serde_json::from_value(decision).unwrap()))),
@@ -74,11 +88,46 @@ fn the_host_is_a_choice_with_what_placement_says_of_each() {
     press(&mut model, "v");
     let shown = screen(&mut model, (80, 24));
     assert!(shown.contains("‹ vm-haskell ›") && shown.contains("✗ it is down"), "{shown}");
-    assert_eq!(form(&model).request().host.as_deref(), Some("vm-haskell"));
+    assert_eq!(host(&model).as_deref(), Some("vm-haskell"));
     press(&mut model, "right");
-    assert_eq!(form(&model).request().host, None, "round: placement decides again");
+    assert_eq!(host(&model), None, "round: placement decides again");
     press(&mut model, "right");
-    assert_eq!(form(&model).request().host.as_deref(), Some("coulombcore"));
+    assert_eq!(host(&model).as_deref(), Some("coulombcore"));
+}
+
+fn mouse(model: &mut Model, kind: MouseEventKind, row: u16) -> Vec<Effect> {
+    let event = MouseEvent { kind, column: 30, row, modifiers: KeyModifiers::NONE };
+    update(model, Msg::Mouse(event))
+}
+
+#[test]
+fn a_click_focuses_a_field_and_on_a_choice_goes_to_the_next_one() {
+    let mut model = world_model();
+    press(&mut model, "n");
+    update(&mut model, Msg::Profiles(Ok(profiles())));
+    mouse(&mut model, MouseEventKind::ScrollDown, 5);
+    type_text(&mut model, "canary");
+    press(&mut model, "enter");
+    let row = |model: &mut Model, word: &str| {
+        let shown = screen(model, (80, 24));
+        let at = shown.lines().position(|line| line.contains(word));
+        u16::try_from(at.unwrap_or_else(|| panic!("{word}: {shown}"))).unwrap()
+    };
+    let at = row(&mut model, "large transfer");
+    let click = MouseEventKind::Down(MouseButton::Left);
+    assert_eq!(mouse(&mut model, click, at), []);
+    assert_eq!(form(&model).1.focus, 4);
+    let planned = mouse(&mut model, click, at);
+    assert!(matches!(&planned[..], [Effect::After(..)]), "a plan is asked for: {planned:?}");
+    let (create, fields) = form(&model);
+    assert!(create.request(fields).yes);
+    let at = row(&mut model, "  name");
+    mouse(&mut model, click, at);
+    type_text(&mut model, "shop");
+    assert_eq!(form(&model).0.request(form(&model).1).name.as_deref(), Some("shop"));
+    // What was typed is there when another profile is chosen.
+    press(&mut model, "esc enter");
+    assert_eq!(form(&model).0.request(form(&model).1).name.as_deref(), Some("shop"));
 }
 
 // ---- filter and palette --------------------------------------------------------------------------------------------

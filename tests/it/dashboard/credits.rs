@@ -257,7 +257,7 @@ async fn a_grant_that_is_refused_keeps_its_form_and_says_why() {
     drive.press("enter");
     drive
         .until("the refusal", |model| {
-            matches!(model.overlays.last(), Some(Overlay::ActionForm(form)) if form.error.is_some())
+            matches!(model.overlays.last(), Some(Overlay::Form(form)) if form.error.is_some())
         })
         .await;
     assert!(drive.screen((120, 36)).contains("credits.jsonl"));

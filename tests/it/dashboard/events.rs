@@ -276,6 +276,10 @@ fn a_backlog_is_in_the_header_once_somebody_should_look() {
         "{}",
         header(&mut model)
     );
+    // It has no row to go to: it is said with the next trouble.
+    press(&mut model, "F");
+    assert!(model.sandboxes.selected().unwrap().degraded > 0);
+    assert!(model.toast.take().unwrap().text.contains("State Hub: refused 3 events"));
     press(&mut model, "E");
     update(&mut model, read(&history()));
     insta::assert_snapshot!("events_hub", screen(&mut model, (120, 36)));

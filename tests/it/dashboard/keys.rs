@@ -144,8 +144,8 @@ fn a_form_takes_text_before_it_is_drawn_and_its_enter_only_after() {
     );
 
     let mut model = world_model();
-    assert_eq!(burst(&mut model, "L p enter"), []);
-    assert_eq!(model.mode(), Mode::Labels);
+    assert_eq!(burst(&mut model, "L y enter"), []);
+    assert_eq!(model.mode(), Mode::Form);
 }
 
 // ---- Esc and the next key in one read ------------------------------------------------------------------------------
@@ -173,9 +173,9 @@ fn an_alt_key_that_is_not_bound_is_esc_and_the_key() {
     assert_eq!(alt(&mut model, KeyCode::Char('d')), []);
     assert_eq!(burst(&mut model, "tab enter"), []);
 
-    // A form's field, a label's, a log's, the palette.
+    // A form's field, a log's, the palette.
     for (open, mode) in
-        [("s", Mode::Main), ("L a", Mode::Labels), ("G l /", Mode::Logs), (":", Mode::Main)]
+        [("s", Mode::Main), ("L tab", Mode::Main), ("G l /", Mode::Logs), (":", Mode::Main)]
     {
         let mut model = world_model();
         press(&mut model, open);
@@ -281,8 +281,8 @@ fn tab_completes_a_path_and_goes_on_where_there_is_nothing_to_complete() {
     model.home = Some("/home/kim".into());
     press(&mut model, "2 g p a");
     let focus = |model: &Model| match model.overlays.last() {
-        Some(Overlay::ActionForm(sheet)) => {
-            (sheet.fields.focus, sheet.fields.list[0].input.value().to_owned())
+        Some(Overlay::Form(form)) => {
+            (form.fields.focus, form.fields.list[0].input.value().to_owned())
         }
         other => panic!("{other:?}"),
     };
@@ -309,10 +309,8 @@ fn tab_completes_a_path_and_goes_on_where_there_is_nothing_to_complete() {
     assert_eq!(focus(&model).0, 0);
     update(&mut model, Msg::Completed("~/fix.sh".to_owned(), Completion::Nothing));
     assert_eq!(focus(&model), (1, "~/fix.sh".to_owned()));
-    let Some(Overlay::ActionForm(sheet)) = model.overlays.last() else {
-        panic!("{:?}", model.overlays)
-    };
-    assert_eq!(sheet.fields.list[1].input.value(), "why");
+    let Some(Overlay::Form(form)) = model.overlays.last() else { panic!("{:?}", model.overlays) };
+    assert_eq!(form.fields.list[1].input.value(), "why");
     // Any other field, and down, go on at once.
     assert_eq!(press(&mut model, "tab"), []);
     assert_eq!(focus(&model).0, 2);

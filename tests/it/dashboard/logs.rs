@@ -14,7 +14,7 @@ use sandboxer::domain::output::Source;
 use sandboxer::tui::Effect;
 use sandboxer::tui::keymap::Mode;
 use sandboxer::tui::model::{
-    KEPT_BYTES, KEPT_LINES, LogField, LogState, LogText, Logs, Model, Overlay, ThemeName,
+    KEPT_BYTES, KEPT_LINES, LogState, LogText, Logs, Model, Overlay, ThemeName,
 };
 
 fn logs(model: &Model) -> &Logs {
@@ -179,6 +179,27 @@ fn no_size_and_no_place_panics() {
     }
 }
 
+#[test]
+fn another_service_and_number_of_lines_are_chosen_in_a_form() {
+    let mut model = open();
+    press(&mut model, "o");
+    assert_eq!(model.mode(), Mode::Form);
+    press(&mut model, "d tab");
+    type_text(&mut model, "0");
+    assert_eq!(press(&mut model, "enter"), []);
+    assert!(screen(&mut model, (80, 24)).contains("✗ a number from 1 to 100000"));
+    press(&mut model, "backspace");
+    type_text(&mut model, "50");
+    insta::assert_snapshot!("options_80x24", screen(&mut model, (80, 24)));
+    let effects = press(&mut model, "enter");
+    let [Effect::Follow(2, request)] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!((request.service.as_deref(), request.tail), (Some("db"), Some(50)));
+    assert_eq!(logs(&model).service.as_deref(), Some("db"));
+    // Nothing typed: as it is.
+    let effects = press(&mut model, "o enter");
+    assert!(matches!(&effects[..], [Effect::Follow(3, request)] if request.tail == Some(50)));
+}
+
 /// The log of a sandbox, followed.
 async fn opened(log: LogScript) -> Drive {
     let script = Scripted::default();
@@ -270,8 +291,8 @@ async fn what_is_kept_is_saved_and_nothing_is_overwritten() {
         }
         drive.type_text(path.to_str().unwrap());
         drive.press("enter");
-        let answered = |model: &Model| match &logs(model).field {
-            Some(LogField::Save(_, error)) => error.is_some(),
+        let answered = |model: &Model| match model.overlays.last() {
+            Some(Overlay::Form(form)) => !form.is_asked(),
             _ => true,
         };
         drive.until("an answer", answered).await;

@@ -1,6 +1,7 @@
 //! Routes: why a sandbox is where it is, in its details and before it is made; what it costs, in the list.
 
 use sandboxer::domain::Usd;
+use sandboxer::domain::error::{Code, Error};
 use sandboxer::domain::extension::Preview;
 use sandboxer::domain::name::{ExtensionId, HostName, SandboxId};
 use sandboxer::domain::route::{Attempt, CandidateVerdict, Route, RouteCondition, Verdict};
@@ -98,8 +99,8 @@ fn planned(change: impl FnOnce(&mut Decision)) -> Model {
     update(&mut model, Msg::Profiles(Ok(profiles())));
     press(&mut model, "enter");
     type_text(&mut model, "x");
-    let Some(Overlay::Create(form)) = model.overlays.last() else { panic!("no form") };
-    let generation = form.generation;
+    let Some((create, _)) = model.create_form() else { panic!("no form") };
+    let generation = create.generation;
     let mut decision = Decision { preview: Preview::default(), ..decision() };
     change(&mut decision);
     update(&mut model, Msg::Planned(generation, Ok(Box::new(decision))));
@@ -118,6 +119,8 @@ fn the_create_form_shows_each_candidate_the_price_and_what_is_missing() {
         }
     });
     insta::assert_snapshot!("create_route", screen(&mut model, (120, 36)));
+    let shown = screen(&mut model, (80, 24));
+    assert!(shown.contains("coulombcore: 30 of 30") && shown.contains("ext.saas-stub"), "{shown}");
     let mut model = planned(|decision| {
         decision.candidates = candidates();
         decision.candidates[1].ok = false;
@@ -135,6 +138,37 @@ fn the_create_form_shows_each_candidate_the_price_and_what_is_missing() {
         shown.contains("✗ ext.saas-stub  over-budget: it costs $0.80, there are $0.50"),
         "{shown}"
     );
+}
+
+#[test]
+fn of_many_candidates_each_can_be_read_on_a_small_screen() {
+    let mut model = planned(|decision| {
+        decision.candidates = (0..6).flat_map(|_| candidates()).collect();
+        decision.verdicts.clear();
+    });
+    let shown = screen(&mut model, (60, 15));
+    assert!(shown.contains("more lines, PgDn PgUp"), "{shown}");
+    let last = |model: &mut Model| screen(model, (60, 15)).contains(" 0 more lines");
+    for _ in 0..20 {
+        press(&mut model, "pgdn");
+    }
+    assert!(last(&mut model));
+    press(&mut model, "pgup");
+    assert!(!last(&mut model), "back at once, wherever the end was");
+}
+
+#[test]
+fn a_ledger_that_became_unreadable_is_said_where_credits_are() {
+    let mut model = planned(|_| {});
+    let error = Error::new(Code::StoreCorrupt, "entry 3 of the ledger is not JSON");
+    update(&mut model, Msg::Credits(Err(error)));
+    press(&mut model, "ctrl-p");
+    let Some((create, _)) = model.create_form() else { panic!("no form") };
+    let generation = create.generation;
+    update(&mut model, Msg::Planned(generation, Ok(Box::new(decision()))));
+    let shown = screen(&mut model, (120, 36));
+    assert!(shown.contains("⚠ entry 3 of the ledger is not JSON"), "{shown}");
+    assert!(shown.contains("what is said of credits is as they were before"), "{shown}");
 }
 
 #[test]

@@ -305,7 +305,7 @@ fn the_create_form() {
     type_text(&mut model, "4");
     at_every_size("form_field_error", &mut model);
     type_text(&mut model, "h");
-    let generation = generation(&model);
+    let generation = generation(&mut model);
     let mut decision = decision();
     update(&mut model, Msg::Planned(generation, Ok(Box::new(decision.clone()))));
     insta::assert_snapshot!("form_preview", text(&draw(&mut model, (120, 36))));
@@ -319,11 +319,8 @@ fn the_create_form() {
     insta::assert_snapshot!("form_refused", text(&draw(&mut model, (80, 24))));
 }
 
-fn generation(model: &Model) -> u64 {
-    match model.overlays.last() {
-        Some(sandboxer::tui::model::Overlay::Create(form)) => form.generation,
-        _ => 0,
-    }
+fn generation(model: &mut Model) -> u64 {
+    model.create_form().map_or(0, |(create, _)| create.generation)
 }
 
 #[test]

@@ -806,7 +806,7 @@ fn no_screen_of_these_panics_at_any_size_and_hostile_text_stays_in_its_cells() {
             model.look.ascii = ascii;
             press(&mut model, "2 j j j");
             press(&mut model, keys);
-            let number = model.last_action_form;
+            let number = model.last_form;
             update(&mut model, Msg::Compared(number, Ok(Box::new(diff()))));
             update(&mut model, Msg::PatchStatus("snap-0000000a".into(), Ok(status.clone())));
             for width in [0, 1, 59, 60, 61, 80, 99, 100, 101, 250] {

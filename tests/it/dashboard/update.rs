@@ -18,7 +18,7 @@ use sandboxer::domain::sandbox::{Failure, SandboxRecord, State};
 use sandboxer::domain::update::Progress;
 use sandboxer::tui::keymap::{Keymap, Mode};
 use sandboxer::tui::model::{
-    ActivityRow, Entry, Filter, JobState, Load, Model, Overlay, Plan, Sort, SortKey,
+    ActivityRow, Entry, Filter, FormKind, JobState, Load, Model, Overlay, Plan, Sort, SortKey,
 };
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg};
@@ -372,10 +372,17 @@ fn progress_that_comes_before_the_answer_is_the_same_job() {
     assert!(model.overlays.is_empty());
 }
 
-fn form(model: &mut Model) -> &sandboxer::tui::model::CreateForm {
+fn form(model: &Model) -> &sandboxer::tui::model::Form {
     match model.overlays.last() {
-        Some(Overlay::Create(form)) => form,
+        Some(Overlay::Form(form)) => form,
         other => panic!("no form is open: {other:?}"),
+    }
+}
+
+fn plan(model: &Model) -> &Plan {
+    match &form(model).kind {
+        FormKind::Create(create) => &create.plan,
+        other => panic!("no create: {other:?}"),
     }
 }
 
@@ -386,13 +393,13 @@ fn a_field_is_checked_as_it_is_typed_and_missing_ones_at_the_end() {
     update(&mut model, Msg::Profiles(Ok(profiles())));
     press(&mut model, "tab enter");
     assert_eq!(press(&mut model, "enter"), [], "repo is required");
-    assert_eq!(form(&mut model).fields.list[0].error.as_deref(), Some("is required"));
+    assert_eq!(form(&model).fields.list[0].error.as_deref(), Some("is required"));
     type_text(&mut model, "/srv/app");
-    assert_eq!(form(&mut model).fields.list[0].error, None);
+    assert_eq!(form(&model).fields.list[0].error, None);
     press(&mut model, "tab tab tab tab");
     type_text(&mut model, "4");
-    assert!(form(&mut model).fields.list[4].error.as_deref().unwrap().contains("no unit"));
-    assert_eq!(form(&mut model).plan, Plan::Unasked);
+    assert!(form(&model).fields.list[4].error.as_deref().unwrap().contains("no unit"));
+    assert_eq!(*plan(&model), Plan::Unasked);
     let effects = type_text(&mut model, "h");
     assert!(
         matches!(&effects[..], [Effect::After(..)]),
@@ -417,13 +424,13 @@ fn a_refusal_stands_at_the_field_that_it_names() {
     let mut problem = Error::new(Code::Conflict, "the name is taken").hint("choose another");
     problem.details = serde_json::json!({"field": "name"});
     update(&mut model, Msg::Started(*job, Err(problem)));
-    let form = form(&mut model);
+    let form = form(&model);
     assert_eq!(form.fields.list[form.fields.focus].label(), "name");
     assert_eq!(
         form.fields.list[form.fields.focus].error.as_deref(),
         Some("the name is taken (choose another)")
     );
-    assert!(!form.submitting);
+    assert!(!form.is_asked());
 }
 
 #[test]
@@ -476,16 +483,11 @@ async fn a_create_goes_from_the_form_to_ready() {
     drive
         .until(
             "the profiles",
-            |model| matches!(model.overlays.last(), Some(Overlay::Create(form)) if form.load == Load::Ready),
+            |model| matches!(model.overlays.last(), Some(Overlay::Picker(picker)) if picker.load == Load::Ready),
         )
         .await;
     drive.press("enter");
-    drive
-        .until(
-            "a plan",
-            |model| matches!(model.overlays.last(), Some(Overlay::Create(form)) if matches!(form.plan, Plan::Known(_))),
-        )
-        .await;
+    drive.until("a plan", |model| matches!(plan(model), Plan::Known(_))).await;
     drive.press("enter");
     drive.jobs_end().await;
     let job = drive.model.jobs.list().next().unwrap();
@@ -502,7 +504,7 @@ async fn a_panic_in_a_task_is_a_failed_job() {
     drive
         .until(
             "the profiles",
-            |model| matches!(model.overlays.last(), Some(Overlay::Create(form)) if form.load == Load::Ready),
+            |model| matches!(model.overlays.last(), Some(Overlay::Picker(picker)) if picker.load == Load::Ready),
         )
         .await;
     let panics = async { panic!("a scripted panic") };
@@ -514,7 +516,7 @@ async fn a_panic_in_a_task_is_a_failed_job() {
     assert_eq!(problem.code, Code::Internal);
     assert_eq!(problem.causes, ["a scripted panic"]);
     assert!(
-        matches!(drive.model.overlays.last(), Some(Overlay::Create(form)) if form.error.is_some() && !form.submitting)
+        matches!(drive.model.overlays.last(), Some(Overlay::Form(form)) if form.error.is_some() && !form.is_asked())
     );
 }
 

@@ -71,16 +71,19 @@ fn labels_are_set_removed_and_protected_in_one_form() {
     let mut model = world_model();
     go_to(&mut model, "e2e-core");
     press(&mut model, "L");
-    assert_eq!(model.mode(), Mode::Labels);
+    assert_eq!(model.mode(), Mode::Form);
     insta::assert_snapshot!("labels_80x24", screen(&mut model, (80, 24)));
-    press(&mut model, "a");
+    press(&mut model, "backtab");
     type_text(&mut model, "Team=web");
-    press(&mut model, "enter");
+    assert_eq!(press(&mut model, "enter"), []);
     assert!(screen(&mut model, (120, 36)).contains("✗ a label's key is"), "said beside the field");
     insta::assert_snapshot!("labels_wrong_100x30", screen(&mut model, (100, 30)));
-    press(&mut model, "esc a");
+    for _ in 0..8 {
+        press(&mut model, "backspace");
+    }
     type_text(&mut model, "zone=eu west");
-    press(&mut model, "enter g x p");
+    // Protected, and the label below it emptied.
+    press(&mut model, "tab y tab backspace backspace backspace backspace");
     insta::assert_snapshot!("labels_changed", screen(&mut model, (120, 36)));
     // A refresh behind the form changes nothing of what it acts on.
     list(&mut model, Vec::new());
@@ -91,7 +94,7 @@ fn labels_are_set_removed_and_protected_in_one_form() {
         request.set.iter().map(|(key, value)| format!("{key}={value}")).collect();
     assert_eq!(set, ["protect=true", "zone=eu west"]);
     assert_eq!(request.remove.iter().collect::<Vec<_>>(), ["team"]);
-    assert_eq!(press(&mut model, "enter p x"), [], "asked once, and not changed under way");
+    assert_eq!(press(&mut model, "enter n x"), [], "asked once, and not changed under way");
 }
 
 #[test]
@@ -99,7 +102,7 @@ fn nothing_changed_asks_nothing_and_esc_leaves_without_a_trace() {
     let mut model = world_model();
     assert_eq!(press(&mut model, "L enter"), []);
     assert!(model.toast.take().unwrap().text.contains("nothing is changed"));
-    assert_eq!(press(&mut model, "p esc"), []);
+    assert_eq!(press(&mut model, "y esc"), []);
     assert!(model.overlays.is_empty());
 }
 
@@ -108,7 +111,7 @@ async fn a_conflict_is_shown_and_asked_again_after_a_look() {
     let records =
         ["aaaaaaaa", "bbbbbbbb"].map(|id| record(id, None, "x", "local", State::Ready, real_now()));
     let mut drive = Drive::new(Fixture { records: records.to_vec(), ..Fixture::default() }).await;
-    drive.press("* L p");
+    drive.press("* L y");
     let labels = LabelRequest {
         id: "bbbbbbbb".to_owned(),
         set: std::collections::BTreeMap::from([("team".to_owned(), "core".to_owned())]),
@@ -118,7 +121,7 @@ async fn a_conflict_is_shown_and_asked_again_after_a_look() {
     drive.press("enter");
     drive
         .until("both answers", |model| match model.overlays.last() {
-            Some(Overlay::Labels(labels)) => !labels.is_writing(),
+            Some(Overlay::Form(form)) => !form.is_asked(),
             _ => true,
         })
         .await;
@@ -133,7 +136,7 @@ async fn a_conflict_is_shown_and_asked_again_after_a_look() {
             model.sandboxes.get(&"bbbbbbbb".into()).unwrap().record.revision >= 4
         })
         .await;
-    drive.press("r enter");
+    drive.press("ctrl-p enter");
     drive.until("the end", |model| model.overlays.is_empty()).await;
     for id in ["aaaaaaaa", "bbbbbbbb"] {
         assert!(drive.model.sandboxes.get(&id.into()).unwrap().record.is_protected(), "{id}");

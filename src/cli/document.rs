@@ -1,0 +1,76 @@
+//! A document of a record, printed: names and values in two columns, below headings.
+
+use std::io::Write as _;
+
+use super::output::{CliError, Context, OutputOptions, paint};
+use crate::domain::text::columns;
+use crate::present::{Document, Piece, Role};
+
+/// The widest a value gets, in columns.
+const VALUE: usize = 1000;
+/// The widest a name gets, in columns.
+const KEY: usize = 24;
+
+/// Prints a document.
+pub(super) fn print<C: ?Sized>(
+    context: &mut Context<'_, C>,
+    document: &Document,
+) -> Result<(), CliError> {
+    for line in lines(document, context.options, context.paints()) {
+        context.line(&line)?;
+    }
+    Ok(())
+}
+
+/// Shows a document that is part of an error: on stderr, with `--quiet` too.
+pub(super) fn evidence(context: &mut Context<'_>, document: &Document) {
+    for line in lines(document, context.options, false) {
+        let _ = writeln!(context.io.stderr, "{line}");
+    }
+}
+
+/// The lines of a document. Cleaned.
+fn lines(document: &Document, options: OutputOptions, paints: bool) -> Vec<String> {
+    let keys = document.pieces().iter().filter_map(|piece| match piece {
+        Piece::Pair { key, .. } => Some(columns(&options.clean(key, KEY))),
+        Piece::Gap | Piece::Heading(_) | Piece::Text { .. } | Piece::Line { .. } => None,
+    });
+    let wide = keys.max().unwrap_or_default();
+    let mut lines: Vec<String> = Vec::new();
+    for piece in document.pieces() {
+        match piece {
+            Piece::Gap => gap(&mut lines),
+            Piece::Heading(text) => {
+                gap(&mut lines);
+                lines.push(paint(Role::Title, &options.clean(text, VALUE), paints));
+            }
+            Piece::Pair { key, role, value, .. } => {
+                let key = options.clean(key, KEY);
+                let pad = " ".repeat(wide - columns(&key));
+                let value = paint(*role, &options.clean(value, VALUE), paints);
+                let key = paint(Role::Dim, &format!("{key}{pad}"), paints);
+                lines.push(format!("{key}  {value}").trim_end().to_owned());
+            }
+            Piece::Text { role, indent, text } => {
+                let margin = " ".repeat(*indent);
+                let text = text.lines().map(|line| options.clean(line, VALUE));
+                lines.extend(text.map(|line| format!("{margin}{}", paint(*role, &line, paints))));
+            }
+            Piece::Line { spans, .. } => {
+                let span = |(role, text): &(Role, String)| {
+                    paint(*role, &options.clean(text, VALUE), paints)
+                };
+                let text: String = spans.iter().map(span).collect();
+                lines.push(format!("  {text}").trim_end().to_owned());
+            }
+        }
+    }
+    lines
+}
+
+/// An empty line between what is there and what comes.
+fn gap(lines: &mut Vec<String>) {
+    if lines.last().is_some_and(|line| !line.is_empty()) {
+        lines.push(String::new());
+    }
+}

@@ -1,0 +1,86 @@
+//! Patch: the columns of a snapshot's patches, and of how one stands on each sandbox.
+
+use super::count::many;
+use super::document::Document;
+use super::lineage::run_words;
+use super::role::Role;
+use super::sign::patch_role;
+use super::table::{Column, or_nothing};
+use crate::client::PatchStanding;
+use crate::domain::figures::{age_of, bytes};
+use crate::domain::patch::{AppliedPatch, Patch, PatchState};
+use crate::domain::text::last_lines;
+
+/// Lines of what a patch wrote that are shown.
+const OUTPUT: usize = 20;
+
+/// Columns of a snapshot's patches.
+pub const COLUMNS: &[Column<Patch>] = &[
+    Column::new("PATCH", |patch, _| patch.sequence.to_string()),
+    Column::whole("ID", |patch, _| patch.id.to_string()),
+    Column::new("RUNS IN", |patch, _| patch.run_in.clone()),
+    Column::whole("SIZE", |patch, _| bytes(patch.script.len() as u64)),
+    Column::whole("AGE", |patch, now| age_of(patch.created_at, now)),
+    Column::new("BY", |patch, _| patch.actor.to_string()),
+    Column::new("DESCRIPTION", |patch, _| or_nothing(patch.description.as_ref())),
+];
+
+/// Number of a patch, and how it stands on a sandbox; none where no sandbox is based on the snapshot.
+pub type StandingRow = (u64, Option<PatchStanding>);
+
+/// Columns of how patches stand on sandboxes.
+pub const STANDING: &[Column<StandingRow>] = &[
+    Column::new("PATCH", |(sequence, _), _| sequence.to_string()),
+    Column::whole("SANDBOX", |(_, on), _| or_nothing(on.as_ref().map(|on| &on.id))),
+    Column::new("NAME", |(_, on), _| or_nothing(on.as_ref().and_then(|on| on.name.as_ref()))),
+    Column::new("HOST", |(_, on), _| or_nothing(on.as_ref().map(|on| &on.host))),
+    Column::whole("STATE", |(_, on), _| or_nothing(on.as_ref().map(|on| &on.state))),
+    Column::new("WHAT", |(_, on), _| match on {
+        Some(on) => standing_words(on),
+        None => "no sandbox is based on the snapshot".to_owned(),
+    }),
+];
+
+/// How that row is meant.
+pub fn standing_role((_, on): &StandingRow) -> Role {
+    on.as_ref().map_or(Role::Dim, |on| patch_role(&on.state))
+}
+
+/// How a patch stands on a sandbox: `failed, exit 3, 1.2s: no such file`.
+pub fn standing_words(standing: &PatchStanding) -> String {
+    if standing.blocked && standing.state == PatchState::Pending {
+        return "waits: an earlier one failed".to_owned();
+    }
+    let words = run_words(&standing.state, standing.run.as_ref());
+    let output = standing.run.as_ref().and_then(|run| run.output.as_deref());
+    let last = output.and_then(|output| output.lines().rfind(|line| !line.trim().is_empty()));
+    match last.filter(|_| standing.state == PatchState::Failed) {
+        Some(last) => format!("{words}: {last}"),
+        None => words,
+    }
+}
+
+/// `3 lines, in workspace`: what a patch is beside what it is for.
+pub fn script_words(patch: &Patch) -> String {
+    let lines = many(patch.script.lines().count(), "line", "lines");
+    format!("{lines}, in {}", patch.run_in)
+}
+
+/// Adds one patch.
+pub fn record(document: &mut Document, patch: &Patch) {
+    document.plain("patch", patch.sequence);
+    document.plain("id", &patch.id);
+    document.plain("snapshot", &patch.snapshot_id);
+    document.plain("runs in", &patch.run_in);
+    document.plain("size", bytes(patch.script.len() as u64));
+    document.maybe("for", Role::Plain, patch.description.as_deref());
+}
+
+/// Adds how a patch ended, and what it wrote last.
+pub fn output(document: &mut Document, applied: &AppliedPatch) {
+    let words = run_words(&applied.state, Some(applied));
+    document.heading(format!("Patch {}: {words}", applied.sequence));
+    if let Some(output) = &applied.output {
+        document.text(Role::Code, 2, last_lines(output, OUTPUT));
+    }
+}
