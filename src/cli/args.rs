@@ -106,13 +106,13 @@ pub enum Command {
     Shell(ShellArgs),
     /// Print what a sandbox's services write
     Logs(LogsArgs),
-    /// Checkpoint a sandbox: its workspace and its named volumes
+    /// Take a snapshot of a sandbox: its workspace and its named volumes
     Snapshot(SnapshotArgs),
     /// Make a new sandbox from a snapshot
     Restore(RestoreArgs),
     /// Bring back a sandbox that was destroyed, recreated, swept or reaped
     Undo(UndoArgs),
-    /// The checkpoints, and what hangs on them
+    /// The snapshots, and what hangs on them
     #[command(subcommand, arg_required_else_help = false)]
     Snapshots(SnapshotsCommand),
     /// Scripts that bring what was made from a snapshot up to date

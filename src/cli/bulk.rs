@@ -131,10 +131,19 @@ pub(super) fn summary(items: &[BulkItem]) -> Option<Error> {
     if items.len() == 1 {
         return Some(first.clone());
     }
-    let same =
-        problems.len() == items.len() && problems.iter().all(|problem| problem.code == first.code);
-    let code = if same { first.code.clone() } else { Code::Partial };
+    let code = common_code(&problems, problems.len() < items.len(), Code::Partial);
     let mut problem = Error::new(code, format!("{} of {} failed", problems.len(), items.len()));
     problem.retryable = problems.iter().all(|problem| problem.retryable);
     Some(problem)
+}
+
+/// The code that stands for all failures: `partial` where something went well, else the one that all of them have, else `mixed`.
+pub(super) fn common_code(problems: &[&Error], some_went_well: bool, mixed: Code) -> Code {
+    match problems.first() {
+        _ if some_went_well => Code::Partial,
+        Some(first) if problems.iter().all(|problem| problem.code == first.code) => {
+            first.code.clone()
+        }
+        _ => mixed,
+    }
 }

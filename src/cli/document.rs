@@ -56,12 +56,13 @@ fn lines(document: &Document, options: OutputOptions, paints: bool) -> Vec<Strin
                 let text = text.lines().map(|line| options.clean(line, VALUE));
                 lines.extend(text.map(|line| format!("{margin}{}", paint(*role, &line, paints))));
             }
-            Piece::Line { spans, .. } => {
+            Piece::Line { branch, spans, .. } => {
                 let span = |(role, text): &(Role, String)| {
                     paint(*role, &options.clean(text, VALUE), paints)
                 };
                 let text: String = spans.iter().map(span).collect();
-                lines.push(format!("  {text}").trim_end().to_owned());
+                let branch = options.clean(branch, VALUE);
+                lines.push(format!("  {branch}{text}").trim_end().to_owned());
             }
         }
     }

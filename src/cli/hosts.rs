@@ -111,13 +111,8 @@ fn not_up(items: &[BulkItem]) -> Option<Error> {
     if items.len() == 1 {
         return Some(first.clone());
     }
-    let code = if problems.len() < items.len() {
-        Code::Partial
-    } else if problems.iter().all(|problem| problem.code == first.code) {
-        first.code.clone()
-    } else {
-        Code::HostUnreachable
-    };
+    let some_are_up = problems.len() < items.len();
+    let code = bulk::common_code(&problems, some_are_up, Code::HostUnreachable);
     let words: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
     let mut problem = Error::new(code, words.join("; "));
     problem.retryable = problems.iter().all(|problem| problem.retryable);

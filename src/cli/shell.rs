@@ -24,7 +24,7 @@ pub(super) async fn shell(context: &mut Context<'_>, args: &ShellArgs) -> Outcom
         client.shell(ShellRequest { id, service: args.service.clone() }).await
     };
     let interactive = until_interrupted(context, begin).await??;
-    let ended = Handover::listen()?.until_end_of(&interactive).await?;
+    let ended = Signals::listen()?.until_end_of(&interactive).await?;
     Ok(status(ended))
 }
 
@@ -46,14 +46,14 @@ fn refused(context: &Context<'_>, args: &ShellArgs) -> Option<Error> {
 
 /// What is heard while another program has the terminal. Keys are that program's: it may take Ctrl-C as a key, or
 /// be ended by it, and either way it is waited for. What is meant for us alone is passed on.
-struct Handover {
+struct Signals {
     interrupt: Signal,
     quit: Signal,
     terminate: Signal,
     hang_up: Signal,
 }
 
-impl Handover {
+impl Signals {
     fn listen() -> Result<Self, Error> {
         let listen = |kind| {
             signal(kind).map_err(|error| {

@@ -12,7 +12,7 @@ use crate::client::{Error, Record, Request, RestoreRequest, SnapshotRequest, Und
 use crate::domain::Code;
 use crate::domain::name::SnapshotId;
 use crate::domain::request::counted;
-use crate::domain::snapshot::SnapshotRecord;
+use crate::domain::snapshot::{Consistency, SnapshotRecord};
 use crate::present::Document;
 use crate::present::failure::section;
 use crate::present::snapshot::caveats as caveats_of;
@@ -56,6 +56,9 @@ pub(super) async fn snapshot(context: &mut Context<'_>, args: &SnapshotArgs) -> 
 fn caveats(context: &mut Context<'_>, record: &SnapshotRecord) {
     for words in caveats_of(record).iter().chain(&record.archive.remarks) {
         context.remark(&format!("warning: {words}"));
+    }
+    if record.archive.consistency == Some(Consistency::Fuzzy) {
+        context.remark("hint: --mode stop keeps files still");
     }
 }
 

@@ -1,7 +1,7 @@
 //! `inspect stale`: what records and hosts have and should not.
 
 use super::args::StaleArgs;
-use super::bulk::{BulkItem, complain, end_with};
+use super::bulk::{BulkItem, common_code, complain, end_with};
 use super::interrupt::until_interrupted;
 use super::output::{CliError, Context, Outcome};
 use super::table;
@@ -82,13 +82,7 @@ impl Unread {
         let errors: Vec<&Error> =
             self.hosts.iter().filter_map(|item| item.error.as_ref()).collect();
         let first = *errors.first()?;
-        let code = if self.some_read {
-            Code::Partial
-        } else if errors.iter().all(|error| error.code == first.code) {
-            first.code.clone()
-        } else {
-            Code::HostUnreachable
-        };
+        let code = common_code(&errors, self.some_read, Code::HostUnreachable);
         let count = errors.len() as u64;
         let words = plural(count, "host could not be read", "hosts could not be read");
         let mut error = Error::new(code, words);

@@ -216,8 +216,9 @@ fn late(record: &SandboxRecord, args: &WaitArgs) -> Error {
         WaitFor::Patched => "patched",
     };
     let timeout = args.timeout.unwrap_or_default();
-    let state: Vec<String> =
-        std::iter::once(record.state.to_string()).chain(sandbox::degraded(record)).collect();
+    let state: Vec<String> = std::iter::once(record.state.to_string())
+        .chain(sandbox::degraded(record).map(|words| format!("degraded: {words}")))
+        .collect();
     let state = state.join(", ");
     Error::new(
         Code::Timeout,

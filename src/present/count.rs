@@ -27,3 +27,19 @@ pub fn summed(words: impl Iterator<Item = String>) -> String {
     found.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
     counts(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_there_is_is_counted_and_the_most_frequent_is_told_first() {
+        assert_eq!(
+            counts([(2, "destroyed"), (0, "failed"), (1, "skipped")]),
+            "2 destroyed, 1 skipped"
+        );
+        let words = ["on b", "on a", "on b", "on c"].map(str::to_owned);
+        assert_eq!(summed(words.into_iter()), "2 on b, 1 on a, 1 on c");
+        assert_eq!(summed(std::iter::empty()), "");
+    }
+}

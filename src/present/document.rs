@@ -32,6 +32,8 @@ pub enum Piece {
     },
     /// A line of an enumeration.
     Line {
+        /// Branches in front of it, where it is of a tree.
+        branch: String,
         /// Sign in front of it, for a face that draws signs.
         sign: (Role, char),
         /// What it says.
@@ -93,7 +95,13 @@ impl Document {
     }
 
     /// Adds a line of an enumeration.
-    pub fn line(&mut self, (sign, role): (char, Role), spans: impl Into<Spans>) {
-        self.0.push(Piece::Line { sign: (role, sign), spans: spans.into() });
+    pub fn line(&mut self, sign: (char, Role), spans: impl Into<Spans>) {
+        self.branch("", sign, spans);
+    }
+
+    /// Adds a line of a tree, behind its branches.
+    pub fn branch(&mut self, branch: &str, (sign, role): (char, Role), spans: impl Into<Spans>) {
+        let branch = branch.to_owned();
+        self.0.push(Piece::Line { branch, sign: (role, sign), spans: spans.into() });
     }
 }

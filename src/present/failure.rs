@@ -24,10 +24,12 @@ pub fn section(document: &mut Document, failure: &Failure) {
     document.pair("step", Role::Bad, format!("{}{}", failure.step, exit(failure.exit_status)));
     let output = folded(&failure.output);
     let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
-    match lines.as_slice() {
-        [] => return document.pair("output", Role::Dim, "none"),
-        [only] if telling == Some(only.trim()) => return,
-        _ => {}
+    if lines.is_empty() {
+        return document.pair("output", Role::Dim, "none");
+    }
+    // It was told already.
+    if lines.len() == 1 && telling == Some(lines[0].trim()) {
+        return;
     }
     let earlier = lines.len().saturating_sub(END);
     document.gap();

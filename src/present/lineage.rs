@@ -88,7 +88,12 @@ fn patches(document: &mut Document, record: &SandboxRecord, base: Option<&Snapsh
         let run = record.applied_patches.iter().find(|applied| applied.id == patch.id);
         let about = patch.description.as_deref().unwrap_or("no description");
         one_patch(document, patch.sequence, about, run);
+        let stopped = run.filter(|run| run.stopped());
+        if let Some(output) = stopped.and_then(|run| run.output.as_deref()) {
+            document.text(Role::Code, 18, last_lines(output, OUTPUT));
+        }
     }
+    // What one wrote that was taken away stands in nobody's way.
     let attached = |applied: &&AppliedPatch| patches.iter().any(|patch| patch.id == applied.id);
     for gone in record.applied_patches.iter().filter(|applied| !attached(applied)) {
         one_patch(document, gone.sequence, "no longer on the snapshot", Some(gone));
@@ -100,10 +105,6 @@ fn one_patch(document: &mut Document, sequence: u64, about: &str, run: Option<&A
     let words = run_words(state, run);
     let sign = (patch_glyph(state), patch_role(state));
     document.signed("", sign, format!("{sequence}  {about}  {words}"));
-    let failed = run.filter(|_| matches!(state, PatchState::Failed | PatchState::Unknown));
-    if let Some(output) = failed.and_then(|run| run.output.as_deref()) {
-        document.text(Role::Code, 18, last_lines(output, OUTPUT));
-    }
 }
 
 /// `failed, exit 3, 1.2s`: how a patch stands on a sandbox, and how its run ended there.
@@ -129,12 +130,11 @@ pub fn below<'a>(
                 let record = &node.view.record;
                 let words = format!("{}  {}", titled(record), state_words(record));
                 let sign = (snapshot_glyph(&record.state), snapshot_role(record));
-                let spans = [(Role::Border, node.branch.clone()), (Role::Plain, words)];
-                document.line(sign, spans);
+                document.branch(&node.branch, sign, [(Role::Plain, words)]);
             }
             Some(based) => {
                 let (sign, spans) = based_line(node, based, record_of(based));
-                document.line(sign, spans);
+                document.branch(&node.branch, sign, spans);
                 let error = based.patch_error.as_ref();
                 if let Some(error) = error.filter(|_| is_blocked(based)) {
                     document.text(Role::Bad, 6, error);
@@ -151,13 +151,13 @@ fn based_line(
 ) -> ((char, Role), Spans) {
     let state = record.map_or(&based.state, |record| &record.state);
     let name = based.name.as_ref().map(|name| format!("  {name}")).unwrap_or_default();
-    let mut spans = vec![
-        (Role::Border, node.branch.clone()),
-        (Role::Title, based.id.to_string()),
-        (Role::Plain, format!("{name}  {state}  ")),
-    ];
+    let mut spans =
+        vec![(Role::Title, based.id.to_string()), (Role::Plain, format!("{name}  {state}  "))];
     let states = standings(&node.view, based, record);
     spans.extend(states.iter().map(|state| (patch_role(state), patch_glyph(state).to_string())));
+    if !states.is_empty() {
+        spans.push((Role::Dim, format!("  patches {}", based.patch_state)));
+    }
     ((state_glyph(state), state_role(state)), spans)
 }
 

@@ -59,3 +59,20 @@ impl Present<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_says_what_is_left_and_when_it_is() {
+        let now: Time = "2026-11-27T12:00:00Z".parse().unwrap();
+        let end = Some(now.plus_seconds(7_020));
+        let berlin = TimeZone::fixed(jiff::tz::offset(1));
+        let here = Present { now, zone: Some(&berlin) };
+        assert_eq!(here.deadline(end), "1h57 left (2026-11-27 14:57:00)");
+        let utc = Present { now: now.plus_seconds(7_200), zone: None };
+        assert_eq!(utc.deadline(end), "over 3m (2026-11-27T13:57:00.000Z)");
+        assert_eq!(utc.deadline(None), "no deadline");
+    }
+}

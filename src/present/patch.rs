@@ -36,7 +36,7 @@ pub const STANDING: &[Column<StandingRow>] = &[
     Column::new("HOST", |(_, on), _| or_nothing(on.as_ref().map(|on| &on.host))),
     Column::whole("STATE", |(_, on), _| or_nothing(on.as_ref().map(|on| &on.state))),
     Column::new("WHAT", |(_, on), _| match on {
-        Some(on) => standing_words(on),
+        Some(on) => with_a_way_on(on),
         None => "no sandbox is based on the snapshot".to_owned(),
     }),
 ];
@@ -46,18 +46,33 @@ pub fn standing_role((_, on): &StandingRow) -> Role {
     on.as_ref().map_or(Role::Dim, |on| patch_role(&on.state))
 }
 
-/// How a patch stands on a sandbox: `failed, exit 3, 1.2s: no such file`.
+/// How a patch stands on a sandbox: `failed, exit 3, 1.2s`.
 pub fn standing_words(standing: &PatchStanding) -> String {
     if standing.blocked && standing.state == PatchState::Pending {
         return "waits: an earlier one failed".to_owned();
     }
-    let words = run_words(&standing.state, standing.run.as_ref());
-    let output = standing.run.as_ref().and_then(|run| run.output.as_deref());
-    let last = output.and_then(|output| output.lines().rfind(|line| !line.trim().is_empty()));
-    match last.filter(|_| standing.state == PatchState::Failed) {
-        Some(last) => format!("{words}: {last}"),
-        None => words,
+    run_words(&standing.state, standing.run.as_ref())
+}
+
+/// The same with what to do where somebody has to.
+fn with_a_way_on(standing: &PatchStanding) -> String {
+    let words = standing_words(standing);
+    let id = &standing.id;
+    match standing.state {
+        PatchState::Failed => format!("{words}; sandboxer get {id}"),
+        PatchState::Unknown => format!("{words}; patches apply {id} --retry runs it again"),
+        PatchState::None
+        | PatchState::Pending
+        | PatchState::Applying
+        | PatchState::Applied
+        | PatchState::Other(_) => words,
     }
+}
+
+/// The last line that a failed patch wrote.
+pub fn last_said(standing: &PatchStanding) -> Option<&str> {
+    let run = standing.run.as_ref().filter(|_| standing.state == PatchState::Failed)?;
+    run.output.as_deref()?.lines().rfind(|line| !line.trim().is_empty())
 }
 
 /// `3 lines, in workspace`: what a patch is beside what it is for.

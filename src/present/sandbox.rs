@@ -7,7 +7,7 @@ use super::failure::{self, exit};
 use super::moment::Present;
 use super::role::Role;
 use super::route;
-use super::sign::{state_glyph, state_role};
+use super::sign::{patch_glyph, patch_role, state_glyph, state_role};
 use super::table::{Column, or_nothing};
 use crate::domain::figures::{age_of, left, usd};
 use crate::domain::patch::PatchState;
@@ -151,9 +151,13 @@ pub fn ending(line: &str, room: usize) -> &str {
 
 /// `db exit 137, web restarting`: services that should run and do not.
 pub fn degraded(record: &SandboxRecord) -> Option<String> {
-    let words = record.degraded().map(|service| match service.exit_code {
-        Some(code) => format!("{} exit {code}", service.name),
-        None => format!("{} {}", service.name, service.state),
+    let words = record.degraded().map(|service| {
+        let Service { name, state, exit_code, .. } = service;
+        match (state.as_str(), exit_code) {
+            ("exited", Some(code)) => format!("{name} exit {code}"),
+            (state, Some(code)) => format!("{name} {state} (exit {code})"),
+            (state, None) => format!("{name} {state}"),
+        }
     });
     let words = words.collect::<Vec<_>>().join(", ");
     (!words.is_empty()).then_some(words)
@@ -186,8 +190,14 @@ pub fn overview(document: &mut Document, record: &SandboxRecord, present: Presen
     document.signed("state", sign, record.state.as_str());
     document.maybe("reason", Role::Plain, record.reason.as_ref().map(ToString::to_string));
     document.maybe("message", Role::Plain, record.message.as_deref());
-    document.maybe("degraded", Role::Warn, degraded(record));
-    document.maybe("patches", Role::Bad, record.patch_error.as_deref());
+    if record.degraded().next().is_some() {
+        let (role, words) = standing(record, std::slice::from_ref(&record.patch_state));
+        document.pair("degraded", role, words);
+    }
+    let patches = &record.patch_state;
+    if !matches!(patches, PatchState::None | PatchState::Applied | PatchState::Other(_)) {
+        document.signed("patches", (patch_glyph(patches), patch_role(patches)), patches.as_str());
+    }
     if let Some(running) = &record.operation {
         document.pair("operation", Role::Busy, running_words(running, present.now));
         if running.cancel_requested {

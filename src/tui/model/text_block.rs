@@ -84,9 +84,10 @@ impl TextBlock {
                     None => block.pair(key, *role, value),
                 },
                 Piece::Text { role, indent, text } => block.text(*role, *indent, text),
-                Piece::Line { sign: (role, sign), spans } => {
-                    let sign = (*role, format!("  {sign} "));
-                    block.spans(std::iter::once(sign).chain(spans.iter().cloned()));
+                Piece::Line { branch, sign: (role, sign), spans } => {
+                    let before =
+                        [(Role::Border, format!("  {branch}")), (*role, format!("{sign} "))];
+                    block.spans(before.into_iter().chain(spans.iter().cloned()));
                 }
             }
         }

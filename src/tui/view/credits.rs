@@ -3,6 +3,7 @@
 use super::paint::Paint;
 use super::pane;
 use crate::domain::text::columns;
+use crate::present::credit::{AGE, AMOUNT, BALANCE, KIND};
 use crate::tui::model::{Area, CreditsLayout, EntryRow, Load, Model, Pane, Role, Screen, WIDE};
 
 /// Below this width what stands side by side stands close.
@@ -112,10 +113,10 @@ fn titles(paint: &mut Paint<'_>, area: Area) {
         }
         x += width + 1;
     };
-    put(COLUMNS.age, "AGE", false);
-    put(COLUMNS.kind, "KIND", false);
-    put(COLUMNS.usd, "USD", true);
-    put(COLUMNS.balance, "BALANCE", true);
+    put(COLUMNS.age, AGE.title, false);
+    put(COLUMNS.kind, KIND.title, false);
+    put(COLUMNS.usd, AMOUNT.title, true);
+    put(COLUMNS.balance, BALANCE.title, true);
     put(30, "SANDBOX, BY, NOTE", false);
 }
 

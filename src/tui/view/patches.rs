@@ -3,7 +3,7 @@
 use super::paint::Paint;
 use super::pane::cursor;
 use crate::domain::patch::PatchState;
-use crate::present::patch::{script_words, standing_words};
+use crate::present::patch::{last_said, script_words, standing_words};
 use crate::present::{Role, many, patch_glyph, patch_role};
 use crate::tui::keymap::{Action, Mode};
 use crate::tui::model::{Area, Load, Model, PatchRow, Patches};
@@ -110,6 +110,7 @@ fn line(paint: &mut Paint<'_>, area: Area, y: u16, row: PatchRow<'_>) {
     let glyph = format!("      {} ", patch_glyph(&standing.state));
     let name = standing.name.as_deref().unwrap_or("—");
     let who = format!("{} {name} on {}  ", standing.id, standing.host);
-    let words = standing_words(standing);
+    let said = last_said(standing).map(|line| format!(": {line}")).unwrap_or_default();
+    let words = format!("{}{said}", standing_words(standing));
     paint.spans(area.x + 1, y, room, &[(role, &glyph), (Role::Plain, &who), (role, &words)]);
 }

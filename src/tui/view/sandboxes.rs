@@ -201,10 +201,11 @@ fn marks(model: &Model, paint: &mut Paint<'_>, row: &Row<'_>) {
 
 /// What a column says of a row.
 fn cell(model: &Model, row: &Row<'_>, column: Column, width: usize) -> (Role, String) {
-    match column {
-        Column::Cpu | Column::Memory => return used(model, row, column),
-        Column::What => return model.what(row.entry, row.silent, width),
-        _ => {}
+    if matches!(column, Column::Cpu | Column::Memory) {
+        return used(model, row, column);
+    }
+    if column == Column::What {
+        return model.what(row.entry, row.silent, width);
     }
     let record = &row.entry.record;
     let text = column.of_record().map(|column| (column.cell)(record, model.now));

@@ -10,6 +10,8 @@ use super::within;
 const ROOMS: &[&str] = &[
     "manager",
     "client",
+    "cli",
+    "present",
     "tui::effects",
     "tui::message",
     "tui::update",

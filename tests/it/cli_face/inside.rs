@@ -304,7 +304,7 @@ async fn labels_are_set_and_taken_away_together() {
         asked(&fake),
         json!({"id": "a1b2c3d4", "revision": null, "set": expected, "remove": ["old"]})
     );
-    assert!(run(&fake, "label my-env team-").await.stdout.contains("label     note=a=b\n"));
+    assert!(run(&fake, "label my-env team-").await.stdout.contains("label      note=a=b\n"));
     for wrong in ["", "team", "-- -", "team=a team=b", "team=a team-", "=x"] {
         let fake = fleet();
         let ran = run(&fake, &format!("label my-env {wrong}")).await;

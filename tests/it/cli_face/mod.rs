@@ -708,7 +708,7 @@ async fn wait_asks_the_host_whether_it_is_still_ready() {
     observed(&fake, &[("exited", Some(3)), ("exited", Some(3))]);
     let ran = run(&fake, "wait a1b2").await;
     assert_eq!((ran.status, ran.stdout.as_str()), (1, ""), "{ran}");
-    assert!(ran.stderr.contains("my-env is not ready any more: degraded: db exited 3"), "{ran}");
+    assert!(ran.stderr.contains("my-env is not ready any more: db exit 3"), "{ran}");
     assert!(ran.stderr.contains("sandboxer logs a1b2c3d4"), "{ran}");
     // Engines that start it again say so, or that it ended, for a moment.
     observed(&fake, &[("exited", Some(3)), ("restarting", Some(3)), ("running", None)]);
@@ -718,7 +718,7 @@ async fn wait_asks_the_host_whether_it_is_still_ready() {
     let ran = run(&fake, "wait a1b2 --timeout 1s").await;
     assert_eq!(ran.status, 5, "{ran}");
     assert!(
-        ran.stderr.contains("is not ready after 1s; it is ready, degraded: db restarting 3"),
+        ran.stderr.contains("is not ready after 1s; it is ready, degraded: db restarting (exit 3)"),
         "{ran}"
     );
 }

@@ -53,8 +53,8 @@ async fn one_whose_archive_is_damaged_says_so() {
     assert!(row(run(&fake, "snapshots list").await).contains("  ready, altered  "));
     let shown = run(&fake, "snapshots get base").await.stdout;
     let line =
-        "damaged  the archive of snapshot snap-0000000a on coulombcore was cut short, found ";
-    assert!(shown.contains(line) && shown.contains("state    ready, altered\n"), "{shown}");
+        "damaged    the archive of snapshot snap-0000000a on coulombcore was cut short, found ";
+    assert!(shown.contains(line) && shown.contains("state      ready, altered\n"), "{shown}");
     // There is a copy that is sound.
     let copy = Replica {
         host: HostName::new("sandboxer01"),
@@ -96,7 +96,7 @@ async fn get_shows_where_a_sandbox_comes_from() {
     assert_snapshot!("get_deep", run(&fake, "get three").await);
     // Somebody insisted.
     fake.lock().shelf.snapshots.retain(|snapshot| snapshot.id.as_str() != B);
-    assert!(run(&fake, "get three").await.stdout.contains("based on  snap-0000000b, deleted\n"));
+    assert!(run(&fake, "get three").await.stdout.contains("based on   snap-0000000b  (gone)\n"));
     let fake = family();
     let ran = run(&fake, "get three --json").await;
     assert_eq!(ran.json()["lineage"], json!({"ancestors": [B, A], "snapshots": []}));

@@ -438,7 +438,8 @@ async fn services_that_died_and_attachments_are_shown() {
     let fake = FakeClient::with(vec![record]);
     assert_snapshot!("get_degraded", run(&fake, "get my-env").await);
     let listed = run(&fake, "list").await.stdout;
-    assert!(listed.contains("  ready, degraded: db exited 137 +1  "), "{listed}");
+    assert!(listed.contains("  degraded  "), "{listed}");
+    assert!(listed.contains("  db exit 137, cache missing\n"), "{listed}");
 }
 
 #[tokio::test]

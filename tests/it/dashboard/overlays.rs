@@ -231,7 +231,7 @@ fn details_tell_the_failure_from_its_end_and_their_parts_in_order() {
         "Failure",
         "Timeline",
         "Changed in the compose file",
-        "Left on the host",
+        "Left on coulombcore",
         "Host coulombcore",
         "Figures, 4s ago",
     ];
