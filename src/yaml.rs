@@ -20,7 +20,7 @@ pub use files::{read_bytes, read_document};
 pub use form::Form;
 pub use manifest::manifest;
 pub use profile::profile;
-pub use schema::Shape;
+pub use schema::Schema;
 
 /// Profile of a text.
 #[cfg(test)]

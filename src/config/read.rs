@@ -17,7 +17,7 @@ use crate::domain::problem::{FieldProblem, ParseProblem};
 use crate::domain::profile::Seconds;
 use crate::domain::stale::StaleSettings;
 use crate::domain::undo::UndoSettings;
-use crate::yaml::{Checked, Document, Shape};
+use crate::yaml::{Checked, Document, Schema};
 
 /// What a create without a profile makes.
 const DEFAULT_PROFILE: &str = "profile.sandbox-canary";
@@ -25,8 +25,8 @@ const DEFAULT_PROFILE: &str = "profile.sandbox-canary";
 /// Why a host is forbidden, where `forbid` does not say it.
 const NO_REASON: &str = "no reason is given";
 
-static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
-    Shape::of::<File>(|schema| {
+static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
+    Schema::of::<File>(|schema| {
         // The name of a host is its key.
         if let Some(keys) = schema["$defs"]["HostSpec"]["properties"].as_object_mut() {
             keys.shift_remove("name");
@@ -72,7 +72,7 @@ fn read_file(paths: &Paths, document: &Document) -> Result<File, Vec<ParseProble
         let unsaid = hosts.values_mut().filter_map(|host| host.get_mut("forbid"));
         unsaid.filter(|reason| reason.is_null()).for_each(|reason| *reason = NO_REASON.into());
     }
-    let mut checked = document.check(&SHAPE, value);
+    let mut checked = document.check(&SCHEMA, value);
     check_names(document, &mut checked);
     checked.read(|file: &mut File| {
         let mut fields = file.validate();

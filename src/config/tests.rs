@@ -121,6 +121,14 @@ fn every_key_is_read() {
 }
 
 #[test]
+fn a_host_is_forbidden_without_a_reason_too() {
+    let config = Home::new("hosts:\n  a: {forbid: }\n  b: {forbid: ~, ssh: }\n").load().unwrap();
+    for name in ["a", "b"] {
+        assert_eq!(config.host(name).unwrap().forbid.as_deref(), Some("no reason is given"));
+    }
+}
+
+#[test]
 fn without_a_file_the_defaults_hold() {
     for home in [Home::new(""), Home::new("# nothing yet\n"), Home::new("---\n")] {
         let config = home.load().unwrap();

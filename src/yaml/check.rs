@@ -1,4 +1,4 @@
-//! Check of a file against its shape: every violation as a problem at its place, and what is left as a value.
+//! Check of a file against its schema: every violation as a problem at its place, and what is left as a value.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use super::document::{Document, sorted};
 use super::form::{Form, no_text, noun};
-use super::schema::{FORM, Shape};
+use super::schema::{FORM, Schema};
 use crate::domain::problem::{FieldProblem, ParseProblem, join, nearest, plain_start, shown};
 
 /// Key by which the rest of a mapping is understood: where it is wrong, the mapping means nothing.
 const TELLING: &str = "kind";
 
-/// A file that was held against a shape.
+/// A file that was held against a schema.
 #[derive(Debug)]
 pub struct Checked<'d> {
     document: &'d Document,
@@ -33,18 +33,18 @@ enum Step {
 }
 
 impl Document {
-    /// Holds a value of the document against a shape. `value` is the document's own, or what was made of that.
-    pub fn check(&self, shape: &Shape, value: Value) -> Checked<'_> {
+    /// Holds a value of the document against a schema. `value` is the document's own, or what was made of that.
+    pub fn check(&self, schema: &Schema, value: Value) -> Checked<'_> {
         let mut checked = Checked { document: self, value, problems: self.duplicates() };
-        let Some(validator) = shape.validator() else {
+        let Some(validator) = schema.validator() else {
             let message = "this kind of file cannot be read by this build";
             checked.problems.push(ParseProblem::whole(self.file(), message));
             return checked;
         };
-        let wrong = {
+        let (wrong, empty) = {
             let mut judge = Judge {
                 document: self,
-                shape,
+                schema,
                 root: &checked.value,
                 problems: &mut checked.problems,
                 wrong: BTreeSet::new(),
@@ -60,7 +60,6 @@ impl Document {
             others.into_iter().for_each(|error| judge.violation(error));
             (judge.wrong, judge.empty)
         };
-        let (wrong, empty) = wrong;
         // The last first, so that what is before keeps its index.
         wrong.iter().rev().for_each(|steps| remove(&mut checked.value, steps));
         for steps in empty {
@@ -113,7 +112,7 @@ impl Checked<'_> {
 
 struct Judge<'a> {
     document: &'a Document,
-    shape: &'a Shape,
+    schema: &'a Schema,
     root: &'a Value,
     problems: &'a mut Vec<ParseProblem>,
     /// Ways to what is taken out of the value.
@@ -130,7 +129,7 @@ impl Judge<'_> {
         let ValidationErrorKind::AdditionalProperties { unexpected } = error.kind() else { return };
         let (steps, path) = self.place(error);
         let (around, _) = around(error);
-        let known = self.shape.at(&around)["properties"].as_object();
+        let known = self.schema.at(&around)["properties"].as_object();
         let known: Vec<&str> =
             known.into_iter().flat_map(|map| map.keys()).map(String::as_str).collect();
         for key in unexpected {
@@ -165,7 +164,7 @@ impl Judge<'_> {
             return;
         }
         let (around, keyword) = around(error);
-        let schema = self.shape.at(&around);
+        let schema = self.schema.at(&around);
         if error.instance().is_null() && self.null(&around, schema, &steps, &path) {
             return;
         }
@@ -200,7 +199,7 @@ impl Judge<'_> {
             }
             return false;
         };
-        let required = self.shape.at(mapping)["required"].as_array();
+        let required = self.schema.at(mapping)["required"].as_array();
         if required.is_some_and(|keys| keys.iter().any(|key| key == name)) {
             self.problems.push(self.document.problem(path, format!("'{name}' needs a value")));
         }

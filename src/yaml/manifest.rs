@@ -4,12 +4,12 @@ use std::sync::LazyLock;
 
 use super::document::Document;
 use super::form::Form;
-use super::schema::{FORM, Shape};
+use super::schema::{FORM, Schema};
 use crate::domain::manifest::ExtensionManifest;
 use crate::domain::problem::ParseProblem;
 
-static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
-    Shape::of::<ExtensionManifest>(|schema| {
+static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
+    Schema::of::<ExtensionManifest>(|schema| {
         schema["properties"]["version"] = serde_json::json!({FORM: Form::Version.word()});
     })
 });
@@ -18,7 +18,7 @@ static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
 ///
 /// Errors: every problem found, in the order of the file.
 pub fn manifest(document: &Document) -> Result<ExtensionManifest, Vec<ParseProblem>> {
-    let mut checked = document.check(&SHAPE, document.value().clone());
+    let mut checked = document.check(&SCHEMA, document.value().clone());
     let knows_kind = checked.value.get("kind").is_some();
     checked.stand_in(&[("id", "ext.unknown"), ("version", "0.0.0"), ("kind", "builtin")]);
     checked.read(|manifest: &mut ExtensionManifest| {

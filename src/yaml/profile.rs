@@ -7,15 +7,15 @@ use serde_json::Value;
 use super::check::Checked;
 use super::document::Document;
 use super::form::Form;
-use super::schema::{FORM, Shape};
+use super::schema::{FORM, Schema};
 use crate::domain::problem::{ParseProblem, shown};
 use crate::domain::profile::{Profile, Seconds};
 
 /// How long a sandbox lives when its profile does not say.
 const DEFAULT_TTL: Seconds = Seconds::hours(4);
 
-static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
-    Shape::of::<Profile>(|schema| {
+static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
+    Schema::of::<Profile>(|schema| {
         let keys = &mut schema["properties"];
         keys["version"] = serde_json::json!({FORM: Form::Version.word()});
         for key in ["ttl", "max_ttl"] {
@@ -32,7 +32,7 @@ pub fn profile(document: &Document) -> Result<Profile, Vec<ParseProblem>> {
     if let Some(Value::Object(inputs)) = value.get_mut("inputs") {
         inputs.values_mut().for_each(unquoted_default);
     }
-    let mut checked = document.check(&SHAPE, value);
+    let mut checked = document.check(&SCHEMA, value);
     empty_lists(document, &mut checked);
     checked.stand_in(&[
         ("id", "profile.unknown"),

@@ -1,4 +1,4 @@
-//! Shape of a file: the JSON Schema of the type that serde reads it as, closed, with the forms of single values.
+//! Schema of a file: that of the type which serde reads it as, closed, with the forms of single values.
 
 use jsonschema::Validator;
 use schemars::JsonSchema;
@@ -12,16 +12,16 @@ use crate::domain::usd::Usd;
 /// Keyword of a schema under which a form stands.
 pub(super) const FORM: &str = "form";
 
-/// Shape of a file.
+/// Schema of a file, ready to check.
 #[derive(Debug)]
-pub struct Shape {
+pub struct Schema {
     schema: Value,
-    /// `None`: no schema came of the type, and nothing has its shape.
+    /// `None`: no valid schema came of the type, and nothing is read by it.
     validator: Option<Validator>,
 }
 
-impl Shape {
-    /// Shape of what is read as a `T`; `adjust` gets its schema first, where what is written differs.
+impl Schema {
+    /// Schema of what is read as a `T`; `adjust` may change it, where what is written differs.
     pub fn of<T: JsonSchema>(adjust: impl FnOnce(&mut Value)) -> Self {
         let mut schema =
             schemars::SchemaGenerator::default().into_root_schema_for::<T>().to_value();

@@ -71,6 +71,22 @@ fn every_kind_of_error_has_its_place_and_the_nearest_name() {
             "snapshot: {mode: paused}\n",
             "profiles/x.yaml:4:18: 'paused' is not one of live, pause, stop, did you mean 'pause'?",
         ),
+        ("snapshot: {keep: 1.0}\n", "profiles/x.yaml:4:18: 'snapshot.keep' must be a whole number"),
+        (
+            "patches: {timeout: 4}\n",
+            "profiles/x.yaml:4:20: '4' has no unit: write for example 4s, 4m or 4h",
+        ),
+        // Nothing is as if the key were not there; in a list it is something.
+        ("compose:\nundo:\nmax_ttl:\ninputs: {a: }\n", ""),
+        (
+            "sync: {exclude: [~]}\n",
+            "profiles/x.yaml:4:18: 'sync.exclude[0]' must be a text, not nothing",
+        ),
+        // Of what is understood by a word that is wrong, nothing more is said.
+        (
+            "inputs: {a: {kind: choise, choices: [x]}}\n",
+            "profiles/x.yaml:4:20: 'choise' is not one of string, directory, integer, boolean, choice, did you mean 'choice'?",
+        ),
         ("compose: [1]\n", "profiles/x.yaml:4:10: 'compose' must be a mapping, not a list"),
         (
             "sync: {exclude: .git}\n",
@@ -161,6 +177,12 @@ fn several_problems_come_together_in_the_files_order() {
             "profiles/x.yaml:3:12: 'extension' needs a value",
         ]
     );
+}
+
+#[test]
+fn what_is_the_extensions_is_kept_as_it_is() {
+    let profile = read_profile("x.yaml", &format!("{HEAD}config: {{a: ~, b: [1.0, {{c: ~}}]}}\n"));
+    assert_eq!(profile.unwrap().config.to_string(), r#"{"a":null,"b":[1.0,{"c":null}]}"#);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::findings::Findings;
-use crate::domain::problem::join;
+use crate::domain::problem::{join, nearest};
 
 /// Top-level keys.
 pub(super) const PROJECT: &[&str] = &[
@@ -26,7 +26,7 @@ pub(super) fn keep_known(
             return false;
         }
         if !known.contains(&key.as_str()) {
-            let hint = nearest(key, known).map_or_else(
+            let hint = nearest(key, known.iter().copied()).map_or_else(
                 || "; remove it, or move it under an `x-` key".to_owned(),
                 |name| format!(", did you mean `{name}`?"),
             );
@@ -35,15 +35,6 @@ pub(super) fn keep_known(
         }
         !value.is_null()
     });
-}
-
-/// The known name that `word` is most likely meant to be.
-pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    let scored = known.iter().map(|name| (strsim::jaro_winkler(word, name), *name));
-    scored
-        .filter(|(score, _)| *score > 0.8)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, name)| name)
 }
 
 /// Refuses every one of `keys` that is not a mapping: what cannot be judged must not pass.

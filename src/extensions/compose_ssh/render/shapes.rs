@@ -20,10 +20,9 @@ use serde_json::{Map, Value};
 
 use super::dialect::Dialect;
 use super::findings::Findings;
-use super::keys;
 use super::lexical::normalize;
 use super::merge::scalar;
-use crate::domain::problem::join;
+use crate::domain::problem::{join, nearest};
 
 pub(super) use mounts::{mount_options, tmpfs_options};
 use shape::Shape;
@@ -173,7 +172,7 @@ impl Judge<'_> {
                 continue;
             }
             let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-            let hint = keys::nearest(key, &names).map_or_else(
+            let hint = nearest(key, names.iter().copied()).map_or_else(
                 || format!("; known are {}", names.join(", ")),
                 |name| format!(", did you mean `{name}`?"),
             );
