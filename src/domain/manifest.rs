@@ -152,6 +152,3 @@ impl ExtensionManifest {
         found
     }
 }
-
-#[cfg(test)]
-mod tests;

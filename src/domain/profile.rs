@@ -287,7 +287,7 @@ impl Profile {
 }
 
 /// JSON without spaces and with sorted keys, so that the order of a file's keys does not count.
-fn write_canonical(value: &serde_json::Value, out: &mut String) {
+pub(crate) fn write_canonical(value: &serde_json::Value, out: &mut String) {
     match value {
         serde_json::Value::Object(map) => {
             let mut keys: Vec<_> = map.iter().collect();
@@ -316,6 +316,3 @@ fn write_canonical(value: &serde_json::Value, out: &mut String) {
         other => out.push_str(&other.to_string()),
     }
 }
-
-#[cfg(test)]
-mod tests;

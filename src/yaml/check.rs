@@ -246,7 +246,7 @@ fn sentence(
     let value: &Value = error.instance();
     if keyword == FORM
         && let Some(message) =
-            Form::from_word(&schema[FORM]).and_then(|form| form.fault(what, value))
+            Form::from_word(&schema[FORM]).and_then(|form| form.problem(what, value))
     {
         return (message, None);
     }

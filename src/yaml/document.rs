@@ -3,7 +3,7 @@
 use serde_json::Value;
 use serde_saphyr::{DuplicateKeyPolicy, RenderOptions, SnippetMode};
 
-use super::tree::{self, Fault, Limits, Place, Tree};
+use super::tree::{self, Limits, Malformed, Place, Tree};
 use crate::domain::problem::{FieldProblem, ParseProblem, plain_start, shown};
 
 /// Largest file that is read, in bytes.
@@ -49,16 +49,16 @@ impl Document {
         if let Some(at) = source.find('\0') {
             return Err(behind(file, &source[..at], "the file holds a NUL character"));
         }
-        let tree = tree::parse(source, &limits()).map_err(|fault| {
-            let (message, place) = match fault {
-                Fault::Parser(error) => {
+        let tree = tree::parse(source, &limits()).map_err(|problem| {
+            let (message, place) = match problem {
+                Malformed::Parser(error) => {
                     let place = error.location();
                     let place = place
                         .map(|at| Place { line: at.line() as u32, column: at.column() as u32 });
                     (sentence(&error), place)
                 }
-                Fault::TooMany => (TOO_LARGE.to_owned(), None),
-                Fault::Refused(message, place) => (message, Some(place)),
+                Malformed::TooMany => (TOO_LARGE.to_owned(), None),
+                Malformed::Refused(message, place) => (message, Some(place)),
             };
             let Some(place) = place else { return ParseProblem::whole(file, message) };
             let mut problem = ParseProblem::whole(file, message).at(place.line, place.column);

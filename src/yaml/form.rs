@@ -52,7 +52,7 @@ impl Form {
     }
 
     /// Why a value has not this form; `what` is it in a sentence.
-    pub(super) fn fault(self, what: &str, value: &Value) -> Option<String> {
+    pub(super) fn problem(self, what: &str, value: &Value) -> Option<String> {
         let form = match (self, value) {
             (Self::Lifetime, Value::String(text)) if text == "none" => return None,
             (Self::Duration | Self::Lifetime, _) => match quantity::<Seconds>(value) {
@@ -141,10 +141,10 @@ pub(super) fn noun(value: &Value) -> &'static str {
 
 impl Keyword for Form {
     fn validate<'i>(&self, instance: &'i Value) -> Result<(), ValidationError<'i>> {
-        self.fault("it", instance).map_or(Ok(()), |fault| Err(ValidationError::custom(fault)))
+        self.problem("it", instance).map_or(Ok(()), |problem| Err(ValidationError::custom(problem)))
     }
 
     fn is_valid(&self, instance: &Value) -> bool {
-        self.fault("it", instance).is_none()
+        self.problem("it", instance).is_none()
     }
 }

@@ -1,5 +1,9 @@
 //! Places and sentences: what YAML itself can get wrong, and what a value can.
 
+mod manifest;
+mod profile;
+mod routing;
+
 use super::{Document, MAX_FILE_BYTES, read_profile};
 use crate::domain::problem::{nearest, shown};
 

@@ -84,7 +84,7 @@ pub struct Tree {
 }
 
 /// Why a text is no tree.
-pub enum Fault {
+pub enum Malformed {
     /// The parser refuses it.
     Parser(Box<serde_saphyr::Error>),
     /// More than [`Limits`] allow.
@@ -100,10 +100,10 @@ thread_local! {
 }
 
 /// Parses one document.
-pub fn parse(text: &str, limits: &Limits) -> Result<Tree, Fault> {
+pub fn parse(text: &str, limits: &Limits) -> Result<Tree, Malformed> {
     TEXT_LEFT.set(limits.text);
     let root = serde_saphyr::from_str_with_options::<Node>(text, limits.options.clone());
-    let root = root.map_err(|error| Fault::Parser(Box::new(error)))?;
+    let root = root.map_err(|error| Malformed::Parser(Box::new(error)))?;
     let text = limits.text - TEXT_LEFT.get();
     let start = place(root.referenced);
     let mut building = Building { tree: Tree { start, text, ..Tree::default() }, limits };
@@ -131,7 +131,7 @@ struct Building<'l> {
 
 impl Building<'_> {
     /// Value of a node; `keys` lead to it, and nothing leads into a list.
-    fn node(&mut self, node: Node, path: &str, keys: Option<&[&str]>) -> Result<Value, Fault> {
+    fn node(&mut self, node: Node, path: &str, keys: Option<&[&str]>) -> Result<Value, Malformed> {
         let Spanned { value: Tagged(raw, tag), referenced, .. } = node;
         self.tag(tag, keys, referenced);
         match raw {
@@ -153,7 +153,7 @@ impl Building<'_> {
                     self.tag(tag, None, referenced);
                     let span = Span { key: place(referenced), value: place(value.referenced) };
                     if let Some(message) = (self.limits.key)(&key) {
-                        return Err(Fault::Refused(message, span.key));
+                        return Err(Malformed::Refused(message, span.key));
                     }
                     let path = join(path, &key);
                     let keys = keys.map(|above| [above, &[key.as_str()]].concat());
@@ -171,10 +171,10 @@ impl Building<'_> {
         }
     }
 
-    fn note(&mut self, path: &str, span: Span) -> Result<(), Fault> {
+    fn note(&mut self, path: &str, span: Span) -> Result<(), Malformed> {
         self.tree.entries += 1;
         if self.tree.entries > self.limits.entries {
-            return Err(Fault::TooMany);
+            return Err(Malformed::TooMany);
         }
         self.tree.places.insert(path.to_owned(), span);
         Ok(())

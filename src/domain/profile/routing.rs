@@ -1,8 +1,5 @@
 //! Routing block of a profile: the backends that may take a request, and what a profile is for one of them.
 
-#[cfg(test)]
-mod tests;
-
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 

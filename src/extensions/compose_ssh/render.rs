@@ -5,6 +5,7 @@
 //! lies beside the workspace and names every path absolutely, so no project directory has to be given to the
 //! engine's compose, and the workspace's `.env` is not read a second time there.
 
+mod adapt;
 mod anchor;
 mod attachments;
 mod builds;
@@ -31,6 +32,7 @@ mod mounts;
 mod nameless;
 mod networks;
 mod order;
+mod output;
 mod pass;
 mod paths;
 mod policy;
@@ -54,7 +56,8 @@ pub use dialect::Dialect;
 pub use error::RenderError;
 
 pub use host::HostContext;
-pub use input::{RenderInput, Rendered};
+pub use input::RenderInput;
+pub use output::Rendered;
 pub use ports::ContainerPort;
 pub use pulls::{Pull, PullPolicy};
 pub use refusal::{Place, Refusal};

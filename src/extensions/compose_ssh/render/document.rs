@@ -6,7 +6,7 @@ use serde_json::Value;
 use serde_saphyr::DuplicateKeyPolicy;
 
 use super::error::RenderError;
-use crate::yaml::tree::{self, Fault, Limits, Place, Span, TagUse};
+use crate::yaml::tree::{self, Limits, Malformed, Place, Span, TagUse};
 
 /// Largest YAML or environment file that is read, in bytes.
 pub(super) const MAX_BYTES: usize = 1024 * 1024;
@@ -49,7 +49,7 @@ pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<Document, RenderError> {
         message: format!("it is not UTF-8 from byte {} on; save it as UTF-8", error.valid_up_to()),
         place: None,
     })?;
-    let tree = tree::parse(text, &limits()).map_err(|fault| refuse(file, fault))?;
+    let tree = tree::parse(text, &limits()).map_err(|problem| refuse(file, problem))?;
     let entries = tree.entries + tree.text / ENTRY_BYTES;
     if entries > MAX_ENTRIES {
         return Err(too_many(file));
@@ -87,10 +87,10 @@ fn limits() -> Limits {
         reject_unsupported_tags: false,
         with_snippet: false,
     };
-    Limits { options, text: MAX_TEXT, entries: MAX_ENTRIES, key: key_fault }
+    Limits { options, text: MAX_TEXT, entries: MAX_ENTRIES, key: key_problem }
 }
 
-fn key_fault(key: &str) -> Option<String> {
+fn key_problem(key: &str) -> Option<String> {
     if key.chars().count() > MAX_KEY_CHARS {
         return Some(format!("a key is longer than {MAX_KEY_CHARS} characters; shorten it"));
     }
@@ -99,11 +99,11 @@ fn key_fault(key: &str) -> Option<String> {
         .then(|| "a key holds a line break or another control character; remove it".to_owned())
 }
 
-fn refuse(file: &str, fault: Fault) -> RenderError {
-    let error = match fault {
-        Fault::Parser(error) => error,
-        Fault::TooMany => return too_many(file),
-        Fault::Refused(message, place) => return not_yaml(file, message, place),
+fn refuse(file: &str, problem: Malformed) -> RenderError {
+    let error = match problem {
+        Malformed::Parser(error) => error,
+        Malformed::TooMany => return too_many(file),
+        Malformed::Refused(message, place) => return not_yaml(file, message, place),
     };
     let text = error.without_snippet().to_string();
     // The place is reported apart.

@@ -9,9 +9,10 @@ use crate::extensions::compose_ssh::mask::Masker;
 
 use super::error::RenderError;
 use super::findings::Findings;
-use super::input::{RenderInput, Rendered};
+use super::input::RenderInput;
 use super::interpolate::{self, Variables};
 use super::load::Loader;
+use super::output::Rendered;
 use super::pass::Pass;
 use super::paths::Workspace;
 use super::settle::settle;

@@ -10,7 +10,7 @@ use super::lexical::normalize;
 use super::merge::scalar;
 use super::pass::Pass;
 use super::shapes::Section;
-use super::{anchor, dialect, labels, mounts, shapes};
+use super::{adapt, anchor, labels, mounts, shapes};
 use crate::domain::problem::join;
 
 /// Beginning of the names of files in the sandbox's folder that hold a secret each.
@@ -39,7 +39,7 @@ pub(super) fn volumes(
                 );
             }
             driver_options(&mut volume, &join(&path, "driver_opts"), pass)?;
-            dialect::volume(&mut volume, &path, pass);
+            adapt::volume(&mut volume, &path, pass);
         }
         rendered.insert(name, Value::Object(volume));
     }

@@ -12,7 +12,7 @@ use super::merge::{list, scalar};
 use super::pass::Pass;
 use super::ports::ContainerPort;
 use super::shapes::Section;
-use super::{attachments, builds, dialect, environment, mounts, policy, ports};
+use super::{adapt, attachments, builds, environment, mounts, policy, ports};
 use crate::domain::problem::join;
 
 /// Most containers one service is scaled to.
@@ -129,7 +129,7 @@ pub(super) fn render(
         }
     }
     uniform(&mut service);
-    dialect::adapt(&mut service, &path, pass);
+    adapt::adapt(&mut service, &path, pass);
     let restart = service.get("restart").map_or_else(|| "no".to_owned(), scalar);
     let plan = ServicePlan {
         name: name.to_owned(),

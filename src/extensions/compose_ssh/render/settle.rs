@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use super::declared::Declared;
 use super::error::RenderError;
-use super::input::Rendered;
 use super::load::{self, Loader};
+use super::output::Rendered;
 use super::pass::Pass;
 use super::services::{self, ServicePlan};
 use super::{

@@ -1,6 +1,7 @@
 //! Rules of manifests, and of a profile's `config`.
 
-use super::{Capability, ExtensionManifest, Rates};
+use crate::domain::extension::Capability;
+use crate::domain::manifest::{ExtensionManifest, Rates};
 use crate::domain::usd::Usd;
 use crate::yaml::read_manifest;
 

@@ -1,7 +1,7 @@
 //! Rules of the routing block: what it may say, and what a profile is for a candidate.
 
-use super::Routing;
 use crate::domain::profile::Profile;
+use crate::domain::profile::Routing;
 use crate::domain::route::RouteCondition;
 use crate::yaml::read_profile;
 

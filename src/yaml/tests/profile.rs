@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest as _, Sha256};
 
-use super::{Allowance, Bytes, Compose, InputKind, PortPolicy, Profile, Seconds, write_canonical};
 use crate::domain::error::Code;
+use crate::domain::profile::{
+    Allowance, Bytes, Compose, InputKind, PortPolicy, Profile, Seconds, write_canonical,
+};
 use crate::domain::text::hex;
 use crate::yaml::read_profile;
 
