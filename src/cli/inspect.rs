@@ -63,10 +63,10 @@ fn show(context: &mut Context<'_>, view: &HostView) -> Result<(), CliError> {
         inventory(&mut document, found, now);
     }
     document::print(context, &document)?;
-    let uses = view.sample.as_ref().map(|sample| &sample.sandboxes);
+    let sampled = view.sample.as_ref().map(|sample| &sample.sandboxes);
     let rows = found.iter().flat_map(|found| &found.sandboxes).map(|item| {
         let id = SandboxId::new(item.sandbox_id.as_str());
-        let used = uses.and_then(|uses| uses.get(&id));
+        let used = sampled.and_then(|sandboxes| sandboxes.get(&id));
         (item.clone(), used.map(|used| used.memory_bytes))
     });
     let rows: Vec<FoundRow> = rows.collect();

@@ -119,7 +119,7 @@ async fn restore_makes_another_one() {
     let fake = family();
     let line = "restore base --host coulombcore --ttl 2h --name try --require-patches --strict";
     let ran = run(&fake, line).await;
-    assert_eq!((ran.status, ran.stdout.lines().next()), (0, Some("id       r0000001")), "{ran}");
+    assert_eq!((ran.status, ran.stdout.lines().next()), (0, Some("id         r0000001")), "{ran}");
     let asked = json!({"snapshot": A, "revision": null, "host": "coulombcore", "ttl": "2h", "name": "try", "require_patches": true,
         "strict": true});
     assert_eq!(last(&fake), ("restore".to_owned(), asked));
