@@ -187,9 +187,7 @@ async fn replace(
     });
     let record = match written.await {
         Ok(record) => record,
-        Err(error) => {
-            return Err(put_back_unchanged(op, before, error.untouched()).await?);
-        }
+        Err(error) => return Err(put_back_unchanged(op, before, error.untouched()).await?),
     };
     failpoint::reached("recreate.begin");
     let begun = async || {
