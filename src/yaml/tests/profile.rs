@@ -244,7 +244,7 @@ fn the_hash_follows_the_content_and_not_the_layout() {
 }
 
 #[test]
-fn a_recipe_that_was_kept_before_settle_was_known_reads_as_the_usual_one_under_its_old_hash() {
+fn a_profile_that_was_kept_before_settle_was_known_reads_as_the_usual_one_under_its_old_hash() {
     let today = profile("ttl: 1h\n");
     let mut kept = serde_json::to_value(&today).unwrap();
     kept.as_object_mut().unwrap().remove("settle_s");
@@ -257,7 +257,7 @@ fn a_recipe_that_was_kept_before_settle_was_known_reads_as_the_usual_one_under_i
 }
 
 #[test]
-fn a_recipe_without_routing_has_the_hash_that_it_always_had() {
+fn a_profile_without_routing_has_the_hash_that_it_always_had() {
     // Of the versions before candidates were looked at.
     assert_eq!(
         profile("ttl: 1h\n").hash(),
@@ -361,7 +361,7 @@ fn a_time_to_live_is_refused_by_rule() {
 }
 
 #[test]
-fn a_recipe_from_outside_may_not_ask_for_more_than_the_operators() {
+fn a_profile_from_outside_may_not_ask_for_more_than_the_operators() {
     let known = "ttl: 4h\nmax_ttl: 1d\nundo: true\nstop_grace: 2s\ncompose: {allow: [devices]}\n\
         snapshot: {keep: 5, exclude: [secrets]}\nconfig: {root: /build}\n";
     let known = profile(known);
@@ -371,47 +371,47 @@ fn a_recipe_from_outside_may_not_ask_for_more_than_the_operators() {
         Profile { ttl: Some(Seconds::hours(1)), max_ttl: Some(Seconds::hours(1)), ..known.clone() },
         Profile { compose: Compose::default(), config: serde_json::json!({}), ..known.clone() },
     ];
-    for recipe in less {
-        assert_eq!(recipe.widens(Some(&known)), Vec::<String>::new());
+    for pinned in less {
+        assert_eq!(pinned.widens(Some(&known)), Vec::<String>::new());
     }
     let with = |change: &dyn Fn(&mut Profile)| {
-        let mut recipe = known.clone();
-        change(&mut recipe);
-        recipe.widens(Some(&known))
+        let mut pinned = known.clone();
+        change(&mut pinned);
+        pinned.widens(Some(&known))
     };
-    let ports = |ports: PortPolicy| with(&|recipe| recipe.compose.ports = ports.clone());
+    let ports = |ports: PortPolicy| with(&|pinned| pinned.compose.ports = ports.clone());
     assert_eq!(ports(PortPolicy::Public), ["has the ports public"]);
     assert_eq!(ports(PortPolicy::Keep), ["has the ports keep"]);
     assert_eq!(
-        with(&|recipe| recipe.compose.allow = vec![Allowance::Devices, Allowance::Privileged]),
+        with(&|pinned| pinned.compose.allow = vec![Allowance::Devices, Allowance::Privileged]),
         ["allows privileged"]
     );
-    assert_eq!(with(&|recipe| recipe.ttl = Some(Seconds::hours(5))), ["has the ttl 5h"]);
-    assert_eq!(with(&|recipe| recipe.ttl = None), ["has the ttl none"]);
-    assert_eq!(with(&|recipe| recipe.max_ttl = None), ["has the max_ttl none"]);
-    assert_eq!(with(&|recipe| recipe.ready_timeout = Seconds(7200)), ["has the ready_timeout 2h"]);
-    assert_eq!(with(&|recipe| recipe.settle = Seconds(600)), ["has the settle 10m"]);
-    assert_eq!(with(&|recipe| recipe.stop_grace = Seconds(600)), ["has the stop_grace 10m"]);
+    assert_eq!(with(&|pinned| pinned.ttl = Some(Seconds::hours(5))), ["has the ttl 5h"]);
+    assert_eq!(with(&|pinned| pinned.ttl = None), ["has the ttl none"]);
+    assert_eq!(with(&|pinned| pinned.max_ttl = None), ["has the max_ttl none"]);
+    assert_eq!(with(&|pinned| pinned.ready_timeout = Seconds(7200)), ["has the ready_timeout 2h"]);
+    assert_eq!(with(&|pinned| pinned.settle = Seconds(600)), ["has the settle 10m"]);
+    assert_eq!(with(&|pinned| pinned.stop_grace = Seconds(600)), ["has the stop_grace 10m"]);
     assert_eq!(
-        with(&|recipe| recipe.patches.timeout = Seconds(600)),
+        with(&|pinned| pinned.patches.timeout = Seconds(600)),
         ["has the patches.timeout 10m"]
     );
     assert_eq!(
-        with(&|recipe| recipe.patches.pass_timeout = Seconds(3600)),
+        with(&|pinned| pinned.patches.pass_timeout = Seconds(3600)),
         ["has the patches.pass_timeout 1h"]
     );
-    assert_eq!(with(&|recipe| recipe.undo = false), ["has undo: false"]);
-    assert_eq!(with(&|recipe| recipe.snapshot.keep = Some(1)), ["keeps 1 snapshot"]);
-    assert_eq!(with(&|recipe| recipe.snapshot.keep = None), ["keeps all snapshots"]);
-    assert_eq!(with(&|recipe| recipe.snapshot.exclude.clear()), ["leaves 'secrets' in snapshots"]);
+    assert_eq!(with(&|pinned| pinned.undo = false), ["has undo: false"]);
+    assert_eq!(with(&|pinned| pinned.snapshot.keep = Some(1)), ["keeps 1 snapshot"]);
+    assert_eq!(with(&|pinned| pinned.snapshot.keep = None), ["keeps all snapshots"]);
+    assert_eq!(with(&|pinned| pinned.snapshot.exclude.clear()), ["leaves 'secrets' in snapshots"]);
     assert_eq!(
-        with(&|recipe| recipe.extension = "ext.other".into()),
+        with(&|pinned| pinned.extension = "ext.other".into()),
         ["is for the extension 'ext.other'"]
     );
     let root = serde_json::json!({"root": "/x"});
-    assert_eq!(with(&|recipe| recipe.config = root.clone()), ["has the config {\"root\":\"/x\"}"]);
+    assert_eq!(with(&|pinned| pinned.config = root.clone()), ["has the config {\"root\":\"/x\"}"]);
     assert_eq!(
-        with(&|recipe| recipe.routing.max_cost_usd =
+        with(&|pinned| pinned.routing.max_cost_usd =
             serde_json::from_value(serde_json::json!(9)).unwrap()),
         ["has other routes"]
     );
@@ -430,9 +430,9 @@ fn a_recipe_from_outside_may_not_ask_for_more_than_the_operators() {
 #[test]
 fn a_time_that_no_text_can_say_is_refused() {
     let longer = Seconds(Seconds::MAX.get() + 1);
-    let recipe = Profile { ttl: Some(longer), max_ttl: Some(longer), ..profile("") };
+    let pinned = Profile { ttl: Some(longer), max_ttl: Some(longer), ..profile("") };
     let problems: Vec<String> =
-        recipe.validate().into_iter().map(|problem| problem.message).collect();
+        pinned.validate().into_iter().map(|problem| problem.message).collect();
     assert_eq!(problems, ["'ttl' is longer than ten years", "'max_ttl' is longer than ten years"]);
     assert!(Profile { ttl: Some(Seconds::MAX), ..profile("") }.validate().is_empty());
 }

@@ -202,9 +202,9 @@ fn logs_shells_labels_and_a_dead_service() {
     console.keys("exit\r");
     console.wait_for("the shell in app web ended");
 
-    console.keys("La");
-    console.wait_for("key=value:");
-    console.keys("team=core\r");
+    console.keys("L");
+    console.wait_for("add, remove");
+    console.keys("\tteam=core");
     console.wait_for("+ team = core");
     console.keys("\r");
     console.wait_for("are written");
