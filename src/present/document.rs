@@ -85,6 +85,7 @@ impl Document {
     }
 
     /// Adds what is plain, if there is such: `key` and any value.
+    #[expect(clippy::needless_pass_by_value, reason = "most callers hand over what they just made")]
     pub fn plain(&mut self, key: &str, value: impl ToString) {
         self.pair(key, Role::Plain, value.to_string());
     }

@@ -56,8 +56,12 @@ impl Document {
             let (unknown, others): (Vec<_>, Vec<_>) = errors.iter().partition(|error| {
                 matches!(error.kind(), ValidationErrorKind::AdditionalProperties { .. })
             });
-            unknown.into_iter().for_each(|error| judge.unknown(error));
-            others.into_iter().for_each(|error| judge.violation(error));
+            for error in unknown {
+                judge.unknown(error);
+            }
+            for error in others {
+                judge.violation(error);
+            }
             (judge.wrong, judge.empty)
         };
         // The last first, so that what is before keeps its index.
@@ -212,17 +216,14 @@ impl Judge<'_> {
         let (mut steps, mut path, mut at) = (Vec::new(), String::new(), self.root);
         for part in error.instance_path().as_str().split('/').skip(1) {
             let part = part.replace("~1", "/").replace("~0", "~");
-            match (at, part.parse::<usize>()) {
-                (Value::Array(items), Ok(index)) => {
-                    path = format!("{path}[{index}]");
-                    at = items.get(index).unwrap_or(&Value::Null);
-                    steps.push(Step::Index(index));
-                }
-                _ => {
-                    path = join(&path, &part);
-                    at = &at[part.as_str()];
-                    steps.push(Step::Key(part));
-                }
+            if let (Value::Array(items), Ok(index)) = (at, part.parse::<usize>()) {
+                path = format!("{path}[{index}]");
+                at = items.get(index).unwrap_or(&Value::Null);
+                steps.push(Step::Index(index));
+            } else {
+                path = join(&path, &part);
+                at = &at[part.as_str()];
+                steps.push(Step::Key(part));
             }
         }
         (steps, path)
@@ -298,8 +299,8 @@ fn remove(value: &mut Value, steps: &[Step]) {
     let Some((last, above)) = steps.split_last() else { return };
     match (find(value, above), last) {
         (Some(Value::Object(map)), Step::Key(key)) => drop(map.shift_remove(key)),
-        (Some(Value::Array(list)), Step::Index(index)) if *index < list.len() => {
-            list.remove(*index);
+        (Some(Value::Array(items)), Step::Index(index)) if *index < items.len() => {
+            items.remove(*index);
         }
         _ => {}
     }
