@@ -163,7 +163,7 @@ For a timer or cron: quiet where nothing is due, and one at a time.")]
     Completions(CompletionsArgs),
     /// Print the manual page
     Man(ManArgs),
-    /// A completion script's question, which is no verb: [`parse`] makes it.
+    /// Completion script's question, which is no verb: reading the arguments makes it.
     #[command(skip)]
     Complete(Typed),
 }

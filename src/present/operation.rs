@@ -95,7 +95,11 @@ pub fn record(document: &mut Document, operation: &Operation, present: Present<'
     document.maybe("sandbox", Role::Plain, sandbox.map(ToString::to_string));
     document.maybe("snapshot", Role::Plain, snapshot.map(ToString::to_string));
     document.pair("state", role(operation), state_words(operation));
-    document.maybe("cancel", Role::Warn, operation.cancel_outcome.as_ref().map(CancelOutcome::words));
+    document.maybe(
+        "cancel",
+        Role::Warn,
+        operation.cancel_outcome.as_ref().map(CancelOutcome::words),
+    );
     document.maybe("stage", Role::Plain, operation.stage.as_deref());
     let done = operation.done.zip(operation.of);
     document.maybe("done", Role::Plain, done.map(|(done, of)| format!("{done} of {of}")));

@@ -1,6 +1,6 @@
 //! The dashboard: one queue, one loop.
 //!
-//! Input and the client's answers become a [`Msg`]; [`update()`] changes the model and says what is to be done; the
+//! Input and the client's answers become a [`Msg`]; [`mod@update`] changes the model and says what is to be done; the
 //! effects run as tasks and answer into the same queue. The loop awaits nothing else, and draws only when something
 //! may have changed, at most every 16 ms.
 
