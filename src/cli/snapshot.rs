@@ -71,7 +71,7 @@ async fn failed(context: &mut Context<'_>, mut problem: Error, id: &SnapshotId) 
             .detail("snapshot_id", left.id.as_str())
             .detail("state", left.state.as_str())
             .detail("failure", serde_json::to_value(&left.failure).unwrap_or_default())
-            .detail("unremoved", left.unremoved);
+            .detail("unremoved", left.has_remains());
     } else if let Some(failure) = left.failure.as_ref().filter(|_| problem.code != Code::Cancelled)
     {
         let mut document = Document::default();
@@ -79,7 +79,7 @@ async fn failed(context: &mut Context<'_>, mut problem: Error, id: &SnapshotId) 
         document::evidence(context, &document);
     }
     if problem.hint.is_none() {
-        problem.hint = Some(if left.unremoved {
+        problem.hint = Some(if left.has_remains() {
             format!("something of it may be left on {}: sandboxer recover removes it", left.host)
         } else {
             format!(

@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use crate::domain::error::Error;
 use crate::domain::facts::HostIdentity;
 use crate::domain::name::{HostName, OwnerId, SnapshotId};
-use crate::domain::output::OutputSink;
 use crate::domain::profile::Profile;
 use crate::domain::reporter::Reporter;
 use crate::domain::root::KnownRoots;
-use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest};
+use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest, Replica, ReplicaState};
 use crate::domain::teardown::TeardownReport;
+use crate::domain::time::Time;
 use crate::domain::words::string_enum;
 
 /// Bytes on their way; the first error ends it.
@@ -65,6 +65,19 @@ pub struct Arrived {
     pub identity: HostIdentity,
     /// What is known of it there: `format` and `bytes` may differ from where it came from.
     pub archive: ArchiveFacts,
+}
+
+impl Arrived {
+    /// Replica that it is, whole, on this host.
+    pub fn replica(self, host: &HostName, now: Time) -> Replica {
+        Replica {
+            path: Some(self.path),
+            state: ReplicaState::Ready,
+            format: self.archive.format,
+            bytes: self.archive.bytes,
+            ..Replica::arriving(host.clone(), Some(self.identity), now)
+        }
+    }
 }
 
 string_enum! {
@@ -132,29 +145,12 @@ pub trait SnapshotArchives: Send + Sync {
         reporter: &dyn Reporter,
     ) -> Result<TeardownReport, Error>;
 
-    /// Removes what is there of a transfer that did not come to its end, and reads back. Idempotent. A sealed archive is no
-    /// such thing: it stays, and nothing is reported of it.
-    async fn clear(
-        &self,
-        place: &ArchivePlace,
-        reporter: &dyn Reporter,
-    ) -> Result<TeardownReport, Error>;
-
-    /// Whether two places are one folder, whatever their hosts are called and whichever machines they are: something is put
-    /// into the first for a moment, and looked for in the second.
-    ///
-    /// Errors: `conflict` where the first has something of that name that is not ours, and whatever keeps it from being told.
-    async fn is_one_folder(&self, one: &ArchivePlace, other: &ArchivePlace) -> Result<bool, Error>;
-
     /// What is in it.
     async fn entries(
         &self,
         place: &ArchivePlace,
         facts: &ArchiveFacts,
     ) -> Result<Vec<TreeEntry>, Error>;
-
-    /// Writes the archive file's bytes to a sink.
-    async fn read(&self, place: &ArchivePlace, sink: &mut dyn OutputSink) -> Result<(), Error>;
 
     /// Streams it to another host through this process, verifies it there and seals it with `manifest`. Where the other
     /// host cannot read the format it is compressed anew on the way.

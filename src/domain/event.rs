@@ -200,11 +200,6 @@ impl Event {
         Usd::deserialize(self.data.get("usd")?).ok()
     }
 
-    /// The revision of the record that it is about.
-    pub fn revision(&self) -> Option<u64> {
-        self.number("revision")
-    }
-
     /// The name of the sandbox that it tells of, where it says so.
     pub fn sandbox_name(&self) -> Option<&str> {
         self.text("name")

@@ -155,9 +155,8 @@ pub fn surplus_undo<'a>(
 
 /// Bytes that a snapshot's archive takes on a host; none where there is none.
 fn bytes_on(record: &SnapshotRecord, host: &HostName) -> Option<u64> {
-    let replica = record.replicas.iter().find(|replica| replica.host.same(host.as_str()));
-    let own = || record.host.same(host.as_str()).then(|| record.archive.bytes.unwrap_or(0));
-    replica.map(|replica| replica.bytes).or_else(own)
+    let replica = record.replica_on(host);
+    replica.map(|replica| replica.bytes.or(record.archive.bytes).unwrap_or(0))
 }
 
 #[cfg(test)]

@@ -1,19 +1,25 @@
-//! Snapshots: what is known of a checkpoint, and what lies beside its archive on a host.
+//! Snapshots: what is known of one, where its archives are, and what lies beside each on its host.
+
+mod archive_facts;
+mod earlier;
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::domain::actor::Actor;
 use crate::domain::event::PendingEvent;
 use crate::domain::facts::HostIdentity;
 use crate::domain::name::{ExtensionId, HostName, OwnerId, SandboxId, SnapshotId};
-use crate::domain::profile::{Profile, SnapshotMode};
+use crate::domain::profile::Profile;
 use crate::domain::sandbox::{Failure, ProfileRef, Running};
 use crate::domain::time::Time;
 use crate::domain::undo::UndoFacts;
 use crate::domain::words::string_enum;
+
+pub use archive_facts::{ArchiveFacts, ArchiveFormat, CapturedVolume, Consistency, NotCaptured};
 
 string_enum! {
     /// Who a snapshot is for.
@@ -56,144 +62,76 @@ impl SnapshotState {
 }
 
 string_enum! {
-    /// What the archive is worth.
-    pub enum Consistency {
-        /// Nothing changed while it was read.
-        Clean = "clean",
-        /// Files changed while they were read (GNU tar's exit status 1).
-        Fuzzy = "fuzzy",
+    /// State of a replica.
+    pub enum ReplicaState {
+        /// On its way, or what was left by whoever brought it: `recover` lists it, or sweeps it away.
+        Arriving = "arriving",
+        /// Whole, as far as nobody found it otherwise.
+        Ready = "ready",
+        /// Not what it was, or not there, by the last verify.
+        Damaged = "damaged",
+        /// To be removed when its host answers.
+        Removing = "removing",
     }
 }
 
-string_enum! {
-    /// How an archive is compressed.
-    pub enum ArchiveFormat {
-        /// `archive.tar.zst`.
-        TarZst = "tar.zst",
-        /// `archive.tar.gz`.
-        TarGz = "tar.gz",
-    }
-}
-
-impl ArchiveFormat {
-    /// The archive's file name.
-    pub fn file_name(&self) -> String {
-        format!("archive.{self}")
-    }
-}
-
-/// A volume whose content is in the archive, under `volumes/<name>/`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct CapturedVolume {
-    /// Its name in the compose file.
-    pub name: String,
-}
-
-/// A volume that is not in the archive.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct NotCaptured {
-    /// Its name in the compose file.
-    pub name: String,
-    /// Why, in a sentence.
-    pub reason: String,
-}
-
-/// What is known of an archive once it is whole. The same beside it on the host and in the record.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct ArchiveFacts {
-    /// The archive file's size on the host; bytes.
-    pub bytes: Option<u64>,
-    /// The size of the tar inside; bytes. What extracting may at most write is less.
-    pub content_bytes: Option<u64>,
-    /// Entries in it, folders too.
-    pub files: Option<u64>,
-    /// SHA-256 (hex) of the tar inside: the same whatever it is compressed with.
-    pub sha256: Option<String>,
-    /// How it is compressed.
-    pub format: Option<ArchiveFormat>,
-    /// What happened to the containers meanwhile.
-    pub mode: Option<SnapshotMode>,
-    /// What it is worth.
-    pub consistency: Option<Consistency>,
-    /// How much of the tar is `volumes/…`, which come first; bytes. What follows is `workspace/…`.
-    pub volumes_bytes: u64,
-    /// Volumes in it.
-    pub captured_volumes: Vec<CapturedVolume>,
-    /// Volumes that are not.
-    pub not_captured: Vec<NotCaptured>,
-    /// Remarks, a sentence each: what did not stand still, and what will be in the way of who restores it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub remarks: Vec<String>,
-    /// What the host could not put into it, counted by kind (`xattrs`, `sparse`).
-    pub not_preserved: BTreeMap<String, u64>,
-    /// Sockets and device nodes, which are never in it: their paths, at most 100.
-    pub left_out: Vec<String>,
-    /// How many there were.
-    pub left_out_count: u64,
-    /// Entries that do not belong to `self`, the account that made the sandbox.
-    pub foreign_owners: u64,
-    /// The numbers of `self` (`UID:GID`), where the tar inside has no such name: busybox's knows none.
-    pub account: Option<String>,
-    /// Whether it takes GNU tar to read it (pax headers for sparse files and xattrs).
-    pub needs_gnu_tar: bool,
-    /// SHA-256 (hex) of the compose file that was running.
-    pub compose_hash: Option<String>,
-    /// Image ids or digests by service.
-    pub images: BTreeMap<String, String>,
-    /// Patterns that were left out.
-    pub excludes: Vec<String>,
-}
-
-impl ArchiveFacts {
-    /// Whether it has volumes in it of which nobody knows the names: they cannot be restored.
-    pub fn has_nameless_volumes(&self) -> bool {
-        self.volumes_bytes > 0 && self.captured_volumes.is_empty()
-    }
-}
-
-/// A copy of an archive on a further host.
+/// Archive of a snapshot on a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Replica {
     /// The host.
     pub host: HostName,
     /// What it proved to be.
+    #[serde(default)]
     pub host_identity: Option<HostIdentity>,
-    /// The folder on it.
-    pub path: String,
+    /// The folder on it, absolute; null until it is whole.
+    pub path: Option<String>,
+    /// How it is.
+    pub state: ReplicaState,
+    /// Why it is damaged, or not removed yet; a sentence.
+    #[serde(default)]
+    pub message: Option<String>,
     /// How it is compressed there.
-    pub format: ArchiveFormat,
+    #[serde(default)]
+    pub format: Option<ArchiveFormat>,
     /// Its size there; bytes.
-    pub bytes: u64,
-    /// When it was verified on arrival.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+    /// When it was written down, or came to be whole.
     pub created_at: Time,
 }
 
-string_enum! {
-    /// What is wrong with an archive.
-    pub enum DamageKind {
-        /// It is not what it was, or what lies beside it is not.
-        Altered = "altered",
-        /// It is not there.
-        Missing = "missing",
+impl Replica {
+    /// Replica that is about to be brought to a host.
+    pub fn arriving(host: HostName, host_identity: Option<HostIdentity>, now: Time) -> Self {
+        Self {
+            host,
+            host_identity,
+            path: None,
+            state: ReplicaState::Arriving,
+            message: None,
+            format: None,
+            bytes: None,
+            created_at: now,
+        }
     }
-}
 
-/// What somebody who read an archive, or looked for it, found wrong with it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Damage {
-    /// The host of that archive.
-    pub host: HostName,
-    /// What is wrong.
-    pub kind: DamageKind,
-    /// The same in a sentence.
-    pub message: String,
-    /// When it was found.
-    pub found_at: Time,
+    /// Whether it is in this folder of this machine, whatever its host is called: the same place is the same machine id and
+    /// root.
+    pub fn is_at(&self, identity: Option<&HostIdentity>, path: Option<&str>) -> bool {
+        let machine = |identity: Option<&HostIdentity>| {
+            identity.map(|it| it.machine_id.clone()).filter(|id| !id.is_empty())
+        };
+        let known = machine(self.host_identity.as_ref());
+        known.is_some()
+            && known == machine(identity)
+            && path.is_some()
+            && self.path.as_deref() == path
+    }
 }
 
 /// What is known of one snapshot (contract, section 3).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct SnapshotRecord {
     /// `snap-` plus 8 hex digits.
     pub id: SnapshotId,
@@ -215,12 +153,6 @@ pub struct SnapshotRecord {
     pub extension_version: Option<String>,
     /// Where its archive was made.
     pub host: HostName,
-    /// What that host proved to be.
-    #[serde(default)]
-    pub host_identity: Option<HostIdentity>,
-    /// The archive's folder there, absolute.
-    #[serde(default)]
-    pub path: Option<String>,
     /// How far it has come.
     pub state: SnapshotState,
     /// A sentence for a person.
@@ -229,14 +161,14 @@ pub struct SnapshotRecord {
     /// The evidence of a failure.
     #[serde(default)]
     pub failure: Option<Failure>,
-    /// Whether something of it may still be on a host: nobody could look. `recover` does.
-    #[serde(default)]
-    pub unremoved: bool,
     /// When it was written down.
     pub created_at: Time,
     /// When it came here from a file; null on one that was taken here. A profile's `keep` leaves those alone.
     #[serde(default)]
     pub imported_at: Option<Time>,
+    /// The id that it had where that file was written.
+    #[serde(default)]
+    pub imported_from: Option<SnapshotId>,
     /// When its record was made from what its host has; null where it was recorded as it was taken.
     #[serde(default)]
     pub adopted_at: Option<Time>,
@@ -260,18 +192,12 @@ pub struct SnapshotRecord {
     /// The sandbox's inputs, for what is restored from it.
     #[serde(default)]
     pub inputs: BTreeMap<String, String>,
-    /// Copies on further hosts.
+    /// All that hosts have of it, or may have: the archive that it was made with, and copies. One for each host.
     #[serde(default)]
     pub replicas: Vec<Replica>,
-    /// The host that a copy is on its way to.
-    #[serde(default)]
-    pub copying_to: Option<HostName>,
-    /// When its archive was last read and found to be what it was.
+    /// When all of them were last read and found to be what they were.
     #[serde(default)]
     pub verified_at: Option<Time>,
-    /// What was found wrong with its archives since, one for each host at most; a good verify takes it away again.
-    #[serde(default)]
-    pub damage: Vec<Damage>,
     /// What is being done with it now.
     #[serde(default)]
     pub operation: Option<Running>,
@@ -307,43 +233,105 @@ impl SnapshotRecord {
         labelled && self.kind == SnapshotKind::User
     }
 
-    /// The archives that are to be there: the first, and the copies.
+    /// What is known of it on this host.
+    pub fn replica_on(&self, host: &HostName) -> Option<&Replica> {
+        self.replicas.iter().find(|replica| replica.host.same(host.as_str()))
+    }
+
+    /// The archives that are to be there.
+    pub fn archives(&self) -> impl Iterator<Item = &Replica> {
+        self.replicas.iter().filter(|replica| replica.state != ReplicaState::Arriving)
+    }
+
+    /// The hosts of these.
     pub fn hosts(&self) -> impl Iterator<Item = &HostName> {
-        std::iter::once(&self.host).chain(self.replicas.iter().map(|replica| &replica.host))
+        self.archives().map(|replica| &replica.host)
+    }
+
+    /// The archives that are there and not what they were.
+    pub fn damaged(&self) -> impl Iterator<Item = &Replica> {
+        self.replicas.iter().filter(|replica| replica.state == ReplicaState::Damaged)
+    }
+
+    /// Lists an archive, in place of whatever was known of its host, or of its place under another name.
+    pub fn list_replica(&mut self, listed: Replica) {
+        let is_here = |known: &Replica| {
+            known.host.same(listed.host.as_str())
+                || known.is_at(listed.host_identity.as_ref(), listed.path.as_deref())
+        };
+        let at = self.replicas.iter().position(is_here).unwrap_or(self.replicas.len());
+        self.replicas.retain(|known| !is_here(known));
+        self.replicas.insert(at, listed);
+    }
+
+    /// Takes off what is known of a host.
+    pub fn drop_replica(&mut self, host: &HostName) {
+        self.replicas.retain(|replica| !replica.host.same(host.as_str()));
+    }
+
+    /// Notes how the archive on a host is, if it is listed.
+    pub fn mark_replica(&mut self, host: &HostName, state: ReplicaState, message: Option<String>) {
+        let known = self.replicas.iter_mut().find(|replica| replica.host.same(host.as_str()));
+        if let Some(replica) = known {
+            (replica.state, replica.message) = (state, message);
+        }
+    }
+
+    /// Notes the same of all of its archives.
+    pub fn mark_all(&mut self, state: &ReplicaState) {
+        for replica in &mut self.replicas {
+            replica.state = state.clone();
+        }
     }
 
     /// Whether it failed, nobody works on it, and nothing of it is left on a host: a record and no more.
     pub fn came_to_nothing(&self) -> bool {
-        let left = self.unremoved || self.copying_to.is_some() || !self.replicas.is_empty();
-        self.state == SnapshotState::Failed && !left && self.operation.is_none()
+        self.state == SnapshotState::Failed && self.replicas.is_empty() && self.operation.is_none()
     }
 
-    /// What was found wrong with its archive on this host.
-    pub fn damage_on(&self, host: &HostName) -> Option<&Damage> {
-        self.damage.iter().find(|damage| damage.host.same(host.as_str()))
+    /// Whether hosts may have something of it that is to be finished or removed: `recover` looks.
+    pub fn has_remains(&self) -> bool {
+        let is_left = |replica: &Replica| {
+            matches!(replica.state, ReplicaState::Arriving | ReplicaState::Removing)
+        };
+        self.replicas.iter().any(is_left)
     }
 
-    /// Whether none of its archives is known to be sound: nothing can be restored from it.
+    /// Whether its archives are damaged, each of them: nothing can be restored from it.
     pub fn is_lost(&self) -> bool {
-        self.hosts().all(|host| self.damage_on(host).is_some())
+        let is_damaged = |replica: &Replica| replica.state == ReplicaState::Damaged;
+        self.damaged().next().is_some() && self.archives().all(is_damaged)
     }
 
-    /// What was found wrong with its archives, in a few words each: `altered`, or `missing on HOST` where another one is
-    /// sound.
-    pub fn damage_words(&self) -> Vec<String> {
-        let lost = self.is_lost();
-        let mut words: Vec<String> = Vec::new();
-        for damage in &self.damage {
-            let word = if lost {
-                damage.kind.to_string()
-            } else {
-                format!("{} on {}", damage.kind, damage.host)
-            };
-            if !words.contains(&word) {
-                words.push(word);
-            }
-        }
-        words
+    /// Its replicas that are not `ready`, in a few words each: `damaged`, or `damaged on HOST` where another one is sound.
+    pub fn replica_words(&self) -> Vec<String> {
+        let told = self.replicas.iter().filter(|replica| match replica.state {
+            ReplicaState::Ready => false,
+            // The snapshot's own state says the same.
+            ReplicaState::Arriving => self.state != SnapshotState::Creating,
+            ReplicaState::Removing => self.state != SnapshotState::Deleting,
+            ReplicaState::Damaged | ReplicaState::Other(_) => true,
+        });
+        let alone = self.replicas.len() == 1;
+        told.map(|replica| match &replica.state {
+            state if alone => state.to_string(),
+            state => format!("{state} on {}", replica.host),
+        })
+        .collect()
+    }
+}
+
+impl Serialize for SnapshotRecord {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for SnapshotRecord {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut record = serde_json::Map::deserialize(deserializer)?;
+        earlier::list_replicas(&mut record);
+        Self::deserialize(serde_json::Value::Object(record)).map_err(D::Error::custom)
     }
 }
 

@@ -204,17 +204,18 @@ impl JournalRecord for SnapshotRecord {
         deps.snapshots.update(id, expected, change).await
     }
 
-    /// The event says which snapshot it is about, and the revision that caused it: an id that comes back with an import goes
-    /// on behind it, since an event's id derives from both.
+    /// The event says which snapshot it is about. Of an adopted one, as of a sandbox.
     fn event(&self, (kind, mut data): NewEvent, actor: &Actor, now: Time) -> PendingEvent {
-        let revision = self.revision + 1;
+        let name = match self.adopted_at {
+            Some(at) => format!("{}@{at}", self.id),
+            None => self.id.to_string(),
+        };
         if let Some(map) = data.as_object_mut() {
-            map.insert("revision".to_owned(), revision.into());
             map.insert("snapshot_id".to_owned(), self.id.as_str().into());
             map.insert("snapshot_name".to_owned(), self.name.as_deref().into());
         }
         PendingEvent {
-            id: derived_event_id(self.id.as_str(), revision, &kind),
+            id: derived_event_id(&name, self.revision + 1, &kind),
             time: now,
             kind,
             sandbox_id: Some(self.sandbox_id.clone()),

@@ -353,7 +353,7 @@ impl SandboxManager {
     ///
     /// Errors: `not_found` where nothing was kept of it.
     pub async fn undo(&self, request: &UndoRequest) -> Result<Started, Error> {
-        snapshots::bring_back::undo(&self.deps, request).await
+        snapshots::undo::undo(&self.deps, request).await
     }
 
     /// Asks a host for the services of all its sandboxes, and writes down what changed: many at a time, since each write is

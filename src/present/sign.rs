@@ -79,7 +79,7 @@ pub fn snapshot_glyph(state: &SnapshotState) -> char {
 pub fn snapshot_role(record: &SnapshotRecord) -> Role {
     match record.state {
         SnapshotState::Ready if record.is_lost() => Role::Bad,
-        SnapshotState::Ready if !record.damage.is_empty() => Role::Warn,
+        SnapshotState::Ready if record.damaged().next().is_some() => Role::Warn,
         SnapshotState::Ready => Role::Good,
         SnapshotState::Failed => Role::Bad,
         SnapshotState::Creating | SnapshotState::Deleting | SnapshotState::Other(_) => Role::Busy,

@@ -10,8 +10,11 @@ use super::sign::{snapshot_glyph, snapshot_role};
 use super::table::{Column, or_nothing};
 use crate::domain::figures::{age_of, bytes};
 use crate::domain::lineage::SnapshotView;
+use crate::domain::name::HostName;
 use crate::domain::request::counted;
-use crate::domain::snapshot::{Consistency, SnapshotKind, SnapshotRecord, SnapshotState};
+use crate::domain::snapshot::{
+    Consistency, Replica, ReplicaState, SnapshotKind, SnapshotRecord, SnapshotState,
+};
 use crate::domain::text::plural;
 
 /// How many paths are listed.
@@ -31,11 +34,13 @@ pub const OF: Column<SnapshotView> = Column::new("OF", |view, _| {
 });
 /// The host of its archive, and how many copies are elsewhere.
 pub const HOST: Column<SnapshotView> = Column::new("HOST", |view, _| {
-    let copies = match view.record.replicas.len() {
+    let record = &view.record;
+    let is_copy = |host: &&HostName| !host.same(record.host.as_str());
+    let copies = match record.hosts().filter(is_copy).count() {
         0 => String::new(),
         more => format!(" +{more}"),
     };
-    format!("{}{copies}", view.record.host)
+    format!("{}{copies}", record.host)
 });
 /// The archive's size.
 pub const SIZE: Column<SnapshotView> =
@@ -58,7 +63,7 @@ pub fn titled(record: &SnapshotRecord) -> String {
     }
 }
 
-/// The state and what qualifies it: `ready, undo`, `ready, altered`.
+/// The state and what qualifies it: `ready, undo`, `ready, damaged on sandboxer01`.
 pub fn state_words(record: &SnapshotRecord) -> String {
     let mut words = vec![record.state.to_string()];
     if record.kind == SnapshotKind::Undo {
@@ -69,12 +74,7 @@ pub fn state_words(record: &SnapshotRecord) -> String {
     {
         words.push(running.kind.to_string());
     }
-    if record.state == SnapshotState::Ready {
-        words.extend(record.damage_words());
-    }
-    if record.unremoved {
-        words.push("not removed".to_owned());
-    }
+    words.extend(record.replica_words());
     words.join(", ")
 }
 
@@ -85,7 +85,7 @@ pub fn caveats(record: &SnapshotRecord) -> Vec<String> {
         return Vec::new();
     }
     let mut words: Vec<String> =
-        record.damage_words().into_iter().map(|word| format!("archive {word}")).collect();
+        record.damaged().map(|replica| format!("archive damaged on {}", replica.host)).collect();
     if archive.consistency == Some(Consistency::Fuzzy) {
         words.push("files changed while it was read".to_owned());
     }
@@ -128,21 +128,14 @@ pub fn overview(
     document.plain("profile", format!("{} {}", record.profile.id, record.profile.version));
     document.plain("extension", &record.extension);
     document.plain("host", &record.host);
-    document.maybe("path", Role::Code, record.path.as_deref());
     for replica in &record.replicas {
-        let (host, path) = (&replica.host, &replica.path);
-        let old = age_of(replica.created_at, present.now);
-        document.plain("copy", format!("{host} {path}, {}, {old} old", bytes(replica.bytes)));
+        let role = replica_role(&replica.state);
+        document.pair("archive", role, replica_words(replica));
+        document.maybe("", role, replica.message.as_deref());
     }
-    let to = record.copying_to.as_ref();
-    document.maybe("copying to", Role::Busy, to.map(ToString::to_string));
     document.plain("created", format!("{} by {}", present.ago(record.created_at), record.actor));
     document.maybe("expires", Role::Plain, record.expires_at.map(|end| present.date(end)));
     document.maybe("verified", Role::Good, record.verified_at.map(|time| present.ago(time)));
-    for damage in &record.damage {
-        let found = present.ago(damage.found_at);
-        document.pair("damaged", Role::Bad, format!("{}, found {found}", damage.message));
-    }
     for (key, value) in &record.labels {
         let role = if key == "protect" { Role::Warn } else { Role::Plain };
         document.pair("label", role, format!("{key}={value}"));
@@ -150,6 +143,21 @@ pub fn overview(
     if let Some(failed) = &record.failure {
         failure::section(document, failed);
     }
+}
+
+fn replica_role(state: &ReplicaState) -> Role {
+    match state {
+        ReplicaState::Ready => Role::Plain,
+        ReplicaState::Damaged => Role::Bad,
+        ReplicaState::Arriving | ReplicaState::Removing | ReplicaState::Other(_) => Role::Busy,
+    }
+}
+
+/// `sandboxer01, ready, 802B, /srv/snapshots/snap-00000001`.
+fn replica_words(replica: &Replica) -> String {
+    let words = [replica.bytes.map(bytes), replica.path.clone()];
+    let start = format!("{}, {}", replica.host, replica.state);
+    words.into_iter().flatten().fold(start, |text, word| format!("{text}, {word}"))
 }
 
 /// Adds its patches.

@@ -21,7 +21,8 @@ pub(crate) fn measure(house: &House, lab: &Path) {
     bench.run(&["exec", "source", "--", "sh", "-c", FILL]);
     bench.run(&["snapshot", "source", "--name", "base", "--quiet"]);
     let record = get(&bench);
-    let file = format!("{}/archive.{}", text(&record["path"]), text(&record["format"]));
+    let file =
+        format!("{}/archive.{}", text(&record["replicas"][0]["path"]), text(&record["format"]));
     println!("the archive has {:.0} MB", record["bytes"].as_f64().unwrap_or(0.0) / 1e6);
     let mut samples: [Sample; 4] = Default::default();
     let mut most = 0;

@@ -116,8 +116,8 @@ pub struct SnapshotRef {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 One that has patches, or that sandboxes are based on, is in use and stays without --force. \
-Sandboxes go on without their snapshot, but cannot be recreated. --force also gives up an archive on a host that is not \
-configured any more and does not answer: it stays there.")]
+Sandboxes go on without their snapshot, but cannot be recreated. What a host does not let go, or that does not answer, is \
+still listed, and `recover` goes on with it; --force gives it up: it stays there.")]
 pub struct DeleteArgs {
     /// Ids, names, or beginnings of ids
     #[arg(value_name = "S", required = true)]

@@ -1,8 +1,14 @@
 use super::*;
 use crate::domain::profile::Bytes;
+use crate::domain::snapshot::{Replica, ReplicaState};
 
 fn at(n: i64) -> Time {
     Time::from_unix(1_700_000_000 + n)
+}
+
+/// An archive that is whole.
+fn replica(host: &str) -> serde_json::Value {
+    serde_json::json!({"host": host, "path": "/r", "state": "ready", "created_at": at(8)})
 }
 
 /// `name time`: taken here; `name time import`: brought here; `name time adopt`: found on its host.
@@ -13,7 +19,8 @@ fn line(words: &str) -> Vec<SnapshotRecord> {
         let mut record: SnapshotRecord = serde_json::from_value(serde_json::json!({
             "id": id, "kind": "user", "sandbox_id": "a1b2c3d4", "profile": {"id": "profile.x", "version": "1.0.0",
             "hash": "00"}, "extension": "ext.x", "host": "here", "state": "ready", "created_at": at(n), "patch_level": 0,
-            "next_patch_sequence": 1, "actor": {"type": "adm", "name": "ops"}, "owner": "o", "revision": 1
+            "next_patch_sequence": 1, "actor": {"type": "adm", "name": "ops"}, "owner": "o", "revision": 1,
+            "replicas": [replica("here")]
         }))
         .unwrap();
         match words.next() {
@@ -87,10 +94,7 @@ fn only_what_is_ready_and_sound_counts() {
     records[1].kind = SnapshotKind::Undo;
     assert_eq!(old(keep(1), &records), "");
     let mut records = line("a 1, b 2");
-    records[1].damage = serde_json::from_value(
-        serde_json::json!([{"host": "here", "kind": "missing", "message": "gone", "found_at": at(50)}]),
-    )
-    .unwrap();
+    records[1].mark_all(&ReplicaState::Damaged);
     assert_eq!(old(keep(1), &records), "");
     records[1].sandbox_id = SandboxId::new("b1b2b3b4");
     assert_eq!(old(keep(0), &records), "a b");
@@ -121,7 +125,8 @@ fn undo_snapshots_of_a_host_go_when_their_window_is_over_and_the_oldest_where_th
         }
     }
     records[0].expires_at = Some(at(100));
-    records[4].host = HostName::new("elsewhere");
+    records[4].replicas =
+        serde_json::from_value(serde_json::json!([replica("elsewhere")])).unwrap();
     records[5].state = SnapshotState::Failed;
     let surplus = |most: u64, host: &str, records: &[SnapshotRecord]| {
         let all: Vec<&SnapshotRecord> = records.iter().collect();
@@ -139,9 +144,9 @@ fn undo_snapshots_of_a_host_go_when_their_window_is_over_and_the_oldest_where_th
         assert_eq!(surplus(most, host, &records), expected, "{most} on {host}");
     }
     // A copy takes room where it is.
-    records[3].replicas = serde_json::from_value(serde_json::json!([{"host": "elsewhere",
-        "host_identity": null, "path": "/r", "format": "tar.zst", "bytes": 90, "created_at": at(8)}]))
-    .unwrap();
+    let mut copy: Replica = serde_json::from_value(replica("elsewhere")).unwrap();
+    copy.bytes = Some(90);
+    records[3].list_replica(copy);
     assert_eq!(surplus(99, "elsewhere", &records), "second");
     // One that was adopted goes by its time, not by when its record was made.
     let mut adopted = line("old 30, found 2 adopt");

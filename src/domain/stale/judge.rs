@@ -314,7 +314,12 @@ pub fn judge_snapshot(record: &SnapshotRecord, was: &str, from: &Standpoint) -> 
         age_s: Some(age(from.now, record.created_at)),
         bytes: record.archive.bytes,
         protected: record.is_protected(),
-        resources: record.path.as_deref().map(directory).into_iter().collect(),
+        resources: record
+            .replicas
+            .iter()
+            .filter_map(|it| it.path.as_deref())
+            .map(directory)
+            .collect(),
         identity: format!("revision {}", record.revision),
         why: format!("nobody works on it any more: {was}"),
     }

@@ -139,7 +139,7 @@ pub(crate) async fn capture(
         bytes: archive.bytes,
         ..Report::default()
     });
-    let manifest = manifest(target, request, &identity, &path, &archive);
+    let manifest = manifest(target, request, &archive);
     seal(transport, &path, &manifest).await?;
     failpoint::reached("snapshot.sealed");
     if let Some(words) = said.text("still") {
@@ -322,14 +322,11 @@ fn is_told(archive: &ArchiveFacts) -> bool {
 pub(crate) fn manifest(
     target: &Target,
     request: &CaptureRequest,
-    identity: &HostIdentity,
-    path: &str,
     archive: &ArchiveFacts,
 ) -> ArchiveManifest {
     let mut snapshot = request.snapshot.clone();
     snapshot.archive = archive.clone();
-    snapshot.path = Some(path.to_owned());
-    snapshot.host_identity = Some(identity.clone());
+    snapshot.replicas.clear();
     snapshot.state = crate::domain::snapshot::SnapshotState::Ready;
     snapshot.operation = None;
     snapshot.pending.clear();

@@ -4,20 +4,18 @@
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
-use uuid::Uuid;
 
 use crate::domain::archive::{
     ArchiveLook, ArchivePlace, Arrived, ByteStream, SnapshotArchives, TreeEntry,
 };
 use crate::domain::error::{Error, Kind};
-use crate::domain::output::OutputSink;
 use crate::domain::reporter::{Report, Reporter};
 use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest};
 use crate::domain::teardown::TeardownReport;
 use crate::extensions::archives::arrival::{Arrival, otherwise};
 use crate::extensions::archives::import::import;
 use crate::extensions::archives::passage::{Counted, Watched, pipe, repacked};
-use crate::extensions::archives::shelf::{self, Mark, Removal, altered, missing};
+use crate::extensions::archives::shelf::{self, altered};
 use crate::extensions::archives::{bundle, listing, reading};
 use crate::failpoint;
 use crate::transport::{Transport, Transports};
@@ -80,8 +78,7 @@ impl Keeper {
         outcome: Result<Arrived, Error>,
     ) -> Result<Arrived, Error> {
         let Err(error) = outcome else { return outcome };
-        let removed =
-            async { shelf::remove(self.open(to).await?.as_ref(), to, Removal::All).await };
+        let removed = async { shelf::remove(self.open(to).await?.as_ref(), to).await };
         let clean = removed.await.is_ok_and(|report| report.is_clean());
         Err(if clean { error } else { error.detail("unremoved", true) })
     }
@@ -160,26 +157,7 @@ impl SnapshotArchives for Keeper {
         reporter: &dyn Reporter,
     ) -> Result<TeardownReport, Error> {
         reporter.report(Report { stage: "remove", ..Report::default() });
-        shelf::remove(self.open(place).await?.as_ref(), place, Removal::All).await
-    }
-
-    async fn clear(
-        &self,
-        place: &ArchivePlace,
-        reporter: &dyn Reporter,
-    ) -> Result<TeardownReport, Error> {
-        reporter.report(Report { stage: "remove", ..Report::default() });
-        shelf::remove(self.open(place).await?.as_ref(), place, Removal::Part).await
-    }
-
-    async fn is_one_folder(&self, one: &ArchivePlace, other: &ArchivePlace) -> Result<bool, Error> {
-        let (here, there) = (self.open(one).await?, self.open(other).await?);
-        // Never used before: no file system on the way can remember that it was not there.
-        let mark = format!(".mark.{}", Uuid::new_v4().simple());
-        shelf::mark(here.as_ref(), one, Mark::Put, &mark).await?;
-        let seen = shelf::mark(there.as_ref(), other, Mark::Seek, &mark).await;
-        shelf::mark(here.as_ref(), one, Mark::Drop, &mark).await?;
-        seen
+        shelf::remove(self.open(place).await?.as_ref(), place).await
     }
 
     async fn entries(
@@ -188,14 +166,6 @@ impl SnapshotArchives for Keeper {
         facts: &ArchiveFacts,
     ) -> Result<Vec<TreeEntry>, Error> {
         listing::entries(self.way(place).await?.as_ref(), place, facts).await
-    }
-
-    async fn read(&self, place: &ArchivePlace, sink: &mut dyn OutputSink) -> Result<(), Error> {
-        let transport = self.open(place).await?;
-        let seen = shelf::look(transport.as_ref(), place).await?;
-        let manifest = seen.manifest.ok_or_else(|| missing(transport.as_ref(), place))?;
-        let format = shelf::format(&manifest.snapshot.archive)?;
-        reading::read(transport.as_ref(), place, &format, sink).await
     }
 
     async fn copy(

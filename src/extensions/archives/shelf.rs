@@ -31,7 +31,6 @@ pub(super) use keeping;
 
 const LOOK_SH: &str = keeping!("archive_look.sh");
 const REMOVE_SH: &str = keeping!("archive_remove.sh");
-const MARK_SH: &str = keeping!("archive_mark.sh");
 
 /// How long a removal may take: one that was cut off may have left somebody at work for some seconds.
 const REMOVE_LIMIT: Duration = Duration::from_mins(2);
@@ -127,10 +126,6 @@ pub(super) fn check(
             format!("what bears the name of snapshot {id} on {host} is not ours"),
         ),
         Some("taken") => taken(place),
-        Some("mark") => Error::new(
-            Code::OperationFailed,
-            format!("what {host} has of snapshot {id} cannot be written to"),
-        ),
         Some("space") => Error::new(
             Code::OperationFailed,
             format!("the disk of {host} has no room for the archive"),
@@ -302,61 +297,12 @@ async fn glance(
     Ok((seen, beside))
 }
 
-/// How much of what is there is removed.
-#[derive(Clone, Copy)]
-pub(super) enum Removal {
-    /// A sealed archive, too.
-    All,
-    /// What is not sealed.
-    Part,
-}
-
-/// What is done about a mark.
-#[derive(Clone, Copy)]
-pub(super) enum Mark {
-    Put,
-    Seek,
-    Drop,
-}
-
-/// Puts a mark into the folder, looks for it there, or takes it away: whether it is there then.
-pub(super) async fn mark(
-    transport: &dyn Transport,
-    place: &ArchivePlace,
-    what: Mark,
-    mark: &str,
-) -> Result<bool, Error> {
-    let what = match what {
-        Mark::Put => "put",
-        Mark::Seek => "seek",
-        Mark::Drop => "drop",
-    };
-    let output =
-        step(transport, "look", &about(MARK_SH, transport, place).arg(what).arg(mark)).await?;
-    let text = output.text();
-    let said = Said::read(&text);
-    check(&said, "look", transport, place)?;
-    match said.value("marked") {
-        Some(marked) => Ok(marked == "yes"),
-        None => Err(failed(
-            "look",
-            format!("{} did not say what it has", transport.spec().name),
-            &output,
-        )),
-    }
-}
-
-/// Removes it, whole or in part, and reads back.
+/// Removes it, and reads back.
 pub(super) async fn remove(
     transport: &dyn Transport,
     place: &ArchivePlace,
-    how_much: Removal,
 ) -> Result<TeardownReport, Error> {
-    let how_much = match how_much {
-        Removal::All => "all",
-        Removal::Part => "part",
-    };
-    let command = about(REMOVE_SH, transport, place).arg(how_much);
+    let command = about(REMOVE_SH, transport, place);
     let output =
         transport.run(&command, REMOVE_LIMIT).await.map_err(|fault| fault.step("remove"))?;
     let text = output.text();
@@ -374,9 +320,6 @@ pub(super) async fn remove(
             "done" => {
                 let (kind, outcome) =
                     entry.value.split_once(' ').unwrap_or((entry.value, "failed"));
-                if outcome == "kept" {
-                    continue;
-                }
                 let outcome = TeardownOutcome::from_word(outcome);
                 report.lines.push(TeardownLine { resource: resource(kind), outcome, reason: None });
             }

@@ -14,7 +14,6 @@ use crate::domain::archive::{
 use crate::domain::error::{Code, Error, Kind};
 use crate::domain::extension::Target;
 use crate::domain::name::SnapshotId;
-use crate::domain::output::OutputSink;
 use crate::domain::reporter::{Report, Reporter};
 use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest};
 use crate::domain::teardown::{Resource, TeardownLine, TeardownOutcome, TeardownReport};
@@ -179,29 +178,12 @@ impl SnapshotArchives for StubArchives {
             .await
     }
 
-    async fn clear(
-        &self,
-        _place: &ArchivePlace,
-        _reporter: &dyn Reporter,
-    ) -> Result<TeardownReport, Error> {
-        // Nothing is ever transferred to it.
-        Ok(TeardownReport::default())
-    }
-
-    async fn is_one_folder(&self, one: &ArchivePlace, other: &ArchivePlace) -> Result<bool, Error> {
-        Ok(one.host.same(other.host.as_str()))
-    }
-
     async fn entries(
         &self,
         _place: &ArchivePlace,
         _facts: &ArchiveFacts,
     ) -> Result<Vec<TreeEntry>, Error> {
         Err(no_files("list what is in a snapshot"))
-    }
-
-    async fn read(&self, _place: &ArchivePlace, _sink: &mut dyn OutputSink) -> Result<(), Error> {
-        Err(no_files("read a snapshot out"))
     }
 
     async fn copy(

@@ -325,15 +325,14 @@ impl SandboxExtension for SaasStub {
         };
         let fails = wishes.fail == Fail::Snapshot;
         let path = archive_path(&request.snapshot.id);
-        let saved = (path.clone(), archive.clone());
+        let saved = archive.clone();
         let (request, target) = (request.clone(), target.clone());
         let identity = self
             .provider
             .open(move |account| {
                 let (account, _) = ours(account, &target)?;
                 let identity = identity(account);
-                let (path, archive) = saved;
-                let manifest = capture::manifest(&target, &request, &identity, &path, &archive);
+                let manifest = capture::manifest(&target, &request, &saved);
                 StubSnapshot::new(manifest, content, !fails).write(account)?;
                 Ok(identity)
             })

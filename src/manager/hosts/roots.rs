@@ -8,7 +8,7 @@ use crate::domain::facts::HostIdentity;
 use crate::domain::name::HostName;
 use crate::domain::root::{HostRecord, KnownRoots, MarkedRoot, RootMark, UnmarkedRoot};
 use crate::domain::sandbox::SandboxRecord;
-use crate::domain::snapshot::SnapshotRecord;
+use crate::domain::snapshot::{Replica, SnapshotRecord};
 use crate::manager::deps::Deps;
 use crate::manager::hosts::capacity::occupies;
 use crate::manager::operation::progress::ProgressReporter;
@@ -129,12 +129,9 @@ fn place_of_sandbox(record: &SandboxRecord) -> Option<Place<'_>> {
 }
 
 fn places_of_snapshot(record: &SnapshotRecord) -> impl Iterator<Item = Place<'_>> {
-    let own = (&record.host, record.path.as_deref(), record.host_identity.as_ref());
-    let copies = record.replicas.iter();
-    let copies =
-        copies.map(|copy| (&copy.host, Some(copy.path.as_str()), copy.host_identity.as_ref()));
-    std::iter::once(own).chain(copies).filter_map(|(host, path, identity)| {
-        let root = path?.strip_suffix(record.id.as_str())?.strip_suffix("/snapshots/")?;
-        Some(Place { host, identity, root })
+    record.replicas.iter().filter_map(|Replica { host, path, host_identity, .. }| {
+        let path = path.as_deref()?.strip_suffix(record.id.as_str())?;
+        let root = path.strip_suffix("/snapshots/")?;
+        Some(Place { host, identity: host_identity.as_ref(), root })
     })
 }

@@ -6,7 +6,7 @@ use crate::domain::error::Error;
 use crate::domain::event::EventKind;
 use crate::domain::operation::{Operation, OperationKind};
 use crate::domain::sandbox::{SandboxRecord, State};
-use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
+use crate::domain::snapshot::{ReplicaState, SnapshotRecord, SnapshotState};
 use crate::manager::deps::Deps;
 use crate::manager::journal::{self, Guard, JournalRecord, NewEvent};
 use crate::manager::patches::pending::{patch_base, refresh_patch_state, settle};
@@ -119,7 +119,7 @@ impl OperationRecord for SnapshotRecord {
                 record.message = Some(message);
                 if record.state == SnapshotState::Creating {
                     record.state = SnapshotState::Failed;
-                    record.unremoved = true;
+                    record.mark_all(&ReplicaState::Removing);
                 }
             }
             Ok(())

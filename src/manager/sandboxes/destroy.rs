@@ -9,7 +9,7 @@ use crate::manager::operation::Op;
 use crate::manager::operation::record::operation_on;
 use crate::manager::sandboxes::find::{find_sandbox, get_at_revision};
 use crate::manager::sandboxes::remove::{destroy_keeping_undo, take_over_lock};
-use crate::manager::snapshots::undo::UndoPolicy;
+use crate::manager::snapshots::undo_snapshot::UndoPolicy;
 use crate::manager::upkeep::forget::forget_sandbox;
 use crate::manager::upkeep::ownership::ensure_own;
 

@@ -34,7 +34,7 @@ use crate::manager::sandboxes::remove::tear_down_noting;
 use crate::manager::sandboxes::resolve::{resolve, resolve_as_known};
 use crate::manager::sandboxes::teardown::{leftovers_error, note_teardown, unseen};
 use crate::manager::snapshots::restore_archive::{find_base, verify_base};
-use crate::manager::snapshots::undo::{UndoPolicy, take_undo};
+use crate::manager::snapshots::undo_snapshot::{UndoPolicy, take_undo};
 use crate::manager::upkeep::ownership::ensure_own;
 
 /// Starts a recreate and returns at once: the same id, pinned profile and inputs.

@@ -26,7 +26,7 @@ use crate::manager::operation::locks::sandbox_busy_error;
 use crate::manager::operation::subject::OperationRecord as _;
 use crate::manager::sandboxes::find::find_sandbox;
 use crate::manager::sandboxes::teardown::{leftovers_error, note_teardown, tear_down_checked};
-use crate::manager::snapshots::undo::{UndoPolicy, is_taken_for_removal, take_undo};
+use crate::manager::snapshots::undo_snapshot::{UndoPolicy, is_taken_for_removal, take_undo};
 use crate::store::Held;
 
 /// Time that a destroy waits for another operation to roll back.

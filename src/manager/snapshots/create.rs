@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::domain::archive::Arrived;
 use crate::domain::error::{Code, Error, Kind, Unique};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{
@@ -13,7 +14,9 @@ use crate::domain::operation::{CancelOutcome, OperationKind, Subject};
 use crate::domain::profile::SnapshotMode;
 use crate::domain::request::{SnapshotRequest, SnapshotStarted};
 use crate::domain::sandbox::{SandboxRecord, State};
-use crate::domain::snapshot::{ArchiveFacts, SnapshotKind, SnapshotRecord, SnapshotState};
+use crate::domain::snapshot::{
+    ArchiveFacts, Replica, ReplicaState, SnapshotKind, SnapshotRecord, SnapshotState,
+};
 use crate::failpoint;
 use crate::manager::deps::Deps;
 use crate::manager::journal::{Guard, JournalRecord as _};
@@ -24,9 +27,8 @@ use crate::manager::operation::record::new_operation;
 use crate::manager::sandboxes::find::get_at_revision;
 use crate::manager::sandboxes::inspect::inspect_now;
 use crate::manager::sandboxes::resolve::resolve;
-use crate::manager::snapshots::delete::remove_archives;
-use crate::manager::snapshots::gc::collect_failed;
-use crate::manager::snapshots::prune::{apply_keep, beyond_newest};
+use crate::manager::snapshots::prune::{apply_keep, beyond_newest, collect_failed};
+use crate::manager::snapshots::remove::remove_archives;
 use crate::manager::upkeep::ownership::count_change;
 use crate::store::Held;
 
@@ -116,14 +118,12 @@ pub(crate) fn draft_snapshot(deps: &Deps, sandbox: &SandboxRecord) -> SnapshotRe
         extension: sandbox.extension.clone(),
         extension_version: deps.extension_version(&sandbox.extension),
         host: sandbox.host.clone(),
-        host_identity: sandbox.host_identity.clone(),
-        path: None,
         state: SnapshotState::Creating,
         message: None,
         failure: None,
-        unremoved: false,
         created_at: deps.now(),
         imported_at: None,
+        imported_from: None,
         adopted_at: None,
         expires_at: None,
         undo: None,
@@ -133,10 +133,12 @@ pub(crate) fn draft_snapshot(deps: &Deps, sandbox: &SandboxRecord) -> SnapshotRe
         next_patch_sequence: 1,
         labels: sandbox.labels.clone(),
         inputs: sandbox.inputs.clone(),
-        replicas: Vec::new(),
-        copying_to: None,
+        replicas: vec![Replica::arriving(
+            sandbox.host.clone(),
+            sandbox.host_identity.clone(),
+            deps.now(),
+        )],
         verified_at: None,
-        damage: Vec::new(),
         operation: None,
         actor: deps.actor(),
         owner: sandbox.owner.clone(),
@@ -221,11 +223,13 @@ async fn write_captured(
         "kind": op.subject.kind,
         "took_ms": op.took_ms(),
     });
+    let arrived =
+        Arrived { path: captured.path, identity: captured.identity, archive: captured.archive };
+    let now = op.deps.now();
     op.update(vec![(EventKind::SnapshotReady, data)], move |record| {
         record.state = SnapshotState::Ready;
-        record.path = Some(captured.path);
-        record.host_identity = Some(captured.identity);
-        record.archive = captured.archive;
+        record.archive = arrived.archive.clone();
+        record.list_replica(arrived.replica(&record.host, now));
         record.operation = None;
     })
     .await
@@ -337,7 +341,11 @@ async fn cleanup_failed(
         record.state = SnapshotState::Failed;
         record.message = Some(message);
         record.failure = Some(failure);
-        record.unremoved = unremoved;
+        if unremoved {
+            record.mark_all(&ReplicaState::Removing);
+        } else {
+            record.replicas.clear();
+        }
         record.operation = None;
     })
     .await?;

@@ -5,38 +5,31 @@ use crate::domain::error::{Code, Error, Kind};
 use crate::domain::event::EventKind;
 use crate::domain::lineage::SnapshotView;
 use crate::domain::name::SnapshotId;
-use crate::domain::operation::{CancelOutcome, OperationKind};
+use crate::domain::operation::OperationKind;
 use crate::domain::request::{PruneItem, SnapshotDeleteRequest, SnapshotStarted};
 use crate::domain::retention::OldRule;
 use crate::domain::sandbox::{SandboxRecord, State};
-use crate::domain::snapshot::{SnapshotKind, SnapshotRecord, SnapshotState};
-use crate::domain::teardown::TeardownReport;
+use crate::domain::snapshot::{Replica, ReplicaState, SnapshotKind, SnapshotRecord, SnapshotState};
 use crate::domain::time::Time;
 use crate::domain::update::Update;
 use crate::failpoint;
 use crate::manager::deps::Deps;
-use crate::manager::journal::{self, Guard, append, update_among};
+use crate::manager::journal::{self, Guard, append, free_snapshot, update_among};
 use crate::manager::operation::Op;
 use crate::manager::operation::locks::{busy_error, lock_snapshot};
-use crate::manager::operation::progress::ProgressReporter;
 use crate::manager::operation::record::operation_on_snapshot;
 use crate::manager::patches::find::based_on;
 use crate::manager::patches::pending::refresh_patch_states;
 use crate::manager::patches::remove::remove_patches_of;
 use crate::manager::snapshots::find::{get_snapshot_at_revision, snapshot_view};
-use crate::manager::snapshots::import_identity::deletion_record;
-use crate::manager::snapshots::inspect::{
-    AbandonedArchive, DeletionBlocked, abandoned_words, inspect_archives, put_back_snapshot,
-    stay_in_deleting, undo_deletion,
-};
-use crate::manager::snapshots::pinned_profile::{archive_place, is_profile_lost};
+use crate::manager::snapshots::remove::remove_what_answers;
 use crate::manager::upkeep::ownership::ensure_own;
 use crate::store::ending;
 
-/// Starts to delete a snapshot: its archive on every host, its patches, its name. By force an archive is given up whose host
-/// is not configured any more and does not answer.
+/// Starts to delete a snapshot: its archive on every host, its patches, its name. What a host does not let go stays listed as
+/// `removing`, and the snapshot as `deleting`; by force it is given up.
 ///
-/// Errors of the operation: why a host could not be looked at; then nothing is removed, and it is what it was.
+/// Errors of the operation: what is left, and why; where every host refused to begin, it is what it was.
 pub(crate) async fn delete_snapshot(
     deps: &Deps,
     request: &SnapshotDeleteRequest,
@@ -121,6 +114,7 @@ async fn write_deleting(
         }
         record.state = SnapshotState::Deleting;
         record.operation = Some(running);
+        record.mark_all(&ReplicaState::Removing);
         Ok(())
     };
     let Some(rule) = rule else {
@@ -140,36 +134,28 @@ pub(crate) async fn delete_locked(op: &Op<SnapshotRecord>, by_force: bool) -> Re
     let id = &before.id;
     let cut_off =
         || Error::new(Code::Cancelled, format!("the removal of snapshot {id} was cut off"));
-    let record = get_snapshot_at_revision(deps, id.as_str(), None).await?;
-    let inspected = op
-        .or_cancelled_with(
-            || DeletionBlocked::from(cut_off()),
-            inspect_own_archives(deps, &record, by_force),
-        )
-        .await;
-    let abandoned = match inspected {
-        Ok(abandoned) => abandoned,
-        Err(blocked) => {
-            return Err(CancelOutcome::Undone
-                .noted_on(undo_deletion(deps, &record, before, blocked).await?));
-        }
-    };
-    let removal = remove_archives_but(deps, id, &abandoned, &op.progress);
+    let removal = remove_what_answers(deps, id, &op.progress);
     let removed = op.or_cancelled_with(cut_off, removal).await;
     failpoint::reached("delete.removed");
-    match removed {
-        Ok(()) => {}
-        Err(error) if error.is_refusal() && before.state != SnapshotState::Deleting => {
+    let left = match removed {
+        Ok(left) => left,
+        Err(error) => return Err(stay_in_deleting(deps, id, error).await?),
+    };
+    match left.error() {
+        Some(error) if left.is_refused && before.state != SnapshotState::Deleting && !by_force => {
             put_back_snapshot(deps, before).await?;
             return Err(error);
         }
-        Err(error) => return Err(stay_in_deleting(deps, id, error).await?),
+        Some(error) if !by_force => return Err(stay_in_deleting(deps, id, error).await?),
+        Some(_) | None => {}
     }
     remove_patches_of(deps, id).await?;
-    let record = get_snapshot_at_revision(deps, id.as_str(), None).await?;
-    let mut data = deletion_record(&record);
-    if !abandoned.is_empty() {
-        data["given_up"] = serde_json::to_value(&abandoned).unwrap_or_default();
+    let given_up: Vec<Replica> = left.left.into_iter().map(|(replica, _)| replica).collect();
+    let mut data = serde_json::json!({});
+    if !given_up.is_empty() {
+        let places =
+            given_up.iter().map(|gone| serde_json::json!({"host": gone.host, "path": gone.path}));
+        data["given_up"] = places.collect();
     }
     let events = vec![(EventKind::SnapshotDeleted, data)];
     let record =
@@ -183,7 +169,7 @@ pub(crate) async fn delete_locked(op: &Op<SnapshotRecord>, by_force: bool) -> Re
     deps.snapshots.remove(id, None).await?;
     deps.jobs.publish(Update::Snapshots);
     let mut gone = deps.deleted.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let message = abandoned_words(&abandoned).or_else(|| record.message.clone());
+    let message = given_up_words(&given_up).or_else(|| record.message.clone());
     gone.insert(
         id.clone(),
         SnapshotRecord { operation: None, pending: Vec::new(), message, ..record },
@@ -191,67 +177,37 @@ pub(crate) async fn delete_locked(op: &Op<SnapshotRecord>, by_force: bool) -> Re
     Ok(())
 }
 
-/// [`inspect_archives`] of a snapshot; one of the earlier tool's has none that is sandboxer's.
-async fn inspect_own_archives(
-    deps: &Deps,
-    record: &SnapshotRecord,
-    by_force: bool,
-) -> Result<Vec<AbandonedArchive>, DeletionBlocked> {
-    match record.imported {
-        Some(_) => Ok(Vec::new()),
-        None => inspect_archives(deps, record, by_force).await,
-    }
+/// Message on archives that were given up.
+fn given_up_words(given_up: &[Replica]) -> Option<String> {
+    let words = given_up.iter().map(|gone| match &gone.path {
+        Some(path) => format!("{path} on {}", gone.host),
+        None => format!("whatever is there of it on {}", gone.host),
+    });
+    let words: Vec<String> = words.collect();
+    (!words.is_empty())
+        .then(|| format!("given up, and not removed: {} stays there", words.join(", ")))
 }
 
-/// Removes a snapshot's archive from every host that has or may have one: copies first.
-///
-/// Errors: `operation_failed` naming what is left, or why a host could not be asked.
-pub(crate) async fn remove_archives(
-    deps: &Deps,
-    id: &SnapshotId,
-    progress: &ProgressReporter,
-) -> Result<(), Error> {
-    remove_archives_but(deps, id, &[], progress).await
+/// After a deletion that was refused: the snapshot is what it was before.
+async fn put_back_snapshot(deps: &Deps, before: &SnapshotRecord) -> Result<(), Error> {
+    let SnapshotRecord { id, state, name, message, operation, replicas, .. } = before.clone();
+    free_snapshot(deps, &id, move |record| {
+        (record.state, record.name, record.message) = (state, name, message);
+        (record.operation, record.replicas) = (operation, replicas);
+    })
+    .await
+    .map(|_| ())
 }
 
-async fn remove_archives_but(
-    deps: &Deps,
-    id: &SnapshotId,
-    abandoned: &[AbandonedArchive],
-    progress: &ProgressReporter,
-) -> Result<(), Error> {
-    let record = get_snapshot_at_revision(deps, id.as_str(), None).await?;
-    if record.imported.is_some() {
-        return Ok(());
-    }
-    let extension = deps.extension(&record.extension)?;
-    let Some(archives) = extension.archives() else { return Ok(()) };
-    let mut untouched = true;
-    // A copy that died may have left a part where the record does not list one yet.
-    let hosts: Vec<_> = record.hosts().chain(&record.copying_to).cloned().collect();
-    for host in hosts
-        .iter()
-        .rev()
-        .filter(|host| !abandoned.iter().any(|gone| gone.host.same(host.as_str())))
-    {
-        let place = match archive_place(deps, &record, host).await {
-            // Of a failed one nothing is there; and where it would be only the profile knew.
-            Err(error)
-                if is_profile_lost(&error)
-                    && record.state == SnapshotState::Deleting
-                    && !record.unremoved =>
-            {
-                continue;
-            }
-            place => place?,
-        };
-        let report = archives.remove(&place, progress).await?;
-        untouched &= report.untouched;
-        if !report.is_clean() {
-            return Err(Error { untouched, ..left_over(id, &report) });
-        }
-    }
-    Ok(())
+/// Error of a deletion that could not be brought to its end, with how it goes on.
+async fn stay_in_deleting(deps: &Deps, id: &SnapshotId, error: Error) -> Result<Error, Error> {
+    let message = error.message.clone();
+    free_snapshot(deps, id, move |record| record.message = Some(message)).await?;
+    let way_out = format!(
+        "it stays `deleting`: `sandboxer recover` or `sandboxer snapshots delete {id}` goes on, and --force gives up what is left"
+    );
+    let hint = error.hint.clone().map_or(way_out.clone(), |hint| format!("{hint}; {way_out}"));
+    Ok(error.hint(hint))
 }
 
 /// A snapshot that something depends on is not deleted, unless somebody insists; one that a sandbox is being made from
@@ -370,19 +326,4 @@ fn refuse_unseen(
         .of_kind(Kind::Stale)
         .hint("look again, then decide")
         .detail("dependants", depends))
-}
-
-fn left_over(id: &SnapshotId, report: &TeardownReport) -> Error {
-    let left: Vec<String> =
-        report.leftovers.iter().map(|r| format!("{} {}", r.kind, r.id)).collect();
-    let why: Vec<String> = report.lines.iter().filter_map(|line| line.reason.clone()).collect();
-    let how_much =
-        if report.untouched { "nothing was removed" } else { "not everything could be removed" };
-    let message = format!("snapshot {id}: {how_much}: {}", left.join(", "));
-    let then = if report.untouched { "deletes it" } else { "goes on" };
-    let error = Error::new(Code::OperationFailed, message).detail("leftovers", left).hint(format!(
-        "look at it there: what is not known to be this snapshot's is never removed. Once it is out of the way, \
-         `sandboxer snapshots delete {id}` {then}"
-    ));
-    if why.is_empty() { error } else { error.because(why.join("; ")) }
 }

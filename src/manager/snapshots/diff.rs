@@ -10,8 +10,7 @@ use crate::domain::snapshot::SnapshotRecord;
 use crate::manager::deps::Deps;
 use crate::manager::sandboxes::find::get_at_revision;
 use crate::manager::sandboxes::resolve::resolve_as_known;
-use crate::manager::snapshots::archive_facts::{archives_of, facts_on};
-use crate::manager::snapshots::archives::{ready_snapshot, whole_archive};
+use crate::manager::snapshots::archives::{archives_of, facts_on, ready_snapshot, whole_archive};
 
 /// Other side of a diff.
 enum DiffTarget {
@@ -77,7 +76,7 @@ async fn entries_of_snapshot(
 ) -> Result<Vec<TreeEntry>, Error> {
     let extension = deps.extension(&record.extension)?;
     let archives = archives_of(extension.as_ref())?;
-    let place = whole_archive(deps, record, archives, &[]).await?;
+    let place = whole_archive(deps, record, archives, |_| true).await?;
     let facts = facts_on(record, &place.host);
     archives.entries(&place, &facts).await
 }

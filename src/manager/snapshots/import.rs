@@ -1,29 +1,29 @@
-//! Import of a snapshot from a file, of this installation or another.
+//! Import of a snapshot from a file, of this installation or another: under a new id always, so that nothing here that names
+//! the old one is made again from what somebody wrote into a file.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use crate::domain::archive::{ArchivePlace, Arrived, ByteStream, SnapshotArchives};
-use crate::domain::error::{Code, Error, Kind, Unique};
+use crate::domain::archive::{ArchivePlace, Arrived, ByteStream};
+use crate::domain::error::{Error, Kind, Unique};
 use crate::domain::event::EventKind;
 use crate::domain::name::{HostName, SnapshotId, check_name};
 use crate::domain::operation::{CancelOutcome, OperationKind};
 use crate::domain::profile::Profile;
 use crate::domain::request::{SnapshotImportRequest, SnapshotStarted};
-use crate::domain::snapshot::{ArchiveManifest, SnapshotKind, SnapshotRecord, SnapshotState};
+use crate::domain::snapshot::{
+    ArchiveManifest, Replica, ReplicaState, SnapshotKind, SnapshotRecord, SnapshotState,
+};
 use crate::domain::update::Update;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::roots::{learn_roots_during, roots_for_new};
-use crate::manager::journal::{self, Guard, JournalRecord as _, append};
+use crate::manager::journal::{JournalRecord as _, append};
 use crate::manager::operation::Op;
-use crate::manager::operation::progress::ProgressReporter;
 use crate::manager::operation::record::operation_on_snapshot;
 use crate::manager::sandboxes::place::open_host;
-use crate::manager::snapshots::archive_facts::{archive_keeper, archives_of};
-use crate::manager::snapshots::archives::{CLEANUP_LIMIT, manifest_of};
-use crate::manager::snapshots::import_identity::decide_identity;
-use crate::manager::snapshots::pinned_profile::{archive_place, beyond_catalogue};
+use crate::manager::snapshots::archives::{
+    CLEANUP_LIMIT, archive_keeper, archive_place, archives_of, manifest_of,
+};
+use crate::manager::snapshots::pinned_profile::beyond_catalogue;
+use crate::manager::snapshots::remove::remove_archives;
 use crate::manager::snapshots::replicate::TRANSFER_STEPS;
-use crate::manager::snapshots::transfer::{cleanup_partial_copy, verify_found_archive};
 
 /// Tries to find a random id that nothing has.
 const ID_TRIES: u32 = 16;
@@ -78,7 +78,8 @@ fn ensure_trusted_profile(deps: &Deps, profile: &Profile) -> Result<(), Error> {
         .detail("kind", "recipe"))
 }
 
-/// The record, as far as no host has been asked.
+/// The record, as far as no host has been asked. What belongs to its host, or to its past elsewhere, is not taken from the file;
+/// ids of another installation's snapshots mean nothing here.
 async fn draft_import(
     deps: &Deps,
     request: &SnapshotImportRequest,
@@ -87,45 +88,35 @@ async fn draft_import(
 ) -> Result<SnapshotRecord, Error> {
     let owners = deps.installation.owners().await?;
     let ours = owners.contains(&manifest.owner);
-    let owner = match owners.into_iter().next() {
-        Some(first) if !ours => first,
-        Some(_) => manifest.owner.clone(),
-        None => return Err(Error::internal("the installation has no id")),
-    };
+    let owner = owners.into_iter().next();
+    let owner = owner.ok_or_else(|| Error::internal("the installation has no id"))?;
     let now = deps.now();
     let from = &manifest.snapshot;
-    let identity = decide_identity(deps, manifest, ours).await?;
-    let fresh = identity.refused.is_some();
+    let whose = if ours { String::new() } else { format!(" of installation {}", manifest.owner) };
     Ok(SnapshotRecord {
-        id: if fresh { SnapshotId::from_random((deps.random_u32)()) } else { manifest.id.clone() },
+        id: SnapshotId::from_random((deps.random_u32)()),
         name: request.name.clone().or_else(|| from.name.clone()),
         kind: SnapshotKind::User,
         host: host.clone(),
-        host_identity: None,
-        path: None,
         state: SnapshotState::Creating,
-        message: identity
-            .refused
-            .map(|why| format!("it has an id of its own here: {} is not kept, {why}", from.id)),
+        message: Some(format!("imported from {}{whose}, taken on {}", from.id, from.host)),
         failure: None,
-        unremoved: false,
         created_at: from.created_at.min(now),
         imported_at: Some(now),
+        imported_from: Some(from.id.clone()),
         adopted_at: None,
         expires_at: None,
         undo: None,
-        // Another installation's ids mean nothing here.
         parent_snapshot: from.parent_snapshot.clone().filter(|_| ours),
         patch_level: if ours { from.patch_level } else { 0 },
-        next_patch_sequence: identity.next_patch_sequence,
-        replicas: Vec::new(),
-        copying_to: None,
+        next_patch_sequence: 1,
+        replicas: vec![Replica::arriving(host.clone(), None, now)],
         verified_at: None,
-        damage: Vec::new(),
         operation: None,
         actor: deps.actor(),
         owner,
-        revision: identity.revision,
+        revision: 0,
+        imported: None,
         pending: Vec::new(),
         ..from.clone()
     })
@@ -151,7 +142,7 @@ async fn write_ahead(deps: &Deps, mut draft: SnapshotRecord) -> Result<Op<Snapsh
                 },
             }
         }
-        assign_new_id(&mut draft, SnapshotId::from_random((deps.random_u32)()));
+        draft.id = SnapshotId::from_random((deps.random_u32)());
     }
     Err(Error::internal("no free snapshot id was found"))
 }
@@ -161,161 +152,69 @@ async fn run_import(
     manifest: &ArchiveManifest,
     archive: ByteStream,
 ) -> Result<(), Error> {
-    let deps = &op.deps;
+    let (deps, record) = (&op.deps, &op.subject);
     op.progress.announce(TRANSFER_STEPS, 0);
-    let record = &manifest.snapshot;
-    let begun = AtomicBool::new(false);
     let work = async {
         let extension = deps.extension(&record.extension)?;
         let archives = archives_of(extension.as_ref())?;
         let roots = roots_for_new(deps, &record.host).await?;
         let place = ArchivePlace { roots, ..archive_place(deps, record, &record.host).await? };
-        if let Some(arrived) =
-            find_imported_archive(deps, manifest, archives, &place, &op.progress).await?
-        {
-            return Ok(arrived);
-        }
-        begun.store(true, Ordering::Relaxed);
         archives.import(&place, manifest, archive, &op.progress).await
     };
     // Boxed: it is large, and waits for long.
     let work = Box::pin(learn_roots_during(deps, &record.host, &op.progress, Box::pin(work)));
     match op.or_cancelled(work).await {
-        Ok(arrived) => write_imported(deps, record, arrived).await,
-        // What is there was there before.
-        Err(error) if error.untouched || !begun.into_inner() => {
-            write_import_failed(deps, record, &op.progress, &error, true).await?;
-            Err(CancelOutcome::Undone.noted_on(error))
-        }
-        Err(error) => cleanup_import(deps, record, &op.progress, error).await,
+        Ok(arrived) => write_imported(op, arrived).await,
+        Err(error) => Err(cleanup_import(op, error).await?),
     }
 }
 
-/// The archive that an import is to bring, where the host has it already, sealed and sound: whoever lost his records lists
-/// it again.
-///
-/// Errors: `conflict` for anything else that is there.
-async fn find_imported_archive(
-    deps: &Deps,
-    manifest: &ArchiveManifest,
-    archives: &dyn SnapshotArchives,
-    place: &ArchivePlace,
-    progress: &ProgressReporter,
-) -> Result<Option<Arrived>, Error> {
-    let record = &manifest.snapshot;
-    let seen = archives.look(place).await?;
-    let Some(path) = &seen.path else { return Ok(None) };
-    let beside = seen.manifest.as_ref();
-    if beside.is_some_and(|beside| {
-        beside.owner == manifest.owner && beside.recipe.hash() == manifest.recipe.hash()
-    }) && let Some(arrived) =
-        verify_found_archive(deps, record, archives, place, &seen, progress).await?
-    {
-        return Ok(Some(arrived));
-    }
-    let message = format!(
-        "{} has something of snapshot {} already, and not what is in the file",
-        place.host, record.id
-    );
-    Err(Error::new(Code::Conflict, message).hint(format!(
-        "nothing was touched; look at {path} there, and move it away, or import to another host"
-    )))
-}
-
-async fn write_imported(
-    deps: &Deps,
-    record: &SnapshotRecord,
-    arrived: Arrived,
-) -> Result<(), Error> {
-    let data = serde_json::json!({"bytes": arrived.archive.bytes, "host": record.host, "reason": "imported"});
-    let now = deps.now();
-    journal::update(
-        deps,
-        &record.id,
-        Guard::Any,
-        vec![(EventKind::SnapshotReady, data)],
-        move |record: &mut SnapshotRecord| {
-            record.state = SnapshotState::Ready;
-            record.path = Some(arrived.path);
-            record.host_identity = Some(arrived.identity);
-            record.archive = arrived.archive;
-            record.verified_at = Some(now);
-            record.operation = None;
-            Ok(())
-        },
-    )
+async fn write_imported(op: &Op<SnapshotRecord>, arrived: Arrived) -> Result<(), Error> {
+    let data = serde_json::json!({"bytes": arrived.archive.bytes, "host": op.subject.host, "reason": "imported"});
+    let now = op.deps.now();
+    op.update(vec![(EventKind::SnapshotReady, data)], move |record| {
+        record.state = SnapshotState::Ready;
+        record.archive = arrived.archive.clone();
+        record.list_replica(arrived.replica(&record.host, now));
+        record.verified_at = Some(now);
+        record.operation = None;
+    })
     .await
     .map(|_| ())
 }
 
-/// After an import that failed, nothing is left: no archive and no record. Where the host cannot say so, the
-/// record stays, as failed. One that was whole before it was cancelled is listed.
-async fn cleanup_import(
-    deps: &Deps,
-    record: &SnapshotRecord,
-    progress: &ProgressReporter,
-    error: Error,
-) -> Result<(), Error> {
-    let clearing = tokio::time::timeout(
-        CLEANUP_LIMIT,
-        cleanup_partial_copy(deps, record, &record.host, progress),
-    )
-    .await;
-    let clean = match clearing {
-        Ok(Ok(Some(arrived))) => return write_imported(deps, record, arrived).await,
-        Ok(Ok(None)) => true,
-        Ok(Err(_)) | Err(_) => false,
+/// After an import that failed, nothing is left: no archive and no record. Where the host cannot say so, the record stays, as
+/// failed.
+async fn cleanup_import(op: &Op<SnapshotRecord>, error: Error) -> Result<Error, Error> {
+    let (deps, id, host) = (&op.deps, &op.subject.id, &op.subject.host);
+    let stage = op.progress.stage();
+    let clean = error.untouched || {
+        let removal = remove_archives(deps, id, &op.progress);
+        matches!(tokio::time::timeout(CLEANUP_LIMIT, removal).await, Ok(Ok(())))
     };
-    write_import_failed(deps, record, progress, &error, clean).await?;
-    if clean {
-        return Err(CancelOutcome::Undone.noted_on(error));
-    }
-    let host = &record.host;
-    let hint = format!(
-        "something of it may still be on {host}; `sandboxer recover` removes it when that host is back"
-    );
-    Err(error.hint(hint).detail("unremoved", true))
-}
-
-/// Writes down why an import failed, and takes its record out if it left nothing on the host.
-async fn write_import_failed(
-    deps: &Deps,
-    record: &SnapshotRecord,
-    progress: &ProgressReporter,
-    error: &Error,
-    clean: bool,
-) -> Result<(), Error> {
     let message = error.message.clone();
-    let data =
-        serde_json::json!({"code": error.code, "step": progress.stage(), "message": message});
-    let events = vec![(EventKind::SnapshotFailed, data)];
-    let failed = journal::update(
-        deps,
-        &record.id,
-        Guard::Any,
-        events,
-        move |record: &mut SnapshotRecord| {
-            record.state = SnapshotState::Failed;
-            record.message = Some(message);
-            record.operation = None;
-            record.unremoved = !clean;
-            Ok(())
-        },
-    )
-    .await?;
+    let data = serde_json::json!({"code": error.code, "step": stage, "message": message});
+    let failed = op.update(vec![(EventKind::SnapshotFailed, data)], move |record| {
+        record.state = SnapshotState::Failed;
+        record.message = Some(message);
+        record.operation = None;
+        if clean {
+            record.replicas.clear();
+        } else {
+            record.mark_all(&ReplicaState::Removing);
+        }
+    });
+    let failed = failed.await?;
+    if !clean {
+        let hint = format!(
+            "something of it may still be on {host}; `sandboxer recover` removes it when that host is back"
+        );
+        return Ok(error.hint(hint).detail("unremoved", true));
+    }
     // A record keeps events that could not be appended to the log, for a while.
-    if clean && append(deps, &failed.pending).await.is_ok() {
-        deps.snapshots.remove(&record.id, None).await?;
+    if append(deps, &failed.pending).await.is_ok() {
+        deps.snapshots.remove(id, None).await?;
         deps.jobs.publish(Update::Snapshots);
     }
-    Ok(())
-}
-
-/// Gives it another id: somebody has this one by now. Patches and their numbers are that one's.
-fn assign_new_id(draft: &mut SnapshotRecord, id: SnapshotId) {
-    (draft.next_patch_sequence, draft.revision) = (1, 0);
-    draft.message.get_or_insert_with(|| {
-        format!("it has an id of its own here: {} was taken meanwhile", draft.id)
-    });
-    draft.id = id;
+    Ok(CancelOutcome::Undone.noted_on(error))
 }

@@ -1,21 +1,30 @@
-//! Prune, and a profile's `keep`: old snapshots on which nothing depends are deleted.
+//! Prune, a profile's `keep`, and what is kept for undo: old snapshots on which nothing depends are deleted. And records of failed
+//! ones: they tell why, for a while.
 
 use std::sync::Arc;
 
-use crate::domain::error::Error;
+use crate::domain::error::{Code, Error};
 use crate::domain::lineage::SnapshotView;
-use crate::domain::name::{SandboxId, SnapshotId};
+use crate::domain::name::{HostName, SandboxId, SnapshotId};
 use crate::domain::reporter::{Report, Reporter};
 use crate::domain::request::{PruneItem, PruneRequest, SnapshotDeleteRequest, SnapshotQuery};
-use crate::domain::retention::OldRule;
+use crate::domain::retention::{OldRule, surplus_undo};
 use crate::domain::snapshot::SnapshotRecord;
+use crate::domain::time::Time;
+use crate::domain::update::Update;
 use crate::manager::deps::Deps;
-use crate::manager::journal::{self, Guard};
+use crate::manager::journal::{self, Guard, flush_pending};
 use crate::manager::operation::progress::ProgressReporter;
 use crate::manager::operation::wait::wait_for_snapshot;
 use crate::manager::snapshots::delete::delete_snapshot;
 use crate::manager::snapshots::find::list_snapshots;
 use crate::manager::upkeep::ownership::ensure_own;
+
+/// Failed snapshots of each sandbox that stay.
+const MAX_FAILED: usize = 10;
+
+/// Age in seconds beyond which they go.
+const MAX_AGE_S: u64 = 30 * 86_400;
 
 /// Deletes old snapshots on which nothing depends, or says which it would.
 ///
@@ -149,4 +158,116 @@ async fn old_snapshots(
     let view_of = |id: &SnapshotId| views.iter().find(|view| view.record.id == *id).cloned();
     let old = rule.old(&records.iter().collect::<Vec<_>>(), deps.now());
     Ok(old.into_iter().filter_map(|(record, why)| Some((view_of(&record.id)?, why))).collect())
+}
+
+/// Takes out records of failed snapshots, of which nothing is left on a host, that are old or too many. What cannot be
+/// taken out stays for the next time.
+pub(crate) async fn collect_failed(deps: &Deps) {
+    let dropped = async {
+        let mut any = false;
+        for record in expired(deps.snapshots.by_arrival().await?, deps.now()) {
+            // Its events are appended first.
+            if flush_pending(deps, record.pending.clone()).await.len() < record.pending.len() {
+                continue;
+            }
+            // Whoever changed it meanwhile has a reason.
+            any |= deps.snapshots.remove(&record.id, Some(record.revision)).await.is_ok();
+        }
+        Ok::<bool, Error>(any)
+    };
+    match dropped.await {
+        Ok(true) => deps.jobs.publish(Update::Snapshots),
+        Ok(false) => {}
+        Err(error) => {
+            tracing::warn!(%error, "old records of failed snapshots could not be taken out");
+        }
+    }
+}
+
+/// Records (given in the order in which they came) that go.
+fn expired(mut records: Vec<SnapshotRecord>, now: Time) -> Vec<SnapshotRecord> {
+    records.retain(SnapshotRecord::came_to_nothing);
+    let newer_of = |at: usize| {
+        records[at + 1..].iter().filter(|other| other.sandbox_id == records[at].sandbox_id).count()
+    };
+    let goes = |at: usize| {
+        newer_of(at) >= MAX_FAILED || now.since(records[at].created_at).as_secs() > MAX_AGE_S
+    };
+    let going: Vec<bool> = (0..records.len()).map(goes).collect();
+    records.into_iter().zip(going).filter_map(|(record, goes)| goes.then_some(record)).collect()
+}
+
+/// Deletes the undo snapshots of a host that are not kept any longer, but for the `newest`, and for those that something
+/// depends on. What fails is tried again at the next contact.
+pub(crate) async fn prune_undo(deps: &Deps, host: &HostName, newest: Option<&SnapshotId>) {
+    let surplus = match surplus_undo_on(deps, host, newest).await {
+        Ok(surplus) => surplus,
+        Err(error) => {
+            return tracing::warn!(%host, %error, "old undo snapshots could not be looked for");
+        }
+    };
+    if surplus.is_empty() {
+        return;
+    }
+    // By a clock that jumped since the last sweep nothing is over.
+    let swept = deps.sweeps.last().await.ok().flatten();
+    if let Some(jump) = swept.and_then(|last| deps.read_clocks().jump_since(&last)) {
+        return tracing::warn!(%host, ?jump, "old undo snapshots stay: the clock jumped");
+    }
+    if let Err(error) = ensure_own(deps).await {
+        return tracing::warn!(%host, %error, "old undo snapshots are not deleted from here");
+    }
+    for (snapshot, why) in surplus {
+        tracing::info!(snapshot = %snapshot.id, %host, why, "an undo snapshot goes");
+        delete_undo(deps, &snapshot.id, Some(snapshot.revision)).await;
+    }
+}
+
+async fn surplus_undo_on(
+    deps: &Deps,
+    host: &HostName,
+    newest: Option<&SnapshotId>,
+) -> Result<Vec<(SnapshotRecord, String)>, Error> {
+    let records = deps.snapshots.by_arrival().await?;
+    let all: Vec<&SnapshotRecord> = records.iter().collect();
+    let surplus = surplus_undo(&all, host, &deps.settings.undo, deps.now());
+    if surplus.is_empty() {
+        return Ok(Vec::new());
+    }
+    let views = list_snapshots(deps, &SnapshotQuery { all: true }).await?;
+    let is_needed = |id: &SnapshotId| {
+        let view = views.iter().find(|view| view.record.id == *id);
+        view.is_none_or(|view| !view.dependants().is_empty())
+    };
+    let goes = |(record, _): &(&SnapshotRecord, String)| {
+        newest != Some(&record.id) && !is_needed(&record.id)
+    };
+    Ok(surplus.into_iter().filter(goes).map(|(record, why)| (record.clone(), why)).collect())
+}
+
+/// Deletes an undo snapshot whose sandbox is there as it was. One that stays goes when its window is over.
+pub(crate) async fn discard_undo(deps: &Deps, id: &SnapshotId) {
+    delete_undo(deps, id, None).await;
+}
+
+async fn delete_undo(deps: &Deps, id: &SnapshotId, revision: Option<u64>) {
+    let request =
+        SnapshotDeleteRequest { id: id.to_string(), revision, ..SnapshotDeleteRequest::default() };
+    let deleted = async {
+        // Boxed: it starts an operation of its own, which is a part of every verb here.
+        let started = Box::pin(delete_snapshot(deps, &request)).await?;
+        let Some(operation) = started.operation else { return Ok(()) };
+        let ended = deps.jobs.ended(&operation).await;
+        ended.and_then(|ended| ended.operation.error).map_or(Ok(()), |error| Err(*error))
+    };
+    match deleted.await {
+        Ok(()) => {}
+        // Somebody else is at it, or uses it.
+        Err(error) if matches!(error.code, Code::Busy | Code::NotFound | Code::Conflict) => {
+            tracing::debug!(snapshot = %id, %error, "an undo snapshot is left to others");
+        }
+        Err(error) => {
+            tracing::warn!(snapshot = %id, %error, "an undo snapshot could not be deleted");
+        }
+    }
 }

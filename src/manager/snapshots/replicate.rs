@@ -1,35 +1,37 @@
-//! Copies of a snapshot on further hosts.
+//! Copies of a snapshot on further hosts. What is in the folder there already is looked at first: it may be the archive, and only
+//! what is none is replaced, once there is a better one. A replica is written as `arriving` before anything is brought: what is
+//! there later was brought by that copy.
 
-use crate::domain::archive::Arrived;
-use crate::domain::error::{Code, Error};
+use crate::domain::archive::{ArchiveLook, ArchivePlace, Arrived, SnapshotArchives};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::event::EventKind;
 use crate::domain::name::{HostName, SnapshotId};
 use crate::domain::operation::{CancelOutcome, OperationKind};
+use crate::domain::reporter::Reporter;
 use crate::domain::request::{SnapshotCopyRequest, SnapshotStarted};
-use crate::domain::snapshot::{ArchiveFormat, Replica, SnapshotRecord};
+use crate::domain::snapshot::{ArchiveFacts, Replica, ReplicaState, SnapshotRecord};
 use crate::manager::deps::Deps;
 use crate::manager::hosts::places::check_works_at;
-use crate::manager::hosts::roots::learn_roots_during;
+use crate::manager::hosts::roots::{learn_roots_during, roots_for_new};
 use crate::manager::journal::{self, Guard, free_snapshot};
 use crate::manager::operation::Op;
-use crate::manager::operation::locks::lock_snapshot;
 use crate::manager::operation::progress::ProgressReporter;
 use crate::manager::operation::start::start_on_snapshot;
 use crate::manager::operation::subject::OperationRecord;
 use crate::manager::sandboxes::place::open_host;
-use crate::manager::snapshots::archive_facts::{archives_of, facts_on, is_sealed, not_whole};
-use crate::manager::snapshots::archives::{CLEANUP_LIMIT, ensure_ready, ready_snapshot};
+use crate::manager::snapshots::archives::{
+    CLEANUP_LIMIT, archive_place, archives_of, ensure_ready, facts_on, is_sealed, manifest_of,
+    proves_damage, ready_snapshot, whole_archive,
+};
 use crate::manager::snapshots::find::get_snapshot_at_revision;
-use crate::manager::snapshots::integrity::{clear_damage, note_damage, note_missing};
-use crate::manager::snapshots::pinned_profile::archive_place;
-use crate::manager::snapshots::transfer::{cleanup_partial_copy, transfer_archive};
+use crate::manager::snapshots::remove::remove_archive;
 
 /// Steps of a transfer of an archive to a host: prepare, and copy.
 pub(crate) const TRANSFER_STEPS: u32 = 2;
 
 /// Starts to copy a snapshot to another host. A copy that is there already is nothing to do.
 ///
-/// Errors: `invalid_input` for the host that it is on, and whatever placement says of a host.
+/// Errors: `invalid_input` for another name of a host that has it, and whatever placement says of a host.
 pub(crate) async fn copy_snapshot(
     deps: &Deps,
     request: &SnapshotCopyRequest,
@@ -39,20 +41,19 @@ pub(crate) async fn copy_snapshot(
     let archives = archives_of(extension.as_ref())?;
     check_works_at(deps, extension.as_ref(), &HostName::new(request.host.as_str()))?;
     let host = open_host(deps, &request.host).await?;
-    let place = archive_place(deps, &record, &host).await?;
-    let seen = archives.look(&place).await?;
-    if record.host.same(host.as_str()) {
-        refuse_whole(deps, &record, seen.bytes, is_sealed(&seen, &facts_on(&record, &host)))
-            .await?;
-    }
-    let known = record.replicas.iter().any(|replica| replica.host.same(host.as_str()));
-    if known && is_sealed(&seen, &facts_on(&record, &host)) {
+    let seen = archives.look(&archive_place(deps, &record, &host).await?).await?;
+    let is_ready = record.replica_on(&host).is_some_and(|it| it.state == ReplicaState::Ready);
+    if is_ready && is_sealed(&seen, &facts_on(&record, &host)) {
         return Ok(SnapshotStarted { operation: None, snapshot: record });
     }
-    if refuse_unfinished_copy(deps, &record, &host).is_err() {
-        // Whoever works on it is said by `busy`; only what nobody works on is left.
-        let _lock = lock_snapshot(deps, &record.id).await?;
-        refuse_unfinished_copy(deps, &ready_snapshot(deps, &request.id).await?, &host)?;
+    if let Some(other) = other_name(&record, &host, &seen) {
+        let message = format!(
+            "{host} is another name of {}, where snapshot {} is",
+            other.host,
+            record.title()
+        );
+        let hint = format!("`sandboxer restore {} --host {host}` uses it where it is", record.id);
+        return Err(Error::invalid_input("host", message).hint(hint));
     }
     let op = start_on_snapshot(deps, OperationKind::Copy, record, |record| ensure_ready(record));
     let op = op.await?;
@@ -64,150 +65,146 @@ pub(crate) async fn copy_snapshot(
     Ok(SnapshotStarted { operation: Some(operation), snapshot })
 }
 
-/// Refuses a copy to where the snapshot was made, unless its archive there is known, or seen now, not to be whole: then
-/// it is brought back from another host.
-async fn refuse_whole(
-    deps: &Deps,
-    record: &SnapshotRecord,
-    bytes: Option<u64>,
-    sealed: bool,
-) -> Result<(), Error> {
-    let host = &record.host;
-    if !sealed {
-        note_damage(deps, &record.id, host, &not_whole(record, host, bytes)).await;
-    } else if record.damage_on(host).is_none() {
-        let message =
-            format!("snapshot {} is on {host}: that is where it was made", record.title());
-        return Err(Error::invalid_input("host", message).hint(format!(
-            "`sandboxer snapshots verify {}` says whether it is whole there",
-            record.id
-        )));
-    }
-    if record.replicas.is_empty() {
-        let message = format!(
-            "snapshot {} has no other archive than the one on {host}, which is not whole",
-            record.title()
-        );
-        return Err(Error::new(Code::NotFound, message).hint("an export of it can be imported"));
-    }
-    Ok(())
-}
-
-/// Refuses a copy while another one to a configured host is unfinished: what that may have left is not forgotten.
-fn refuse_unfinished_copy(
-    deps: &Deps,
-    record: &SnapshotRecord,
-    to: &HostName,
-) -> Result<(), Error> {
-    match unfinished_copy(record, to).filter(|left| deps.transports.spec(left).is_some()) {
-        Some(left) => {
-            let hint = format!(
-                "`sandboxer recover` removes it, when that host is back; if it never will be, take {left} out of the \
-                 configuration"
-            );
-            Err(Error::new(
-                Code::Conflict,
-                format!("what was to be copied to {left} may still be there in part"),
-            )
-            .hint(hint))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Removes what an unfinished copy left on a host that is not configured any more, if that host answers; else it stays
-/// there, and the record says so.
-async fn cleanup_unfinished_copy(
-    deps: &Deps,
-    record: SnapshotRecord,
-    to: &HostName,
-    progress: &ProgressReporter,
-) -> Result<SnapshotRecord, Error> {
-    let Some(left) = unfinished_copy(&record, to).cloned() else { return Ok(record) };
-    let clearing = tokio::time::timeout(
-        CLEANUP_LIMIT,
-        Box::pin(cleanup_partial_copy(deps, &record, &left, progress)),
-    )
-    .await;
-    let arrived = match clearing {
-        Ok(Ok(arrived)) => Ok(arrived.map(|arrived| replica(&left, arrived, deps.now()))),
-        Ok(Err(_)) | Err(_) => Err(format!(
-            "{left} is not configured any more: what was to be copied there may still be there in part"
-        )),
+/// The archive that a host has under another name: what was seen there is in the place of one that is listed.
+fn other_name<'a>(
+    record: &'a SnapshotRecord,
+    host: &HostName,
+    seen: &ArchiveLook,
+) -> Option<&'a Replica> {
+    let is_it = |listed: &&Replica| {
+        !listed.host.same(host.as_str())
+            && listed.is_at(seen.identity.as_ref(), seen.path.as_deref())
     };
-    journal::update(deps, &record.id, Guard::Any, Vec::new(), move |record: &mut SnapshotRecord| {
-        record.copying_to = None;
-        record.unremoved = false;
-        match arrived {
-            Ok(Some(arrived)) => list_archive(record, arrived),
-            Ok(None) => {}
-            Err(message) => record.message = Some(message),
-        }
-        Ok(())
-    })
-    .await
+    record.archives().find(is_it)
+}
+
+/// Place of an archive that is listed on another host, which this one is by another name; and that archive.
+pub(crate) async fn find_under_other_name(
+    deps: &Deps,
+    record: &SnapshotRecord,
+    host: &HostName,
+) -> Result<Option<(ArchivePlace, ArchiveFacts)>, Error> {
+    let extension = deps.extension(&record.extension)?;
+    let place = archive_place(deps, record, host).await?;
+    let seen = archives_of(extension.as_ref())?.look(&place).await?;
+    Ok(other_name(record, host, &seen).map(|other| {
+        (ArchivePlace { path: other.path.clone(), ..place }, facts_on(record, &other.host))
+    }))
 }
 
 /// Copies a ready snapshot's archive to a host that it is not on, and writes that down: the record with the copy on it.
 /// The snapshot's lock is the caller's; a restore onto another host is one.
 ///
-/// Errors: `invalid_input` for another name of a host that has it; nothing of the copy is left, or the record says that
-/// something may be (`unremoved`).
+/// Errors: nothing of the copy is left, or it stays listed as `arriving`.
 pub(crate) async fn replicate<S: OperationRecord>(
     op: &Op<S>,
     record: &SnapshotRecord,
     to: &HostName,
 ) -> Result<SnapshotRecord, Error> {
     let deps = &op.deps;
-    refuse_unfinished_copy(deps, record, to)?;
     let running = op.running();
-    let record = journal::update(
-        deps,
-        &record.id,
-        Guard::Any,
-        Vec::new(),
-        move |record: &mut SnapshotRecord| {
-            record.operation = Some(running);
-            Ok(())
-        },
-    )
-    .await?;
-    let record = cleanup_unfinished_copy(deps, record, to, &op.progress).await?;
+    let begin = move |record: &mut SnapshotRecord| {
+        record.operation = Some(running);
+        Ok(())
+    };
+    let record = journal::update(deps, &record.id, Guard::Any, Vec::new(), begin).await?;
     // Boxed: it is large, and waits for long.
-    let work = Box::pin(learn_roots_during(
-        deps,
-        to,
-        &op.progress,
-        transfer_archive(deps, &record, to, &op.progress),
-    ));
+    let work = transfer_archive(deps, &record, to, &op.progress);
+    let work = Box::pin(learn_roots_during(deps, to, &op.progress, work));
     match op.or_cancelled(work).await {
         Ok(arrived) => write_replica(deps, &record.id, to, arrived).await,
         Err(error) => cleanup_copy(deps, &record.id, to, &op.progress, error).await,
     }
 }
 
-/// Lists an archive that is whole on a host. Nothing is on its way there any more.
+/// Brings a snapshot's archive to a host from wherever it is whole. One that is there already, sealed and sound, is taken
+/// as it is.
+async fn transfer_archive(
+    deps: &Deps,
+    record: &SnapshotRecord,
+    host: &HostName,
+    progress: &dyn Reporter,
+) -> Result<Arrived, Error> {
+    let extension = deps.extension(&record.extension)?;
+    let archives = archives_of(extension.as_ref())?;
+    let roots = roots_for_new(deps, host).await?;
+    let to = ArchivePlace { roots, ..archive_place(deps, record, host).await? };
+    let seen = archives.look(&to).await?;
+    if let Some(arrived) = sealed_arrival(record, &seen) {
+        match archives.verify(&to, &arrived.archive, progress).await {
+            Ok(()) => return Ok(arrived),
+            Err(error) if proves_damage(&error) => {}
+            // That nobody could read it proves nothing.
+            Err(error) => return Err(error),
+        }
+    }
+    let is_elsewhere = |listed: &Replica| {
+        !listed.host.same(host.as_str())
+            && !listed.is_at(seen.identity.as_ref(), seen.path.as_deref())
+    };
+    let from = whole_archive(deps, record, archives, is_elsewhere).await?;
+    if seen.path.is_some() {
+        remove_replaced(deps, record, host, archives, progress).await?;
+    }
+    let arriving = Replica::arriving(host.clone(), seen.identity, deps.now());
+    let begin = move |record: &mut SnapshotRecord| {
+        record.list_replica(arriving);
+        Ok(())
+    };
+    let record = journal::update(deps, &record.id, Guard::Any, Vec::new(), begin).await?;
+    let manifest = manifest_of(deps, &record, &from.host).await?;
+    archives.copy(&from, &to, &manifest, progress).await.map_err(|error| {
+        if error.kind != Kind::ArrivedOtherwise {
+            return error;
+        }
+        error.hint(format!(
+            "it was sent by {}: `sandboxer snapshots verify {}` says whether it is whole there; if it is, try again",
+            from.host, record.id
+        ))
+    })
+}
+
+/// Removes what is where an archive is to come and is not what it should be.
+async fn remove_replaced(
+    deps: &Deps,
+    record: &SnapshotRecord,
+    host: &HostName,
+    archives: &dyn SnapshotArchives,
+    progress: &dyn Reporter,
+) -> Result<(), Error> {
+    let removed = remove_archive(deps, record, host, archives, progress).await;
+    removed.map_err(|error| {
+        if error.code != Code::OperationFailed || !error.untouched {
+            return error;
+        }
+        let message =
+            format!("{host} has something of snapshot {} that is not known to be ours", record.id);
+        Error::new(Code::Conflict, message)
+            .hint("it is never removed; look at it there, and move it away")
+            .because(error)
+    })
+}
+
+/// Lists an archive that is whole on a host.
 pub(crate) async fn write_replica(
     deps: &Deps,
     id: &SnapshotId,
     host: &HostName,
     arrived: Arrived,
 ) -> Result<SnapshotRecord, Error> {
-    let replica = replica(host, arrived, deps.now());
+    let replica = arrived.replica(host, deps.now());
     let data = serde_json::json!({"host": host, "bytes": replica.bytes, "format": replica.format});
     let events = vec![(EventKind::SnapshotCopied, data)];
     journal::update(deps, id, Guard::Any, events, move |record: &mut SnapshotRecord| {
-        list_archive(record, replica);
-        record.copying_to = None;
+        record.list_replica(replica);
         record.operation = None;
-        record.unremoved = false;
         Ok(())
     })
     .await
 }
 
-/// After a copy that failed, nothing of it stays on the host; or the record says that it may. One that was whole
-/// before it was cancelled is listed: the record as it is then.
+/// After a copy that failed, nothing of it stays on the host; or it stays listed. One that was whole before it was cancelled
+/// is a copy: the record as it is then.
 async fn cleanup_copy(
     deps: &Deps,
     id: &SnapshotId,
@@ -216,67 +213,62 @@ async fn cleanup_copy(
     error: Error,
 ) -> Result<SnapshotRecord, Error> {
     let record = get_snapshot_at_revision(deps, id.as_str(), None).await?;
-    if !record.copying_to.as_ref().is_some_and(|to| to.same(host.as_str())) {
+    let is_begun = record.replica_on(host).is_some_and(|it| it.state == ReplicaState::Arriving);
+    if !is_begun {
         free_snapshot(deps, id, |_| {}).await?;
         return Err(CancelOutcome::Undone.noted_on(error));
     }
-    let clearing =
-        tokio::time::timeout(CLEANUP_LIMIT, cleanup_partial_copy(deps, &record, host, progress))
-            .await;
-    let clean = match clearing {
+    let cleanup = finish_or_remove_arriving(deps, &record, host, progress);
+    let error = match tokio::time::timeout(CLEANUP_LIMIT, cleanup).await {
         Ok(Ok(Some(arrived))) => return write_replica(deps, id, host, arrived).await,
-        Ok(Ok(None)) => true,
-        Ok(Err(_)) | Err(_) => false,
-    };
-    let (at, now) = (host.clone(), deps.now());
-    free_snapshot(deps, id, move |record| {
-        record.unremoved = !clean;
-        if clean {
-            record.copying_to = None;
-            note_missing(record, &at, now);
+        Ok(Ok(None)) => {
+            let at = host.clone();
+            free_snapshot(deps, id, move |record| record.drop_replica(&at)).await?;
+            let error = CancelOutcome::Undone.noted_on(error);
+            match error.hint {
+                Some(_) => error,
+                None => error.hint(format!("nothing of the copy is left on {host}")),
+            }
         }
-    })
-    .await?;
-    if clean {
-        let error = CancelOutcome::Undone.noted_on(error);
-        return Err(if error.hint.is_some() {
-            error
-        } else {
-            error.hint(format!("nothing of the copy is left on {host}"))
-        });
-    }
-    let hint = format!(
-        "something of it may still be on {host}; `sandboxer recover` removes it when that host is back"
-    );
-    Err(error.hint(hint).detail("unremoved", true))
+        Ok(Err(_)) | Err(_) => {
+            free_snapshot(deps, id, |_| {}).await?;
+            let hint = format!(
+                "something of it may still be on {host}; `sandboxer recover` removes it when that host is back"
+            );
+            error.hint(hint).detail("unremoved", true)
+        }
+    };
+    Err(error)
 }
 
-/// Another host that a copy was on its way to.
-fn unfinished_copy<'a>(record: &'a SnapshotRecord, to: &HostName) -> Option<&'a HostName> {
-    record.copying_to.as_ref().filter(|left| !left.same(to.as_str()))
+/// What became of a copy that somebody left: the archive, if it was sealed; else it is removed.
+///
+/// Errors: something of it may be left.
+pub(crate) async fn finish_or_remove_arriving(
+    deps: &Deps,
+    record: &SnapshotRecord,
+    host: &HostName,
+    progress: &dyn Reporter,
+) -> Result<Option<Arrived>, Error> {
+    let extension = deps.extension(&record.extension)?;
+    let archives = archives_of(extension.as_ref())?;
+    let place = archive_place(deps, record, host).await?;
+    let arrived = sealed_arrival(record, &archives.look(&place).await?);
+    if arrived.is_none() {
+        remove_archive(deps, record, host, archives, progress).await?;
+    }
+    Ok(arrived)
 }
 
-/// Lists an archive that arrived: as a copy, or in place of the one that the snapshot was made with.
-fn list_archive(record: &mut SnapshotRecord, arrived: Replica) {
-    clear_damage(record, &arrived.host);
-    if !record.host.same(arrived.host.as_str()) {
-        record.replicas.retain(|replica| !replica.host.same(arrived.host.as_str()));
-        record.replicas.push(arrived);
-        return;
+/// Archive that was looked at, if it is sealed and its manifest says what is known of the snapshot's archive. It may be
+/// compressed in another way.
+fn sealed_arrival(record: &SnapshotRecord, seen: &ArchiveLook) -> Option<Arrived> {
+    let manifest = seen.manifest.as_ref().filter(|manifest| manifest.id == record.id)?;
+    let archive = manifest.snapshot.archive.clone();
+    let (bytes, format) = (archive.bytes, archive.format.clone());
+    let is_it = archive == ArchiveFacts { bytes, format, ..record.archive.clone() };
+    if !is_it || bytes.is_none() || bytes != seen.bytes {
+        return None;
     }
-    record.path = Some(arrived.path);
-    record.host_identity = arrived.host_identity;
-    record.archive.format = Some(arrived.format);
-    record.archive.bytes = Some(arrived.bytes);
-}
-
-fn replica(host: &HostName, arrived: Arrived, now: crate::domain::Time) -> Replica {
-    Replica {
-        host: host.clone(),
-        host_identity: Some(arrived.identity),
-        path: arrived.path,
-        format: arrived.archive.format.unwrap_or(ArchiveFormat::TarZst),
-        bytes: arrived.archive.bytes.unwrap_or_default(),
-        created_at: now,
-    }
+    Some(Arrived { path: seen.path.clone()?, identity: seen.identity.clone()?, archive })
 }

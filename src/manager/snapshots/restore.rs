@@ -18,8 +18,8 @@ use crate::manager::sandboxes::establish::run_establishment;
 use crate::manager::sandboxes::establishment::Establishment;
 use crate::manager::sandboxes::place::{Purpose, choose_host};
 use crate::manager::sandboxes::resolved::{Resolved, draft_provision};
+use crate::manager::snapshots::archives::profile_of_snapshot;
 use crate::manager::snapshots::find::get_snapshot_at_revision;
-use crate::manager::snapshots::pinned_profile::profile_of_snapshot;
 use crate::manager::snapshots::restore_archive::{BaseSnapshot, check_ready, profile_note};
 use crate::manager::upkeep::flush::archive_old;
 

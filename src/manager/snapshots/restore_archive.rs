@@ -13,20 +13,17 @@ use crate::manager::deps::Deps;
 use crate::manager::hosts::roots::learn_roots_during;
 use crate::manager::operation::Op;
 use crate::manager::operation::locks::queue_for_snapshot_lock;
-use crate::manager::snapshots::archive_facts::{archives_of, facts_on};
+use crate::manager::snapshots::archives::{
+    archive_place, archives_of, facts_on, profile_of_snapshot,
+};
 use crate::manager::snapshots::find::get_snapshot_at_revision;
-use crate::manager::snapshots::integrity::note_damage;
-use crate::manager::snapshots::pinned_profile::{archive_place, profile_of_snapshot};
-use crate::manager::snapshots::replicate::replicate;
-use crate::manager::snapshots::transfer::other_name;
+use crate::manager::snapshots::replicate::{find_under_other_name, replicate};
 
 /// An archive on the host that it is wanted on.
 struct ArchiveOnHost {
     of: SnapshotRecord,
     place: ArchivePlace,
     archive: ArchiveFacts,
-    /// The host that the record has it on: another name of the same, maybe.
-    listed: HostName,
 }
 
 /// Brings a snapshot's archive to this host, if it is not there. The copy stays, for the next one and for a recreate.
@@ -51,14 +48,9 @@ async fn ensure_archive_on_host(
         return archive_listed_on(deps, snapshot, host).await;
     }
     // Boxed, as what follows: it is large, and a part of every restore.
-    let asked = op.or_cancelled(Box::pin(other_name(deps, &snapshot, host))).await;
-    if let Some((listed, place)) = asked? {
-        return Ok(ArchiveOnHost {
-            archive: facts_on(&snapshot, &listed),
-            of: snapshot,
-            place,
-            listed,
-        });
+    let there = op.or_cancelled(Box::pin(find_under_other_name(deps, &snapshot, host))).await;
+    if let Some((place, archive)) = there? {
+        return Ok(ArchiveOnHost { of: snapshot, place, archive });
     }
     let copied = Box::pin(replicate(op, &snapshot, host)).await?;
     failpoint::reached("restore.copied");
@@ -71,12 +63,7 @@ async fn archive_listed_on(
     host: &HostName,
 ) -> Result<ArchiveOnHost, Error> {
     let place = archive_place(deps, &snapshot, host).await?;
-    Ok(ArchiveOnHost {
-        archive: facts_on(&snapshot, host),
-        of: snapshot,
-        place,
-        listed: host.clone(),
-    })
+    Ok(ArchiveOnHost { archive: facts_on(&snapshot, host), of: snapshot, place })
 }
 
 /// Snapshot that a sandbox is made from.
@@ -116,17 +103,13 @@ pub(crate) async fn restore_archive(
     let snapshot = get_snapshot_at_revision(deps, from.id.as_str(), None).await?;
     check_ready(&snapshot)?;
     let host = &provision.host;
-    let ArchiveOnHost { of, place, archive, listed } =
+    let ArchiveOnHost { of, place, archive } =
         ensure_archive_on_host(op, snapshot, host).await.map_err(Error::of_a_part)?;
     let extension = deps.extension(&of.extension)?;
     let source = RestoreSource { place, archive, strict: from.strict };
     let work = extension.restore_from_snapshot(provision, &source, &op.progress);
     let work = learn_roots_during(deps, host, &op.progress, work);
-    let restored = op.or_cancelled(work).await;
-    if let Err(error) = &restored {
-        note_damage(deps, &of.id, &listed, error).await;
-    }
-    restored
+    op.or_cancelled(work).await
 }
 
 /// Verifies the archive that a sandbox is to be made from again, on its host: before the sandbox is removed for it.
@@ -141,12 +124,11 @@ pub(crate) async fn verify_base(
     let host = &sandbox.host;
     let snapshot = get_snapshot_at_revision(deps, from.id.as_str(), None).await?;
     check_ready(&snapshot)?;
-    let ArchiveOnHost { of, place, archive, listed } =
+    let ArchiveOnHost { of, place, archive } =
         ensure_archive_on_host(op, snapshot, host).await.map_err(Error::of_a_part)?;
     let extension = deps.extension(&of.extension)?;
     let work = archives_of(extension.as_ref())?.verify(&place, &archive, &op.progress);
     let Err(error) = op.or_cancelled(work).await else { return Ok(()) };
-    note_damage(deps, &of.id, &listed, &error).await;
     let hint = format!(
         "nothing of the sandbox was touched; `sandboxer snapshots verify {}` reads every copy",
         of.id

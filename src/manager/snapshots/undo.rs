@@ -1,280 +1,269 @@
-//! Undo snapshot: what is kept of a sandbox before it is removed (semantics 5). It is an operation of its own: a process that
-//! dies over it leaves a sandbox that a snapshot was taken of, and nothing that is being removed.
+//! Undo: brings a removed sandbox back, as a new one, from the undo snapshot that was taken before (semantics 5).
 
-use crate::domain::error::{Code, Error, Kind};
-use crate::domain::extension::{Capability, Target};
-use crate::domain::name::{OperationId, SnapshotId};
-use crate::domain::operation::{CancelOutcome, OperationKind};
-use crate::domain::profile::{Bytes, SnapshotMode};
-use crate::domain::reporter::{Report, Reporter as _};
-use crate::domain::sandbox::{Running, SandboxRecord, State};
-use crate::domain::snapshot::{SnapshotKind, SnapshotRecord};
-use crate::domain::undo::UndoFacts;
-use crate::domain::update::Ended;
-use crate::failpoint;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::domain::error::{Code, Error};
+use crate::domain::extension::Capability;
+use crate::domain::figures::age_of;
+use crate::domain::name::SandboxId;
+use crate::domain::operation::OperationKind;
+use crate::domain::profile::Seconds;
+use crate::domain::request::Started;
+use crate::domain::retention::oldest_first;
+use crate::domain::sandbox::{SandboxRecord, State};
+use crate::domain::snapshot::{SnapshotKind, SnapshotRecord, SnapshotState};
+use crate::domain::time::Time;
+use crate::domain::undo::{UndoRequest, names_for};
 use crate::manager::deps::Deps;
-use crate::manager::hosts::status::report_host_error;
-use crate::manager::journal::Guard;
-use crate::manager::operation::Op;
-use crate::manager::operation::subject::OperationRecord as _;
+use crate::manager::sandboxes::create::Origin;
 use crate::manager::sandboxes::find::find_sandbox;
-use crate::manager::sandboxes::resolve::resolve;
-use crate::manager::snapshots::create::{Capture, draft_snapshot, start_capture};
+use crate::manager::snapshots::archives::profile_of_snapshot;
 use crate::manager::snapshots::pinned_profile::pinned_profile_as_known;
-use crate::manager::snapshots::undo_retention::{discard_undo, prune_undo};
+use crate::manager::snapshots::restore::{RestorePlan, start_restore};
 
-/// Policy on undo snapshots of whoever removes a sandbox.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum UndoPolicy {
-    /// Nobody wants one.
-    None,
-    /// One that fails stops the removal: somebody is there who can say what is to be done.
-    Required,
-    /// One that fails is told, and the removal goes on.
-    BestEffort,
-}
-
-impl UndoPolicy {
-    /// Policy of a request by somebody who is there.
-    pub(crate) fn of_request(no_undo: bool) -> Self {
-        if no_undo { Self::None } else { Self::Required }
-    }
-}
-
-/// Result of taking an undo snapshot, where the removal may go on.
-pub(crate) struct UndoTaken {
-    /// Record of the sandbox then.
-    pub(crate) record: SandboxRecord,
-    /// Sentence for its record: until when which snapshot is kept, or why there is none.
-    pub(crate) note: Option<String>,
-    snapshot: Option<SnapshotId>,
-}
-
-/// End of an attempt that did not fail.
-enum Attempt {
-    Taken(Box<SnapshotRecord>),
-    Skipped(String),
-}
-
-/// Takes an undo snapshot of a sandbox whose lock is held, before the first of it is removed; of what is neither ready nor
-/// sleeping nothing can be brought back. A removal that does not go on frees the record, which is as it was.
+/// Starts to bring a removed sandbox back and returns at once: with its labels, inputs, base and patches, its name where nobody
+/// has that, and the time to live that it had, anew. A removal that is named is taken back as often as somebody asks; without
+/// a name the last one of which nothing came back yet.
 ///
-/// Errors: `cancelled`, or a host that cannot be reached, whatever the policy: then there is nothing that could be removed
-/// either. Any other failure where it is required.
-pub(crate) async fn take_undo(
-    op: &Op<SandboxRecord>,
-    before: &SandboxRecord,
-    policy: UndoPolicy,
-) -> Result<UndoTaken, Error> {
-    let (deps, id) = (&op.deps, &before.id);
-    let without = |note: Option<String>| UndoTaken { record: before.clone(), note, snapshot: None };
-    if !is_kept(before) || !pinned_profile_as_known(deps, before).await.undo {
-        return Ok(without(None));
-    }
-    let none = |why: &str| Some(format!("no undo snapshot of {id} was taken: {why}"));
-    if policy == UndoPolicy::None {
-        return Ok(without(none("--no-undo")));
-    }
-    if !deps.extension(&before.extension)?.capabilities().contains(&Capability::Snapshots) {
-        return Ok(without(none(&format!("{} takes no snapshots", before.extension))));
-    }
-    match Box::pin(attempt(op, before)).await {
-        Ok(Attempt::Skipped(why)) => Ok(without(none(&why))),
-        Ok(Attempt::Taken(snapshot)) => {
-            prune_undo(deps, &before.host, Some(&snapshot.id)).await;
-            let record = put_back(op, before, true).await?;
-            Ok(UndoTaken { record, note: kept_words(&snapshot), snapshot: Some(snapshot.id) })
-        }
-        Err(error) => {
-            report_host_error(deps, &before.host, &error).await;
-            let stops = policy == UndoPolicy::Required
-                || matches!(error.code, Code::Cancelled | Code::HostUnreachable);
-            let record = put_back(op, before, !stops).await?;
-            if stops {
-                return Err(stopped_error(before, error));
-            }
-            tracing::warn!(sandbox = %id, %error, "no undo snapshot could be taken");
-            Ok(UndoTaken { record, note: none(&error.message), snapshot: None })
-        }
-    }
-}
-
-impl UndoTaken {
-    /// End of the removal: where the sandbox is as it was, nobody needs the undo snapshot; where it broke off, the error says
-    /// that there is one.
-    pub(crate) async fn ended(
-        self,
-        deps: &Deps,
-        before: &SandboxRecord,
-        removed: Result<(), Error>,
-    ) -> Result<(), Error> {
-        let Err(error) = removed else { return Ok(()) };
-        let Some(snapshot) = &self.snapshot else { return Err(error) };
-        match find_sandbox(deps, before.id.as_str()).await {
-            Ok(now) if now.state == before.state => {
-                discard_undo(deps, snapshot).await;
-                Err(error)
-            }
-            _ => {
-                let back = format!("`sandboxer undo {snapshot}` brings back what was there");
-                let hint =
-                    error.hint.clone().map_or(back.clone(), |hint| format!("{hint}; {back}"));
-                Err(error.hint(hint))
-            }
-        }
-    }
-}
-
-/// Whether a sandbox has something that could be brought back, and nobody began to remove it before.
-fn is_kept(record: &SandboxRecord) -> bool {
-    use OperationKind::{Destroy, Recover};
-    let begun = |dead: &Running| matches!(dead.kind, Destroy | Recover);
-    matches!(record.state, State::Ready | State::Sleeping)
-        && !record.operation.as_ref().is_some_and(begun)
-}
-
-/// Whether it is an undo snapshot of a removal that works on a sandbox: whoever wants it removed waits for that.
-pub(crate) async fn is_taken_for_removal(deps: &Deps, running: &Running) -> bool {
-    if running.kind != OperationKind::Snapshot {
-        return false;
-    }
-    let operation = deps.operations.get(&running.id).await.ok().flatten();
-    let Some(id) = operation.as_ref().and_then(|operation| operation.subject.snapshot()) else {
-        return false;
+/// Errors: `not_found` with why there is nothing to bring back, and whatever a restore refuses.
+pub(crate) async fn undo(deps: &Deps, request: &UndoRequest) -> Result<Started, Error> {
+    let known = Known::read(deps).await?;
+    let snapshot = match &request.id {
+        Some(reference) => match known.named(deps, reference).await {
+            Some(snapshot) => snapshot,
+            None => return Err(nothing_of(deps, &known, reference).await),
+        },
+        None => known.last().ok_or_else(|| nothing_at_all(deps, &known))?,
     };
-    let snapshot = deps.snapshots.get(id).await.ok().flatten();
-    let facts = snapshot.and_then(|snapshot| snapshot.undo);
-    facts.is_some_and(|facts| facts.before != OperationKind::Recreate)
-}
-
-async fn attempt(op: &Op<SandboxRecord>, before: &SandboxRecord) -> Result<Attempt, Error> {
-    let deps = &op.deps;
-    let extension = deps.extension(&before.extension)?;
-    op.progress.report(Report { stage: "undo", ..Report::default() });
-    let target = resolve(deps, before).await?;
-    let seen = op.or_cancelled(extension.measure(&target)).await?;
-    let limits = deps.transports.spec(&before.host).map(|spec| spec.limits).unwrap_or_default();
-    let settings = &deps.settings.undo;
-    if let Some(why) = settings.refusal(&seen, &limits) {
-        return Ok(Attempt::Skipped(why));
-    }
-    failpoint::reached("undo.measured");
-    let captured = match capture_once(op, before, &target, None).await {
-        // What is about to be removed may just as well be stopped.
-        Err(error) if error.code == Code::Unsupported => {
-            capture_once(op, before, &target, Some(SnapshotMode::Stop)).await
-        }
-        captured => captured,
+    let extension = deps.extension(&snapshot.extension)?;
+    extension.ensure(&Capability::Snapshots, "restore snapshots")?;
+    let profile = profile_of_snapshot(deps, snapshot).await?;
+    let ttl_s = match &snapshot.undo {
+        Some(facts) => facts.ttl_s,
+        None => profile.parse_ttl(None)?.map(Seconds::get),
     };
-    let (snapshot, cancelled) = captured?;
-    if cancelled {
-        discard_undo(deps, &snapshot.id).await;
-        return Err(Error::new(Code::Cancelled, "cancelled while its undo snapshot was taken"));
-    }
-    // Of what other accounts wrote more may have come than could be told before.
-    let size = Bytes(snapshot.archive.bytes.unwrap_or(0));
-    if size > settings.max_bytes {
-        discard_undo(deps, &snapshot.id).await;
-        let most = settings.max_bytes;
-        return Ok(Attempt::Skipped(format!(
-            "its archive has {size}, and undo.max_bytes is {most}"
-        )));
-    }
-    failpoint::reached("undo.taken");
-    Ok(Attempt::Taken(Box::new(snapshot)))
+    let plan = RestorePlan {
+        origin: Origin::Removed(snapshot),
+        host: snapshot.host.as_str(),
+        names: known.free(names_for(snapshot.sandbox_name.as_deref())),
+        labels: snapshot.labels.clone(),
+        ttl_s,
+        profile,
+        strict: false,
+        require_patches: false,
+    };
+    start_restore(deps, snapshot, plan).await
 }
 
-/// Takes the snapshot in this mode, else in the profile's; and whether somebody asked for its end meanwhile.
-async fn capture_once(
-    op: &Op<SandboxRecord>,
-    before: &SandboxRecord,
-    target: &Target,
-    mode: Option<SnapshotMode>,
-) -> Result<(SnapshotRecord, bool), Error> {
-    let deps = &op.deps;
+/// Undo snapshots, and the sandboxes that were and are.
+struct Known {
+    /// Undo snapshots that are whole and kept still, the newest first.
+    kept: Vec<SnapshotRecord>,
+    /// Undo snapshots of which that is not so.
+    others: Vec<SnapshotRecord>,
+    live: Vec<Arc<SandboxRecord>>,
+    /// Names and ids that no sandbox may be called.
+    taken: BTreeSet<String>,
+}
+
+impl Known {
+    async fn read(deps: &Deps) -> Result<Self, Error> {
+        let now = deps.now();
+        let snapshots = deps.snapshots.by_arrival().await?;
+        let (live, history) = tokio::try_join!(deps.sandboxes.list(), deps.sandboxes.history())?;
+        let names = live.iter().filter_map(|record| record.name_in_use().map(str::to_owned));
+        let ids = live.iter().chain(&history).map(|record| record.id.to_string());
+        let taken = names
+            .chain(ids)
+            .chain(snapshots.iter().map(|snapshot| snapshot.id.to_string()))
+            .collect();
+        let undo = snapshots.iter().filter(|snapshot| snapshot.kind == SnapshotKind::Undo);
+        let newest_first = oldest_first(undo).into_iter().rev().cloned();
+        let (kept, others) = newest_first.partition(|snapshot| {
+            let ready = snapshot.state == SnapshotState::Ready && !snapshot.is_lost();
+            ready && snapshot.expires_at.is_none_or(|end| end > now)
+        });
+        Ok(Self { kept, others, live, taken })
+    }
+
+    /// The newest undo snapshot that a reference means: a sandbox's id, its own id, or the name that a sandbox had.
+    async fn named(&self, deps: &Deps, reference: &str) -> Option<&SnapshotRecord> {
+        let newest = |means: &dyn Fn(&SnapshotRecord) -> bool| {
+            self.kept.iter().find(|kept| means(kept) && self.was_removed(kept))
+        };
+        let exactly = newest(&|kept| kept.sandbox_id.as_str() == reference)
+            .or_else(|| newest(&|kept| kept.id.as_str() == reference))
+            .or_else(|| newest(&|kept| kept.sandbox_name.as_deref() == Some(reference)));
+        if exactly.is_some() {
+            return exactly;
+        }
+        let record = find_sandbox(deps, reference).await.ok()?;
+        newest(&|kept| kept.sandbox_id == record.id)
+    }
+
+    /// The newest undo snapshot of which no sandbox came yet that is still there.
+    fn last(&self) -> Option<&SnapshotRecord> {
+        let is_open = |kept: &&SnapshotRecord| {
+            self.was_removed(kept) && !self.was_tried(kept) && !self.came_back(kept)
+        };
+        self.kept.iter().find(is_open)
+    }
+
+    /// The newest undo snapshot of a sandbox, of those that are not younger than something.
+    fn newest_of(&self, sandbox: &SandboxId, until: Option<Time>) -> Option<&SnapshotRecord> {
+        let is_before = |kept: &&SnapshotRecord| until.is_none_or(|end| kept.created_at <= end);
+        self.kept.iter().filter(is_before).find(|kept| kept.sandbox_id == *sandbox)
+    }
+
+    /// Whether the removal for which it was taken did not come about, and a later one did: a sandbox is destroyed once.
+    fn was_tried(&self, kept: &SnapshotRecord) -> bool {
+        let again = kept.undo.as_ref().is_some_and(|facts| facts.before == OperationKind::Recreate);
+        !again && self.newest_of(&kept.sandbox_id, None).is_some_and(|newest| newest.id != kept.id)
+    }
+
+    fn live(&self, kept: &SnapshotRecord) -> Option<&SandboxRecord> {
+        self.live.iter().find(|record| record.id == kept.sandbox_id).map(|record| &**record)
+    }
+
+    /// Whether the removal for which it was taken began: it was destroyed since, or made again.
+    fn was_removed(&self, kept: &SnapshotRecord) -> bool {
+        let Some(record) = self.live(kept) else { return true };
+        match &record.state {
+            State::Ready | State::Sleeping => {
+                record.ready_at.is_some_and(|ready_at| ready_at > kept.created_at)
+            }
+            State::Requested
+            | State::Provisioning
+            | State::Failed
+            | State::Lost
+            | State::Destroying
+            | State::Destroyed
+            | State::Forgotten
+            | State::Other(_) => true,
+        }
+    }
+
+    /// Whether a sandbox is there that came from it.
+    fn came_back(&self, kept: &SnapshotRecord) -> bool {
+        self.live.iter().any(|record| {
+            let from = || self.newest_of(&kept.sandbox_id, Some(record.created_at));
+            record.undo_of.as_ref() == Some(&kept.sandbox_id)
+                && !record.state.is_over()
+                && record.state != State::Failed
+                && from().is_some_and(|from| from.id == kept.id)
+        })
+    }
+
+    /// Names without those that somebody has by now; all of them are tried where that is all.
+    fn free(&self, names: Vec<Option<String>>) -> Vec<Option<String>> {
+        let is_free =
+            |name: &Option<String>| name.as_ref().is_none_or(|name| !self.taken.contains(name));
+        let free: Vec<_> = names.iter().filter(|name| is_free(name)).cloned().collect();
+        if free.is_empty() { names } else { free }
+    }
+}
+
+/// Hint at what keeps undo snapshots.
+fn kept_hint(deps: &Deps) -> String {
     let window = deps.settings.undo.window;
-    let draft = SnapshotRecord {
-        kind: SnapshotKind::Undo,
-        expires_at: Some(deps.now().plus_seconds(window.get())),
-        undo: Some(Box::new(UndoFacts::of(before, op.operation.kind.clone()))),
-        ..draft_snapshot(deps, before)
-    };
-    // Its own operation is no dead one that this one begins over.
-    let free = SandboxRecord {
-        operation: before.operation.clone().filter(|running| running.id != *op.id()),
-        ..before.clone()
-    };
-    let extension = deps.extension(&before.extension)?;
-    let capture = Capture { draft, mode, target: target.clone(), extension, reached: None };
-    let started = Box::pin(start_capture(deps, &free, Guard::Any, None, capture)).await?;
-    let Some(operation) = started.operation else {
-        return Err(Error::internal("an undo snapshot has no operation"));
-    };
-    let (ended, cancelled) = ended_or_cancelled(op, &operation).await?;
-    match ended.operation.error {
-        Some(error) => Err(*error),
-        None => Ok((ended.outcome?.into_snapshot()?, cancelled)),
+    format!(
+        "undo snapshots are taken where the profile has `undo: true`, and kept for {window}; `sandboxer snapshots list --all` shows what there is"
+    )
+}
+
+fn nothing_at_all(deps: &Deps, known: &Known) -> Error {
+    if let Some(newest) = known.kept.iter().find(|kept| known.came_back(kept)) {
+        let message = "every removal of which something is kept was taken back already";
+        return Error::new(Code::NotFound, message).hint(format!(
+            "`sandboxer undo {}` makes another copy of the last one",
+            newest.sandbox_id
+        ));
     }
+    Error::new(Code::NotFound, "there is nothing to undo: nothing is kept of any removed sandbox")
+        .hint(kept_hint(deps))
 }
 
-/// End of the snapshot's operation, which ends with the removal's, and whether somebody asked for that.
-async fn ended_or_cancelled(
-    op: &Op<SandboxRecord>,
-    snapshot: &OperationId,
-) -> Result<(Ended, bool), Error> {
-    let jobs = &op.deps.jobs;
-    let lost = || Error::internal("nobody knows how the undo snapshot ended");
-    let ended = async { jobs.ended(snapshot).await.ok_or_else(|| Some(lost())) };
-    match op.or_cancelled_with(|| None, ended).await {
-        Ok(ended) => Ok((ended, false)),
-        Err(Some(error)) => Err(error),
-        Err(None) => {
-            jobs.cancel(snapshot);
-            Ok((jobs.ended(snapshot).await.ok_or_else(lost)?, true))
-        }
+/// Error for a reference of which nothing is kept: why.
+async fn nothing_of(deps: &Deps, known: &Known, reference: &str) -> Error {
+    let now = deps.now();
+    let shown: String = reference.chars().take(80).collect();
+    let record = find_sandbox(deps, reference).await.ok();
+    let id = record.as_ref().map_or(reference, |record| record.id.as_str());
+    let is_meant = |snapshot: &&SnapshotRecord| {
+        snapshot.sandbox_id.as_str() == id
+            || snapshot.id.as_str() == reference
+            || snapshot.sandbox_name.as_deref() == Some(reference)
+    };
+    if let Some(kept) = known.kept.iter().find(is_meant) {
+        let message =
+            format!("sandbox {} is there as it was: there is nothing to undo", kept.sandbox_id);
+        return Error::new(Code::Conflict, message)
+            .hint(format!("`sandboxer restore {}` makes a copy of it", kept.id));
     }
-}
-
-/// Puts on the record what the snapshot's operation took off: a removal that goes on has it as before, one that does not is
-/// over. Containers that may still be paused keep it for `recover`.
-async fn put_back(
-    op: &Op<SandboxRecord>,
-    before: &SandboxRecord,
-    goes_on: bool,
-) -> Result<SandboxRecord, Error> {
-    let ours = op.id().clone();
-    let (operation, message) = (before.operation.clone(), before.message.clone());
-    let operation = operation.filter(|running| goes_on || running.id != ours);
-    SandboxRecord::write(&op.deps, &before.id, Guard::Any, Vec::new(), move |record| {
-        if record.operation.as_ref().is_none_or(|running| running.id == ours) {
-            (record.operation, record.message) = (operation, message);
-        }
-        Ok(())
-    })
-    .await
-}
-
-fn kept_words(snapshot: &SnapshotRecord) -> Option<String> {
-    let (id, sandbox) = (&snapshot.id, &snapshot.sandbox_id);
-    let until = snapshot.expires_at?;
-    Some(format!(
-        "undo snapshot {id} is kept until {until}; `sandboxer undo {sandbox}` brings it back"
+    let lives = record
+        .as_ref()
+        .is_some_and(|record| !record.state.is_over() && record.state != State::Destroying);
+    // Of one that lives only what was made before it was made again tells something.
+    let tells = |other: &&SnapshotRecord| {
+        is_meant(other)
+            && (!lives || other.state == SnapshotState::Ready && known.was_removed(other))
+    };
+    if let Some(other) = known.others.iter().find(tells) {
+        return not_kept(other, now);
+    }
+    let Some(record) = &record else {
+        return Error::new(Code::NotFound, format!("nothing is kept of any sandbox {shown:?}"))
+            .hint(kept_hint(deps));
+    };
+    if lives {
+        let message = format!("sandbox {id} is {}: there is nothing to undo", record.state);
+        return Error::new(Code::Conflict, message).detail("state", record.state.as_str());
+    }
+    let error = Error::new(Code::NotFound, format!("nothing is kept of sandbox {id}"));
+    if !pinned_profile_as_known(deps, record).await.undo {
+        let why = format!("its profile, {}, has `undo: false`", record.profile.id);
+        return error.because(why).hint(
+            "`undo: true` in the profile keeps a snapshot of each sandbox that is made from then on",
+        );
+    }
+    let window = deps.settings.undo.window;
+    let removed = format!("it was removed {} ago", age_of(record.since, now));
+    let why = match &record.message {
+        Some(message) => format!("{removed}; {message}"),
+        None => removed,
+    };
+    error.because(why).hint(format!(
+        "undo snapshots are kept for {window}, the oldest go first where all of a host take more than {}, and none is taken of what is larger than {} or with --no-undo",
+        deps.settings.undo.max_total, deps.settings.undo.max_bytes
     ))
 }
 
-/// Error of a removal that its undo snapshot stopped.
-fn stopped_error(before: &SandboxRecord, error: Error) -> Error {
-    let id = &before.id;
-    if error.code == Code::Cancelled {
-        return CancelOutcome::Undone
-            .fault(format!("sandbox {id}: cancelled over its undo snapshot; nothing was removed"));
-    }
-    let message = format!("sandbox {id} is not removed: no undo snapshot of it could be taken");
-    let hint = "--no-undo goes on without one, and nothing brings it back then";
-    let hint = match &error.hint {
-        Some(first) => format!("{first}; {hint}"),
-        None => hint.to_owned(),
+/// Error for an undo snapshot that is not whole, or not kept any more.
+fn not_kept(snapshot: &SnapshotRecord, now: Time) -> Error {
+    let (id, sandbox) = (&snapshot.id, &snapshot.sandbox_id);
+    let error = |why: String| {
+        Error::new(Code::NotFound, format!("nothing is kept of sandbox {sandbox}")).because(why)
     };
-    let kind = Kind::NoUndoSnapshot;
-    Error { message, hint: Some(hint), causes: Vec::new(), kind, ..error.clone() }.because(error)
+    match &snapshot.state {
+        SnapshotState::Creating => Error::new(
+            Code::Busy,
+            format!("the undo snapshot of sandbox {sandbox}, {id}, is still being made"),
+        )
+        .hint("its removal follows; then try again"),
+        SnapshotState::Ready if snapshot.is_lost() => {
+            error(format!("its undo snapshot {id} is {}", snapshot.replica_words().join(", ")))
+                .hint(format!("`sandboxer snapshots verify {id}` looks at it again"))
+        }
+        SnapshotState::Ready => {
+            let over = snapshot.expires_at.map_or("-".to_owned(), |end| age_of(end, now));
+            error(format!("the window of its undo snapshot {id} has been over for {over}"))
+                .hint(format!("as long as it is there, `sandboxer restore {id}` makes a sandbox from its files"))
+        }
+        state => error(match &snapshot.message {
+            Some(message) => format!("its undo snapshot {id} is {state}: {message}"),
+            None => format!("its undo snapshot {id} is {state}"),
+        })
+        .hint("`sandboxer snapshots list --all` shows what there is"),
+    }
 }

@@ -1,18 +1,19 @@
-//! Verify: every archive of a snapshot is read and compared with what is known of it.
+//! Verify: every archive of a snapshot is read and compared with what is known of it. Nobody else says that one is damaged.
 
+use crate::domain::archive::SnapshotArchives;
 use crate::domain::error::{Code, Error, Kind};
 use crate::domain::name::HostName;
 use crate::domain::operation::{CancelOutcome, OperationKind};
+use crate::domain::reporter::Reporter;
 use crate::domain::request::SnapshotStarted;
-use crate::domain::snapshot::{ArchiveManifest, SnapshotRecord};
+use crate::domain::snapshot::{ArchiveManifest, ReplicaState, SnapshotRecord};
 use crate::manager::deps::Deps;
 use crate::manager::journal::free_snapshot;
 use crate::manager::operation::Op;
 use crate::manager::operation::start::start_on_snapshot;
-use crate::manager::snapshots::archive_facts::{archives_of, facts_on};
-use crate::manager::snapshots::archives::{ensure_ready, ready_snapshot};
-use crate::manager::snapshots::integrity::record_verification;
-use crate::manager::snapshots::pinned_profile::archive_place;
+use crate::manager::snapshots::archives::{
+    archive_place, archives_of, ensure_ready, facts_on, proves_damage, ready_snapshot,
+};
 
 /// Starts to read a snapshot, on every host that has it, and to compare it with what is known of it.
 ///
@@ -32,33 +33,69 @@ async fn verify(op: &Op<SnapshotRecord>) -> Result<(), Error> {
     let work = async {
         let extension = deps.extension(&record.extension)?;
         let archives = archives_of(extension.as_ref())?;
-        let mut wrong = Vec::new();
-        let mut sound = Vec::new();
+        let mut found = Vec::new();
         for host in record.hosts() {
-            let place = archive_place(deps, record, host).await?;
-            let read = async {
-                archives.verify(&place, &facts_on(record, host), &op.progress).await?;
-                ensure_pinned_profile(record, host, archives.look(&place).await?.manifest)
-            };
-            match read.await {
-                Ok(()) => sound.push(host.clone()),
-                Err(error) => wrong.push((host.clone(), error)),
-            }
+            let read = verify_archive(deps, record, archives, host, &op.progress).await;
+            found.push((host.clone(), read));
         }
-        Ok::<_, Error>((sound, wrong))
+        Ok::<_, Error>(found)
     };
-    let (sound, wrong) = match op.or_cancelled(work).await {
+    let found = match op.or_cancelled(work).await {
         Ok(found) => found,
         Err(error) => {
             free_snapshot(deps, &record.id, |_| {}).await?;
             return Err(CancelOutcome::Undone.noted_on(error));
         }
     };
-    record_verification(deps, &record.id, &sound, &wrong).await?;
-    match wrong.into_iter().next() {
+    let sound = found.iter().find(|(_, read)| read.is_ok()).map(|(host, _)| host.clone());
+    let wrong = found.iter().find_map(|(host, read)| Some((host, read.as_ref().err()?)));
+    let result = match wrong {
+        None if found.is_empty() => Err(nowhere(record)),
         None => Ok(()),
-        Some((host, error)) => Err(hint_at_sound_copy(record, &host, &sound, error)),
-    }
+        Some((host, error)) => Err(hint_at_sound_copy(record, host, sound.as_ref(), error.clone())),
+    };
+    write_verified(deps, record, found).await?;
+    result
+}
+
+async fn verify_archive(
+    deps: &Deps,
+    record: &SnapshotRecord,
+    archives: &dyn SnapshotArchives,
+    host: &HostName,
+    progress: &dyn Reporter,
+) -> Result<(), Error> {
+    let place = archive_place(deps, record, host).await?;
+    archives.verify(&place, &facts_on(record, host), progress).await?;
+    ensure_pinned_profile(record, host, archives.look(&place).await?.manifest)
+}
+
+/// Writes down which archives are sound and which are damaged. Of a host that is away nothing is known: that is in words only.
+async fn write_verified(
+    deps: &Deps,
+    record: &SnapshotRecord,
+    found: Vec<(HostName, Result<(), Error>)>,
+) -> Result<(), Error> {
+    let now = deps.now();
+    free_snapshot(deps, &record.id, move |record| {
+        let mut unknown = Vec::new();
+        let is_sound = !found.is_empty() && found.iter().all(|(_, read)| read.is_ok());
+        for (host, read) in found {
+            match read {
+                Ok(()) => record.mark_replica(&host, ReplicaState::Ready, None),
+                Err(error) if proves_damage(&error) => {
+                    record.mark_replica(&host, ReplicaState::Damaged, Some(error.message));
+                }
+                Err(error) => unknown.push(error.message),
+            }
+        }
+        if is_sound {
+            record.verified_at = Some(now);
+        }
+        record.message = (!unknown.is_empty()).then(|| unknown.join("; "));
+    })
+    .await
+    .map(|_| ())
 }
 
 /// Compares the profile beside an archive: a restore goes by that when it is nowhere else any more.
@@ -82,22 +119,23 @@ fn ensure_pinned_profile(
     }
 }
 
+fn nowhere(record: &SnapshotRecord) -> Error {
+    Error::new(Code::NotFound, format!("no host has an archive of snapshot {}", record.id))
+}
+
 /// Hint at an archive that is sound, for one that is not.
 fn hint_at_sound_copy(
     record: &SnapshotRecord,
     host: &HostName,
-    sound: &[HostName],
+    sound: Option<&HostName>,
     error: Error,
 ) -> Error {
-    let lost = error.kind == Kind::ArchiveAltered || error.code == Code::NotFound;
     let id = &record.id;
-    match sound.first() {
-        _ if !lost => error,
-        Some(sound) if record.host.same(host.as_str()) => {
-            let (there, back) = (format!("restore {id} --host {sound}"), format!("snapshots copy {id} --to {host}"));
-            error.hint(format!("the copy on {sound} is whole: `sandboxer {there}`; `sandboxer {back}` brings it back"))
-        }
-        Some(_) => error.hint(format!("the first archive is whole: `sandboxer snapshots copy {id} --to {host}` replaces the copy")),
+    match sound {
+        _ if !proves_damage(&error) => error,
+        Some(sound) => error.hint(format!(
+            "the one on {sound} is whole: `sandboxer restore {id} --host {sound}` uses it, `sandboxer snapshots copy {id} --to {host}` replaces this one"
+        )),
         None => error.hint(format!(
             "do not restore it; take a new snapshot if its sandbox is still there, then `sandboxer snapshots delete {id}`"
         )),

@@ -8,7 +8,7 @@ use crate::domain::adoption::{Adopted, AdoptedKind};
 use crate::domain::error::Error;
 use crate::domain::facts::InventoryArchive;
 use crate::domain::name::{HostName, SnapshotId};
-use crate::domain::snapshot::SnapshotRecord;
+use crate::domain::snapshot::{Replica, SnapshotRecord};
 use crate::manager::stale::adopt::{AT_ONCE, Adoption};
 use crate::manager::stale::adopt_item::{AdoptItem, archive_item, foreign_words, unreadable_words};
 use crate::manager::stale::adopt_snapshot::{
@@ -47,8 +47,10 @@ impl Adoption<'_> {
             let id = SnapshotId::new(item.snapshot_id.as_str());
             let record = self.deps.snapshots.get(&id).await?;
             let is_known = record.as_ref().is_some_and(|record| {
-                let mut hosts = record.hosts().chain(&record.copying_to);
-                hosts.any(|host| seen.iter().any(|(scan, _)| host.same(scan.host.as_str())))
+                let is_seen = |replica: &Replica| {
+                    seen.iter().any(|(scan, _)| replica.host.same(scan.host.as_str()))
+                };
+                record.replicas.iter().any(is_seen)
             });
             if !is_known {
                 wanted.entry(item.snapshot_id.as_str()).or_default().push((scan, item));
@@ -122,7 +124,7 @@ impl Adoption<'_> {
             AdoptItem::new(AdoptedKind::Snapshot, first.record.id.as_str(), &first.record.host)
                 .of(first.record.owner.as_str());
         let written = async {
-            let mut draft = merged(self.deps, drafts)?;
+            let mut draft = merged(drafts)?;
             if self.is_dry {
                 let taken = self.snapshot_name(&mut draft).await?;
                 draft.remarks.extend(taken);

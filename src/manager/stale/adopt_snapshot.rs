@@ -6,16 +6,19 @@ use crate::domain::event::EventKind;
 use crate::domain::facts::{HostFacts, HostIdentity, InventoryArchive};
 use crate::domain::host_view::HostView;
 use crate::domain::name::{HostName, OwnerId, SandboxId, SnapshotId, check_label, check_name};
+use crate::domain::patch::MAX_SEQUENCE;
 use crate::domain::profile::Profile;
 use crate::domain::sandbox::ProfileRef;
-use crate::domain::snapshot::{ArchiveManifest, Replica, SnapshotRecord, SnapshotState};
+use crate::domain::snapshot::{
+    ArchiveManifest, Replica, ReplicaState, SnapshotRecord, SnapshotState,
+};
 use crate::domain::text::plural;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::places::check_works_at;
 use crate::manager::journal::{self, Guard, JournalRecord as _, publish_pending};
 use crate::manager::operation::locks::lock_snapshot;
-use crate::manager::snapshots::archive_facts::{archive_keeper, archives_of, is_sealed};
-use crate::manager::snapshots::import_identity::decide_identity;
+use crate::manager::patches::find::{based_on, patches_of};
+use crate::manager::snapshots::archives::{archive_keeper, archives_of, is_sealed};
 use crate::manager::stale::adopt_trust::{roots_to_look, trusted_recipe};
 use crate::manager::upkeep::ownership::count_change;
 use crate::store::Held;
@@ -40,8 +43,8 @@ pub(crate) struct FoundArchive<'a> {
 pub(crate) struct SnapshotDraft {
     /// The record.
     pub(crate) record: SnapshotRecord,
-    /// Manifest beside the first of its archives.
-    pub(crate) manifest: ArchiveManifest,
+    /// Host on which it was made, by the manifest beside the first of its archives.
+    pub(crate) made_on: HostName,
     /// Its recipe.
     pub(crate) recipe: Profile,
     /// Remarks on what was left out or changed, a sentence each.
@@ -139,13 +142,16 @@ pub(crate) async fn read_archive(
     let id = manifest.recipe.id.as_str();
     let (recipe, replaced) = trusted_recipe(deps, Some(&manifest.recipe), id)?;
     let mut remarks: Vec<String> = replaced.into_iter().collect();
-    let record = SnapshotRecord {
+    let mut record = believed(deps, &manifest, &recipe, &mut remarks);
+    record.host = host.clone();
+    record.replicas = vec![Replica {
         path: Some(item.directory.clone()),
-        host: host.clone(),
-        host_identity: seen.identity,
-        ..believed(deps, &manifest, &recipe, &mut remarks)
-    };
-    Ok(SnapshotDraft { record, manifest, recipe, remarks })
+        state: ReplicaState::Ready,
+        format: record.archive.format.clone(),
+        bytes: record.archive.bytes,
+        ..Replica::arriving(host.clone(), seen.identity, deps.now())
+    }];
+    Ok(SnapshotDraft { record, made_on: manifest.snapshot.host, recipe, remarks })
 }
 
 /// Record that a manifest makes, wherever its archive is.
@@ -181,15 +187,12 @@ fn believed(
         state: SnapshotState::Ready,
         message: None,
         failure: None,
-        unremoved: false,
         created_at: claimed.created_at.min(deps.now()),
         imported_at: None,
         adopted_at: Some(deps.now()),
         labels,
         replicas: Vec::new(),
-        copying_to: None,
         verified_at: None,
-        damage: Vec::new(),
         operation: None,
         revision: 0,
         imported: None,
@@ -201,9 +204,8 @@ fn believed(
 /// Record of a snapshot's archives on several hosts: the first is where it was made, as far as that is among them.
 ///
 /// Errors: `conflict` where they are not the same.
-pub(crate) fn merged(deps: &Deps, mut drafts: Vec<SnapshotDraft>) -> Result<SnapshotDraft, Error> {
-    let is_origin =
-        |draft: &SnapshotDraft| draft.manifest.snapshot.host.same(draft.record.host.as_str());
+pub(crate) fn merged(mut drafts: Vec<SnapshotDraft>) -> Result<SnapshotDraft, Error> {
+    let is_origin = |draft: &SnapshotDraft| draft.made_on.same(draft.record.host.as_str());
     drafts.sort_by_key(|draft| !is_origin(draft));
     let mut drafts = drafts.into_iter();
     let mut first =
@@ -219,28 +221,34 @@ pub(crate) fn merged(deps: &Deps, mut drafts: Vec<SnapshotDraft>) -> Result<Snap
             );
             return Err(Error::new(Code::Conflict, message).hint(format!(
                 "adopt the right one alone, with --host; {} is the other's folder",
-                other.path.as_deref().unwrap_or_default()
+                other.replicas.iter().find_map(|it| it.path.as_deref()).unwrap_or_default()
             )));
         }
-        first.record.replicas.push(replica_of(deps, &draft.record)?);
+        first.record.replicas.extend(draft.record.replicas);
     }
     Ok(first)
 }
 
-/// An archive of a record, as a replica of another one.
-fn replica_of(deps: &Deps, record: &SnapshotRecord) -> Result<Replica, Error> {
-    let archive = &record.archive;
-    match (record.path.clone(), archive.format.clone(), archive.bytes) {
-        (Some(path), Some(format), Some(bytes)) => Ok(Replica {
-            host: record.host.clone(),
-            host_identity: record.host_identity.clone(),
-            path,
-            format,
-            bytes,
-            created_at: deps.now(),
-        }),
-        _ => Err(Error::internal(format!("snapshot {} has no archive", record.id))),
+/// Refuses an archive that bears the id which something here refers to: nobody knows that it is what that was, and sandboxes
+/// would be made again from what is in it.
+async fn refuse_referenced(deps: &Deps, id: &SnapshotId) -> Result<(), Error> {
+    let (sandboxes, patches) = (based_on(deps, id).await?, patches_of(deps, id).await?);
+    let snapshots = deps.snapshots.list().await?;
+    let children = snapshots.iter().filter(|other| other.parent_snapshot.as_ref() == Some(id));
+    let sandboxes = sandboxes.iter().map(|sandbox| format!("sandbox {}", sandbox.id));
+    let children = children.map(|child| format!("snapshot {}", child.id));
+    let patches = patches.iter().map(|patch| format!("patch {}", patch.id));
+    let referring: Vec<String> = sandboxes.chain(children).chain(patches).collect();
+    if referring.is_empty() {
+        return Ok(());
     }
+    let message = format!(
+        "snapshot {id} cannot have its id here: it is not known to be what it was for {}",
+        referring.join(", ")
+    );
+    Err(Error::new(Code::Conflict, message).hint(
+        "nothing was touched; `sandboxer snapshots import` of its export gives it another id",
+    ))
 }
 
 /// Lists an archive again of a snapshot that has a record, which does not know of it.
@@ -250,8 +258,8 @@ pub(crate) async fn add_replica(
     deps: &Deps,
     draft: &SnapshotDraft,
 ) -> Result<SnapshotRecord, Error> {
-    let replica = replica_of(deps, &draft.record)?;
-    let (sha256, host) = (draft.record.archive.sha256.clone(), replica.host.clone());
+    let replicas = draft.record.replicas.clone();
+    let (sha256, host) = (draft.record.archive.sha256.clone(), draft.record.host.clone());
     let data = serde_json::json!({"host": host, "reason": "adopted"});
     let events = vec![(EventKind::SnapshotCopied, data)];
     journal::update(
@@ -261,9 +269,7 @@ pub(crate) async fn add_replica(
         events,
         move |record: &mut SnapshotRecord| {
             ensure_same_archive(record, sha256.as_ref(), &host)?;
-            if !record.hosts().any(|known| known.same(host.as_str())) {
-                record.replicas.push(replica);
-            }
+            replicas.into_iter().for_each(|replica| record.list_replica(replica));
             Ok(())
         },
     )
@@ -294,17 +300,10 @@ pub(crate) async fn insert_adopted_snapshot(
     deps: &Deps,
     draft: SnapshotDraft,
 ) -> Result<(SnapshotRecord, Vec<String>), Error> {
-    let SnapshotDraft { mut record, manifest, recipe, mut remarks } = draft;
-    let identity = decide_identity(deps, &manifest, true).await?;
-    if let Some(why) = identity.refused {
-        let message = format!("snapshot {} cannot have its id here: {why}", record.id);
-        return Err(Error::new(Code::Conflict, message).hint(
-            "nothing was touched; `sandboxer snapshots import` of its export gives it another id",
-        ));
-    }
+    let SnapshotDraft { mut record, recipe, mut remarks, .. } = draft;
+    refuse_referenced(deps, &record.id).await?;
     deps.recipes.put(&recipe).await?;
-    record.next_patch_sequence = identity.next_patch_sequence;
-    record.revision = identity.revision;
+    record.next_patch_sequence = record.next_patch_sequence.clamp(1, MAX_SEQUENCE + 1);
     let hosts: Vec<String> = record.hosts().map(ToString::to_string).collect();
     let data =
         serde_json::json!({"bytes": record.archive.bytes, "host": hosts, "reason": "adopted"});

@@ -147,24 +147,17 @@ fn is_recorded_here(
     record.host.same(host.as_str()) || same_machine && same_place
 }
 
-/// Same for an archive: the first one, a copy, or one that is on its way.
+/// Same for an archive.
 fn is_archived_here(
     record: &SnapshotRecord,
     host: &HostName,
     facts: &HostFacts,
     found: &InventoryArchive,
 ) -> bool {
-    let is_here = |machine: Option<&str>, path: Option<&str>| {
-        let is_machine = !facts.machine_id.is_empty() && machine == Some(facts.machine_id.as_str());
-        is_machine && path == Some(found.directory.as_str())
-    };
-    let machine = |identity: &Option<HostIdentity>| {
-        identity.as_ref().map(|identity| identity.machine_id.clone())
-    };
-    record.hosts().chain(&record.copying_to).any(|known| known.same(host.as_str()))
-        || is_here(machine(&record.host_identity).as_deref(), record.path.as_deref())
-        || record
-            .replicas
-            .iter()
-            .any(|copy| is_here(machine(&copy.host_identity).as_deref(), Some(copy.path.as_str())))
+    let identity =
+        HostIdentity { machine_id: facts.machine_id.clone(), engine: None, engine_id: None };
+    record.replicas.iter().any(|replica| {
+        replica.host.same(host.as_str())
+            || replica.is_at(Some(&identity), Some(found.directory.as_str()))
+    })
 }

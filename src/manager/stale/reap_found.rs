@@ -20,7 +20,7 @@ use crate::manager::hosts::places::{check_works_at, extension_at, manifest_told}
 use crate::manager::hosts::roots::{known_roots, learn_root};
 use crate::manager::journal::publish_pending;
 use crate::manager::sandboxes::teardown::leftovers_error;
-use crate::manager::snapshots::archive_facts::{archive_keeper, archives_of};
+use crate::manager::snapshots::archives::{archive_keeper, archives_of};
 use crate::manager::stale::adopt_sandbox::adopt_found;
 use crate::manager::stale::adopt_snapshot::adopt_archive;
 use crate::manager::stale::outcome::Done;

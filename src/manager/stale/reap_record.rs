@@ -12,7 +12,7 @@ use crate::manager::operation::dead::{has_ended, runs_here};
 use crate::manager::operation::locks::sandbox_busy_error;
 use crate::manager::operation::record::operation_on;
 use crate::manager::sandboxes::remove::destroy_unchanged;
-use crate::manager::snapshots::undo::UndoPolicy;
+use crate::manager::snapshots::undo_snapshot::UndoPolicy;
 use crate::manager::stale::inspect::is_gone;
 use crate::manager::stale::outcome::Done;
 use crate::manager::upkeep::recover::recover_one;

@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 use crate::domain::name::HostName;
 use crate::manager::deps::Deps;
 use crate::manager::sandboxes::manifest::{is_manifest_pending, write_manifest};
-use crate::manager::snapshots::undo_retention::prune_undo;
+use crate::manager::snapshots::prune::prune_undo;
 use crate::manager::upkeep::forget::collect_tombstones;
 use crate::manager::upkeep::ownership::ensure_own;
 use crate::manager::upkeep::sweep_memory::Paused;

@@ -184,9 +184,9 @@ async fn check_snapshots(deps: &Deps) -> Vec<Check> {
         stuck => warning("snapshots", format!("left unfinished: {}", stuck.join(", ")))
             .hint("`sandboxer recover` finishes them or takes them away"),
     };
-    let damaged = records.iter().filter(|record| !record.damage.is_empty());
+    let damaged = records.iter().filter(|record| record.damaged().next().is_some());
     let damaged: Vec<String> = damaged
-        .map(|record| format!("{} ({})", record.id, record.damage_words().join(", ")))
+        .map(|record| format!("{} ({})", record.id, record.replica_words().join(", ")))
         .collect();
     let damaged = match damaged.as_slice() {
         [] => ok("damaged archives", "none known".to_owned()),

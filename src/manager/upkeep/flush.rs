@@ -9,7 +9,7 @@ use crate::domain::sandbox::SandboxRecord;
 use crate::manager::credits::account::tell_grants;
 use crate::manager::deps::Deps;
 use crate::manager::journal::append;
-use crate::manager::snapshots::gc::collect_failed;
+use crate::manager::snapshots::prune::collect_failed;
 
 /// Wait before a starting dashboard or server looks after what others left: its first screen has the processor until then.
 const SETTLE_AFTER: Duration = Duration::from_millis(500);

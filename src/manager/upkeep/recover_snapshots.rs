@@ -3,28 +3,28 @@
 use crate::domain::archive::{ArchiveLook, Arrived};
 use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
-use crate::domain::name::SnapshotId;
+use crate::domain::name::{HostName, SnapshotId};
 use crate::domain::operation::OperationKind;
 use crate::domain::request::Recovered;
-use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
+use crate::domain::snapshot::{ReplicaState, SnapshotRecord, SnapshotState};
 use crate::manager::deps::Deps;
-use crate::manager::journal::{self, Guard};
+use crate::manager::journal::{self, Guard, free_snapshot};
 use crate::manager::operation::Op;
 use crate::manager::operation::dead::{by, end_dead_operation, runs_here};
 use crate::manager::operation::progress::ProgressReporter;
 use crate::manager::operation::record::operation_on_snapshot;
-use crate::manager::snapshots::archive_facts::archives_of;
-use crate::manager::snapshots::delete::{delete_locked, remove_archives};
-use crate::manager::snapshots::inspect::is_vanished;
-use crate::manager::snapshots::pinned_profile::archive_place;
-use crate::manager::snapshots::replicate::write_replica;
-use crate::manager::snapshots::transfer::cleanup_partial_copy;
+use crate::manager::snapshots::archives::{archive_place, archives_of};
+use crate::manager::snapshots::delete::delete_locked;
+use crate::manager::snapshots::remove::remove_archives;
+use crate::manager::snapshots::replicate::{finish_or_remove_arriving, write_replica};
+
+/// Message on a snapshot whose process died over it.
+const DIED: &str = "the process that made it died";
 
 /// Whether a dead process may have left something of it.
 pub(crate) fn needs_recovery(record: &SnapshotRecord) -> bool {
     record.operation.is_some()
-        || record.unremoved
-        || record.copying_to.is_some()
+        || record.has_remains()
         || matches!(record.state, SnapshotState::Creating | SnapshotState::Deleting)
 }
 
@@ -50,7 +50,7 @@ pub(crate) async fn recover_snapshot(
     };
     let was = match &record.operation {
         Some(dead) => by(&dead.kind, dead.pid, &dead.host),
-        None if record.copying_to.is_some() => "a copy that died".to_owned(),
+        None if record.state == SnapshotState::Ready => "a copy that died".to_owned(),
         None => format!("a {} snapshot", record.state),
     };
     if let Some(working) = record.operation.as_ref().filter(|dead| runs_here(deps, dead)) {
@@ -68,7 +68,7 @@ pub(crate) async fn recover_snapshot(
             error: Some(error),
         }));
     }
-    let (copying, was_ready) = (record.copying_to.clone(), record.state == SnapshotState::Ready);
+    let (copies, was_ready) = (arriving_on(&record), record.state == SnapshotState::Ready);
     let operation = operation_on_snapshot(deps, OperationKind::Recover, &record);
     let op = Box::pin(Op::queue(deps, operation, record, Some(lock))).await?;
     let operation = op.run(None, move |op| async move {
@@ -87,17 +87,12 @@ pub(crate) async fn recover_snapshot(
     let message = match (&error, &now) {
         (Some(error), _) => error.message.clone(),
         (None, None) => "removed".to_owned(),
-        (None, Some(now)) if now.state == SnapshotState::Ready => match copying {
-            Some(host)
-                if now.hosts().any(|known| known.same(host.as_str()))
-                    && now.damage_on(&host).is_none() =>
-            {
-                format!("ready; its copy on {host} is whole")
-            }
-            Some(host) => format!("ready as before; nothing of the copy is left on {host}"),
-            None if was_ready => "ready as before".to_owned(),
-            None => "ready: its archive is whole".to_owned(),
-        },
+        (None, Some(now)) if now.state == SnapshotState::Ready && was_ready => {
+            ready_words(now, &copies)
+        }
+        (None, Some(now)) if now.state == SnapshotState::Ready => {
+            "ready: its archive is whole".to_owned()
+        }
         (None, Some(_)) => "failed; nothing of it is left".to_owned(),
     };
     Ok(Some(Recovered {
@@ -110,6 +105,26 @@ pub(crate) async fn recover_snapshot(
     }))
 }
 
+/// Hosts to which a copy was on its way.
+fn arriving_on(record: &SnapshotRecord) -> Vec<HostName> {
+    let arriving = record.replicas.iter().filter(|it| it.state == ReplicaState::Arriving);
+    arriving.map(|replica| replica.host.clone()).collect()
+}
+
+/// Words for a snapshot that was ready all the time, and for what became of its copies.
+fn ready_words(now: &SnapshotRecord, copies: &[HostName]) -> String {
+    let mut words: Vec<String> = copies
+        .iter()
+        .map(|host| match now.replica_on(host) {
+            Some(_) => format!("its copy on {host} is whole"),
+            None => format!("nothing of the copy is left on {host}"),
+        })
+        .collect();
+    words.insert(0, "ready as before".to_owned());
+    words.extend(now.message.clone());
+    words.join("; ")
+}
+
 async fn finish_or_remove(op: &Op<SnapshotRecord>) -> Result<(), Error> {
     let (deps, record) = (&op.deps, &op.subject);
     let dead = record.operation.clone();
@@ -119,24 +134,16 @@ async fn finish_or_remove(op: &Op<SnapshotRecord>) -> Result<(), Error> {
         SnapshotState::Deleting => return delete_locked(op, false).await,
         SnapshotState::Creating => finish_creating(deps, &attached, &op.progress).await,
         SnapshotState::Failed => remove_archives(deps, &record.id, &op.progress).await,
-        _ => finish_or_remove_copy(deps, &attached, &op.progress).await,
+        _ => finish_or_remove_copies(deps, &attached, &op.progress).await,
     };
     let failed = result.is_err();
-    journal::update(
-        deps,
-        &record.id,
-        Guard::Any,
-        Vec::new(),
-        move |record: &mut SnapshotRecord| {
-            // Nobody could look: it stays as the dead process left it, for the next time.
-            record.operation = dead.filter(|_| failed);
-            record.unremoved &= failed;
-            if !failed {
-                record.copying_to = None;
-            }
-            Ok(())
-        },
-    )
+    free_snapshot(deps, &record.id, move |record| {
+        // Nobody could look: it stays as the dead process left it, for the next time.
+        record.operation = dead.filter(|_| failed);
+        if !failed && record.state == SnapshotState::Failed {
+            record.replicas.clear();
+        }
+    })
     .await?;
     result
 }
@@ -147,97 +154,91 @@ async fn finish_creating(
     record: &SnapshotRecord,
     progress: &ProgressReporter,
 ) -> Result<(), Error> {
-    let imported = record.imported_at.is_some();
-    let whole = if imported {
-        // Its id is not new: what is sealed there, and is not what was to come, is somebody's.
-        let arrived = cleanup_partial_copy(deps, record, &record.host, progress).await?;
-        arrived.map(|Arrived { path, identity, archive }| SnapshotRecord {
-            path: Some(path),
-            host_identity: Some(identity),
-            archive,
-            ..record.clone()
-        })
-    } else {
-        let extension = deps.extension(&record.extension)?;
-        let archives = archives_of(extension.as_ref())?;
-        let place = archive_place(deps, record, &record.host).await?;
-        with_sealed_archive(record, archives.look(&place).await?)
+    let extension = deps.extension(&record.extension)?;
+    let archives = archives_of(extension.as_ref())?;
+    let place = archive_place(deps, record, &record.host).await?;
+    let sealed = sealed_archive(record, archives.look(&place).await?);
+    let event = match &sealed {
+        Some(whole) => {
+            let data =
+                serde_json::json!({"bytes": whole.archive.bytes, "reason": "crash_recovered"});
+            (EventKind::SnapshotReady, data)
+        }
+        None => {
+            remove_archives(deps, &record.id, progress).await?;
+            let data = serde_json::json!({"code": Code::OperationFailed, "message": DIED});
+            (EventKind::SnapshotFailed, data)
+        }
     };
-    if let Some(whole) = whole {
-        let data = serde_json::json!({"bytes": whole.archive.bytes, "reason": "crash_recovered"});
-        journal::update(
-            deps,
-            &record.id,
-            Guard::Any,
-            vec![(EventKind::SnapshotReady, data)],
-            move |record: &mut SnapshotRecord| {
+    let now = deps.now();
+    let finish = move |record: &mut SnapshotRecord| {
+        match sealed {
+            Some(whole) => {
                 record.state = SnapshotState::Ready;
-                record.path = whole.path;
-                record.host_identity = whole.host_identity;
-                record.archive = whole.archive;
-                record.message =
-                    Some("the process that made it died; its archive is whole".to_owned());
-                Ok(())
-            },
-        )
-        .await?;
-        return Ok(());
-    }
-    if !imported {
-        remove_archives(deps, &record.id, progress).await?;
-    }
-    let message = "the process that made it died".to_owned();
-    let data = serde_json::json!({"code": Code::OperationFailed, "message": message});
-    journal::update(
-        deps,
-        &record.id,
-        Guard::Any,
-        vec![(EventKind::SnapshotFailed, data)],
-        move |record: &mut SnapshotRecord| {
-            record.state = SnapshotState::Failed;
-            record.message = Some(message);
-            Ok(())
-        },
-    )
-    .await
-    .map(|_| ())
+                record.archive = whole.archive.clone();
+                record.list_replica(whole.replica(&record.host, now));
+                record.message = Some(format!("{DIED}; its archive is whole"));
+            }
+            None => {
+                record.state = SnapshotState::Failed;
+                record.message = Some(DIED.to_owned());
+            }
+        }
+        Ok(())
+    };
+    journal::update(deps, &record.id, Guard::Any, vec![event], finish).await.map(|_| ())
 }
 
-/// A copy that was on its way and that nobody wrote down is listed if it is whole, else taken away again.
-async fn finish_or_remove_copy(
+/// Copies that were on their way are listed where they are whole, else taken away again. What is on a host that nothing
+/// configures any more, and that does not answer, is given up: nobody says that it will be back.
+async fn finish_or_remove_copies(
     deps: &Deps,
     record: &SnapshotRecord,
     progress: &ProgressReporter,
 ) -> Result<(), Error> {
-    let Some(host) = &record.copying_to else { return Ok(()) };
-    match cleanup_partial_copy(deps, record, host, progress).await {
-        Ok(Some(arrived)) => write_replica(deps, &record.id, host, arrived).await.map(|_| ()),
-        Ok(None) => Ok(()),
-        Err(error) if is_vanished(deps, host, &error) => {
-            let hint = format!(
-                "{host} is not configured: if it never will be back, a copy to another host leaves behind what is there \
-                 of {0}, or `sandboxer snapshots delete {0} --force`",
-                record.id
-            );
-            Err(error.hint(hint))
+    let mut result = Ok(());
+    for host in arriving_on(record) {
+        let mut message = None;
+        match finish_or_remove_arriving(deps, record, &host, progress).await {
+            Ok(Some(arrived)) => {
+                write_replica(deps, &record.id, &host, arrived).await?;
+                continue;
+            }
+            Ok(None) => {}
+            Err(error) if is_vanished(deps, &host, &error) => {
+                message = Some(format!(
+                    "{host} is not configured any more: what was to be copied there may still be there in part"
+                ));
+            }
+            Err(error) => {
+                result = Err(error);
+                continue;
+            }
         }
-        Err(error) => Err(error),
+        let drop = move |record: &mut SnapshotRecord| {
+            record.drop_replica(&host);
+            record.message = message.or(record.message.take());
+            Ok(())
+        };
+        journal::update(deps, &record.id, Guard::Any, Vec::new(), drop).await?;
     }
+    result
 }
 
-/// Record with the facts of an archive that is there whole.
-fn with_sealed_archive(record: &SnapshotRecord, seen: ArchiveLook) -> Option<SnapshotRecord> {
+/// Whether a host does not answer and is in no configuration: then nobody says that it will be back.
+fn is_vanished(deps: &Deps, host: &HostName, error: &Error) -> bool {
+    matches!(error.code, Code::HostUnreachable | Code::Timeout)
+        && deps.transports.spec(host).is_none()
+}
+
+/// The archive that was seen, if it is sealed as this snapshot's.
+fn sealed_archive(record: &SnapshotRecord, seen: ArchiveLook) -> Option<Arrived> {
     let manifest = seen
         .manifest
         .filter(|manifest| manifest.id == record.id && manifest.owner == record.owner)?;
     let archive = manifest.snapshot.archive;
-    if seen.path.is_none() || seen.bytes.is_none() || archive.bytes != seen.bytes {
+    if archive.bytes.is_none() || archive.bytes != seen.bytes {
         return None;
     }
-    Some(SnapshotRecord {
-        path: seen.path,
-        host_identity: seen.identity,
-        archive,
-        ..record.clone()
-    })
+    Some(Arrived { path: seen.path?, identity: seen.identity?, archive })
 }

@@ -181,8 +181,12 @@ fn facts(model: &Model, node: &Node, room: usize) -> Vec<(Role, String)> {
     } else if record.state != SnapshotState::Ready {
         facts.push(same(Role::Busy, record.state.to_string()));
     }
-    if record.state == SnapshotState::Ready && !record.damage.is_empty() {
-        facts.push(same(Role::Bad, record.damage_words().join(", ")));
+    let replicas = record.replica_words();
+    let is_damaged = record.damaged().next().is_some();
+    let is_at_work = job.is_some() || record.operation.is_some();
+    if is_damaged || !is_at_work && !replicas.is_empty() {
+        let role = if is_damaged { Role::Bad } else { Role::Busy };
+        facts.push(same(role, replicas.join(", ")));
     } else if caveat(&node.view).is_some() {
         facts.push(same(Role::Warn, "⚠".to_owned()));
     }

@@ -10,7 +10,7 @@ use sandboxer::domain::lineage::SnapshotView;
 use sandboxer::domain::patch::PatchState;
 use sandboxer::domain::request::SnapshotStarted;
 use sandboxer::domain::sandbox::Failure;
-use sandboxer::domain::snapshot::{SnapshotRecord, SnapshotState};
+use sandboxer::domain::snapshot::{ReplicaState, SnapshotRecord, SnapshotState};
 use sandboxer::domain::{Code, OperationId, Patch, SandboxRecord, SnapshotId, State};
 use serde_json::{Value, json};
 
@@ -140,7 +140,9 @@ pub fn snapshot(id: &str, name: Option<&str>, of: &str) -> SnapshotRecord {
     let value = json!({
         "id": id, "name": name, "kind": "user", "sandbox_id": of, "sandbox_name": "my-env",
         "profile": {"id": "profile.compose-checkpoint", "version": "1.0.0", "hash": "00"},
-        "extension": "ext.compose-ssh", "host": "coulombcore", "path": format!("/home/ops/sandboxes/snapshots/{id}"),
+        "extension": "ext.compose-ssh", "host": "coulombcore", "replicas": [{"host": "coulombcore",
+            "path": format!("/home/ops/sandboxes/snapshots/{id}"), "state": "ready", "format": "tar.zst", "bytes": 1_500_000,
+            "created_at": now().minus_seconds(10_800)}],
         "state": "ready", "created_at": now().minus_seconds(10_800), "expires_at": null, "bytes": 1_500_000,
         "content_bytes": 9_000_000, "files": 1203, "sha256": "ab".repeat(32), "format": "tar.zst", "mode": "pause",
         "consistency": "clean", "volumes_bytes": 512, "captured_volumes": [{"name": "data"}], "parent_snapshot": null,
@@ -204,7 +206,9 @@ pub fn last(fake: &FakeClient) -> (String, Value) {
 /// One that did not come to be, or not whole.
 pub fn badly(state: SnapshotState, unremoved: bool) -> SnapshotRecord {
     let mut record = snapshot("snap-0000000f", None, "a1b2c3d4");
-    (record.state, record.unremoved) = (state, unremoved);
+    record.state = state;
+    record.mark_all(&ReplicaState::Removing);
+    record.replicas.retain(|_| unremoved);
     record.failure = Some(Failure {
         step: "archive".into(),
         exit_status: Some(2),

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use sandboxer::client::{Error, PruneItem, SnapshotDiff};
 use sandboxer::domain::patch::PatchState;
-use sandboxer::domain::snapshot::{ArchiveFormat, Damage, DamageKind, Replica, SnapshotState};
+use sandboxer::domain::snapshot::{ArchiveFormat, Replica, ReplicaState, SnapshotState};
 use sandboxer::domain::{Code, HostName, SnapshotId};
 use serde_json::{Value, json};
 
@@ -14,17 +14,21 @@ use super::fits;
 
 // --- what there is
 
+/// A copy that is whole.
+fn copy() -> Replica {
+    Replica {
+        path: Some("/x".into()),
+        state: ReplicaState::Ready,
+        format: Some(ArchiveFormat::TarGz),
+        bytes: Some(1_600_000),
+        ..Replica::arriving(HostName::new("sandboxer01"), None, now().minus_seconds(60))
+    }
+}
+
 #[tokio::test]
 async fn snapshots_in_a_table_and_as_a_tree() {
     let fake = family();
-    fake.lock().shelf.snapshots[0].replicas = vec![Replica {
-        host: HostName::new("sandboxer01"),
-        host_identity: None,
-        path: "/x".into(),
-        format: ArchiveFormat::TarGz,
-        bytes: 1_600_000,
-        created_at: now().minus_seconds(60),
-    }];
+    fake.lock().shelf.snapshots[0].list_replica(copy());
     assert_snapshot!("snapshots_list", run(&fake, "snapshots list").await);
     assert_snapshot!("snapshots_get", run(&fake, "snapshots get base").await);
     assert_snapshot!("snapshots_get_ascii", run(&fake, "snapshots get base --ascii").await.stdout);
@@ -42,32 +46,23 @@ async fn snapshots_in_a_table_and_as_a_tree() {
 #[tokio::test]
 async fn one_whose_archive_is_damaged_says_so() {
     let fake = family();
-    let found = |host: &str, kind: DamageKind| Damage {
-        host: HostName::new(host),
-        kind,
-        message: format!("the archive of snapshot {A} on {host} was cut short"),
-        found_at: now().minus_seconds(120),
+    let damage = |host: &str| {
+        let message = format!("the archive of snapshot {A} on {host} was cut short");
+        let host = HostName::new(host);
+        fake.lock().shelf.snapshots[0].mark_replica(&host, ReplicaState::Damaged, Some(message));
     };
-    fake.lock().shelf.snapshots[0].damage = vec![found("coulombcore", DamageKind::Altered)];
+    damage("coulombcore");
     let row = |ran: Ran| ran.stdout.lines().find(|line| line.starts_with(A)).unwrap().to_owned();
-    assert!(row(run(&fake, "snapshots list").await).contains("  ready, altered  "));
+    assert!(row(run(&fake, "snapshots list").await).contains("  ready, damaged  "));
     let shown = run(&fake, "snapshots get base").await.stdout;
-    let line =
-        "damaged    the archive of snapshot snap-0000000a on coulombcore was cut short, found ";
-    assert!(shown.contains(line) && shown.contains("state      ready, altered\n"), "{shown}");
+    assert!(shown.contains("the archive of snapshot snap-0000000a on coulombcore was cut short"));
+    assert!(shown.contains("ready, damaged\n"), "{shown}");
     // There is a copy that is sound.
-    let copy = Replica {
-        host: HostName::new("sandboxer01"),
-        host_identity: None,
-        path: "/x".into(),
-        format: ArchiveFormat::TarGz,
-        bytes: 1_600_000,
-        created_at: now().minus_seconds(60),
-    };
-    fake.lock().shelf.snapshots[0].replicas = vec![copy];
-    assert!(row(run(&fake, "snapshots list").await).contains("  ready, altered on coulombcore  "));
-    fake.lock().shelf.snapshots[0].damage.push(found("sandboxer01", DamageKind::Missing));
-    assert!(row(run(&fake, "snapshots list").await).contains("  ready, altered, missing  "));
+    fake.lock().shelf.snapshots[0].list_replica(copy());
+    assert!(row(run(&fake, "snapshots list").await).contains("  ready, damaged on coulombcore  "));
+    damage("sandboxer01");
+    let both = "  ready, damaged on coulombcore, damaged on sandboxer01  ";
+    assert!(row(run(&fake, "snapshots list").await).contains(both));
 }
 
 #[tokio::test]

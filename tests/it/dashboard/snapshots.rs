@@ -15,7 +15,7 @@ use sandboxer::domain::name::OperationId;
 use sandboxer::domain::operation::{Operation, OperationKind, OperationState, Subject};
 use sandboxer::domain::reporter::Report;
 use sandboxer::domain::request::Change;
-use sandboxer::domain::snapshot::{Damage, DamageKind, SnapshotState};
+use sandboxer::domain::snapshot::{ReplicaState, SnapshotState};
 use sandboxer::domain::update::Ended;
 use sandboxer::tui::keymap::Mode;
 use sandboxer::tui::model::{Fetch, JobState, Model, NodeId, Overlay, Pane};
@@ -76,7 +76,7 @@ fn one_that_came_to_nothing_is_not_in_the_tree() {
     let mut scenario = lineage_world(now());
     let at =
         scenario.snapshots.iter().position(|record| record.state == SnapshotState::Failed).unwrap();
-    scenario.snapshots[at].unremoved = false;
+    scenario.snapshots[at].replicas.clear();
     let mut model = model_of(scenario);
     press(&mut model, "2");
     let shown = screen(&mut model, (120, 36));
@@ -96,21 +96,17 @@ fn one_that_came_to_nothing_is_not_in_the_tree() {
 fn one_whose_archive_is_damaged_says_so_in_its_row_and_its_record() {
     let mut scenario = lineage_world(now());
     let message = "the archive of snapshot snap-0000000a on coulombcore was cut short".to_owned();
-    let (host, kind) = (scenario.snapshots[0].host.clone(), DamageKind::Altered);
-    scenario.snapshots[0].damage =
-        vec![Damage { host, kind, message, found_at: now().minus_seconds(120) }];
+    let host = scenario.snapshots[0].host.clone();
+    scenario.snapshots[0].mark_replica(&host, ReplicaState::Damaged, Some(message));
     let mut model = model_of(scenario);
     press(&mut model, "2");
     let shown = screen(&mut model, (120, 36));
     let row = shown.lines().find(|line| line.contains("my-env")).unwrap();
-    assert!(row.contains("altered"), "{shown}");
+    assert!(row.contains("damaged"), "{shown}");
     go_to(&mut model, "my-env");
     press(&mut model, "enter");
     let shown = screen(&mut model, (120, 36));
-    assert!(
-        shown.contains("archive altered") && shown.contains("was cut short, found 2m ago"),
-        "{shown}"
-    );
+    assert!(shown.contains("archive damaged") && shown.contains("was cut short"), "{shown}");
 }
 
 #[test]

@@ -3,8 +3,7 @@
 use futures_util::stream::{self, StreamExt as _};
 use sandboxer::domain::record::Record;
 
-use sandboxer::domain::event::EventKind;
-use sandboxer::domain::request::{EventQuery, PatchRequest, SnapshotImportRequest};
+use sandboxer::domain::request::{PatchRequest, SnapshotImportRequest};
 use sandboxer::domain::snapshot::{ArchiveManifest, SnapshotRecord, SnapshotState};
 use sandboxer::domain::{Code, Error};
 
@@ -41,217 +40,110 @@ impl TestEnv {
     }
 }
 
-/// The same file with another content.
-fn forged(file: &ArchiveManifest) -> ArchiveManifest {
-    let mut file = file.clone();
-    file.snapshot.archive.sha256 = Some("11".to_owned());
-    file
-}
-
 #[tokio::test]
-async fn a_changed_export_is_not_taken_for_the_snapshot_that_it_names() {
+async fn an_import_has_an_id_and_numbers_of_its_own_and_says_where_it_comes_from() {
     let house = test_env();
     let id = source(&house).await;
     let snapshot = house.snapshot(&id, "my-env").await.unwrap();
     let (based, _) = house.restore(snapshot.id.as_str()).await;
+    house.patch(snapshot.id.as_str()).await;
     let file = house.export(snapshot.id.as_str()).await;
-    house.delete(snapshot.id.as_str(), true).await.unwrap();
-
-    let foreign = house.import(&forged(&file), Some("foreign")).await.unwrap();
-    assert_ne!(foreign.id, snapshot.id);
-    let said = foreign.message.unwrap();
-    assert!(said.contains(snapshot.id.as_str()) && said.contains(based.id.as_str()), "{said}");
-    let view = house.manager.snapshot_view("foreign").await.unwrap();
-    assert_eq!((view.sandboxes, view.record.next_patch_sequence), (Vec::new(), 1));
-    // Another recipe is another content, too.
-    let mut other = file.clone();
-    other.recipe.summary.push_str(", and more");
-    other.snapshot.profile.hash = other.recipe.hash();
-    assert_ne!(house.import(&other, Some("other")).await.unwrap().id, snapshot.id);
-
-    // What was deleted comes back to those that are based on it.
-    let back = house.import(&file, None).await.unwrap();
-    assert_eq!((&back.id, back.message), (&snapshot.id, None));
-    assert_eq!(
-        (&file.snapshot.extension, file.snapshot.extension_version),
-        (&snapshot.extension, Some("1.0.0".into()))
-    );
-    assert_eq!(back.extension_version, snapshot.extension_version);
-    let view = house.manager.snapshot_view("my-env").await.unwrap();
-    assert_eq!(view.sandboxes.iter().map(|s| &s.id).collect::<Vec<_>>(), [&based.id]);
-}
-
-#[tokio::test]
-async fn an_id_that_a_child_names_is_not_given_to_a_changed_export() {
-    let house = test_env();
-    let id = source(&house).await;
-    let snapshot = house.snapshot(&id, "a").await.unwrap();
-    let (based, _) = house.restore(snapshot.id.as_str()).await;
-    let child = house.snapshot(based.id.as_str(), "b").await.unwrap();
-    let file = house.export(snapshot.id.as_str()).await;
-    house.destroy(based.id.as_str()).await.1.unwrap();
-    house.delete(snapshot.id.as_str(), false).await.unwrap();
-    let foreign = house.import(&forged(&file), None).await.unwrap();
-    assert_ne!(foreign.id, snapshot.id);
-    assert!(foreign.message.unwrap().contains(child.id.as_str()));
-}
-
-#[tokio::test]
-async fn an_export_that_nothing_refers_to_comes_back_and_uses_no_patchs_number_again() {
-    let house = test_env();
-    let id = source(&house).await;
-    let snapshot = house.snapshot(&id, "my-env").await.unwrap();
-    let file = house.export(snapshot.id.as_str()).await;
-    let twin = house.import(&file, Some("twin")).await.unwrap();
-    assert_ne!(twin.id, snapshot.id);
-    assert!(twin.message.unwrap().contains("is here"));
-    assert_eq!(
-        (house.patch(snapshot.id.as_str()).await, house.patch(snapshot.id.as_str()).await),
-        (1, 2)
-    );
-    house.delete(snapshot.id.as_str(), true).await.unwrap();
-    let back = house.import(&file, None).await.unwrap();
-    assert_eq!(
-        (back.id.clone(), back.state, back.message),
-        (snapshot.id, SnapshotState::Ready, None)
-    );
-    assert_eq!(house.patch(back.id.as_str()).await, 3, "1 and 2 are used up");
     assert_eq!(
         house.import(&file, None).await.unwrap_err().code,
         Code::Conflict,
         "its name is taken"
     );
-}
-
-#[tokio::test]
-async fn each_life_of_an_id_is_told_and_none_uses_a_patchs_number_again() {
-    let house = test_env();
-    let id = source(&house).await;
-    let snapshot = house.snapshot(&id, "my-env").await.unwrap();
-    let file = house.export(snapshot.id.as_str()).await;
-    let mut last = snapshot.revision;
-    for life in 1..=3 {
-        assert_eq!(house.patch(snapshot.id.as_str()).await, life);
-        house.delete(snapshot.id.as_str(), true).await.unwrap();
-        let back = house.import(&file, None).await.unwrap();
-        assert_eq!(back.id, snapshot.id);
-        assert!(back.revision > last, "{} after {last}", back.revision);
-        last = back.revision;
-    }
-    let kinds = vec![EventKind::SnapshotReady, EventKind::SnapshotDeleted];
-    let told = house.manager.events(&EventQuery { kinds, ..EventQuery::default() }).await.unwrap();
-    let told: Vec<&str> = told.iter().map(|event| event.kind.as_str()).collect();
+    let twin = house.import(&file, Some("twin")).await.unwrap();
+    assert_eq!((&twin.imported_from, twin.next_patch_sequence), (&Some(snapshot.id.clone()), 1));
+    assert!(twin.message.unwrap().contains("taken on local"));
     assert_eq!(
-        told,
-        ["snapshot.ready", "snapshot.deleted"]
-            .repeat(3)
-            .into_iter()
-            .chain(["snapshot.ready"])
-            .collect::<Vec<_>>()
+        (&file.snapshot.extension, file.snapshot.extension_version.clone()),
+        (&snapshot.extension, Some("1.0.0".into()))
     );
+    assert_eq!(twin.extension_version, snapshot.extension_version);
+
+    // Also where nobody has the old one any more: what was based on that is not made again from what a file says.
+    house.delete(snapshot.id.as_str(), true).await.unwrap();
+    let mut forged = file.clone();
+    forged.snapshot.archive.sha256 = Some("11".to_owned());
+    for (file, name) in [(&file, "my-env"), (&forged, "forged")] {
+        let back = house.import(file, Some(name)).await.unwrap();
+        assert_eq!(back.state, SnapshotState::Ready);
+        assert!(![&snapshot.id, &twin.id].contains(&&back.id));
+        let view = house.manager.snapshot_view(name).await.unwrap();
+        assert!(view.sandboxes.is_empty(), "{based:?}");
+        assert_eq!(house.patch(back.id.as_str()).await, 1);
+        assert_eq!(house.restore(back.id.as_str()).await.1, Ok(()));
+    }
 }
 
 #[tokio::test]
-async fn an_export_of_another_installation_has_an_id_and_numbers_of_its_own() {
+async fn an_export_of_another_installation_is_owned_here_and_names_no_snapshots_of_there() {
     let (from, to) = (test_env(), test_env());
     let id = source(&from).await;
-    let snapshot = from.snapshot(&id, "my-env").await.unwrap();
-    from.patch(snapshot.id.as_str()).await;
+    let first = from.snapshot(&id, "first").await.unwrap();
+    let (based, _) = from.restore(first.id.as_str()).await;
+    let snapshot = from.snapshot(based.id.as_str(), "my-env").await.unwrap();
     let mut file = from.export(snapshot.id.as_str()).await;
+    assert_eq!(file.snapshot.parent_snapshot, Some(first.id));
     file.snapshot.next_patch_sequence = u64::MAX;
     let imported = to.import(&file, None).await.unwrap();
     assert_ne!((&imported.id, &imported.owner), (&snapshot.id, &snapshot.owner));
-    assert!(imported.message.unwrap().contains("another installation"));
+    assert_eq!((imported.imported_from, imported.parent_snapshot), (Some(snapshot.id), None));
+    assert!(imported.message.unwrap().contains(snapshot.owner.as_str()));
     assert_eq!(to.patch(imported.id.as_str()).await, 1);
 }
 
-impl TestEnv {
-    /// An export of a snapshot whose archive is on its host, and of which no record is left.
-    async fn unrecorded(&self) -> ArchiveManifest {
-        let id = source(self).await;
-        let snapshot = self.snapshot(&id, "my-env").await.unwrap();
-        let file = self.export(snapshot.id.as_str()).await;
-        let path = self.folder.path().join("snapshots.json");
-        let mut stored: serde_json::Value =
-            serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-        stored["records"] = serde_json::json!([]);
-        std::fs::write(&path, stored.to_string()).unwrap();
-        file
-    }
-
-    fn imports(&self) -> usize {
-        self.script.asked().iter().filter(|asked| asked.starts_with("import")).count()
-    }
-}
-
-#[tokio::test]
-async fn an_import_of_what_is_on_the_host_lists_it_again() {
-    let house = test_env();
-    let file = house.unrecorded().await;
-    let there = [(format!("local/{}", file.id), true)];
-    // Whoever is called off or dies over it takes nothing away.
-    house.script.shelf.verify.lock().unwrap().push_back(Act::Hang);
-    let request = SnapshotImportRequest { host: "local".to_owned(), name: None };
-    let pieces = stream::iter([Ok(serde_json::to_vec(&file).unwrap())]).boxed();
-    let operation =
-        house.manager.import_snapshot(&request, pieces).await.unwrap().operation.unwrap();
-    while !house.script.asked().iter().any(|asked| asked.starts_with("verify")) {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
-    house.manager.cancel(&operation).await.unwrap();
-    assert_eq!(
-        house.manager.wait(&operation).await.and_then(Record::into_snapshot).unwrap_err().code,
-        Code::Cancelled
-    );
-    assert_eq!((house.script.shelf.there(), house.listed().await), (there.to_vec(), Vec::new()));
-
-    let back = house.import(&file, None).await.unwrap();
-    assert_eq!((&back.id, &back.state, house.imports()), (&file.id, &SnapshotState::Ready, 0));
-    assert_eq!(back.path.unwrap(), format!("/srv/snapshots/{}", file.id));
-    assert_eq!(house.restore(back.id.as_str()).await.1, Ok(()));
-}
-
-#[tokio::test]
-async fn an_import_that_died_over_what_is_on_the_host_is_whole() {
-    let house = test_env();
-    let file = house.unrecorded().await;
-    house.script.shelf.verify.lock().unwrap().push_back(Act::Hang);
-    let of = serde_json::to_vec(&file).unwrap();
-    killed(&house, "verify", |manager| async move {
-        let request = SnapshotImportRequest { host: "local".to_owned(), name: None };
+/// Starts an import as another process does, and is killed at a moment of it.
+fn killed_at(house: &TestEnv, moment: &'static str, file: &ArchiveManifest) {
+    let of = serde_json::to_vec(file).unwrap();
+    killed(house, moment, |manager| async move {
+        let request =
+            SnapshotImportRequest { host: "local".to_owned(), name: Some("back".to_owned()) };
         manager.import_snapshot(&request, stream::iter([Ok(of)]).boxed()).await.map(|_| ())
     });
-    assert!(house.other.recover().await.unwrap().iter().all(|item| item.ok));
-    assert_eq!(house.script.shelf.there(), [(format!("local/{}", file.id), true)]);
-    assert_eq!(house.listed().await, [("my-env".to_owned(), SnapshotState::Ready)]);
 }
 
 #[tokio::test]
-async fn an_import_that_is_refused_for_what_is_on_the_host_leaves_that_alone() {
+async fn an_import_that_comes_to_nothing_leaves_nothing() {
     let house = test_env();
-    let file = house.unrecorded().await;
-    let there = [(format!("local/{}", file.id), true)];
-    let mut other = file.clone();
-    other.recipe.summary.push_str(", and more");
-    other.snapshot.profile.hash = other.recipe.hash();
-    for (what, file, reading) in [
-        ("content", forged(&file), Act::Well),
-        ("recipe", other, Act::Well),
-        ("reading", file.clone(), Act::Altered),
-    ] {
-        house.script.shelf.verify.lock().unwrap().clear();
-        house.script.shelf.verify.lock().unwrap().push_back(reading);
-        let fault = house.import(&file, None).await.unwrap_err();
-        assert_eq!((fault.code, fault.hint.is_some()), (Code::Conflict, true), "{what}");
-        assert_eq!(
-            (house.script.shelf.there(), house.listed().await),
-            (there.to_vec(), Vec::new()),
-            "{what}"
-        );
-    }
-    // A part of one, which somebody is about to bring.
-    house.script.shelf.part("local", file.id.as_str());
-    assert_eq!(house.import(&file, None).await.unwrap_err().code, Code::Conflict);
-    assert_eq!(house.script.shelf.there(), [(format!("local/{}", file.id), false)]);
+    let id = source(&house).await;
+    let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
+    let file = house.export(&snapshot).await;
+    let there = [(format!("local/{snapshot}"), true)];
+    house.script.shelf.import.lock().unwrap().push_back(Act::Fail(Code::InvalidInput, "a bomb"));
+    assert_eq!(house.import(&file, Some("back")).await.unwrap_err().code, Code::InvalidInput);
+    assert_eq!((house.there(), house.listed().await.len()), (there.to_vec(), 1));
+
+    house.script.shelf.import.lock().unwrap().push_back(Act::Hang);
+    killed_at(&house, "import", &file);
+    assert_eq!(house.there().len(), 2);
+    assert!(house.other.recover().await.unwrap().iter().all(|item| item.ok));
+    assert_eq!(house.there(), there);
     assert_eq!(house.other.recover().await.unwrap(), []);
+
+    // Its host goes away meanwhile: what is left is listed, and removed later.
+    house.script.shelf.import.lock().unwrap().push_back(Act::Fail(Code::HostUnreachable, "no"));
+    let away = Act::Fail(Code::HostUnreachable, "no route");
+    house.script.shelf.remove.lock().unwrap().push_back(away);
+    let fault = house.import(&file, Some("left")).await.unwrap_err();
+    assert_eq!(fault.details["unremoved"], true);
+    assert_eq!(house.replicas("left").await, ["local removing"]);
+    assert!(house.other.recover().await.unwrap()[0].ok);
+    assert_eq!((house.there(), house.replicas("left").await), (there.to_vec(), Vec::new()));
+}
+
+#[tokio::test]
+async fn an_import_that_died_over_a_whole_archive_is_a_snapshot() {
+    let house = test_env();
+    let id = source(&house).await;
+    let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
+    let file = house.export(&snapshot).await;
+    house.script.shelf.copied.lock().unwrap().push_back(Act::Hang);
+    killed_at(&house, "sealed", &file);
+    assert!(house.other.recover().await.unwrap().iter().all(|item| item.ok));
+    assert_eq!(house.replicas("back").await, ["local ready"]);
+    let back = house.manager.snapshot_view("back").await.unwrap().record;
+    assert_eq!(back.imported_from.as_ref().unwrap().as_str(), snapshot);
+    assert_eq!(house.restore(back.id.as_str()).await.1, Ok(()));
 }

@@ -3,7 +3,7 @@
 use sandboxer::domain::event::EventKind;
 use sandboxer::domain::record::Record;
 use sandboxer::domain::request::{
-    EventQuery, RecreateRequest, RestoreRequest, SnapshotCopyRequest, SnapshotDeleteRequest,
+    EventQuery, RecreateRequest, RestoreRequest, SnapshotCopyRequest,
 };
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::snapshot::SnapshotState;
@@ -45,32 +45,36 @@ impl TestEnv {
     async fn copy(&self, snapshot: &str, host: &str) -> Result<(), Code> {
         let request = SnapshotCopyRequest { id: snapshot.to_owned(), host: host.to_owned() };
         let started = self.manager.copy_snapshot(&request).await.map_err(|fault| fault.code)?;
-        let ended =
-            self.manager.wait(&started.operation.unwrap()).await.and_then(Record::into_snapshot);
+        let Some(operation) = started.operation else { return Ok(()) };
+        let ended = self.manager.wait(&operation).await.and_then(Record::into_snapshot);
         ended.map(|_| ()).map_err(|fault| fault.code)
     }
 }
 
 #[tokio::test]
 async fn what_a_dead_copy_left_is_taken_away_whatever_was_done_since() {
-    for verified in [false, true] {
-        let house = test_env();
-        let snapshot = house.half_copied().await;
-        if verified {
-            house.verified(&snapshot).await;
-            assert_eq!(house.copy(&snapshot, "third").await, Err(Code::Conflict));
-        }
-        let recovered = house.other.recover().await.unwrap();
-        assert!(recovered.iter().all(|item| item.ok), "{recovered:?}");
-        assert!(
-            recovered
-                .iter()
-                .any(|item| item.message.contains("nothing of the copy is left on second")),
-            "{recovered:?}"
-        );
-        assert_eq!(house.there(), [(format!("local/{snapshot}"), true)], "verified: {verified}");
-        assert_eq!(house.copy(&snapshot, "third").await, Ok(()));
-    }
+    let house = test_env();
+    let snapshot = house.half_copied().await;
+    house.verified(&snapshot).await;
+    assert_eq!(house.copy(&snapshot, "third").await, Ok(()), "it is in nobody's way");
+    assert_eq!(house.replicas(&snapshot).await, ["local ready", "second arriving", "third ready"]);
+    let recovered = house.other.recover().await.unwrap();
+    assert!(recovered.iter().all(|item| item.ok), "{recovered:?}");
+    assert!(
+        recovered.iter().any(|item| item.message.contains("nothing of the copy is left on second")),
+        "{recovered:?}"
+    );
+    assert_eq!(house.replicas(&snapshot).await, ["local ready", "third ready"]);
+    assert_eq!(house.there().len(), 2);
+}
+
+#[tokio::test]
+async fn a_copy_to_where_a_dead_one_left_a_part_replaces_that() {
+    let house = test_env();
+    let snapshot = house.half_copied().await;
+    assert_eq!(house.copy(&snapshot, "second").await, Ok(()));
+    assert_eq!(house.replicas(&snapshot).await, ["local ready", "second ready"]);
+    assert!(house.there().iter().all(|(_, is_whole)| *is_whole));
 }
 
 #[tokio::test]
@@ -132,7 +136,7 @@ async fn a_deletion_is_told_or_is_not_done() {
     house.delete(&snapshot, false).await.unwrap();
     let kinds = vec![EventKind::SnapshotDeleted];
     let told = house.manager.events(&EventQuery { kinds, ..EventQuery::default() }).await.unwrap();
-    assert!(told.iter().any(|event| event.data["next_patch_sequence"] == 2), "{told:?}");
+    assert!(told.iter().any(|event| event.snapshot_id() == Some(&snapshot)), "{told:?}");
 }
 
 #[tokio::test]
@@ -183,10 +187,10 @@ async fn an_archive_that_is_lost_where_it_was_made_is_brought_back_from_a_copy()
     house.script.shelf.lose("local");
     assert_eq!(house.copy(&snapshot, "local").await, Err(Code::NotFound), "there is no other one");
     let snapshot = house.snapshot(&id, "second").await.unwrap().id.to_string();
-    assert_eq!(house.copy(&snapshot, "local").await, Err(Code::InvalidInput), "it is whole there");
+    assert_eq!(house.copy(&snapshot, "local").await, Ok(()), "it is there: nothing to do");
     assert_eq!(house.copy(&snapshot, "second").await, Ok(()));
     house.script.shelf.lose("local");
-    // Somebody dies over it, and it is known all the same that nothing is there.
+    // Somebody dies over it.
     house.script.shelf.copy.lock().unwrap().push_back(Act::Hang);
     let request = SnapshotCopyRequest { id: snapshot.clone(), host: "local".to_owned() };
     killed(
@@ -196,16 +200,9 @@ async fn an_archive_that_is_lost_where_it_was_made_is_brought_back_from_a_copy()
     );
     assert!(house.other.recover().await.unwrap().iter().all(|item| item.ok));
     assert_eq!(house.there(), [(format!("second/{snapshot}"), true)]);
-    let record = house.manager.snapshot_view(&snapshot).await.unwrap().record.clone();
-    assert_eq!((record.damage.len(), record.damage[0].host.as_str()), (1, "local"));
+    assert_eq!(house.replicas(&snapshot).await, ["second ready"]);
     assert_eq!(house.copy(&snapshot, "local").await, Ok(()));
-    let record = house.manager.snapshot_view(&snapshot).await.unwrap().record.clone();
-    let hosts: Vec<&str> = record.hosts().map(AsRef::as_ref).collect();
-    assert_eq!(
-        (hosts, record.damage.len()),
-        (vec!["local", "second"], 0),
-        "it is no copy of its own"
-    );
+    assert_eq!(house.replicas(&snapshot).await, ["second ready", "local ready"]);
     let (_, ended) = house.restore(&snapshot).await;
     assert_eq!(ended, Ok(()));
 }
@@ -243,89 +240,67 @@ impl TestEnv {
 }
 
 #[tokio::test]
-async fn a_deletion_that_cannot_look_at_a_copy_removes_nothing() {
-    for (host, force, way_out) in
-        [("second", true, "out of the configuration"), ("gone", false, "--force")]
-    {
+async fn a_deletion_removes_what_answers_and_keeps_the_rest_until_that_is_back() {
+    for further in [false, true] {
         let house = test_env();
-        let snapshot = house.with_a_copy_that_is_away(host).await;
-        let fault = house.delete(&snapshot, force).await.unwrap_err();
+        let snapshot = house.with_a_copy_that_is_away("second").await;
+        let fault = house.delete(&snapshot, false).await.unwrap_err();
         assert_eq!(fault.code, Code::HostUnreachable);
         let hint = fault.hint.unwrap();
-        assert!(hint.contains("nothing was removed") && hint.contains(way_out), "{hint}");
-        assert_eq!(house.listed().await, [("my-env".to_owned(), SnapshotState::Ready)]);
-        assert_eq!(house.there().len(), 2);
-        assert_eq!(house.other.recover().await.unwrap(), []);
-        assert_eq!(house.restore(&snapshot).await.1, Ok(()), "it is what it was");
+        assert!(hint.contains("recover") && hint.contains("--force"), "{hint}");
+        let left = || async {
+            assert_eq!(house.there(), [(format!("second/{snapshot}"), true)]);
+            assert_eq!(house.replicas(&snapshot).await, ["second removing"]);
+            assert_eq!(house.listed().await, [("my-env".to_owned(), SnapshotState::Deleting)]);
+        };
+        left().await;
+        assert!(!house.other.recover().await.unwrap()[0].ok);
+        left().await;
+        let request = RestoreRequest { snapshot: snapshot.clone(), ..RestoreRequest::default() };
+        assert_eq!(house.manager.restore(&request).await.unwrap_err().code, Code::Conflict);
+        house.script.shelf.away.lock().unwrap().clear();
+        if further {
+            house.delete(&snapshot, false).await.unwrap();
+        } else {
+            assert!(house.other.recover().await.unwrap()[0].ok);
+        }
+        assert!(house.there().is_empty() && house.listed().await.is_empty());
     }
 }
 
 #[tokio::test]
-async fn a_copy_on_a_host_that_is_gone_for_good_is_given_up_by_force() {
+async fn what_does_not_answer_is_given_up_by_force_and_named() {
     let house = test_env();
-    let snapshot = house.with_a_copy_that_is_away("gone").await;
-    house.delete(&snapshot, true).await.unwrap();
-    assert_eq!(house.there(), [(format!("gone/{snapshot}"), true)], "what can be removed is");
+    let snapshot = house.with_a_copy_that_is_away("second").await;
+    house.delete(&snapshot, false).await.unwrap_err();
+    let deleted = house.delete(&snapshot, true).await.unwrap();
+    let path = format!("/srv/snapshots/{snapshot}");
+    assert!(deleted.message.unwrap().contains(&format!("{path} on second")));
+    assert_eq!(house.there(), [(format!("second/{snapshot}"), true)], "what can be removed is");
     assert_eq!(house.listed().await, []);
     let kinds = vec![EventKind::SnapshotDeleted];
     let told = house.manager.events(&EventQuery { kinds, ..EventQuery::default() }).await.unwrap();
-    let path = format!("/srv/snapshots/{snapshot}");
-    assert_eq!(told[0].data["given_up"], serde_json::json!([{"host": "gone", "path": path}]));
+    assert_eq!(told[0].data["given_up"], serde_json::json!([{"host": "second", "path": path}]));
 }
 
+/// A refusal changes nothing; one that comes after something was removed does.
 #[tokio::test]
-async fn what_was_given_up_is_named_to_who_deleted_it() {
+async fn a_deletion_that_every_host_refuses_leaves_the_snapshot_as_it_was() {
     let house = test_env();
-    let snapshot = house.with_a_copy_that_is_away("gone").await;
-    let request = SnapshotDeleteRequest {
-        id: snapshot.clone(),
-        force: true,
-        ..SnapshotDeleteRequest::default()
-    };
-    let started = house.manager.delete_snapshot(&request).await.unwrap();
-    let deleted = house
-        .manager
-        .wait(&started.operation.unwrap())
-        .await
-        .and_then(Record::into_snapshot)
-        .unwrap();
-    assert!(deleted.message.unwrap().contains(&format!("/srv/snapshots/{snapshot} on gone")));
-}
-
-/// It may have removed something, and an archive is seen to be whole.
-#[tokio::test]
-async fn a_dead_deletion_whose_copy_is_away_is_ready_again() {
-    let house = test_env();
-    let snapshot = house.with_a_copy_that_is_away("second").await;
-    house.script.shelf.away.lock().unwrap().clear();
-    house.script.shelf.remove.lock().unwrap().push_back(Act::Hang);
-    let request =
-        SnapshotDeleteRequest { id: snapshot.clone(), ..SnapshotDeleteRequest::default() };
-    killed(&house, "remove", |manager| async move {
-        manager.delete_snapshot(&request).await.map(|_| ())
-    });
-    assert_eq!(house.listed().await, [("my-env".to_owned(), SnapshotState::Deleting)]);
-    house.script.shelf.away.lock().unwrap().push("second");
-    let recovered = house.other.recover().await.unwrap();
-    assert!(!recovered[0].ok && recovered[0].message.contains("second"), "{recovered:?}");
+    let id = source(&house).await;
+    let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
+    house.script.shelf.remove.lock().unwrap().push_back(Act::Refuse);
+    assert_eq!(house.delete(&snapshot, false).await.unwrap_err().code, Code::OperationFailed);
     assert_eq!(house.listed().await, [("my-env".to_owned(), SnapshotState::Ready)]);
-    assert_eq!(house.other.recover().await.unwrap(), []);
-    assert_eq!(house.restore(&snapshot).await.1, Ok(()));
-
-    // Where none is seen to be whole, it stays what it is.
-    house.script.shelf.away.lock().unwrap().clear();
-    house.script.shelf.remove.lock().unwrap().push_back(Act::Hang);
-    let request = SnapshotDeleteRequest {
-        id: snapshot.clone(),
-        force: true,
-        ..SnapshotDeleteRequest::default()
-    };
-    killed(&house, "remove", |manager| async move {
-        manager.delete_snapshot(&request).await.map(|_| ())
-    });
-    house.script.shelf.away.lock().unwrap().extend(["local", "second"]);
-    assert!(!house.other.recover().await.unwrap()[0].ok);
-    assert_eq!(house.listed().await, [("my-env".to_owned(), SnapshotState::Deleting)]);
+    assert_eq!(house.replicas(&snapshot).await, ["local ready"]);
+    assert_eq!(house.copy(&snapshot, "second").await, Ok(()));
+    // The copy goes first.
+    house.script.shelf.remove.lock().unwrap().extend([Act::Well, Act::Refuse]);
+    let fault = house.delete(&snapshot, false).await.unwrap_err();
+    assert!(fault.causes.iter().any(|cause| cause.contains("somebody else's")), "{fault:?}");
+    assert_eq!(house.replicas(&snapshot).await, ["local removing"]);
+    house.delete(&snapshot, false).await.unwrap();
+    assert!(house.there().is_empty());
 }
 
 #[tokio::test]
@@ -341,15 +316,12 @@ async fn what_a_dead_copy_left_on_a_host_that_is_gone_stands_in_nobodys_way() {
         |manager| async move { manager.copy_snapshot(&request).await.map(|_| ()) },
     );
     house.script.shelf.away.lock().unwrap().push("gone");
-    let recovered = house.other.recover().await.unwrap();
-    let error = recovered[0].error.as_ref().unwrap();
-    assert!(
-        error.hint.as_ref().unwrap().contains("a copy to another host"),
-        "it may be back: {error:?}"
-    );
     assert_eq!(house.copy(&snapshot, "third").await, Ok(()));
-    let record = house.manager.snapshot_view(&snapshot).await.unwrap().record.clone();
-    assert!(record.message.unwrap().contains("gone is not configured any more"));
-    assert_eq!((record.copying_to, record.unremoved), (None, false));
+    let recovered = house.other.recover().await.unwrap();
+    assert!(
+        recovered[0].ok && recovered[0].message.contains("gone is not configured any more"),
+        "{recovered:?}"
+    );
+    assert_eq!(house.replicas(&snapshot).await, ["local ready", "third ready"]);
     assert_eq!(house.other.recover().await.unwrap(), []);
 }

@@ -11,7 +11,6 @@ use sandboxer::domain::archive::{
 };
 use sandboxer::domain::extension::{CaptureRequest, Captured, ProvisionRequest, RestoreSource};
 use sandboxer::domain::facts::HostIdentity;
-use sandboxer::domain::output::OutputSink;
 use sandboxer::domain::profile::Profile;
 use sandboxer::domain::reporter::Reporter;
 use sandboxer::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest, SnapshotRecord};
@@ -51,12 +50,16 @@ pub(crate) struct Shelf {
     pub(crate) verify: Mutex<VecDeque<Act>>,
     /// What a copy does before it is whole.
     pub(crate) copy: Mutex<VecDeque<Act>>,
-    /// What it does after it is.
+    /// What an import does before it is whole.
+    pub(crate) import: Mutex<VecDeque<Act>>,
+    /// What either does after it is.
     pub(crate) copied: Mutex<VecDeque<Act>>,
 }
 
-fn identity() -> HostIdentity {
-    HostIdentity { machine_id: "m".into(), engine: None, engine_id: None }
+/// Identity of a host: `m` is `local`'s.
+fn identity(host: &str) -> HostIdentity {
+    let machine_id = if host == "local" { "m".to_owned() } else { format!("m-{host}") };
+    HostIdentity { machine_id, engine: None, engine_id: None }
 }
 
 fn facts() -> ArchiveFacts {
@@ -128,6 +131,11 @@ impl Shelf {
                 format!("the root on {} is away", place.host),
             ));
         }
+        let known = place.host_identity.as_ref().map(|identity| identity.machine_id.as_str());
+        // Sandboxes are on machines that are all called `m`.
+        if known.is_some_and(|id| id != "m" && id != identity(&self.key(place).0).machine_id) {
+            return Err(Error::new(Code::HostChanged, format!("{} is another one", place.host)));
+        }
         Ok(())
     }
 
@@ -158,7 +166,8 @@ impl Shelf {
         let manifest = ArchiveManifest { schema, id, owner, snapshot, recipe: recipe.clone() };
         self.kept.lock().unwrap().insert(key, Kept::Sealed(Box::new(manifest)));
         Scripted::act(Self::next(&self.sealed)).await?;
-        Ok(Captured { path: folder(record.id.as_str()), identity: identity(), archive: facts() })
+        let identity = identity(record.host.as_str());
+        Ok(Captured { path: folder(record.id.as_str()), identity, archive: facts() })
     }
 
     pub(crate) async fn restore(
@@ -191,7 +200,7 @@ impl SnapshotArchives for Archives {
             _ => None,
         };
         let bytes = manifest.as_ref().and(facts().bytes);
-        Ok(ArchiveLook { path, identity: Some(identity()), manifest, bytes })
+        Ok(ArchiveLook { path, identity: Some(identity(&key.0)), manifest, bytes })
     }
 
     fn check_manifest(&self, manifest: &ArchiveManifest) -> Result<(), Error> {
@@ -240,28 +249,8 @@ impl SnapshotArchives for Archives {
         })
     }
 
-    async fn clear(&self, place: &ArchivePlace, _: &dyn Reporter) -> Result<TeardownReport, Error> {
-        self.0.note(format!("clear {}", place.id));
-        self.0.shelf.reach(place)?;
-        Scripted::act(Shelf::next(&self.0.shelf.remove)).await?;
-        let key = self.0.shelf.key(place);
-        let mut kept = self.0.shelf.kept.lock().unwrap();
-        if matches!(kept.get(&key), Some(Kept::Part)) {
-            kept.remove(&key);
-        }
-        Ok(TeardownReport::default())
-    }
-
-    async fn is_one_folder(&self, one: &ArchivePlace, other: &ArchivePlace) -> Result<bool, Error> {
-        Ok(self.0.shelf.key(one) == self.0.shelf.key(other))
-    }
-
     async fn entries(&self, _: &ArchivePlace, _: &ArchiveFacts) -> Result<Vec<TreeEntry>, Error> {
         Ok(Vec::new())
-    }
-
-    async fn read(&self, _: &ArchivePlace, _: &mut dyn OutputSink) -> Result<(), Error> {
-        Ok(())
     }
 
     async fn copy(
@@ -275,10 +264,11 @@ impl SnapshotArchives for Archives {
         let key = self.0.shelf.key(to);
         self.0.shelf.kept.lock().unwrap().insert(key.clone(), Kept::Part);
         Scripted::act(Shelf::next(&self.0.shelf.copy)).await?;
+        let identity = identity(&key.0);
         self.0.shelf.kept.lock().unwrap().insert(key, Kept::Sealed(Box::new(manifest.clone())));
         self.0.note(format!("sealed {} on {}", to.id, to.host));
         Scripted::act(Shelf::next(&self.0.shelf.copied)).await?;
-        Ok(Arrived { path: folder(to.id.as_str()), identity: identity(), archive: facts() })
+        Ok(Arrived { path: folder(to.id.as_str()), identity, archive: facts() })
     }
 
     async fn export(
@@ -307,8 +297,13 @@ impl SnapshotArchives for Archives {
     ) -> Result<Arrived, Error> {
         self.0.note(format!("import {} to {}", to.id, to.host));
         let key = self.0.shelf.key(to);
+        let identity = identity(&key.0);
+        self.0.shelf.kept.lock().unwrap().insert(key.clone(), Kept::Part);
+        Scripted::act(Shelf::next(&self.0.shelf.import)).await?;
         self.0.shelf.kept.lock().unwrap().insert(key, Kept::Sealed(Box::new(manifest.clone())));
+        self.0.note(format!("sealed {} on {}", to.id, to.host));
+        Scripted::act(Shelf::next(&self.0.shelf.copied)).await?;
         let archive = manifest.snapshot.archive.clone();
-        Ok(Arrived { path: folder(to.id.as_str()), identity: identity(), archive })
+        Ok(Arrived { path: folder(to.id.as_str()), identity, archive })
     }
 }

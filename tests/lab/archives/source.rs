@@ -43,6 +43,12 @@ pub(crate) fn assert_whole(bench: &Bench, id: &str) {
     assert_eq!(text(&volume["stdout"]), "in a volume\n");
 }
 
+/// A record's replicas, as `host state`.
+pub(crate) fn replicas(record: &Value) -> Vec<String> {
+    let listed = record["replicas"].as_array().unwrap().iter();
+    listed.map(|it| format!("{} {}", text(&it["host"]), text(&it["state"]))).collect()
+}
+
 /// The folder of a snapshot on a host.
 pub(crate) fn folder(bench: &Bench, host: &str, id: &str) -> PathBuf {
     bench.workspace_root(host).join("snapshots").join(id)

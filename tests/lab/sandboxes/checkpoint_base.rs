@@ -39,7 +39,7 @@ fn a_recreate_from_an_archive_that_is_altered_or_gone_touches_nothing() {
     let made = bench.run(["restore", "base", "--name", "box"]).ok();
     let id = text(&made["id"]);
     fs::write(workspace(&made).join("work"), "of an hour").unwrap();
-    let archive = PathBuf::from(text(&taken["path"])).join("archive.tar.zst");
+    let archive = PathBuf::from(text(&taken["replicas"][0]["path"])).join("archive.tar.zst");
     let whole = fs::read(&archive).unwrap();
     let (stand, files) = (containers(&id), tree(&PathBuf::from(text(&made["workdir"]))));
 

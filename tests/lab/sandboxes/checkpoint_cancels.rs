@@ -114,8 +114,8 @@ fn a_snapshot_whose_terminal_is_closed_rolls_back() {
     assert_eq!(ran.status, Some(130), "{ran:#?}");
     let record = bench.run(["snapshots", "get", "hung-up"]).ok();
     assert_eq!(
-        (&record["state"], &record["unremoved"]),
-        (&"failed".into(), &false.into()),
+        (&record["state"], &record["replicas"]),
+        (&"failed".into(), &serde_json::json!([])),
         "{record:#}"
     );
     let all = statuses(DOCKER, &id);

@@ -77,8 +77,8 @@ fn writes_nothing_off(bench: &Bench, host: &str, words: &str) {
     assert_ne!(bench.get("two")["state"], "destroyed", "{words}");
     let snapshot = bench.run(["snapshots", "get", "taken"]).ok();
     assert_eq!(
-        (&snapshot["state"], &snapshot["damage"]),
-        (&json!("ready"), &json!([])),
+        (&snapshot["state"], &snapshot["replicas"][0]["state"]),
+        (&json!("ready"), &json!("ready")),
         "{words}: {snapshot:#}"
     );
 }

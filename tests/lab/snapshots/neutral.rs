@@ -104,7 +104,7 @@ fn what_a_failed_restore_wrote_for_others_is_removed_by_an_account_without_root(
     let remark = text(&taken["remarks"][0]);
     assert!(remark.contains("built again") && remark.contains("workspace/closed"), "{taken:#}");
 
-    on_host(host, &[ALTER_SH, &text(&taken["path"])]);
+    on_host(host, &[ALTER_SH, &text(&taken["replicas"][0]["path"])]);
     let error = bench.run(["restore", "base", "--name", "back"]).error("operation_failed");
     assert_eq!(error["details"]["kind"], "altered", "{error:#}");
     let back = bench.stored().into_iter().find(|record| record["name"] == "back").unwrap();

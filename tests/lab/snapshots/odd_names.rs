@@ -150,8 +150,8 @@ fn a_path_that_nobody_can_make_again_is_no_part_of_a_snapshot() {
         assert!(text(&error["message"]).contains("too long"), "{error:#}");
         let record = bench.run(["snapshots", "get", "base"]).ok();
         assert_eq!(
-            (&record["state"], &record["unremoved"]),
-            (&json!("failed"), &json!(false)),
+            (&record["state"], &record["replicas"]),
+            (&json!("failed"), &json!([])),
             "{record:#}"
         );
         assert!(!bench.workspace_root(place.host()).join("snapshots").exists());

@@ -1,6 +1,6 @@
-# Removes an archive, whole or in part, and reads back. Parameters: the root, the snapshot's id, the owners (blanks between),
-# the expected host, `all`, or `part` where a sealed one is to stay. Nothing is removed while there is anything among it that
-# is not ours; `begun=yes` is said before the first thing goes.
+# Removes an archive, or what there is of one, and reads back. Parameters: the root, the snapshot's id, the owners (blanks
+# between), the expected host. Nothing is removed while there is anything among it that is not ours; `begun=yes` is said before
+# the first thing goes.
 sbx_id=$2
 sbx_prove_host "$4"
 
@@ -22,8 +22,6 @@ sbx_enter "$sbx_id" || { sbx_last; sbx_done absent; }
 
 if [ -e manifest.json ] || [ -L manifest.json ]; then
   [ "$(sbx_whose . "$sbx_id" "$3")" = ours ] || sbx_done failed "its manifest.json does not name this snapshot and this installation"
-  # Without an archive it seals nothing: somebody was removing it.
-  if [ "$5" = part ] && [ -n "$(sbx_file)" ]; then sbx_done kept; fi
 fi
 # What an archive is made of, and what is beside it while it is made.
 sbx_ours() {
