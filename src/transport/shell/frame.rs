@@ -1,6 +1,8 @@
 //! Finds one request's answer in a shell's output: what stands between two marks that hold its nonce. A third mark, which
 //! says that the far side is alive, is dropped wherever it stands.
 
+use memchr::memchr;
+
 /// What of the noise before an answer is kept, for the words of a shell that never answered; bytes.
 const NOISE_KEPT: usize = 4096;
 /// Longer than a mark's number and line break ever are.
@@ -78,7 +80,7 @@ impl Frame {
     fn look_for_end(&mut self, take: &mut dyn FnMut(&[u8])) {
         let mut from = 0;
         let (mut over, mut whole) = (None, self.held.len());
-        while let Some(step) = self.held[from..].iter().position(|byte| *byte == self.end[0]) {
+        while let Some(step) = memchr(self.end[0], &self.held[from..]) {
             let at = from + step;
             let rest = &self.held[at..];
             if rest.starts_with(&self.end) {
@@ -109,7 +111,7 @@ impl Frame {
 /// Where `needle`, which begins with a byte that is rare in text, is.
 fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
     let mut from = 0;
-    while let Some(step) = text[from..].iter().position(|byte| *byte == needle[0]) {
+    while let Some(step) = memchr(needle[0], &text[from..]) {
         if text[from + step..].starts_with(needle) {
             return Some(from + step);
         }

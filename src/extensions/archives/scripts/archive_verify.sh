@@ -22,7 +22,7 @@ sbx_said=$({
   {
     {
       case $5 in *.zst) zstd -qdc ;; *) gzip -dc ;; esac <&7 || echo "unpack=$?" >&4
-    } | { tee /dev/fd/5 || echo "tee=$?" >&4; } | sbx_sha /dev/fd/4
+    } | { sbx_also /dev/fd/5 || echo "tee=$?" >&4; } | sbx_sha /dev/fd/4
   } 5>&1 | {
     tar -tf - >/dev/null || echo "tar=$?" >&4
     cat >/dev/null

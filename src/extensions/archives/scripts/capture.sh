@@ -288,7 +288,11 @@ echo 0 >"$sbx_at/bytes.v"
 [ -z "$sbx_pairs" ] || { wc -c <"$sbx_at/count.v" >"$sbx_at/bytes.v" & sbx_2=$!; }
 [ -n "$sbx_gnu" ] || { wc -c <"$sbx_at/count" >"$sbx_at/bytes" & sbx_3=$!; }
 # How far it is, for who looks on.
-while sleep 1; do printf 'bytes=%s\n' "$(wc -c <"$sbx_part")"; done 2>/dev/null &
+while sleep 1; do
+  printf 'bytes=%s\n' "$(wc -c <"$sbx_part")"
+  # What is on the disk already is not waited for at the end.
+  [ -z "$sbx_gnu" ] || sync "$sbx_part"
+done 2>/dev/null &
 sbx_ticks=$!
 # In the background, since a shell hears of no signal before its foreground command has ended.
 { sbx_stream "$@" | { sbx_also "$sbx_at/sha" || echo failed >"$sbx_at/failed.z"; } | { sbx_squeeze >"$sbx_part" 2>"$sbx_at/words.z" || { echo failed >"$sbx_at/failed.z"; exit 1; }; }; } 2>"$sbx_at/words.p" </dev/null &

@@ -108,13 +108,6 @@ if [ -n "$sbx_mounts" ] && [ -z "$sbx_image" ]; then
   sbx_make_empty || sbx_stop engine "$sbx_said"
 fi
 
-# sbx_first COUNT: so many bytes of stdin and not one more.
-if head --version 2>/dev/null | grep -q GNU; then
-  sbx_first() { head -c "$1"; }
-else
-  sbx_first() { dd bs=512 count=$(($1 / 512)) 2>/dev/null; }
-fi
-
 sbx_tar() { # WORDS: as GNU tar or as busybox's
   if [ -n "$sbx_real" ]; then
     set -- tar --xattrs '--xattrs-include=*' -p --delay-directory-restore "$@"
@@ -158,7 +151,7 @@ while sleep 1; do printf 'kib=%s\n' "$(du -sk workspace.partial 2>/dev/null | cu
 sbx_ticks=$!
 # More than is known of it is no such archive, and could fill the disk. In the background, since a shell hears of no signal
 # before its foreground command has ended.
-{ sbx_open 2>words.z; echo "status: $?" >>words.z; } | sbx_first "$sbx_most" | { sbx_also sha; echo "status: $?" >words.a; } | {
+{ sbx_open 2>words.z; echo "status: $?" >>words.z; } | { sbx_also sha "$sbx_most"; echo "status: $?" >words.a; } | {
   sbx_lost=0
   # Two blocks of zeros end a tar.
   if [ "$sbx_cut" -gt 0 ]; then { { sbx_first "$sbx_cut"; head -c 1024 /dev/zero; } | sbx_fill; } 2>&1 >/dev/null | cat >words.v || sbx_lost=1; fi
