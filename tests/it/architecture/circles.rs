@@ -26,20 +26,9 @@ const CLOSING: &[(&str, &str, &str)] = &[
     ),
     ("cli::hosts", "cli::hosts::deep", "second half: the choice of hosts moves below both"),
     (
-        "extensions::compose_ssh",
-        "extensions::compose_ssh",
-        "second half: verbs become functions over what the extension holds",
-    ),
-    (
         "extensions::archives::scan",
         "extensions::archives::scan",
         "second half: an entry's type moves below the scan",
-    ),
-    ("store", "store::json", "second half: what every store of files shares moves below them"),
-    (
-        "transport::transfer",
-        "transport::transfer",
-        "second half: a transfer's plan and its methods' result move below both methods",
     ),
     (
         "tui::message",
