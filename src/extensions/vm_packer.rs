@@ -31,6 +31,7 @@ use crate::extensions::archives::{capture, measure, restore};
 use crate::extensions::workspace::look::{self, Found};
 use crate::extensions::workspace::prepare::{Wanted, prepare};
 use crate::extensions::workspace::reachability::reachability;
+use crate::extensions::workspace::removals::Removals;
 use crate::extensions::workspace::{
     Steps, before_anything, configured_root, exec, manifest, patch, repo, teardown, workdir,
     workspace,
@@ -52,12 +53,14 @@ pub struct VmPacker {
     id: ExtensionId,
     transports: Arc<dyn Transports>,
     keeper: Keeper,
+    removals: Removals,
 }
 
 impl VmPacker {
     /// Over these ways to hosts.
     pub fn new(transports: Arc<dyn Transports>) -> Self {
-        Self { id: ID.into(), keeper: Keeper::new(Arc::clone(&transports)), transports }
+        let keeper = Keeper::new(Arc::clone(&transports));
+        Self { id: ID.into(), keeper, removals: Removals::default(), transports }
     }
 
     async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
@@ -114,11 +117,11 @@ impl SandboxExtension for VmPacker {
         let transport = self.open(&request.host).await.map_err(before_anything)?;
         let transport = transport.as_ref();
         let wanted = Wanted { given_root: Some(RUNBOOK), min_free, ..Wanted::default() };
-        let prepared = prepare(request, transport, plan.as_ref(), wanted, reporter).await?;
+        let prepared = prepare(request, transport, plan.as_ref(), wanted, &steps).await?;
         failpoint::reached("vm.prepared");
         reporter.learnt(&prepared.learnt());
         if let Some(plan) = &plan {
-            repo::send(request, transport, plan, &prepared, &steps).await?;
+            prepared.fill(request, transport, plan, &steps).await?;
             failpoint::reached("vm.transferred");
         }
         // Having one means: provision came to its end.
@@ -155,7 +158,7 @@ impl SandboxExtension for VmPacker {
         target: &Target,
         reporter: &dyn Reporter,
     ) -> Result<TeardownReport, Error> {
-        teardown::teardown(self.transports.as_ref(), target, &[], reporter).await
+        teardown::teardown((self.transports.as_ref(), &self.removals), target, &[], reporter).await
     }
 
     async fn inspect(&self, target: &Target) -> Result<Inspection, Error> {
@@ -226,7 +229,7 @@ impl SandboxExtension for VmPacker {
         let identity = source.place.host_identity.as_ref();
         let wanted =
             Wanted { given_root: Some(RUNBOOK), min_free: room, identity, ..Wanted::default() };
-        let prepared = prepare(request, transport, None, wanted, reporter).await?;
+        let prepared = prepare(request, transport, None, wanted, &steps).await?;
         restore::learnt(&prepared, reporter);
         let not_preserved = restore::unpack(transport, request, &prepared, source, &steps).await?;
         let handle = serde_json::json!({"root": prepared.root});

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::domain::error::Error;
-use crate::domain::{SandboxRecord, SnapshotRecord};
 use crate::store::credits::CreditFile;
 use crate::store::document::Document;
 use crate::store::earlier::EarlierFolder;
@@ -14,6 +13,7 @@ use crate::store::history::History;
 use crate::store::hosts::HostFile;
 use crate::store::installation::{OwnerFile, this_machine};
 use crate::store::lock::LockFolder;
+use crate::store::named_files::NamedFiles;
 use crate::store::operations::OperationFile;
 use crate::store::outbox::OutboxFolder;
 use crate::store::patches::PatchFile;
@@ -56,15 +56,6 @@ pub struct JsonStores {
     pub earlier: Arc<EarlierFolder>,
 }
 
-/// The files whose records are called by ids and names that mean one thing among all of them. Who takes a name holds the
-/// sandboxes' turn to write, and only then takes the snapshots'.
-#[derive(Clone)]
-pub(super) struct Files {
-    pub(super) sandboxes: Arc<Document<SandboxRecord>>,
-    pub(super) history: History,
-    pub(super) snapshots: Arc<Document<SnapshotRecord>>,
-}
-
 impl JsonStores {
     /// Opens the stores in a directory. Makes nothing: the first write does.
     ///
@@ -76,7 +67,7 @@ impl JsonStores {
     /// As [`Self::open`], on a machine with this id.
     pub fn open_on(data_dir: &Path, machine_id: &str) -> Result<Self, Error> {
         let dir = DataDir::open(data_dir)?;
-        let files = Files {
+        let files = NamedFiles {
             sandboxes: Arc::new(Document::new(&dir, "sandboxes")),
             history: History::new(&dir),
             snapshots: Arc::new(Document::new(&dir, "snapshots")),

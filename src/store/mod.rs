@@ -25,6 +25,7 @@ pub mod installation;
 pub mod json;
 pub mod lock;
 mod merge;
+mod named_files;
 pub mod operations;
 pub mod outbox;
 pub mod patches;

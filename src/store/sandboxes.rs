@@ -15,7 +15,7 @@ use crate::store::document::{Content, Document};
 use crate::store::entry::Entry;
 use crate::store::files::blocking;
 use crate::store::history::History;
-use crate::store::json::Files;
+use crate::store::named_files::NamedFiles;
 use crate::store::{Admit, Change, ChangeOf, PassedOver, SandboxStore, Wanted};
 
 /// The sandboxes, in files.
@@ -26,8 +26,8 @@ pub struct SandboxFile {
 }
 
 impl SandboxFile {
-    pub(super) fn new(files: &Files) -> Self {
-        let Files { sandboxes, history, snapshots } = files.clone();
+    pub(super) fn new(files: &NamedFiles) -> Self {
+        let NamedFiles { sandboxes, history, snapshots } = files.clone();
         Self { document: sandboxes, history, snapshots }
     }
 

@@ -11,7 +11,7 @@ use crate::domain::{SandboxRecord, SnapshotRecord};
 use crate::store::document::{Content, Document};
 use crate::store::entry::{Entry, Record};
 use crate::store::history::History;
-use crate::store::json::Files;
+use crate::store::named_files::NamedFiles;
 use crate::store::{ChangeAmong, ChangeOf, SnapshotStore};
 
 impl Record for SnapshotRecord {}
@@ -24,8 +24,8 @@ pub struct SnapshotFile {
 }
 
 impl SnapshotFile {
-    pub(super) fn new(files: &Files) -> Self {
-        let Files { sandboxes, history, snapshots } = files.clone();
+    pub(super) fn new(files: &NamedFiles) -> Self {
+        let NamedFiles { sandboxes, history, snapshots } = files.clone();
         Self { document: snapshots, history, sandboxes }
     }
 

@@ -75,6 +75,12 @@ impl SshTransport {
         self.work.connect().await
     }
 
+    /// Counts a request to the host.
+    fn count(&self, way: &'static str) {
+        self.trips.fetch_add(1, Ordering::Relaxed);
+        tracing::debug!(host = %self.target.spec.name, way, "request");
+    }
+
     /// Opens a session for bulk work, when it is its turn.
     async fn open_stream(&self, line: &[u8]) -> Result<(SemaphorePermit<'_>, Channel), Error> {
         let slot = self
@@ -82,7 +88,7 @@ impl SshTransport {
             .acquire()
             .await
             .map_err(|error| Error::internal("the sessions are closed").because(error))?;
-        self.trips.fetch_add(1, Ordering::Relaxed);
+        self.count("session");
         Ok((slot, self.work.open(line, Some(&self.shells)).await?))
     }
 
@@ -92,7 +98,7 @@ impl SshTransport {
         input: Option<InputStream<'_>>,
         sink: &mut dyn OutputSink,
     ) -> Result<Option<i32>, Error> {
-        self.trips.fetch_add(1, Ordering::Relaxed);
+        self.count("follower");
         let mut channel = self.followers.open(b"exec sh", None).await?;
         let link = channel.link();
         match exchange::attach(&mut channel, command, input, sink).await? {
@@ -128,7 +134,7 @@ impl Transport for SshTransport {
     }
 
     async fn run(&self, command: &Command, deadline: Duration) -> Result<Output, Error> {
-        self.trips.fetch_add(1, Ordering::Relaxed);
+        self.count("command");
         let Ok(ran) = timeout(deadline, self.shells.run(self, command)).await else {
             return Err(late(&self.target.spec, deadline));
         };
@@ -198,7 +204,7 @@ impl Transport for SshTransport {
 
     async fn interactive(&self, command: &Command) -> Result<Vec<OsString>, Error> {
         let line = watchdog::login_line(&watchdog::bare_words(command)?)?;
-        self.trips.fetch_add(1, Ordering::Relaxed);
+        self.count("terminal");
         self.followers.make_room(None).await?;
         let mut words = over(self.followers.socket());
         // Without "Shared connection closed" at its end.
@@ -212,7 +218,7 @@ impl Transport for SshTransport {
     }
 
     async fn make_room(&self) -> Result<(), Error> {
-        self.trips.fetch_add(1, Ordering::Relaxed);
+        self.count("room");
         self.work.make_room(Some(&self.shells)).await
     }
 

@@ -7,58 +7,18 @@
 mod child;
 mod plan;
 mod rsync;
+mod sent;
 mod tar;
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
-use crate::domain::error::{Code, Error};
-use crate::domain::text::{clean_block, clean_line, last_lines};
-use crate::transport::Transport;
+use crate::domain::error::Error;
+use crate::transport::{Command, Output, Transport};
+
+use sent::Progress;
 
 pub use plan::{IGNORE_FILE, Limits, Plan, plan};
-
-/// How long a transfer may stand still.
-const IDLE: Duration = Duration::from_mins(2);
-
-/// How often progress is told, at most.
-const PROGRESS_EVERY: Duration = Duration::from_millis(100);
-
-/// How a tree was sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    /// rsync on both ends.
-    Rsync,
-    /// A tar stream.
-    Tar,
-}
-
-impl Method {
-    /// `rsync` or `tar`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Rsync => "rsync",
-            Self::Tar => "tar",
-        }
-    }
-}
-
-/// What was sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sent {
-    /// How.
-    pub method: Method,
-    /// Bytes that went: of content with rsync, of the stream with tar.
-    pub bytes: u64,
-    /// What changed or vanished while it was read, a sentence each, at most [`MAX_WARNINGS`].
-    pub warnings: Vec<String>,
-}
-
-/// How many warnings are kept.
-pub const MAX_WARNINGS: usize = 20;
-
-/// Takes (done, of) in bytes.
-pub type OnBytes<'a> = &'a (dyn Fn(u64, u64) + Send + Sync);
+pub use sent::{MAX_WARNINGS, Method, OnBytes, Sent};
 
 /// Sends what was planned from `source` into `dest`, an absolute path of a directory that is there and empty.
 ///
@@ -76,7 +36,7 @@ pub async fn send(
     both_have_rsync: bool,
     on_bytes: OnBytes<'_>,
 ) -> Result<Sent, Error> {
-    let mut progress = Progress { on_bytes, of: plan.bytes, told: None };
+    let mut progress = Progress::new(on_bytes, plan.bytes);
     let sent = if both_have_rsync {
         rsync::send(transport, plan, source, dest, &mut progress).await
     } else {
@@ -87,6 +47,26 @@ pub async fn send(
     Ok(sent)
 }
 
+/// Sends what was planned from `source` as a tar stream to a command that reads `head` before it. What the command said, and what
+/// came of the sending.
+///
+/// Errors: as [`send`]; those of the command's own end are with what came of the sending.
+pub async fn feed(
+    transport: &dyn Transport,
+    plan: &Plan,
+    source: &Path,
+    (command, head): (&Command, &[u8]),
+    on_bytes: OnBytes<'_>,
+) -> Result<(Output, Result<Sent, Error>), Error> {
+    let mut progress = Progress::new(on_bytes, plan.bytes);
+    let fed = tar::feed(transport, plan, source, (command, head), &mut progress).await;
+    let (output, sent) = fed.map_err(|fault| fault.step("transfer"))?;
+    if sent.is_ok() {
+        on_bytes(plan.bytes, plan.bytes);
+    }
+    Ok((output, sent.map_err(|fault| fault.step("transfer"))))
+}
+
 /// Whether this machine has rsync; the host says its own with its facts' `tools`.
 pub fn rsync_here() -> bool {
     let Some(path) = std::env::var_os("PATH") else { return false };
@@ -94,41 +74,6 @@ pub fn rsync_here() -> bool {
         let program = folder.join("rsync");
         program.is_file() && rustix::fs::access(&program, rustix::fs::Access::EXEC_OK).is_ok()
     })
-}
-
-/// Tells progress, but not more often than anyone can look.
-struct Progress<'a> {
-    on_bytes: OnBytes<'a>,
-    of: u64,
-    told: Option<Instant>,
-}
-
-impl Progress<'_> {
-    fn at(&mut self, done: u64) {
-        if self.told.is_none_or(|told| told.elapsed() >= PROGRESS_EVERY) {
-            self.told = Some(Instant::now());
-            (self.on_bytes)(done.min(self.of), self.of);
-        }
-    }
-}
-
-/// The fault for a program of either end that failed, with its words.
-fn failed(sentence: &str, status: i32, stderr: &str) -> Error {
-    let words =
-        reason(stderr).unwrap_or_else(|| format!("it ended with status {status} and said nothing"));
-    Error::new(Code::OperationFailed, sentence)
-        .detail("exit_status", status)
-        .detail("output", clean_block(&last_lines(stderr, 40)))
-        .because(words)
-}
-
-/// The line that says why: a full disk before anything else, since it makes programs say much more after it.
-fn reason(stderr: &str) -> Option<String> {
-    let lines = || stderr.lines().map(str::trim).filter(|line| !line.is_empty());
-    let full = lines().find(|line| {
-        line.contains("No space left on device") || line.contains("Disk quota exceeded")
-    });
-    full.or_else(|| lines().next()).map(|line| clean_line(line, 400))
 }
 
 #[cfg(test)]

@@ -6,10 +6,12 @@
 //! * `idle`: processor, bytes to the terminal and memory of a dashboard on which nothing changes, 100 and 10,000 records
 //! * `keys`: key to frame with 10,000 records while 200 events a second come in
 //! * `hosts`: the same as `idle` on the lab's hosts: 3 of them, and 20 names of one
-//! * `stack`: create + destroy of a compose stack against the same by hand (ssh, rsync, docker compose), alternating
+//! * `stack`: create + destroy of a compose stack against the same by hand (ssh, rsync, docker compose), alternating; requests of a
+//!   create to its host, on each engine
 //! * `checkpoint`: snapshot and restore of 1 GiB in 20,000 files against `tar | zstd` by hand, alternating; memory
 //! * `copy`: an archive of 0.5 GiB to another host against `ssh a cat | ssh b cat` by hand, alternating; memory
 //! * `reap`: reap of 60 stacks over 2 hosts against one `compose down -v` after another over ssh by hand; sessions
+//! * `bulk`: destroy of 24 stacks on one host against one `compose down -v` after another, and the engine's own `rm -f`
 //! * `far`: one-shot commands on a host whose connection is open, with 0, 25 and 150 ms on the way
 
 #![allow(clippy::expect_used, reason = "a figure that cannot be taken ends the run")]
@@ -50,13 +52,14 @@ fn main() {
         }
     }
     let lab = std::env::var_os("LAB_DIR").map(PathBuf::from);
-    let on_hosts: [(&str, Measure); 6] = [
+    let on_hosts: [(&str, Measure); 7] = [
         ("hosts", hosts::measure),
         ("stack", stack::measure),
         ("far", far::measure),
         ("checkpoint", checkpoint::measure),
         ("copy", copy::measure),
         ("reap", reap::measure),
+        ("bulk", reap::measure_bulk),
     ];
     for (part, measure) in on_hosts {
         match &lab {

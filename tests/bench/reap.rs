@@ -1,4 +1,4 @@
-//! Reap of 60 stacks, 30 on each engine's host, against one `compose down -v` after another over ssh by hand.
+//! Reap of 60 stacks, 30 on each engine's host, and destroy of 24 on one, against one `compose down -v` after another over ssh by hand.
 //!
 //! All of them are made with sandboxer, for a second each: what is reaped has expired. The script by hand knows their names, asks
 //! nothing, and leaves their directories. Hosts of the lab share this machine's processors, so that what is done side by side
@@ -14,8 +14,9 @@ use crate::house::{House, timed};
 use crate::sample::Sample;
 
 /// The hosts with the compose tool that each has.
-const HOSTS: [(&str, &str); 2] =
+pub(crate) const HOSTS: [(&str, &str); 2] =
     [("sandboxer01", "docker compose"), ("coulombcore", "podman-compose")];
+const BOTH: [usize; 2] = [0, 1];
 /// Creates on a host at a time; nothing of them is measured.
 const AT_ONCE: usize = 3;
 /// The shipped profile's stop grace, in seconds: the script waits as long for containers that do not end.
@@ -34,11 +35,11 @@ pub(crate) fn measure(house: &House, lab: &Path) {
     let count = std::env::var("SANDBOXER_BENCH_REAP").ok().and_then(|count| count.parse().ok());
     let fleet = Fleet::new(house, lab, count.unwrap_or(30));
     println!("({} stacks over 2 hosts; load {})", 2 * fleet.count, load());
-    fleet.make("r");
+    fleet.make("r", &BOTH);
     let (reap, most) = fleet.reap();
     println!("(load {})", load());
-    fleet.make("h");
-    let downs = fleet.by_hand();
+    fleet.make("h", &BOTH);
+    let downs = fleet.by_hand("h", &BOTH);
     println!("(load {})", load());
     // Their directories and records.
     fleet.run(&["reap-stale", "--yes", "--quiet"]);
@@ -52,6 +53,28 @@ pub(crate) fn measure(house: &House, lab: &Path) {
     each.print("  by hand, each");
     println!("sandboxer / by hand: {:.2}", reap.as_secs_f64() / by_hand.as_secs_f64());
     println!("sessions of ours on one host at once: {most} at most");
+}
+
+/// Destroy of many stacks on each engine's host in turn, by one command, by hand, and by the engine alone.
+pub(crate) fn measure_bulk(house: &House, lab: &Path) {
+    let fleet = Fleet::new(house, lab, 24);
+    for (host, (name, _)) in HOSTS.iter().enumerate() {
+        println!("({} stacks on {name}; load {})", fleet.count, load());
+        fleet.make("d", &[host]);
+        let ids: Vec<String> = (0..fleet.count).map(|n| Fleet::id("d", host, n)).collect();
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let bulk = fleet.run(&[&["destroy", "--quiet", "--yes"][..], &ids[..]].concat());
+        fleet.make("o", &[host]);
+        let by_hand: Duration = fleet.by_hand("o", &[host]).iter().sum();
+        fleet.make("e", &[host]);
+        let engine = fleet.by_engine("e", host);
+        fleet.run(&["reap-stale", "--yes", "--quiet"]);
+        let ratio = |took: Duration| took.as_secs_f64() / by_hand.as_secs_f64();
+        println!("destroy, {} at once {:>33.1} s", fleet.count, bulk.as_secs_f64());
+        println!("  by hand, one after another {:>26.1} s", by_hand.as_secs_f64());
+        println!("  the engine's own rm -f {:>30.1} s", engine.as_secs_f64());
+        println!("sandboxer / by hand: {:.2}; the engine: {:.2}", ratio(bulk), ratio(engine));
+    }
 }
 
 fn root_of(lab: &Path, host: &str) -> PathBuf {
@@ -111,12 +134,12 @@ impl<'a> Fleet<'a> {
     }
 
     /// Makes the stacks of a round; all of them have expired when it returns.
-    fn make(&self, round: &str) {
+    fn make(&self, round: &str, hosts: &[usize]) {
         let next = [AtomicUsize::new(0), AtomicUsize::new(0)];
         let input = format!("repo={}", self.project.display());
         std::thread::scope(|scope| {
-            for worker in 0..HOSTS.len() * AT_ONCE {
-                let (host, next, input) = (worker % HOSTS.len(), &next, &input);
+            for worker in 0..hosts.len() * AT_ONCE {
+                let (host, next, input) = (hosts[worker % hosts.len()], &next, &input);
                 scope.spawn(move || {
                     loop {
                         let number = next[host].fetch_add(1, Ordering::Relaxed);
@@ -164,11 +187,11 @@ impl<'a> Fleet<'a> {
     }
 
     /// The same by hand, host after host, a connection each.
-    fn by_hand(&self) -> Vec<Duration> {
+    fn by_hand(&self, round: &str, hosts: &[usize]) -> Vec<Duration> {
         let config = self.lab.join("ssh_config");
         let down = |(host, number): (usize, usize)| {
             let (name, compose) = HOSTS[host];
-            let id = Self::id("h", host, number);
+            let id = Self::id(round, host, number);
             let file = root_of(self.lab, name).join(format!("sbx-{id}/compose.yaml"));
             let line = format!(
                 "{compose} -p sbx-{id} -f {} down -v -t {GRACE} >/dev/null 2>&1",
@@ -178,8 +201,19 @@ impl<'a> Fleet<'a> {
             ssh.arg("-F").arg(&config).args([name, &line]).stdin(Stdio::null());
             timed(ssh)
         };
-        let all = (0..HOSTS.len()).flat_map(|host| (0..self.count).map(move |n| (host, n)));
+        let all = hosts.iter().flat_map(|host| (0..self.count).map(move |n| (*host, n)));
         all.map(down).collect()
+    }
+
+    /// Removal of all their containers by one call of the engine.
+    fn by_engine(&self, round: &str, host: usize) -> Duration {
+        let (name, compose) = HOSTS[host];
+        let engine = if compose.starts_with("docker") { "docker" } else { "podman" };
+        let prefix = format!("sbx-bench-{round}{host}-");
+        let line = format!("{engine} rm -f $({engine} ps -aq --filter name={prefix}) >/dev/null");
+        let mut ssh = Command::new("ssh");
+        ssh.arg("-F").arg(self.lab.join("ssh_config")).args([name, &line]).stdin(Stdio::null());
+        timed(ssh)
     }
 }
 

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::house::{House, timed};
+use crate::reap::HOSTS;
 use crate::sample::Sample;
 
 const ROUNDS: usize = 12;
@@ -13,6 +14,7 @@ const GRACE: u32 = 2;
 
 pub(crate) fn measure(house: &House, lab: &Path) {
     let example = example();
+    write_profile(house);
     let mut samples: [Sample; 5] = Default::default();
     for round in 0..=ROUNDS {
         // One after the other: what else the machine does meets all of them alike.
@@ -40,6 +42,46 @@ pub(crate) fn measure(house: &House, lab: &Path) {
         ratio(fresh),
         ratio(shared)
     );
+    for (host, _) in HOSTS {
+        println!("requests of a create to {host}: {}", requests(house, lab, &example, host));
+    }
+}
+
+/// Requests that a create makes to its host.
+fn requests(house: &House, lab: &Path, example: &Path, host: &str) -> usize {
+    let log = house.join("requests.log");
+    let input = format!("repo={}", example.display());
+    let mut create = on_lab(house, lab);
+    create.args(["create", "--profile", "bench", "--host", host, "--name", "counted"]);
+    create.args(["--input", &input, "--quiet", "--log-file"]).arg(&log);
+    create.env("SANDBOXER_LOG", "sandboxer=debug");
+    timed(create);
+    let mut destroy = on_lab(house, lab);
+    destroy.args(["destroy", "counted", "--quiet"]);
+    timed(destroy);
+    let text = std::fs::read_to_string(&log).expect("a log");
+    std::fs::remove_file(&log).expect("a log");
+    text.lines().filter(|line| line.contains(" request ")).count()
+}
+
+/// The binary on the lab's hosts.
+fn on_lab(house: &House, lab: &Path) -> Command {
+    let mut command = house.sandboxer();
+    command
+        .env("SANDBOXER_DATA_DIR", house.join("lab-data"))
+        .env("SANDBOXER_CONFIG", lab.join("config.yaml"));
+    command
+}
+
+/// The shipped profile without time for services to settle: the script by hand gives them none either.
+fn write_profile(house: &House) {
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("profiles/compose-e2e.yaml");
+    let text = std::fs::read_to_string(shipped).expect("the shipped profile");
+    let text =
+        text.replace("profile.compose-e2e", "profile.bench").replace("settle: 2s", "settle: 0s");
+    let folder = house.join("home/.config/sandboxer/profiles");
+    std::fs::create_dir_all(&folder).expect("a folder for profiles");
+    std::fs::write(folder.join("bench.yaml"), text).expect("a profile");
 }
 
 pub(crate) fn example() -> PathBuf {
@@ -48,16 +90,13 @@ pub(crate) fn example() -> PathBuf {
 
 fn ours(house: &House, lab: &Path, example: &Path, round: usize) -> [std::time::Duration; 2] {
     let run = |args: &[&str]| {
-        let mut command = house.sandboxer();
-        command
-            .env("SANDBOXER_DATA_DIR", house.join("lab-data"))
-            .env("SANDBOXER_CONFIG", lab.join("config.yaml"));
+        let mut command = on_lab(house, lab);
         command.args(args);
         timed(command)
     };
     let name = format!("bench-{round}");
     let input = format!("repo={}", example.display());
-    let profile = ["create", "--profile", "compose-e2e", "--host", "sandboxer01", "--quiet"];
+    let profile = ["create", "--profile", "bench", "--host", "sandboxer01", "--quiet"];
     [
         run(&[&profile[..], &["--input", &input, "--name", &name]].concat()),
         run(&["destroy", &name, "--quiet"]),

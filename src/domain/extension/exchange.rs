@@ -145,6 +145,8 @@ pub struct Provisioned {
     pub counter_ahead: Option<u64>,
     /// The last lines that the start wrote, as evidence where what runs says nothing.
     pub start_output: Option<String>,
+    /// Readiness, where the call that started it saw at its end that everything runs: `wait_ready` has nothing to ask then.
+    pub ready: Option<Readiness>,
 }
 
 /// What `wait_ready` found.

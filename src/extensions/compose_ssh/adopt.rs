@@ -8,20 +8,21 @@ use crate::domain::extension::{AdoptClaim, AdoptLook, Inspection, Target};
 use crate::domain::facts::{Engine, HostIdentity, Runtime};
 use crate::domain::name::SandboxId;
 use crate::domain::text::{clean_line, plural};
+use crate::extensions::compose_ssh::deps::{Deps, workspace_only};
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
+use crate::extensions::compose_ssh::look as inspecting;
 use crate::extensions::compose_ssh::runtime::Container;
-use crate::extensions::compose_ssh::{ComposeSsh, look as inspecting, workspace_only};
 use crate::extensions::workspace::look::{self, Found};
 
 /// The most services, and containers of one, that a claim may name.
 const MOST: usize = 1000;
 
 pub(super) async fn adopt(
-    extension: &ComposeSsh,
+    deps: &Deps,
     target: &Target,
     claim: AdoptClaim<'_>,
 ) -> Result<AdoptLook, Error> {
-    let transport = extension.open(&target.host).await?;
+    let transport = deps.open(&target.host).await?;
     let identity = |engine: Option<&Engine>| HostIdentity {
         machine_id: claim.machine_id.to_owned(),
         engine: engine.map(|engine| engine.program.clone()),
@@ -54,7 +55,7 @@ pub(super) async fn adopt(
     };
     let handle = stack.map(|stack| stack.to_handle()).transpose()?;
     let target = Target { handle: handle.clone(), ..at(engine) };
-    let seen: Inspection = inspecting::inspect(extension, &target).await?;
+    let seen: Inspection = inspecting::inspect(deps, &target).await?;
     Ok(AdoptLook { handle, identity: identity(engine), seen, remarks })
 }
 

@@ -4,19 +4,20 @@
 use crate::domain::error::Error;
 use crate::domain::extension::ProvisionRequest;
 use crate::domain::host_report::{CertifiedRuntime, HostReport};
-use crate::extensions::compose_ssh::{ComposeSsh, certify, host};
+use crate::extensions::compose_ssh::deps::Deps;
+use crate::extensions::compose_ssh::{certify, host};
 use crate::extensions::workspace::prepare::Prepared;
 use crate::transport::Transport;
 use crate::transport::probe::{self, ProbeRequest};
 
 /// The host's report, from what it said a moment ago where it shows the same fingerprint as then.
 pub(super) async fn report(
-    extension: &ComposeSsh,
+    deps: &Deps,
     request: &ProvisionRequest,
     transport: &dyn Transport,
     prepared: &Prepared,
 ) -> Result<HostReport, Error> {
-    let now = (extension.now)();
+    let now = (deps.now)();
     let known = request.report.as_deref();
     if let (Some(known), Some(fingerprint)) = (known, &prepared.fingerprint)
         && known.is_fresh(now, fingerprint)
@@ -25,7 +26,7 @@ pub(super) async fn report(
     }
     let want = ProbeRequest {
         inventory: true,
-        compose_cmd: Some(host::words(extension, transport)?).filter(|words| !words.is_empty()),
+        compose_cmd: Some(host::words(deps, transport)?).filter(|words| !words.is_empty()),
         known: known.and_then(|known| known.detection.clone()),
         ..ProbeRequest::new(now)
     };

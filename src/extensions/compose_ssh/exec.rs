@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::domain::error::{Code, Error};
 use crate::domain::extension::{ExecRun, Target};
 use crate::domain::output::{Interactive, OutputSink};
-use crate::extensions::compose_ssh::ComposeSsh;
+use crate::extensions::compose_ssh::deps::Deps;
 use crate::extensions::compose_ssh::handle::Stack;
 use crate::extensions::workspace::exec::{self, Went, ask, judged, silent};
 use crate::extensions::workspace::said::unproved;
@@ -83,17 +83,17 @@ impl Engine {
 }
 
 pub(super) async fn exec(
-    extension: &ComposeSsh,
+    deps: &Deps,
     target: &Target,
     mut run: ExecRun<'_>,
     sink: &mut dyn OutputSink,
 ) -> Result<Option<i32>, Error> {
     let Some(service) = run.service else {
-        return exec::exec(extension.way(&target.host).await?.as_ref(), target, run, sink).await;
+        return exec::exec(deps.way(&target.host).await?.as_ref(), target, run, sink).await;
     };
     let engine = engine(target)?;
     let service = engine.service(target, service)?;
-    let transport = extension.way(&target.host).await?;
+    let transport = deps.way(&target.host).await?;
     let watched = format!("{}{INSIDE_SH}", watchdog::PREAMBLE);
     // What reads our input cannot be watched by its end: exec.sh ends it then.
     let (stdin, inside) =
@@ -116,16 +116,16 @@ pub(super) async fn exec(
 }
 
 pub(super) async fn shell(
-    extension: &ComposeSsh,
+    deps: &Deps,
     target: &Target,
     service: Option<&str>,
 ) -> Result<Interactive, Error> {
     let Some(service) = service else {
-        return exec::shell(extension.way(&target.host).await?.as_ref(), target).await;
+        return exec::shell(deps.way(&target.host).await?.as_ref(), target).await;
     };
     let engine = engine(target)?;
     let service = engine.service(target, service)?;
-    let transport = extension.way(&target.host).await?;
+    let transport = deps.way(&target.host).await?;
     // Asked first, so that a refusal is told before the terminal is handed over.
     let question = of_service(RUNNING_SH, target, &engine.program, service);
     let output = ask(transport.as_ref(), &question).await?;

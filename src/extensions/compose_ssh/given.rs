@@ -5,8 +5,9 @@ use crate::domain::error::{Code, Error};
 use crate::domain::extension::Target;
 use crate::domain::profile::Profile;
 use crate::domain::teardown::TeardownReport;
+use crate::extensions::compose_ssh::deps::Deps;
 use crate::extensions::compose_ssh::mask::{self, Masker};
-use crate::extensions::compose_ssh::{ComposeSsh, source};
+use crate::extensions::compose_ssh::source;
 use crate::extensions::workspace::{EVIDENCE_LINES, step, workdir};
 use crate::transport::{Command, Transport};
 
@@ -29,7 +30,7 @@ pub(super) async fn masker(transport: &dyn Transport, target: &Target) -> Option
 
 /// An answer of which the error quotes nothing that the containers were given.
 pub(super) async fn told<T>(
-    extension: &ComposeSsh,
+    deps: &Deps,
     target: &Target,
     answer: Result<T, Error>,
 ) -> Result<T, Error> {
@@ -37,7 +38,7 @@ pub(super) async fn told<T>(
         Err(error) if quotes(&error) => {
             let silent =
                 matches!(error.code, Code::HostUnreachable | Code::HostChanged | Code::Timeout);
-            let masker = if silent { known(&target.profile) } else { of(extension, target).await };
+            let masker = if silent { known(&target.profile) } else { of(deps, target).await };
             Err(without(error, &masker))
         }
         answer => answer,
@@ -52,12 +53,12 @@ pub(super) fn told_of<T>(profile: &Profile, answer: Result<T, Error>) -> Result<
 /// A removal's report without what the containers were given. Where the file went with the folder, the engine's words are
 /// about what is left, and what is named like a secret is masked in them.
 pub(super) async fn told_left(
-    extension: &ComposeSsh,
+    deps: &Deps,
     target: &Target,
     mut report: TeardownReport,
 ) -> TeardownReport {
     if report.lines.iter().any(|line| line.reason.is_some()) {
-        let masker = of(extension, target).await;
+        let masker = of(deps, target).await;
         for reason in report.lines.iter_mut().filter_map(|line| line.reason.as_mut()) {
             *reason = masked(&masker, reason);
         }
@@ -65,8 +66,8 @@ pub(super) async fn told_left(
     report
 }
 
-async fn of(extension: &ComposeSsh, target: &Target) -> Masker {
-    let found = match extension.open(&target.host).await {
+async fn of(deps: &Deps, target: &Target) -> Masker {
+    let found = match deps.open(&target.host).await {
         Ok(transport) => masker(transport.as_ref(), target).await,
         Err(_) => None,
     };

@@ -10,9 +10,10 @@ use crate::domain::headroom::{AddressPool, Headroom, NetworkRoom, blocks, defaul
 use crate::domain::host_report::{DetectionScope, RuntimeDetection};
 use crate::domain::name::HostName;
 use crate::domain::profile::Profile;
+use crate::extensions::compose_ssh::deps::{Deps, workspace_only};
 use crate::extensions::compose_ssh::render::{HostContext, RenderError, Rendered};
+use crate::extensions::compose_ssh::source;
 use crate::extensions::compose_ssh::source::Rendering;
-use crate::extensions::compose_ssh::{ComposeSsh, source, workspace_only};
 use crate::extensions::workspace::{configured_root, repo};
 use crate::transport::probe::{self, Detecting};
 use crate::transport::{Command, Transport};
@@ -31,19 +32,19 @@ const LIMIT: Duration = Duration::from_mins(1);
 ///
 /// Errors: `missing_dependency` where there is none, `timeout` where one is there and silent.
 pub(super) async fn ask(
-    extension: &ComposeSsh,
+    deps: &Deps,
     profile: &Profile,
     host: &HostName,
     known: Option<&RuntimeDetection>,
 ) -> Result<HostAnswer, Error> {
-    let transport = extension.open(host).await?;
+    let transport = deps.open(host).await?;
     let root = configured_root(profile).unwrap_or(&transport.spec().workspace_root);
     if workspace_only(profile) {
         let headroom = Some(probe::headroom(transport.as_ref(), root).await?);
         return Ok(HostAnswer { headroom, ..HostAnswer::default() });
     }
-    let words = words(extension, transport.as_ref())?;
-    let detecting = Detecting::new(DetectionScope::First, &words, known, (extension.now)());
+    let words = words(deps, transport.as_ref())?;
+    let detecting = Detecting::new(DetectionScope::First, &words, known, (deps.now)());
     let answer = find_runtime(transport.as_ref(), root, &detecting).await?;
     match answer.compose {
         // Its engine is gone or another one, which the fingerprint does not show.
@@ -55,12 +56,9 @@ pub(super) async fn ask(
 }
 
 /// The runtime of a host that was found to have another one just now, on a connection that is open.
-pub(super) async fn find(
-    extension: &ComposeSsh,
-    transport: &dyn Transport,
-) -> Result<Runtime, Error> {
-    let words = words(extension, transport)?;
-    let detecting = Detecting::new(DetectionScope::First, &words, None, (extension.now)());
+pub(super) async fn find(deps: &Deps, transport: &dyn Transport) -> Result<Runtime, Error> {
+    let words = words(deps, transport)?;
+    let detecting = Detecting::new(DetectionScope::First, &words, None, (deps.now)());
     let root = &transport.spec().workspace_root;
     let answer = find_runtime(transport, root, &detecting).await?;
     let found = answer.compose.map(|host| host.runtime);
@@ -68,11 +66,8 @@ pub(super) async fn find(
 }
 
 /// The compose command that the operator named for a host, in words; empty: none.
-pub(super) fn words(
-    extension: &ComposeSsh,
-    transport: &dyn Transport,
-) -> Result<Vec<String>, Error> {
-    let chosen = transport.spec().compose_cmd.as_deref().or(extension.compose_cmd.as_deref());
+pub(super) fn words(deps: &Deps, transport: &dyn Transport) -> Result<Vec<String>, Error> {
+    let chosen = transport.spec().compose_cmd.as_deref().or(deps.compose_cmd.as_deref());
     Ok(probe::override_words(chosen)?.unwrap_or_default())
 }
 
@@ -152,12 +147,12 @@ pub(super) fn no_runtime(host: &str, findings: &[String]) -> Error {
 
 /// The preview as the host that was asked has it: what its compose does otherwise, and what is refused because of it.
 pub(super) async fn preview(
-    extension: &ComposeSsh,
+    deps: &Deps,
     request: &mut ProvisionRequest,
     preview: &mut Preview,
 ) -> Result<(), Error> {
     let Some(found) = request.compose_host.clone() else { return Ok(()) };
-    let transport = extension.open(&request.host).await?;
+    let transport = deps.open(&request.host).await?;
     let (rendering, host) =
         render(request, source::PREVIEW_WORKDIR, found, transport.as_ref()).await?;
     request.compose_host = Some(host);

@@ -19,7 +19,7 @@ use tokio::time::sleep;
 use crate::domain::error::{Code, Error};
 use crate::domain::extension::Target;
 use crate::domain::output::{LogLine, LogSink, OutputSink, Source};
-use crate::extensions::compose_ssh::ComposeSsh;
+use crate::extensions::compose_ssh::deps::Deps;
 use crate::extensions::compose_ssh::exec::{engine, engine_id, proving};
 use crate::extensions::compose_ssh::logs::lines::{Lines, Told};
 use crate::extensions::workspace::exec::ask;
@@ -59,7 +59,7 @@ struct Writer {
 }
 
 pub(super) async fn logs(
-    extension: &ComposeSsh,
+    deps: &Deps,
     target: &Target,
     service: Option<&str>,
     tail: Option<u64>,
@@ -70,7 +70,7 @@ pub(super) async fn logs(
     if let Some(service) = service {
         engine.service(target, service)?;
     }
-    let transport = extension.way(&target.host).await?;
+    let transport = deps.way(&target.host).await?;
     let program = engine.program;
     let logs = Logs {
         transport: transport.as_ref(),

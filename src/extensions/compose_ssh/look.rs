@@ -6,15 +6,15 @@ use crate::domain::error::{Code, Error};
 use crate::domain::extension::{Inspection, Target};
 use crate::domain::name::{HostName, SandboxId};
 use crate::domain::sandbox::Service;
+use crate::extensions::compose_ssh::deps::{Deps, workspace_only};
 use crate::extensions::compose_ssh::handle::Stack;
 use crate::extensions::compose_ssh::ready::reach;
 use crate::extensions::compose_ssh::runtime::{self, Container, Judgement};
-use crate::extensions::compose_ssh::{ComposeSsh, workspace_only};
 use crate::extensions::workspace::look::{self, Found};
 use crate::extensions::workspace::{workdir, workspace};
 
-pub(super) async fn inspect(extension: &ComposeSsh, target: &Target) -> Result<Inspection, Error> {
-    let transport = extension.open(&target.host).await?;
+pub(super) async fn inspect(deps: &Deps, target: &Target) -> Result<Inspection, Error> {
+    let transport = deps.open(&target.host).await?;
     let found = look::look(transport.as_ref(), target).await?;
     let stack = Stack::from_handle(target.handle.as_ref());
     let containers = read(found.inspected.as_deref().unwrap_or_default(), &target.host)?;
@@ -79,11 +79,11 @@ fn is_ready(target: &Target, stack: &Stack, found: &Found, containers: &[Contain
 }
 
 pub(super) async fn services(
-    extension: &ComposeSsh,
+    deps: &Deps,
     host: &HostName,
     targets: &[Target],
 ) -> Result<BTreeMap<SandboxId, Vec<Service>>, Error> {
-    let transport = extension.open(host).await?;
+    let transport = deps.open(host).await?;
     let census = look::census(transport.as_ref(), targets).await?;
     let mut engines = BTreeMap::new();
     for (engine, text) in &census.engines {

@@ -7,6 +7,7 @@
 mod adopt;
 mod canary;
 mod certify;
+mod deps;
 mod exec;
 mod fetched;
 mod given;
@@ -50,9 +51,11 @@ use crate::domain::time::Time;
 use crate::domain::undo::Footprint;
 use crate::extensions::archives::keeper::Keeper;
 use crate::extensions::archives::{capture, measure};
+use crate::extensions::compose_ssh::deps::{Deps, workspace_only};
 use crate::extensions::compose_ssh::handle::Stack;
+use crate::extensions::workspace::removals::Removals;
 use crate::extensions::workspace::{before_anything, manifest, teardown};
-use crate::transport::{Transport, Transports};
+use crate::transport::Transports;
 
 /// This extension's id.
 pub const ID: &str = "ext.compose-ssh";
@@ -60,11 +63,9 @@ pub const ID: &str = "ext.compose-ssh";
 /// Compose stacks and workspaces on hosts over SSH, and on this machine.
 pub struct ComposeSsh {
     id: ExtensionId,
-    transports: Arc<dyn Transports>,
     keeper: Keeper,
-    /// `SANDBOXER_COMPOSE_CMD`; a host's own `compose_cmd` goes first.
-    compose_cmd: Option<String>,
-    now: fn() -> Time,
+    removals: Removals,
+    deps: Deps,
 }
 
 impl ComposeSsh {
@@ -77,19 +78,9 @@ impl ComposeSsh {
         Self {
             id: ID.into(),
             keeper: Keeper::new(Arc::clone(&transports)),
-            transports,
-            compose_cmd,
-            now,
+            removals: Removals::default(),
+            deps: Deps { transports, compose_cmd, now },
         }
-    }
-
-    async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
-        self.transports.open(host).await
-    }
-
-    /// For who only attaches: nothing is connected yet.
-    async fn way(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
-        self.transports.way(host).await
     }
 }
 
@@ -114,7 +105,7 @@ impl SandboxExtension for ComposeSsh {
         host: &HostName,
         known: Option<&RuntimeDetection>,
     ) -> Result<HostAnswer, Error> {
-        host::ask(self, profile, host, known).await
+        host::ask(&self.deps, profile, host, known).await
     }
 
     async fn preview_on_host(
@@ -122,7 +113,7 @@ impl SandboxExtension for ComposeSsh {
         request: &mut ProvisionRequest,
         preview: &mut Preview,
     ) -> Result<(), Error> {
-        host::preview(self, request, preview).await
+        host::preview(&self.deps, request, preview).await
     }
 
     async fn pull(
@@ -131,7 +122,7 @@ impl SandboxExtension for ComposeSsh {
         restored: Option<&Target>,
         reporter: &dyn Reporter,
     ) -> Result<(), Error> {
-        given::told_of(&request.profile, pull::pull(self, request, restored, reporter).await)
+        given::told_of(&request.profile, pull::pull(&self.deps, request, restored, reporter).await)
     }
 
     fn may_have_services(&self, profile: &Profile) -> bool {
@@ -147,7 +138,7 @@ impl SandboxExtension for ComposeSsh {
         request: &ProvisionRequest,
         reporter: &dyn Reporter,
     ) -> Result<Provisioned, Error> {
-        given::told_of(&request.profile, provision::provision(self, request, reporter).await)
+        given::told_of(&request.profile, provision::provision(&self.deps, request, reporter).await)
     }
 
     async fn wait_ready(
@@ -156,7 +147,12 @@ impl SandboxExtension for ComposeSsh {
         limit: Duration,
         reporter: &dyn Reporter,
     ) -> Result<Readiness, Error> {
-        given::told(self, target, ready::wait_ready(self, target, limit, reporter).await).await
+        given::told(
+            &self.deps,
+            target,
+            ready::wait_ready(&self.deps, target, limit, reporter).await,
+        )
+        .await
     }
 
     async fn wait_settled(
@@ -165,11 +161,12 @@ impl SandboxExtension for ComposeSsh {
         found: Readiness,
         limit: Duration,
     ) -> Result<Readiness, Error> {
-        given::told(self, target, ready::wait_settled(self, target, found, limit).await).await
+        given::told(&self.deps, target, ready::wait_settled(&self.deps, target, found, limit).await)
+            .await
     }
 
     async fn write_manifest(&self, target: &Target, record: &SandboxRecord) -> Result<(), Error> {
-        manifest::write(self.open(&target.host).await?.as_ref(), target, record).await
+        manifest::write(self.deps.open(&target.host).await?.as_ref(), target, record).await
     }
 
     async fn teardown(
@@ -179,17 +176,23 @@ impl SandboxExtension for ComposeSsh {
     ) -> Result<TeardownReport, Error> {
         let built =
             Stack::from_handle(target.handle.as_ref()).map(|stack| stack.built).unwrap_or_default();
-        let removed = teardown::teardown(self.transports.as_ref(), target, &built, reporter).await;
-        let report = given::told(self, target, removed).await?;
-        Ok(given::told_left(self, target, report).await)
+        let removed = teardown::teardown(
+            (self.deps.transports.as_ref(), &self.removals),
+            target,
+            &built,
+            reporter,
+        )
+        .await;
+        let report = given::told(&self.deps, target, removed).await?;
+        Ok(given::told_left(&self.deps, target, report).await)
     }
 
     async fn inspect(&self, target: &Target) -> Result<Inspection, Error> {
-        given::told(self, target, look::inspect(self, target).await).await
+        given::told(&self.deps, target, look::inspect(&self.deps, target).await).await
     }
 
     async fn adopt(&self, target: &Target, claim: AdoptClaim<'_>) -> Result<AdoptLook, Error> {
-        given::told(self, target, adopt::adopt(self, target, claim).await).await
+        given::told(&self.deps, target, adopt::adopt(&self.deps, target, claim).await).await
     }
 
     async fn services(
@@ -197,7 +200,7 @@ impl SandboxExtension for ComposeSsh {
         host: &HostName,
         targets: &[Target],
     ) -> Result<BTreeMap<SandboxId, Vec<Service>>, Error> {
-        look::services(self, host, targets).await
+        look::services(&self.deps, host, targets).await
     }
 
     async fn snapshot(
@@ -206,9 +209,9 @@ impl SandboxExtension for ComposeSsh {
         request: &CaptureRequest,
         reporter: &dyn Reporter,
     ) -> Result<Captured, Error> {
-        let transport = self.open(&target.host).await.map_err(before_anything)?;
+        let transport = self.deps.open(&target.host).await.map_err(before_anything)?;
         given::told(
-            self,
+            &self.deps,
             target,
             capture::capture(transport.as_ref(), target, request, reporter).await,
         )
@@ -221,7 +224,7 @@ impl SandboxExtension for ComposeSsh {
         archive: &ArchiveFacts,
         host: &HostName,
     ) -> Result<(), Error> {
-        snapshot::suits(self, profile, archive, host).await
+        snapshot::suits(&self.deps, profile, archive, host).await
     }
 
     async fn restore_from_snapshot(
@@ -230,22 +233,29 @@ impl SandboxExtension for ComposeSsh {
         source: &RestoreSource,
         reporter: &dyn Reporter,
     ) -> Result<Restored, Error> {
-        given::told_of(&request.profile, snapshot::restore(self, request, source, reporter).await)
+        given::told_of(
+            &request.profile,
+            snapshot::restore(&self.deps, request, source, reporter).await,
+        )
     }
 
     async fn resume(&self, target: &Target, called_off: Option<&SnapshotId>) -> Result<(), Error> {
-        let transport = self.open(&target.host).await?;
-        given::told(self, target, capture::resume(transport.as_ref(), target, called_off).await)
-            .await
+        let transport = self.deps.open(&target.host).await?;
+        given::told(
+            &self.deps,
+            target,
+            capture::resume(transport.as_ref(), target, called_off).await,
+        )
+        .await
     }
 
     async fn measure(&self, target: &Target) -> Result<Footprint, Error> {
-        let transport = self.open(&target.host).await?;
-        given::told(self, target, measure::measure(transport.as_ref(), target).await).await
+        let transport = self.deps.open(&target.host).await?;
+        given::told(&self.deps, target, measure::measure(transport.as_ref(), target).await).await
     }
 
     async fn entries(&self, target: &Target, excludes: &[String]) -> Result<Vec<TreeEntry>, Error> {
-        capture::list(self.way(&target.host).await?.as_ref(), target, excludes).await
+        capture::list(self.deps.way(&target.host).await?.as_ref(), target, excludes).await
     }
 
     fn archives(&self) -> Option<&dyn SnapshotArchives> {
@@ -253,7 +263,7 @@ impl SandboxExtension for ComposeSsh {
     }
 
     async fn sleep(&self, target: &Target, reporter: &dyn Reporter) -> Result<(), Error> {
-        given::told(self, target, sleep::sleep(self, target, reporter).await).await
+        given::told(&self.deps, target, sleep::sleep(&self.deps, target, reporter).await).await
     }
 
     async fn wake(
@@ -262,7 +272,8 @@ impl SandboxExtension for ComposeSsh {
         limit: Duration,
         reporter: &dyn Reporter,
     ) -> Result<Readiness, Error> {
-        given::told(self, target, sleep::wake(self, target, limit, reporter).await).await
+        given::told(&self.deps, target, sleep::wake(&self.deps, target, limit, reporter).await)
+            .await
     }
 
     async fn run_patch(
@@ -271,7 +282,7 @@ impl SandboxExtension for ComposeSsh {
         run: &PatchRun,
         _reporter: &dyn Reporter,
     ) -> Result<PatchOutcome, Error> {
-        given::told(self, target, patch::run(self, target, run).await).await
+        given::told(&self.deps, target, patch::run(&self.deps, target, run).await).await
     }
 
     async fn exec(
@@ -280,11 +291,11 @@ impl SandboxExtension for ComposeSsh {
         run: ExecRun<'_>,
         sink: &mut dyn OutputSink,
     ) -> Result<Option<i32>, Error> {
-        exec::exec(self, target, run, sink).await
+        exec::exec(&self.deps, target, run, sink).await
     }
 
     async fn shell(&self, target: &Target, service: Option<&str>) -> Result<Interactive, Error> {
-        exec::shell(self, target, service).await
+        exec::shell(&self.deps, target, service).await
     }
 
     async fn logs(
@@ -295,11 +306,11 @@ impl SandboxExtension for ComposeSsh {
         follow: bool,
         sink: &mut dyn LogSink,
     ) -> Result<(), Error> {
-        given::told(self, target, logs::logs(self, target, service, tail, follow, sink).await).await
+        given::told(
+            &self.deps,
+            target,
+            logs::logs(&self.deps, target, service, tail, follow, sink).await,
+        )
+        .await
     }
-}
-
-/// Whether the profile makes a workspace and starts nothing.
-fn workspace_only(profile: &Profile) -> bool {
-    profile.config["workspace_only"] == true
 }

@@ -3,7 +3,7 @@
 use crate::domain::error::{Code, Error};
 use crate::domain::extension::{PatchOutcome, PatchRun, Target};
 use crate::domain::patch::RUN_IN_WORKSPACE;
-use crate::extensions::compose_ssh::ComposeSsh;
+use crate::extensions::compose_ssh::deps::Deps;
 use crate::extensions::compose_ssh::exec::{RUNNING_SH, engine, of_service, stopped};
 use crate::extensions::workspace::said::unproved;
 use crate::extensions::workspace::{owners, patch, workdir};
@@ -20,11 +20,11 @@ const RUN_SH: &str = concat!(
 const INSIDE_SH: &str = include_str!("scripts/inside_patch.sh");
 
 pub(super) async fn run(
-    extension: &ComposeSsh,
+    deps: &Deps,
     target: &Target,
     run: &PatchRun,
 ) -> Result<PatchOutcome, Error> {
-    let transport = extension.open(&target.host).await.map_err(patch::never_began)?;
+    let transport = deps.open(&target.host).await.map_err(patch::never_began)?;
     let transport = transport.as_ref();
     if run.patch.run_in == RUN_IN_WORKSPACE {
         return patch::run(transport, target, run).await;

@@ -8,17 +8,16 @@ use crate::domain::compose_host::ComposeHost;
 use crate::domain::error::{Code, Error};
 use crate::domain::extension::{ProvisionRequest, Provisioned, Refusal};
 use crate::domain::facts::Runtime;
+use crate::domain::host::HostSpec;
 use crate::domain::reporter::{Learnt, Report, Reporter};
 use crate::domain::text::last_lines;
-use crate::extensions::archives::capture::pieces;
+use crate::extensions::compose_ssh::deps::{Deps, workspace_only};
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
 use crate::extensions::compose_ssh::mask::Masker;
 use crate::extensions::compose_ssh::render::{Dialect, RenderError, Rendered};
-use crate::extensions::compose_ssh::{ComposeSsh, canary, host, runtime, source, workspace_only};
+use crate::extensions::compose_ssh::{canary, host, ready, runtime, source};
 use crate::extensions::workspace::prepare::{Detect, Prepared, Wanted};
-use crate::extensions::workspace::{
-    self, EVIDENCE_LINES, Steps, before_anything, failed, repo, step,
-};
+use crate::extensions::workspace::{self, EVIDENCE_LINES, Steps, before_anything, failed, repo};
 use crate::failpoint;
 use crate::transport::transfer::Plan;
 use crate::transport::{Command, Output, Source, Transport};
@@ -26,13 +25,9 @@ use crate::transport::{Command, Output, Source, Transport};
 const UP_SH: &str = concat!(
     include_str!("../../transport/scripts/runtime.sh"),
     include_str!("../workspace/scripts/belonging.sh"),
+    include_str!("scripts/clock.sh"),
     include_str!("scripts/up.sh")
 );
-const WRITE_SH: &str = include_str!("scripts/write.sh");
-
-/// A rendered file up to this size travels as an argument of `up`; a larger one in a call before it. An exec
-/// request over SSH is limited to 256 KiB, and one argument to 128 KiB.
-const SMALL: usize = 48 * 1024;
 
 /// What podman says where an interface of another network goes away while it lists them all: Go's `net` asks for the list,
 /// and then for each one. Seen with podman 4.3 when one sandbox was made while another one was removed.
@@ -43,29 +38,20 @@ const TRIES: u32 = 3;
 const STUMBLED: Duration = Duration::from_millis(500);
 
 pub(super) async fn provision(
-    extension: &ComposeSsh,
+    deps: &Deps,
     request: &ProvisionRequest,
     reporter: &dyn Reporter,
 ) -> Result<Provisioned, Error> {
     let plan = repo::plan(request).await.map_err(before_anything)?;
     let steps = Steps::new(reporter, step_count(request));
     steps.next("prepare");
-    let transport = extension.open(&request.host).await.map_err(before_anything)?;
+    let transport = deps.open(&request.host).await.map_err(before_anything)?;
     let transport = transport.as_ref();
     let prepared =
-        prepare(extension, request, transport, plan.as_ref(), Wanted::default(), &steps).await?;
+        prepare(deps, request, transport, plan.as_ref(), Wanted::default(), &steps).await?;
     failpoint::reached("compose.prepared");
-    let trips = transport.round_trips();
     reporter.learnt(&prepared.learnt());
-    let made = finish(extension, request, transport, plan, prepared, &steps).await?;
-    // One for the prepare call; transfer and `up` are in the count.
-    tracing::debug!(
-        sandbox = %request.id,
-        round_trips = transport.round_trips() - trips + 1,
-        of_process = transport.round_trips(),
-        "provisioned"
-    );
-    Ok(made)
+    finish(deps, request, transport, plan, prepared, &steps).await
 }
 
 /// Prepare, transfer where there is something, `up` or a look at the host, ready.
@@ -74,7 +60,7 @@ pub(super) fn step_count(request: &ProvisionRequest) -> u32 {
 }
 
 async fn finish(
-    extension: &ComposeSsh,
+    deps: &Deps,
     request: &ProvisionRequest,
     transport: &dyn Transport,
     plan: Option<Plan>,
@@ -82,13 +68,13 @@ async fn finish(
     steps: &Steps<'_>,
 ) -> Result<Provisioned, Error> {
     if let Some(plan) = &plan {
-        repo::send(request, transport, plan, &prepared, steps).await?;
+        prepared.fill(request, transport, plan, steps).await?;
         failpoint::reached("compose.transferred");
     }
     let mut made = prepared.provisioned();
     let stack = if workspace_only(&request.profile) {
         steps.next("inspect");
-        let report = canary::report(extension, request, transport, &prepared).await?;
+        let report = canary::report(deps, request, transport, &prepared).await?;
         made.report = Some(Box::new(report));
         Stack::default()
     } else {
@@ -99,11 +85,7 @@ async fn finish(
             host::render(request, &workspace, host_of(request, &runtime), transport).await?;
         let rendered = rendering.result.map_err(|error| refused_by(&error, request, &runtime))?;
         steps.reporter.learnt(&Learnt { rewrites: rendered.rewrites.clone(), ..prepared.learnt() });
-        let (stack, output) =
-            up(request, transport, &prepared.workdir, runtime, &rendered, steps).await?;
-        made.rewrites = rendered.rewrites;
-        made.start_output = Some(output);
-        stack
+        up(request, transport, runtime, &rendered, &mut made, steps).await?
     };
     made.handle = stack.to_handle()?;
     Ok(made)
@@ -112,7 +94,7 @@ async fn finish(
 /// Makes the directory; for a stack, with a compose runtime of the host. One that was found before is not looked for again,
 /// but where its engine is another one by now.
 pub(super) async fn prepare(
-    extension: &ComposeSsh,
+    deps: &Deps,
     request: &ProvisionRequest,
     transport: &dyn Transport,
     plan: Option<&Plan>,
@@ -120,24 +102,19 @@ pub(super) async fn prepare(
     steps: &Steps<'_>,
 ) -> Result<Prepared, Error> {
     let spec = transport.spec();
-    let words = host::words(extension, transport)?;
+    let words = host::words(deps, transport)?;
     let known = request.compose_host.as_ref().map(|host| &host.runtime);
     let runtime = match known {
         _ if workspace_only(&request.profile) => Detect::Fingerprint(&words),
         Some(known) => Detect::Known(known),
         None => Detect::First(&words),
     };
-    let prepared = workspace::prepare::prepare(
-        request,
-        transport,
-        plan,
-        Wanted { runtime, ..wanted },
-        steps.reporter,
-    )
-    .await?;
+    let prepared =
+        workspace::prepare::prepare(request, transport, plan, Wanted { runtime, ..wanted }, steps)
+            .await?;
     match (runtime, &prepared.runtime) {
         (Detect::Known(before), None) => {
-            let runtime = host::find(extension, transport).await?;
+            let runtime = host::find(deps, transport).await?;
             let message =
                 format!("the host has {runtime} by now, and had {before}: it is judged again");
             tracing::warn!(sandbox = %request.id, host = %spec.name, message);
@@ -191,48 +168,44 @@ pub(super) fn refused_by(
     }
 }
 
-/// Writes the rendered file and starts it. The last lines that this wrote come with it.
+/// Writes the rendered file and starts it. What was changed in it, the last lines that this wrote and how it runs go with what was
+/// made.
 pub(super) async fn up(
     request: &ProvisionRequest,
     transport: &dyn Transport,
-    workdir: &str,
     runtime: Runtime,
     rendered: &Rendered,
+    made: &mut Provisioned,
     steps: &Steps<'_>,
-) -> Result<(Stack, String), Error> {
+) -> Result<Stack, Error> {
     failpoint::reached("compose.rendered");
     let report = steps.next("up");
     let project = request.id.project();
-    let small = rendered.yaml.len() <= SMALL;
-    if !small {
-        let command = Command::script(WRITE_SH)
-            .args([workdir, "compose.yaml", "600"])
-            .args(pieces(&rendered.yaml));
-        step(transport, "render", &command).await?;
-    }
-    for (name, content) in &rendered.secrets {
-        // Whoever a container runs as reads it; on the host nobody else gets into the folder.
-        let command = Command::script(WRITE_SH).args([workdir, name, "444"]).args(pieces(content));
-        step(transport, "render", &command).await?;
-    }
+    let settle_s = settles_at_start(request, transport.spec());
     let command = Command::script(UP_SH)
-        .arg(workdir)
+        .arg(&made.workdir)
         .arg(&project)
-        .arg(if small { rendered.yaml.as_str() } else { "" })
+        .arg(&rendered.yaml)
         .arg(&runtime.engine)
         .arg(if Dialect::of(&runtime) == Dialect::Podman { "apart" } else { "" })
         .arg(request.owner.owner.as_str())
+        .arg(settle_s.to_string())
+        .arg(rendered.secrets.len().to_string())
+        .args(rendered.secrets.iter().flat_map(|(name, text)| [name, text]))
         .arg(rendered.sources.len().to_string())
         .args(&rendered.sources)
         .args(&runtime.command);
     let masker = Masker::of_file(&rendered.yaml, &rendered.variables)
         .ok_or_else(|| Error::internal("the rendered file cannot be read again"))?;
-    let mut on_line = |_: Source, line: &[u8]| {
-        let message = Some(masker.line(line));
-        steps.reporter.report(Report { message, ..report.clone() });
+    let mut on_line = |source: Source, line: &[u8]| {
+        if source == Source::Stderr {
+            let message = Some(masker.line(line));
+            steps.reporter.report(Report { message, ..report.clone() });
+        }
     };
     // Pulling and building count: a start that takes longer than the profile allows has failed.
-    let until = Instant::now() + request.profile.ready_timeout.duration();
+    let until =
+        Instant::now() + request.profile.ready_timeout.duration() + Duration::from_secs(settle_s);
     let mut tries = TRIES;
     let output = loop {
         let output = transport
@@ -241,13 +214,15 @@ pub(super) async fn up(
             .map_err(|fault| too_long(fault, request).step("up"))?;
         tries -= 1;
         if tries == 0 || !stumbled(&output) {
-            break masker.output(&output);
+            break output;
         }
         let message = Some("the engine met a network that went away: once more".to_owned());
         steps.reporter.report(Report { message, ..report.clone() });
         tokio::time::sleep(STUMBLED).await;
     };
     failpoint::reached("compose.up");
+    let seen = runtime::parse_observed(&output.text()).filter(|_| !output.truncated);
+    let output = masker.output(&Output { stdout: Vec::new(), ..output });
     if !output.ok() {
         return Err(failed(
             "up",
@@ -270,16 +245,33 @@ pub(super) async fn up(
         built: rendered.services.iter().filter(|s| s.built).map(|s| s.image.clone()).collect(),
         runtime: Some(runtime),
     };
-    let said = last_lines(&format!("{}\n{}", output.text(), output.error_text()), EVIDENCE_LINES);
-    let owner = request.owner.owner.as_str();
-    runtime::started(transport, &stack, &request.id, owner, (&output, &said)).await?;
-    Ok((stack, said))
+    let said = last_lines(&output.error_text(), EVIDENCE_LINES);
+    // An engine that does not tell here is asked for readiness once more.
+    if let Some(seen) = seen {
+        runtime::check_started(&stack, &seen.containers, (&output, &said))?;
+        made.ready = ready::seen_running(transport.spec(), request, &made.workdir, &stack, &seen);
+    }
+    if made.ready.is_some() {
+        steps.reporter.report(Report { stage: "ready", ..Report::default() });
+    }
+    made.rewrites.clone_from(&rendered.rewrites);
+    made.start_output = Some(said);
+    Ok(stack)
+}
+
+/// The longest time to settle that is a part of the start, in seconds: longer ones are told while they go on.
+const SETTLES: u64 = 10;
+
+/// Seconds for which services show that they stay before the start is over: none where tunnels or patches come meanwhile.
+fn settles_at_start(request: &ProvisionRequest, spec: &HostSpec) -> u64 {
+    let is_patched = request.sandbox.as_ref().is_some_and(|one| one.based_on_snapshot.is_some());
+    let settle_s = request.profile.settle.get();
+    if spec.reach.is_some() || is_patched || settle_s > SETTLES { 0 } else { settle_s }
 }
 
 /// Whether the engine met something of somebody else's that went away under its eyes, which has nothing to do with this stack.
 fn stumbled(output: &Output) -> bool {
-    let says = |text: &str| text.contains(VANISHED);
-    says(&output.text()) || says(&output.error_text())
+    output.error_text().contains(VANISHED)
 }
 
 fn too_long(fault: Error, request: &ProvisionRequest) -> Error {

@@ -7,11 +7,12 @@ use crate::domain::compose_host::ComposeHost;
 use crate::domain::error::{Code, Error};
 use crate::domain::extension::{ProvisionRequest, Target};
 use crate::domain::reporter::{Report, Reporter};
+use crate::extensions::compose_ssh::deps::Deps;
 use crate::extensions::compose_ssh::mask::Masker;
 use crate::extensions::compose_ssh::render::{
     Dialect, HostContext, Pull, RenderError, Rendered, ServicePlan,
 };
-use crate::extensions::compose_ssh::{ComposeSsh, host, provision, source};
+use crate::extensions::compose_ssh::{host, provision, source};
 use crate::extensions::workspace::said::Said;
 use crate::extensions::workspace::{self, before_anything, failed, step};
 use crate::transport::{Command, Source, Transport};
@@ -30,7 +31,7 @@ const RENDERED_SH: &str = include_str!("scripts/rendered.sh");
 /// Errors: `invalid_input` for a file that is refused, `conflict` for a container's name that is somebody's, `operation_failed`
 /// naming each one that is not there and cannot be pulled. Nothing else was changed.
 pub(super) async fn pull(
-    extension: &ComposeSsh,
+    deps: &Deps,
     request: &ProvisionRequest,
     restored: Option<&Target>,
     reporter: &dyn Reporter,
@@ -38,7 +39,7 @@ pub(super) async fn pull(
     let Some(found) = request.compose_host.clone() else { return Ok(()) };
     let report = Report { stage: "images", ..Report::default() };
     reporter.report(report.clone());
-    let transport = extension.open(&request.host).await?;
+    let transport = deps.open(&request.host).await?;
     let engine = found.runtime.engine.clone();
     let dialect = Dialect::of(&found.runtime);
     let rendered = match restored {

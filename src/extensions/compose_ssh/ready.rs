@@ -8,14 +8,15 @@ use tokio::time::Instant;
 
 use crate::domain::Time;
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::{Readiness, Target, Unsettled};
+use crate::domain::extension::{ProvisionRequest, Readiness, Target, Unsettled};
 use crate::domain::host::HostSpec;
 use crate::domain::reporter::{Report, Reporter};
 use crate::domain::sandbox::{Failure, Reachability, Service};
 use crate::domain::text::plural;
+use crate::extensions::compose_ssh::deps::Deps;
+use crate::extensions::compose_ssh::given;
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
 use crate::extensions::compose_ssh::runtime::{self, Container, Judgement, Observed};
-use crate::extensions::compose_ssh::{ComposeSsh, given};
 use crate::extensions::workspace::reachability::{Door, reachability};
 use crate::extensions::workspace::{self, step};
 use crate::transport::{Command, Transport};
@@ -95,13 +96,13 @@ impl Asked<'_> {
 }
 
 pub(super) async fn wait_ready(
-    extension: &ComposeSsh,
+    deps: &Deps,
     target: &Target,
     limit: Duration,
     reporter: &dyn Reporter,
 ) -> Result<Readiness, Error> {
     let stack = stack(target)?;
-    let transport = extension.open(&target.host).await?;
+    let transport = deps.open(&target.host).await?;
     reporter.report(Report { stage: "ready", ..Report::default() });
     let until = Instant::now() + limit;
     let asked = Asked {
@@ -117,13 +118,13 @@ pub(super) async fn wait_ready(
 
 /// Waits until what is unsettled has run for long enough. One that was woken is not asleep any more then.
 pub(super) async fn wait_settled(
-    extension: &ComposeSsh,
+    deps: &Deps,
     target: &Target,
     found: Readiness,
     limit: Duration,
 ) -> Result<Readiness, Error> {
     let stack = stack(target)?;
-    let transport = extension.open(&target.host).await?;
+    let transport = deps.open(&target.host).await?;
     let transport = transport.as_ref();
     let until = Instant::now() + limit;
     let asked = Asked { transport, target, stack: &stack, reporter: None, until, limit };
@@ -149,6 +150,26 @@ pub(super) enum Wanted {
     Runs,
     /// They have run for the profile's `settle` without a restart.
     Settled,
+}
+
+/// Readiness of a stack that was just started, by a first look; none where something of it does not run yet.
+pub(super) fn seen_running(
+    spec: &HostSpec,
+    request: &ProvisionRequest,
+    workdir: &str,
+    stack: &Stack,
+    Observed { now, containers }: &Observed,
+) -> Option<Readiness> {
+    if runtime::judge(&stack.services, containers) != Judgement::Ready {
+        return None;
+    }
+    let settle = request.profile.settle.duration();
+    let left = Runs::default().left(&stack.services, containers, *now, settle);
+    Some(Readiness {
+        reachability: reach(spec, &workspace::workspace(workdir), containers),
+        services: runtime::services(&stack.services, containers),
+        unsettled: if left.is_some() { Unsettled::All } else { Unsettled::None },
+    })
 }
 
 /// Asks until these containers have come so far.

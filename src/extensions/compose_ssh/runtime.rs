@@ -87,7 +87,7 @@ pub(super) async fn containers(
 }
 
 /// Reads the host's clock, and behind it what the engine printed.
-fn parse_observed(text: &str) -> Option<Observed> {
+pub(super) fn parse_observed(text: &str) -> Option<Observed> {
     let (clock, json) = text.split_once('\n')?;
     let (seconds, fraction) = clock.split_once('.')?;
     // A `date` without fractions says `%N` or nothing; then the host is taken to be at the second's beginning.
@@ -231,20 +231,18 @@ fn judge_one(want: &Expected, container: &Container) -> Judgement {
     }
 }
 
-/// Looks once right after `up`, where its exit status cannot be trusted (podman-compose 1.0.x says 0 when nothing
-/// started). `up -d` is over: what is missing or was never started now stays so.
-pub(super) async fn started(
-    transport: &dyn Transport,
+/// Refuses a stack of which something is missing or was never started, where the exit status of `up -d` cannot be trusted
+/// (podman-compose 1.0.x says 0 when nothing started). That is over: what is so now stays so.
+pub(super) fn check_started(
     stack: &Stack,
-    id: &SandboxId,
-    owner: &str,
+    found: &[Container],
     (output, said): (&Output, &str),
 ) -> Result<(), Error> {
-    let Some(runtime) = &stack.runtime else { return Ok(()) };
-    if runtime.flavour != Flavour::PodmanCompose {
+    let Some(runtime) =
+        stack.runtime.as_ref().filter(|runtime| runtime.flavour == Flavour::PodmanCompose)
+    else {
         return Ok(());
-    }
-    let found = containers(transport, &runtime.engine, id, owner).await?.containers;
+    };
     let lacking = stack.services.iter().find_map(|want| {
         let have: Vec<&Container> = found.iter().filter(|c| c.service == want.name).collect();
         if have.len() < want.replicas as usize {

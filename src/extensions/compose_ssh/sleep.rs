@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::domain::error::{Code, Error};
 use crate::domain::extension::{Readiness, Target, Unsettled};
 use crate::domain::reporter::{Report, Reporter};
-use crate::extensions::compose_ssh::ComposeSsh;
+use crate::extensions::compose_ssh::deps::Deps;
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
 use crate::extensions::compose_ssh::look::read;
 use crate::extensions::compose_ssh::ready::{self, Asked, Wanted};
@@ -49,12 +49,12 @@ const LIMIT: Duration = Duration::from_mins(2);
 
 /// Stops what runs, after the host proved to be the recorded one. Where nothing runs it is only noted that it sleeps.
 pub(super) async fn sleep(
-    extension: &ComposeSsh,
+    deps: &Deps,
     target: &Target,
     reporter: &dyn Reporter,
 ) -> Result<(), Error> {
     reporter.report(Report { stage: "stop", step: 1, steps: 1, ..Report::default() });
-    let transport = extension.open(&target.host).await.map_err(before_anything)?;
+    let transport = deps.open(&target.host).await.map_err(before_anything)?;
     let transport = transport.as_ref();
     let identity = target.host_identity.as_ref();
     let runtime = Stack::from_handle(target.handle.as_ref()).and_then(|stack| stack.runtime);
@@ -90,7 +90,7 @@ pub(super) async fn sleep(
 /// Starts what ran when it was put to sleep, and waits until all of that runs, both within `limit`. That it sleeps stays noted until it
 /// has settled: what ends before is still to be started by the next wake.
 pub(super) async fn wake(
-    extension: &ComposeSsh,
+    deps: &Deps,
     target: &Target,
     limit: Duration,
     reporter: &dyn Reporter,
@@ -98,7 +98,7 @@ pub(super) async fn wake(
     let until = Instant::now() + limit;
     let steps = Steps::new(reporter, 2);
     steps.next("start");
-    let transport = extension.open(&target.host).await.map_err(before_anything)?;
+    let transport = deps.open(&target.host).await.map_err(before_anything)?;
     let transport = transport.as_ref();
     let looked = look::look(transport, target).await;
     let found = looked.map_err(Error::untouched)?;

@@ -10,9 +10,10 @@ use crate::domain::profile::Profile;
 use crate::domain::reporter::{Learnt, Reporter};
 use crate::domain::snapshot::ArchiveFacts;
 use crate::extensions::archives::restore;
+use crate::extensions::compose_ssh::deps::{Deps, workspace_only};
 use crate::extensions::compose_ssh::handle::Stack;
 use crate::extensions::compose_ssh::render::{HostContext, Rendered};
-use crate::extensions::compose_ssh::{ComposeSsh, fetched, host, provision, workspace_only};
+use crate::extensions::compose_ssh::{fetched, host, provision};
 use crate::extensions::workspace::prepare::Wanted;
 use crate::extensions::workspace::{self, Steps, before_anything, step};
 use crate::failpoint;
@@ -23,7 +24,7 @@ use crate::transport::{Command, Transport};
 const DROP_SH: &str = "sbx_engine=$1\nshift\nexec \"$sbx_engine\" volume rm \"$@\" >/dev/null";
 
 pub(super) async fn restore(
-    extension: &ComposeSsh,
+    deps: &Deps,
     request: &ProvisionRequest,
     from: &RestoreSource,
     reporter: &dyn Reporter,
@@ -31,11 +32,11 @@ pub(super) async fn restore(
     let only = workspace_only(&request.profile);
     let steps = Steps::new(reporter, step_count(request));
     steps.next("prepare");
-    let transport = extension.open(&request.host).await.map_err(before_anything)?;
+    let transport = deps.open(&request.host).await.map_err(before_anything)?;
     let transport = transport.as_ref();
     let identity = from.place.host_identity.as_ref();
     let wanted = Wanted { min_free: restore::room(&from.archive), identity, ..Wanted::default() };
-    let prepared = provision::prepare(extension, request, transport, None, wanted, &steps).await?;
+    let prepared = provision::prepare(deps, request, transport, None, wanted, &steps).await?;
     restore::learnt(&prepared, reporter);
     let mut not_preserved = restore::unpack(transport, request, &prepared, from, &steps).await?;
     let mut made = prepared.provisioned();
@@ -59,12 +60,7 @@ pub(super) async fn restore(
         drop_unnamed(transport, request, from, &rendered, &runtime.engine, &mut not_preserved)
             .await?;
         restore::enough(from, request, &not_preserved)?;
-        let (stack, output) =
-            provision::up(request, transport, &prepared.workdir, runtime, &rendered, &steps)
-                .await?;
-        made.rewrites = rendered.rewrites;
-        made.start_output = Some(output);
-        stack
+        provision::up(request, transport, runtime, &rendered, &mut made, &steps).await?
     };
     failpoint::reached("restore.up");
     made.handle = stack.to_handle()?;
@@ -78,15 +74,15 @@ pub(super) fn step_count(request: &ProvisionRequest) -> u32 {
 
 /// Whether a host has what the restore of an archive takes: what would be found out after the archive was brought there.
 pub(super) async fn suits(
-    extension: &ComposeSsh,
+    deps: &Deps,
     profile: &Profile,
     archive: &ArchiveFacts,
     host: &HostName,
 ) -> Result<(), Error> {
-    let transport = extension.open(host).await?;
+    let transport = deps.open(host).await?;
     let spec = transport.spec();
-    let compose_cmd = probe::override_words(extension.compose_cmd.as_deref())?;
-    let want = ProbeRequest { compose_cmd, ..ProbeRequest::new((extension.now)()) };
+    let compose_cmd = probe::override_words(deps.compose_cmd.as_deref())?;
+    let want = ProbeRequest { compose_cmd, ..ProbeRequest::new((deps.now)()) };
     let probed = probe::examine(transport.as_ref(), want).await?;
     restore::suits(&probed.facts, archive, &spec.name)?;
     if !workspace_only(profile) && probed.facts.runtimes.is_empty() {

@@ -6,10 +6,10 @@ use crate::domain::error::Error;
 use crate::domain::extension::{Preview, ProvisionRequest, Refusal};
 use crate::domain::profile::Profile;
 use crate::domain::sandbox::Rewrite;
+use crate::extensions::compose_ssh::deps::workspace_only;
 use crate::extensions::compose_ssh::render::{
     self, Dialect, HostContext, LocalTree, RenderError, RenderInput, Rendered, Tree,
 };
-use crate::extensions::compose_ssh::workspace_only;
 use crate::extensions::workspace::repo;
 
 /// The input that names the compose file in it.

@@ -55,6 +55,7 @@ pub(super) async fn make(
         report: None,
         counter_ahead,
         start_output: None,
+        ready: None,
     })
 }
 

@@ -1,22 +1,40 @@
 //! The one call that makes a sandbox's directory and says what the host is.
 
+use std::os::unix::ffi::OsStrExt as _;
+
 use crate::domain::error::Error;
 use crate::domain::extension::{ProvisionRequest, Provisioned};
 use crate::domain::facts::{Engine, HostIdentity, Runtime};
 use crate::domain::profile::Bytes;
-use crate::domain::reporter::{Learnt, Reporter};
+use crate::domain::reporter::Learnt;
 use crate::extensions::workspace::said::Said;
-use crate::extensions::workspace::{Recorded, configured_root, expected, failed, manifest, step};
+use crate::extensions::workspace::{
+    Recorded, Steps, configured_root, expected, failed, manifest, repo, step, workspace,
+};
 use crate::transport::probe::parse_runtimes;
+use crate::transport::shell::quote::quote;
 use crate::transport::transfer::{self, Plan};
 use crate::transport::{Command, Transport};
 
-const PREPARE_SH: &str = concat!(
-    include_str!("../../transport/scripts/runtime.sh"),
-    include_str!("scripts/says.sh"),
-    include_str!("scripts/place.sh"),
-    include_str!("scripts/belonging.sh"),
-    include_str!("scripts/prepare.sh")
+macro_rules! prepare_sh {
+    () => {
+        concat!(
+            include_str!("../../transport/scripts/runtime.sh"),
+            include_str!("scripts/says.sh"),
+            include_str!("scripts/place.sh"),
+            include_str!("scripts/belonging.sh"),
+            include_str!("scripts/prepare.sh")
+        )
+    };
+}
+
+const PREPARE_SH: &str = prepare_sh!();
+const FILL_SH: &str = concat!(
+    "sbx_prepare() {\n",
+    prepare_sh!(),
+    "}\n",
+    include_str!("scripts/fill.sh"),
+    include_str!("../../transport/scripts/extract.sh")
 );
 
 /// What is asked of the host.
@@ -62,6 +80,8 @@ pub(crate) struct Prepared {
     pub(crate) fingerprint: Option<String>,
     /// Whether rsync can be used.
     pub(crate) rsync: bool,
+    /// Whether its workspace was filled, too.
+    pub(crate) filled: bool,
     /// The host's counter of this installation, where it is not behind.
     pub(crate) counter_ahead: Option<u64>,
 }
@@ -74,6 +94,21 @@ impl Prepared {
             identity: self.identity.clone(),
             rewrites: Vec::new(),
         }
+    }
+
+    /// Fills its workspace with the repository, where that did not come with the prepare call.
+    pub(crate) async fn fill(
+        &self,
+        request: &ProvisionRequest,
+        transport: &dyn Transport,
+        plan: &Plan,
+        steps: &Steps<'_>,
+    ) -> Result<(), Error> {
+        if self.filled {
+            return Ok(());
+        }
+        let workspace = workspace(&self.workdir);
+        repo::send(request, transport, plan, (&workspace, self.rsync), steps).await
     }
 
     /// With another runtime than the one that was known.
@@ -92,11 +127,12 @@ impl Prepared {
             report: None,
             counter_ahead: self.counter_ahead,
             start_output: None,
+            ready: None,
         }
     }
 }
 
-/// Makes the directory with its manifest and raises the owner's counter on the host.
+/// Makes the directory with its manifest and raises the owner's counter on the host. A small tree comes with the same call.
 ///
 /// Errors: `untouched` ones where the host refused before anything was made.
 pub(crate) async fn prepare(
@@ -104,7 +140,7 @@ pub(crate) async fn prepare(
     transport: &dyn Transport,
     plan: Option<&Plan>,
     wanted: Wanted<'_>,
-    reporter: &dyn Reporter,
+    steps: &Steps<'_>,
 ) -> Result<Prepared, Error> {
     let owner = &request.owner;
     let text = manifest::of_request(request)?;
@@ -132,11 +168,24 @@ pub(crate) async fn prepare(
             Detect::Fingerprint(words) | Detect::First(words) => words,
             Detect::Known(known) => std::slice::from_ref(&known.engine),
         });
-    let output = step(transport, "prepare", &command).await?;
+    let (output, filled) = match plan.filter(|plan| repo::is_small(plan)) {
+        Some(plan) => {
+            let mut words = Vec::new();
+            for word in command.words() {
+                quote(word.as_bytes(), &mut words)?;
+                words.push(b' ');
+            }
+            let fill = Command::script(FILL_SH).arg(words.len().to_string());
+            let (output, filled) =
+                repo::feed(request, transport, plan, (&fill, &words), steps).await?;
+            (output, Some(filled))
+        }
+        None => (step(transport, "prepare", &command).await?, None),
+    };
     let text = output.text();
     let said = Said::read(&text);
     if let Some(root) = said.marked_root() {
-        reporter.found_root(&root);
+        steps.reporter.found_root(&root);
     }
     // The script says these before it makes the directory, or after it took a half-made one away.
     said.check("prepare", transport, root).map_err(|error| {
@@ -154,6 +203,7 @@ pub(crate) async fn prepare(
             &output,
         ));
     };
+    let filled = filled.transpose()?.is_some();
     let report = parse_runtimes(&text);
     let runtime = match wanted.runtime {
         Detect::Known(known) => {
@@ -171,6 +221,7 @@ pub(crate) async fn prepare(
         findings: report.findings,
         fingerprint: report.fingerprint,
         rsync: said.value("rsync") == Some("yes") && transfer::rsync_here(),
+        filled,
         counter_ahead: said.value("counter").and_then(|counter| counter.parse().ok()),
     })
 }

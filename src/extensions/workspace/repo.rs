@@ -6,10 +6,9 @@ use std::path::PathBuf;
 use crate::domain::error::{Code, Error};
 use crate::domain::extension::{Preview, ProvisionRequest, Refusal};
 use crate::domain::reporter::Report;
-use crate::extensions::workspace::prepare::Prepared;
-use crate::extensions::workspace::{Steps, workspace};
-use crate::transport::Transport;
-use crate::transport::transfer::{self, Limits, Plan};
+use crate::extensions::workspace::Steps;
+use crate::transport::transfer::{self, Limits, Plan, Sent};
+use crate::transport::{Command, Output, Transport};
 
 /// The input that names it.
 pub(crate) const REPO: &str = "repo";
@@ -62,29 +61,55 @@ pub(crate) async fn preview(request: &ProvisionRequest) -> Result<Preview, Error
     Ok(preview)
 }
 
-/// Fills the prepared workspace with it.
+/// Whether it is small enough to come with the call that makes its directory.
+pub(crate) fn is_small(plan: &Plan) -> bool {
+    plan.bytes <= SMALL_TREE
+}
+
+/// Fills a workspace that was made with it.
 pub(crate) async fn send(
     request: &ProvisionRequest,
     transport: &dyn Transport,
     plan: &Plan,
-    prepared: &Prepared,
+    (workspace, rsync): (&str, bool),
     steps: &Steps<'_>,
 ) -> Result<(), Error> {
+    let on_bytes = tell_bytes(steps);
+    let source = repository(&request.inputs).unwrap_or_default();
+    let sent =
+        transfer::send(transport, plan, &source, workspace, rsync && !is_small(plan), &on_bytes)
+            .await?;
+    note(request, &sent);
+    Ok(())
+}
+
+/// Sends it to a command that extracts what comes behind `head`; what that said, and what came of the sending.
+pub(crate) async fn feed(
+    request: &ProvisionRequest,
+    transport: &dyn Transport,
+    plan: &Plan,
+    fed: (&Command, &[u8]),
+    steps: &Steps<'_>,
+) -> Result<(Output, Result<(), Error>), Error> {
+    let on_bytes = tell_bytes(steps);
+    let source = repository(&request.inputs).unwrap_or_default();
+    let (output, sent) = transfer::feed(transport, plan, &source, fed, &on_bytes).await?;
+    Ok((output, sent.map(|sent| note(request, &sent))))
+}
+
+fn tell_bytes(steps: &Steps<'_>) -> impl Fn(u64, u64) + Send + Sync {
     let report = steps.next("transfer");
-    let on_bytes = |done: u64, of: u64| {
-        steps.reporter.report(Report {
+    let reporter = steps.reporter;
+    move |done, of| {
+        reporter.report(Report {
             done: Some(done),
             of: Some(of),
             bytes: Some(done),
             ..report.clone()
         });
-    };
-    let source = repository(&request.inputs).unwrap_or_default();
-    let rsync = prepared.rsync && plan.bytes > SMALL_TREE;
-    let sent =
-        transfer::send(transport, plan, &source, &workspace(&prepared.workdir), rsync, &on_bytes)
-            .await
-            .map_err(|fault| fault.step("transfer"))?;
-    tracing::info!(sandbox = %request.id, root = prepared.root, method = ?sent.method, bytes = sent.bytes, "transferred");
-    Ok(())
+    }
+}
+
+fn note(request: &ProvisionRequest, sent: &Sent) {
+    tracing::info!(sandbox = %request.id, method = ?sent.method, bytes = sent.bytes, "transferred");
 }

@@ -146,7 +146,7 @@ async fn provision_to_ready(
         let given = establishment.provision.owner.counter;
         note_counter(deps, &establishment.provision.host, counter, given).await?;
     }
-    let start_output = made.start_output.take();
+    let (start_output, ready) = (made.start_output.take(), made.ready.take());
     if let Some(said) = made.report.as_deref()
         && establishment.provision.report.as_deref() != Some(said)
     {
@@ -161,9 +161,13 @@ async fn provision_to_ready(
         .map_err(|error| not_written_error(id, error))?;
     let target = Target { start_output, ..resolve(deps, &record).await? };
     let until = Instant::now() + establishment.ready_timeout;
-    let ready = op
-        .or_cancelled(extension.wait_ready(&target, establishment.ready_timeout, &op.progress))
-        .await?;
+    let ready = match ready {
+        Some(ready) => ready,
+        None => {
+            let limit = establishment.ready_timeout;
+            op.or_cancelled(extension.wait_ready(&target, limit, &op.progress)).await?
+        }
+    };
     let patch = async {
         failpoint::reached("create.started");
         let patched = patch_new(op, establishment).await?;

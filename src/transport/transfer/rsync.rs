@@ -12,7 +12,8 @@ use crate::transport::watchdog::scrubbed_names;
 use crate::transport::{RemoteShell, Transport};
 
 use super::child::{Running, tail_of};
-use super::{IDLE, MAX_WARNINGS, Method, Plan, Progress, Sent, failed};
+use super::plan::Plan;
+use super::sent::{IDLE, MAX_WARNINGS, Method, Progress, Sent, failed};
 
 /// "Some files vanished before they could be transferred."
 const VANISHED: i32 = 24;

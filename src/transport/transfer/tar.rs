@@ -5,14 +5,15 @@ use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
 
 use crate::domain::error::Error;
 use crate::domain::text::clean_line;
 use crate::transport::{Command, Output, Transport};
 
 use super::child::{Running, tail_of};
-use super::{IDLE, MAX_WARNINGS, Method, Plan, Progress, Sent, failed};
+use super::plan::Plan;
+use super::sent::{IDLE, MAX_WARNINGS, Method, Progress, Sent, failed};
 
 /// Extracts stdin into `$1`.
 const EXTRACT_SH: &str = include_str!("../scripts/extract.sh");
@@ -24,6 +25,18 @@ pub(super) async fn send(
     dest: &str,
     progress: &mut Progress<'_>,
 ) -> Result<Sent, Error> {
+    let extract = Command::script(EXTRACT_SH).arg(dest);
+    feed(transport, plan, source, (&extract, &[]), progress).await?.1
+}
+
+/// Feeds a command that extracts what comes behind `head`; what it said, and what came of the sending.
+pub(super) async fn feed(
+    transport: &dyn Transport,
+    plan: &Plan,
+    source: &Path,
+    (command, head): (&Command, &[u8]),
+    progress: &mut Progress<'_>,
+) -> Result<(Output, Result<Sent, Error>), Error> {
     let list =
         plan.list().map_err(|error| Error::internal("the list of files is gone").because(error))?;
     // GNU's format for names above 100 bytes: busybox reads it, and skips what the POSIX one says of them.
@@ -33,9 +46,8 @@ pub(super) async fn send(
     let (group, stdout, stderr) = Running::start("tar", &args, source, list)?.split();
     let mut counted =
         Counted { source: stdout, bytes: 0, stream: plan.stream_bytes.max(1), progress };
-    let extract = Command::script(EXTRACT_SH).arg(dest);
     let sending = async {
-        let far = transport.feed(&extract, &mut counted, IDLE).await;
+        let far = transport.feed(command, &mut head.chain(&mut counted), IDLE).await;
         let bytes = counted.bytes;
         // Nobody reads any more: a tar that still writes ends now, and its stderr with it.
         drop(counted);
@@ -44,8 +56,9 @@ pub(super) async fn send(
     let ((far, bytes), stderr) = tokio::join!(sending, tail_of(stderr));
     let far = far?;
     let status = group.wait().await?;
-    let warnings = verdict(status, &stderr, &far)?;
-    Ok(Sent { method: Method::Tar, bytes, warnings })
+    let sent = verdict(status, &stderr, &far);
+    let sent = sent.map(|warnings| Sent { method: Method::Tar, bytes, warnings });
+    Ok((far, sent))
 }
 
 /// Which end failed, or what is to be told of a success.
@@ -121,7 +134,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Counted<'_, '_, R> {
             this.bytes += read as u64;
             // Headers are a good part of a stream of small files, and no content.
             let done =
-                u128::from(this.bytes) * u128::from(this.progress.of) / u128::from(this.stream);
+                u128::from(this.bytes) * u128::from(this.progress.of()) / u128::from(this.stream);
             this.progress.at(u64::try_from(done).unwrap_or(u64::MAX));
         }
         polled

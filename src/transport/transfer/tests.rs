@@ -1,11 +1,13 @@
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::domain::error::Code;
 
 use super::*;
 
@@ -238,26 +240,4 @@ async fn unreadable_files_are_named() {
     let fault = plan(temp.path(), &[], Limits::contract()).await.unwrap_err();
     assert_eq!(fault.details["count"], 7);
     assert_eq!(fault.details["paths"].as_array().unwrap().len(), 5);
-}
-
-#[test]
-fn the_reason_is_the_full_disk_wherever_it_stands() {
-    let said = "tar: ./a: Cannot open: x\ntar: ./b: Wrote only 512 of 10240 bytes\ntar: ./b: Cannot write: No space left on device\n";
-    let fault = failed("no", 2, said);
-    assert_eq!(fault.causes, ["tar: ./b: Cannot write: No space left on device"]);
-    assert_eq!(fault.details["exit_status"], 2);
-    assert_eq!(reason("\n\n"), None);
-}
-
-#[test]
-fn progress_is_told_rarely() {
-    let told = std::sync::Mutex::new(BTreeMap::new());
-    let on_bytes = |done: u64, of: u64| {
-        told.lock().unwrap().insert(done, of);
-    };
-    let mut progress = Progress { on_bytes: &on_bytes, of: 100, told: None };
-    for done in 0..1000 {
-        progress.at(done * 10);
-    }
-    assert_eq!(*told.lock().unwrap(), BTreeMap::from([(0, 100)]));
 }

@@ -171,6 +171,7 @@ impl SandboxExtension for Shared {
             report,
             counter_ahead: None,
             start_output: None,
+            ready: None,
         })
     }
 

@@ -358,6 +358,7 @@ fn a_stack_beside_which_somebody_elses_appeared_is_not_started() {
         let scripts = [
             "transport/scripts/runtime.sh",
             "extensions/workspace/scripts/belonging.sh",
+            "extensions/compose_ssh/scripts/clock.sh",
             "extensions/compose_ssh/scripts/up.sh",
         ];
         let script: String =
@@ -366,7 +367,7 @@ fn a_stack_beside_which_somebody_elses_appeared_is_not_started() {
         let ran = Command::new("sh")
             .args(["-c", &script, "sh"])
             .arg(folder.path().join("box"))
-            .args(["sbx-x", "{}", "docker", "", "own", "0", "docker", "compose"])
+            .args(["sbx-x", "{}", "docker", "", "own", "0", "0", "0", "docker", "compose"])
             .envs([("PATH", path), ("FOREIGN", folder.path().join(foreign).display().to_string())])
             .output()
             .unwrap();

@@ -27,7 +27,7 @@ printf 'ps=%s\n' "$(sbx_bounded 30 "$@" -p "$sbx_project" -f "$sbx_file" ps --fo
 sbx_say ps_text "$(head -c 200 ps.log)"
 sbx_say up_text "$(tail -n 3 up.log)"
 sbx_bounded 30 "$@" -p "$sbx_project" -f "$sbx_file" down -v >/dev/null 2>&1 </dev/null
-for sbx_pod in $([ "$sbx_engine" != podman ] || sbx_belonging podman pod "$sbx_id" "$sbx_owner" | sed -n "s/^ours$sbx_cut\([^$sbx_cut]*\).*/\1/p"); do
+for sbx_pod in $([ "$sbx_engine" != podman ] || sbx_of pod "$(sbx_lists podman "$sbx_id" "$sbx_owner")"); do
   podman pod rm "$sbx_pod" >/dev/null 2>&1 </dev/null
 done
 sbx_left=$(sbx_ours "$sbx_engine" network "$sbx_id" "$sbx_owner") || sbx_left=

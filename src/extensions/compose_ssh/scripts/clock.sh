@@ -1,2 +1,2 @@
 # The host's clock, in a line of its own before whatever is asked for behind it.
-date -u '+%Y-%m-%dT%H:%M:%S.%N'
+sbx_now() { date -u '+%Y-%m-%dT%H:%M:%S.%N'; }

@@ -1,14 +1,25 @@
-# Writes the rendered file and starts it. Parameters: the sandbox's directory, the project, the file's text (empty: it is
-# there already), the engine's program, `apart` where containers are made and started by two calls, our owner, how many paths of
-# the workspace the file names as sources, these, then the words of the compose command. belonging.sh stands before it.
+# Writes the rendered file and those that containers read, starts it, and looks at what runs. Parameters: the sandbox's directory,
+# the project, the file's text, the engine's program, `apart` where containers are made and started by two calls, our owner, for how
+# many seconds services show that they stay before they are looked at, how many files containers read, the name and the text of each, how many paths of the workspace the file names as sources, these,
+# then the words of the compose command. belonging.sh stands before it. What others write goes to stderr: stdout has what
+# inspect.sh says, where it was started.
 umask 077
 cd -P -- "$1" || exit 72
 sbx_project=$2 sbx_engine=$4 sbx_calls=$5 sbx_owner=$6
-if [ -n "$3" ]; then
-  { printf '%s' "$3" >.compose.yaml.new && mv .compose.yaml.new compose.yaml; } || exit 73
-fi
-sbx_count=$7
-shift 7
+sbx_put() {
+  printf %s "$2" >".$1.new" && chmod "$3" ".$1.new" && mv -f -- ".$1.new" "$1"
+}
+sbx_put compose.yaml "$3" 600 || exit 73
+sbx_settle=$7 sbx_count=$8
+shift 8
+# Whoever a container runs as reads it; on the host nobody else gets into the folder.
+while [ "$sbx_count" -gt 0 ]; do
+  sbx_put "$1" "$2" 444 || exit 73
+  sbx_count=$((sbx_count - 1))
+  shift 2
+done
+sbx_count=$1
+shift
 # The file was judged by the tree that was sent, and by paths without links: whoever put a link there while it was copied must not
 # have the engine follow it.
 while [ "$sbx_count" -gt 0 ]; do
@@ -36,7 +47,8 @@ done
 # shellcheck disable=SC2034 # for the pod
 sbx_proved=yes
 sbx_no_foreign() {
-  sbx_met=$(sbx_lists "$sbx_engine" "${sbx_project#sbx-}" "$sbx_owner" |
+  sbx_there=$(sbx_lists "$sbx_engine" "${sbx_project#sbx-}" "$sbx_owner")
+  sbx_met=$(printf '%s\n' "$sbx_there" |
     sed -n -e 's/^failed //p' -e "s/^\([a-z]*\) foreign$sbx_cut[^$sbx_cut]*$sbx_cut\([^$sbx_cut]*\)$sbx_cut/\1 \2: /p" | head -n 10)
   [ -z "$sbx_met" ] || { printf 'nothing is started beside %s\n' "$sbx_met" >&2; exit 75; }
 }
@@ -52,9 +64,24 @@ umask 022
 # with it, one-shots that have ended too. Made without that it is started behind them all the same.
 # By its whole path: a tool that is told of another folder would find another file.
 sbx_file=$(env pwd -P)/compose.yaml
-[ "$sbx_calls" != apart ] || "$@" -p "$sbx_project" -f "$sbx_file" up --no-start --no-deps || exit
-"$@" -p "$sbx_project" -f "$sbx_file" up -d
+[ "$sbx_calls" != apart ] || "$@" -p "$sbx_project" -f "$sbx_file" up --no-start --no-deps >&2 || exit
+"$@" -p "$sbx_project" -f "$sbx_file" up -d >&2
 sbx_status=$? LC_ALL=C
 # And while it was started: what is of both is of neither.
 sbx_no_foreign
-exit "$sbx_status"
+[ "$sbx_status" = 0 ] || exit "$sbx_status"
+# shellcheck disable=SC2046 # ids
+set -- $(sbx_of container "$sbx_there")
+[ $# != 0 ] || { sbx_now; echo '[]'; exit 0; }
+# Until all have run for so long or say that they are healthy; or one of them ended badly, was started again, or does not run yet.
+sbx_looks=$((sbx_settle * 2)) sbx_format='{{.State.Status}} {{.State.ExitCode}} {{.RestartCount}}'
+[ "$sbx_engine" = podman ] || sbx_format="$sbx_format{{with .State.Health}} {{.Status}}{{end}}"
+while [ "$sbx_looks" -gt 0 ]; do
+  sbx_states=$("$sbx_engine" inspect --type container --format "$sbx_format" "$@" 2>/dev/null </dev/null) || break
+  ! printf '%s\n' "$sbx_states" | grep -qv -e '^running 0 0' -e '^exited 0 0' || break
+  printf '%s\n' "$sbx_states" | grep -v ' healthy$' | grep -q '^running' || break
+  sleep 0.5 2>/dev/null || sleep 1
+  sbx_looks=$((sbx_looks - 1))
+done
+sbx_now
+"$sbx_engine" inspect --type container "$@" 2>/dev/null </dev/null || :

@@ -91,20 +91,23 @@ sbx_judge() {
   fi
 }
 
-# sbx_belonging ENGINE KIND ID OWNERS WORDS...: `ours`, the handle, the name and more of each that is; `foreign`, the handle,
-# the name and why of each that matches in part. The engine's words where it fails.
-sbx_belonging() {
-  sbx_with=$1 sbx_what=$2 sbx_of_id=$3 sbx_of_owners=$4
-  shift 4
-  sbx_rows_are=$(sbx_rows_of "$sbx_with" "$sbx_what" "$@") || { printf '%s\n' "$sbx_rows_are"; return 1; }
-  printf '%s\n' "$sbx_rows_are" | while IFS=$sbx_cut read -r sbx_handle sbx_own sbx_owned sbx_project_is sbx_name sbx_more; do
+# sbx_judged ID OWNERS: reads rows, each behind its kind and a cut, containers first. `KIND ours`, the handle, the name and more of
+# each that is; `KIND foreign`, the handle, the name and why of each that matches in part; and what did not answer (`failed`).
+sbx_judged() {
+  sbx_of_id=$1 sbx_of_owners=$2 sbx_in_it=' '
+  # All that the judgement goes by has the id in its label, or in a name.
+  grep -F -e "sbx-$1" -e "\"$1\"" -e 'failed ' | while IFS=$sbx_cut read -r sbx_what sbx_handle sbx_own sbx_owned sbx_project_is sbx_name sbx_more; do
+    case $sbx_what in 'failed '*) printf '%s\n' "$sbx_what"; continue ;; esac
     [ -n "$sbx_handle" ] || continue
     sbx_fields "$sbx_what"
     sbx_judge "$sbx_of_id" "$sbx_of_owners"
-    [ "$sbx_what" != pod ] || sbx_judge_pod
+    case $sbx_what/$sbx_is in
+      container/ours) sbx_in_it="$sbx_in_it$sbx_handle " ;;
+      pod/*) sbx_judge_pod ;;
+    esac
     case $sbx_is in
-      ours) printf '%s\n' "ours$sbx_cut$sbx_handle$sbx_cut$sbx_name$sbx_cut$sbx_more" ;;
-      foreign) printf '%s\n' "foreign$sbx_cut$sbx_handle$sbx_cut$sbx_name$sbx_cut$sbx_why" ;;
+      ours) printf '%s\n' "$sbx_what ours$sbx_cut$sbx_handle$sbx_cut$sbx_name$sbx_cut$sbx_more" ;;
+      foreign) printf '%s\n' "$sbx_what foreign$sbx_cut$sbx_handle$sbx_cut$sbx_name$sbx_cut$sbx_why" ;;
     esac
   done
 }
@@ -112,15 +115,31 @@ sbx_belonging() {
 # A pod has no labels of ours: it is by what is in it. An empty one is where our manifest stands (sbx_proved), which made it.
 sbx_judge_pod() {
   [ "$sbx_name" = "pod_sbx-$sbx_of_id" ] && [ "$sbx_own" = '""' ] || return 0
-  sbx_in_it=$(sbx_ours podman container "$sbx_of_id" "$sbx_of_owners" </dev/null) || { sbx_why='what is in it is not known'; return 0; }
   sbx_infra=${sbx_more##*,} sbx_some='' sbx_why=''
   for sbx_one in $(printf '%s' "${sbx_more%,*}" | tr ',' ' '); do
     [ "$sbx_one" != "$sbx_infra" ] || continue
     sbx_some=yes
-    case " $(echo $sbx_in_it) " in *" $sbx_one "*) ;; *) sbx_why='there are containers in it that are not of this sandbox' ;; esac
+    case $sbx_in_it in *" $sbx_one "*) ;; *) sbx_why='there are containers in it that are not of this sandbox' ;; esac
   done
   [ -n "$sbx_some${sbx_proved:-}" ] || sbx_why='it is called as that of this sandbox, and nothing in it says so'
   [ -n "$sbx_why" ] || sbx_is=ours
+}
+
+# sbx_rows_behind KIND ENGINE WORDS...: sbx_rows_of it, each behind the kind and a cut. The engine's words behind `failed` where it
+# fails.
+sbx_rows_behind() {
+  sbx_behind=$1 sbx_with=$2
+  shift 2
+  sbx_found=$(sbx_rows_of "$sbx_with" "$sbx_behind" "$@") || { printf '%s\n' "$sbx_found" | sed 's/^/failed /'; return; }
+  [ -z "$sbx_found" ] || printf '%s\n' "$sbx_found" | sed "s/^/$sbx_behind$sbx_cut/"
+}
+
+# sbx_belonging ENGINE KIND ID OWNERS WORDS...: of one kind, without its word. The engine's words where it fails.
+sbx_belonging() {
+  sbx_with=$1 sbx_kind_of=$2 sbx_of_id=$3 sbx_of_owners=$4
+  shift 4
+  sbx_found=$(sbx_rows_of "$sbx_with" "$sbx_kind_of" "$@") || { printf '%s\n' "$sbx_found"; return 1; }
+  printf '%s\n' "$sbx_found" | sed "s/^/$sbx_kind_of$sbx_cut/" | sbx_judged "$sbx_of_id" "$sbx_of_owners" | sed "s/^$sbx_kind_of //"
 }
 
 # sbx_ours ENGINE KIND ID OWNERS WORDS...: the handles of what is ours. The engine's words where it fails.
@@ -144,25 +163,24 @@ sbx_ours_of_all() {
   done
 }
 
-# sbx_lists ENGINE ID OWNERS: sbx_belonging of each kind, each line behind its kind; `failed` and the engine's words where it fails. An
-# engine's client costs some 30 ms of a processor each time, so they are asked for side by side: both sides of a pipe run at once,
-# and the right one writes its own only after it has handed on what came from the left, so that no two lists mix.
-sbx_lists() {
-  sbx_list container "$@" | {
-    sbx_rest=$(sbx_list network "$@" | {
-      sbx_rest=$(sbx_list volume "$@")
+# sbx_every ENGINE: the rows of each kind (sbx_rows_behind). An engine's client costs some 30 ms of a processor each time, so they are
+# asked for side by side: both sides of a pipe run at once, and the right one writes its own only after it has handed on what
+# came from the left, so that no two lists mix.
+sbx_every() {
+  sbx_rows_behind container "$1" | {
+    sbx_rest=$(sbx_rows_behind network "$1" | {
+      sbx_rest=$(sbx_rows_behind volume "$1")
       cat
       printf '%s\n' "$sbx_rest"
     })
     cat
     printf '%s\n' "$sbx_rest"
   }
-  [ "$1" != podman ] || sbx_list pod "$@"
+  [ "$1" != podman ] || sbx_rows_behind pod podman
 }
-sbx_list() {
-  sbx_found=$(sbx_belonging "$2" "$1" "$3" "$4") || { printf '%s\n' "$sbx_found" | sed 's/^/failed /'; return; }
-  [ -z "$sbx_found" ] || printf '%s\n' "$sbx_found" | sed "s/^/$1 /"
-}
+
+# sbx_lists ENGINE ID OWNERS: what is a sandbox's of each kind, as sbx_judged says it.
+sbx_lists() { sbx_every "$1" | sbx_judged "$2" "$3"; }
 
 # sbx_of KIND LISTS: the handles of ours of a kind; a volume's is its name.
 sbx_of() { printf '%s\n' "$2" | sed -n "s/^$1 ours$sbx_cut\([^$sbx_cut]*\)$sbx_cut.*/\1/p"; }
