@@ -30,11 +30,6 @@ const CLOSING: &[(&str, &str, &str)] = &[
         "extensions::compose_ssh",
         "second half: verbs become functions over what the extension holds",
     ),
-    (
-        "extensions::archives::scan",
-        "extensions::archives::scan",
-        "second half: an entry's type moves below the scan",
-    ),
     ("store", "store::json", "second half: what every store of files shares moves below them"),
     (
         "transport::transfer",
