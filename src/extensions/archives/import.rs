@@ -1,21 +1,30 @@
-//! An archive that comes from a file: sent to its host and judged here at the same time; nothing is sealed before both are
-//! content.
+//! An archive that comes from a file: read, judged and written anew here while what is written goes to its host; nothing is
+//! sealed before all of the file is proved and all of what was written arrived.
+
+mod judge;
+mod rewrite;
+mod said;
+
+use std::io::{self, BufReader, BufWriter};
 
 use futures_util::StreamExt;
-use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::task::spawn_blocking;
 
 use crate::domain::archive::{Arrived, ByteStream};
 use crate::domain::error::Error;
 use crate::domain::reporter::Reporter;
-use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest};
-use crate::extensions::archives::arrival::Arrival;
-use crate::extensions::archives::passage::{Counted, Inlet, pipe, repacked, unpacked};
-use crate::extensions::archives::scan::{Promise, Scan, Scanned};
+use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest};
+use crate::domain::text::clean_line;
+use crate::extensions::archives::import::rewrite::{Promise, Written, rewrite};
 use crate::extensions::archives::shelf;
+use crate::extensions::archives::stream::{Told, Waiting, packed, pipe, unpacked};
+use crate::extensions::archives::transfer::Arrival;
 use crate::failpoint;
 
-/// How much of an archive's content is judged at once; bytes.
-const PIECE: usize = 64 * 1024;
+/// What is read and written at once; bytes.
+const PIECE: usize = 256 * 1024;
+/// How long a refusal may be; columns.
+const REFUSAL_LIMIT: usize = 500;
 
 /// Takes an archive from a file to the place that was made for it.
 pub(super) async fn import(
@@ -25,25 +34,36 @@ pub(super) async fn import(
     reporter: &dyn Reporter,
 ) -> Result<Arrived, Error> {
     let facts = &manifest.snapshot.archive;
-    let format = shelf::format(facts)?;
-    let ((to_host, at_host), (to_scan, at_scan)) = (pipe(), pipe());
-    let target = arrival.format.clone();
-    let counted = Counted::new(at_host, reporter, "import", facts.bytes);
-    let mut stream = repacked(counted, &format, &target);
+    let ((from_file, at_console), (anew, at_host)) = (pipe(), pipe());
+    let content = unpacked(at_console, &shelf::format(facts)?);
+    let mut stream = packed(at_host, &arrival.format);
+    let promised = promise(facts);
+    let rewriting = spawn_blocking(move || {
+        let content = BufReader::with_capacity(PIECE, Waiting(content));
+        let mut out = BufWriter::with_capacity(PIECE, Waiting(anew));
+        let written = rewrite(content, &mut out, &promised)?;
+        out.into_inner()?.0.close();
+        Ok::<_, io::Error>(written)
+    });
     let receiving = async {
         let received = arrival.receive(&mut stream).await;
         // Nobody reads any more: who still writes ends now.
         drop(stream);
         received
     };
-    let scanning = scan(at_scan, &format, promise(facts));
-    match tokio::join!(split(source, to_host, to_scan), scanning, receiving) {
-        // Who stopped first knows why; to the other one it is an end that came too early.
-        (Ok(Some(Gone::Host)), _, Err(error)) | (Ok(_), Ok(_), Err(error)) => Err(error),
-        (Err(fault), _, _) | (Ok(_), Err(fault), _) => Err(fault),
-        (Ok(_), Ok(scanned), Ok(received)) => {
+    let feeding = feed(source, Told::new(from_file, reporter, "import", facts.bytes));
+    let (fed, rewritten, received) = tokio::join!(feeding, rewriting, receiving);
+    fed?;
+    let rewritten = rewritten
+        .map_err(|error| Error::internal("the archive could not be written anew").because(error))?;
+    // Who stopped first knows why; to the others it is an end that came too early.
+    match (rewritten, received) {
+        (Err(error), Err(fault)) if error.kind() == io::ErrorKind::BrokenPipe => Err(fault),
+        (Err(error), _) => Err(refusal(&error)),
+        (Ok(_), Err(fault)) => Err(fault),
+        (Ok(written), Ok(received)) => {
             failpoint::reached("import.received");
-            let sealed = received.seal(&recomputed(facts, &scanned)).await;
+            let sealed = received.seal(&rewritten_facts(facts, written)).await;
             failpoint::reached("import.sealed");
             sealed
         }
@@ -59,62 +79,31 @@ fn promise(facts: &ArchiveFacts) -> Promise {
     }
 }
 
-/// Facts from outside, with what was found out here in their place.
-fn recomputed(facts: &ArchiveFacts, scanned: &Scanned) -> ArchiveFacts {
+/// Facts from outside, with those of what was written in their place.
+fn rewritten_facts(facts: &ArchiveFacts, written: Written) -> ArchiveFacts {
     ArchiveFacts {
-        files: Some(scanned.files),
-        volumes_bytes: scanned.volumes_bytes,
-        needs_gnu_tar: facts.needs_gnu_tar || scanned.needs_gnu_tar,
+        content_bytes: Some(written.content_bytes),
+        files: Some(written.files),
+        sha256: Some(written.sha256),
+        volumes_bytes: written.volumes_bytes,
+        needs_gnu_tar: facts.needs_gnu_tar || written.needs_gnu_tar,
         ..facts.clone()
     }
 }
 
-/// Who takes no more of what is split.
-enum Gone {
-    Host,
-    Scan,
-}
-
-/// Gives what comes to both. Who wants no more ends it for the other one too: that one's pipe is not closed.
-async fn split(
-    mut source: ByteStream,
-    mut to_host: Inlet,
-    mut to_scan: Inlet,
-) -> Result<Option<Gone>, Error> {
+/// Puts what comes into a pipe, to its end or until nobody wants more.
+async fn feed(mut source: ByteStream, mut into: Told<'_>) -> Result<(), Error> {
     while let Some(piece) = source.next().await {
-        let piece = piece?;
-        match tokio::join!(to_scan.put(&piece), to_host.put(&piece)) {
-            (false, _) => return Ok(Some(Gone::Scan)),
-            (_, false) => return Ok(Some(Gone::Host)),
-            _ => {}
+        if !into.put(&piece?).await {
+            return Ok(());
         }
     }
-    to_host.close();
-    to_scan.close();
-    Ok(None)
+    into.close();
+    Ok(())
 }
 
-/// Judges an archive to its end.
-async fn scan(
-    packed: impl AsyncRead + Send + Unpin + 'static,
-    format: &ArchiveFormat,
-    promise: Promise,
-) -> Result<Scanned, Error> {
-    let mut content = unpacked(packed, format);
-    let mut scan = Scan::new(promise);
-    let mut piece = vec![0; PIECE];
-    let refuse = |why: Box<dyn std::error::Error + Send + Sync>| {
-        Error::invalid_input("file", "the archive in the file is refused")
-            .because(why)
-            .detail("kind", "hostile")
-    };
-    loop {
-        let length = content.read(&mut piece).await.map_err(|error| refuse(error.into()))?;
-        if length == 0 {
-            return scan.finish().map_err(|refusal| refuse(refusal.into()));
-        }
-        scan.push(&piece[..length]).map_err(|refusal| refuse(refusal.into()))?;
-        // What unpacks into a thousand times its size would keep this thread for seconds: a cancel is heard in between.
-        tokio::task::consume_budget().await;
-    }
+fn refusal(error: &io::Error) -> Error {
+    Error::invalid_input("file", "the archive in the file is refused")
+        .because(clean_line(&error.to_string(), REFUSAL_LIMIT))
+        .detail("kind", "hostile")
 }

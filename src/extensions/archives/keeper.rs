@@ -12,11 +12,11 @@ use crate::domain::error::{Error, Kind};
 use crate::domain::reporter::{Report, Reporter};
 use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest};
 use crate::domain::teardown::TeardownReport;
-use crate::extensions::archives::arrival::{Arrival, otherwise};
 use crate::extensions::archives::import::import;
-use crate::extensions::archives::passage::{Counted, Watched, pipe, repacked};
 use crate::extensions::archives::shelf::{self, altered};
-use crate::extensions::archives::{bundle, listing, reading};
+use crate::extensions::archives::stream::{Told, Watched, pipe, repacked};
+use crate::extensions::archives::transfer::{Arrival, otherwise};
+use crate::extensions::archives::{export, export_format, listing, transfer, verify};
 use crate::failpoint;
 use crate::transport::{Transport, Transports};
 
@@ -94,9 +94,10 @@ impl Keeper {
         let facts = &manifest.snapshot.archive;
         let format = shelf::format(facts)?;
         let source = self.way(from).await?;
-        let (mut inlet, outlet) = pipe();
+        let (inlet, outlet) = pipe();
+        let mut inlet = Told::new(inlet, reporter, "copy", facts.bytes);
         let sending = async {
-            let read = reading::read(source.as_ref(), from, &format, &mut inlet).await;
+            let read = transfer::read(source.as_ref(), from, &format, &mut inlet).await;
             if read.is_ok() {
                 inlet.close();
             }
@@ -104,9 +105,7 @@ impl Keeper {
         };
         let target = arrival.format.clone();
         let (to, wrong) = (arrival.place, Arc::new(OnceLock::new()));
-        let packed =
-            repacked(Counted::new(outlet, reporter, "copy", facts.bytes), &format, &target);
-        let mut stream = Watched::new(packed, &wrong);
+        let mut stream = Watched::new(repacked(outlet, &format, &target), &wrong);
         let receiving = async {
             let received = arrival.receive(&mut stream).await;
             // Nobody reads any more: who still writes ends now.
@@ -139,7 +138,7 @@ impl SnapshotArchives for Keeper {
     }
 
     fn check_manifest(&self, manifest: &ArchiveManifest) -> Result<(), Error> {
-        bundle::check(manifest)
+        export_format::check(manifest)
     }
 
     async fn verify(
@@ -148,7 +147,7 @@ impl SnapshotArchives for Keeper {
         facts: &ArchiveFacts,
         reporter: &dyn Reporter,
     ) -> Result<(), Error> {
-        reading::verify(self.open(place).await?.as_ref(), place, facts, reporter).await
+        verify::verify(self.open(place).await?.as_ref(), place, facts, reporter).await
     }
 
     async fn remove(
@@ -193,15 +192,15 @@ impl SnapshotArchives for Keeper {
         manifest: &ArchiveManifest,
     ) -> Result<ByteStream, Error> {
         self.ensure_whole(place, manifest).await?;
-        bundle::write(self.way(place).await?, place.clone(), manifest)
+        export::write(self.way(place).await?, place.clone(), manifest)
     }
 
     async fn open_export(
         &self,
         source: ByteStream,
     ) -> Result<(ArchiveManifest, ByteStream), Error> {
-        let (manifest, archive) = bundle::open(source).await?;
-        bundle::check(&manifest)?;
+        let (manifest, archive) = export_format::open(source).await?;
+        export_format::check(&manifest)?;
         Ok((manifest, archive))
     }
 
@@ -212,7 +211,7 @@ impl SnapshotArchives for Keeper {
         source: ByteStream,
         reporter: &dyn Reporter,
     ) -> Result<Arrived, Error> {
-        bundle::check(manifest)?;
+        export_format::check(manifest)?;
         let arrival = self.arrival(to, manifest, reporter).await?;
         let outcome = import(arrival, manifest, source, reporter).await;
         self.or_nothing(to, outcome).await

@@ -7,8 +7,8 @@ use crate::domain::error::{Code, Error};
 use crate::domain::output::{OutputSink, Source};
 use crate::domain::snapshot::ArchiveFacts;
 use crate::extensions::archives::entries::{GNU_LISTING, Style, entry};
-use crate::extensions::archives::reading::refused;
 use crate::extensions::archives::shelf::{self, about, keeping};
+use crate::extensions::archives::transfer::refused;
 use crate::transport::Transport;
 
 const LIST_SH: &str = keeping!("archive_list.sh");

@@ -27,13 +27,14 @@ fn an_export_is_a_snapshot_elsewhere() {
         (&json!("ready"), &json!("base")),
         "{imported:#}"
     );
-    for same in ["sha256", "content_bytes", "files", "volumes_bytes", "profile", "sandbox_id"] {
+    for same in ["files", "profile", "sandbox_id", "captured_volumes"] {
         assert_eq!(imported[same], source[same], "{same}");
     }
     assert_ne!(imported["owner"], source["owner"]);
     let id = text(&imported["id"]);
     let archive = folder(&to, PODMAN, &id).join(format!("archive.{}", text(&imported["format"])));
-    assert_eq!(sha256_inside(&archive), text(&source["sha256"]));
+    // It is written anew on its way.
+    assert_eq!(sha256_inside(&archive), text(&imported["sha256"]));
     let manifest: Value =
         serde_json::from_slice(&fs::read(folder(&to, PODMAN, &id).join("manifest.json")).unwrap())
             .unwrap();

@@ -136,16 +136,26 @@ fn whatever_reaches_out_of_an_archive_is_refused() {
         file("workspace/a"),
         link("workspace/b", EntryType::Link, "workspace/a"),
         link("workspace/c", EntryType::Symlink, "/etc/passwd"),
+        // Upwards for who knows no pax: written anew, it is so for nobody.
         pax("path", "workspace/d"),
-        file("workspace/cut"),
+        file("../d"),
     ];
     let taken = import(&bench, &path, &export(&manifest, &tar(&good), |_| {})).ok();
     assert_eq!((&taken["files"], &taken["state"]), (&json!(7), &json!("ready")), "{taken:#}");
     bench.run(["snapshots", "verify", "hostile"]).ok();
+    bench.run(["snapshots", "export", "hostile", path.to_str().unwrap()]).ok();
+    let anew = through(&["tar", "-xOf", path.to_str().unwrap(), "archive.tar.gz"], b"");
+    let anew = through(&["gzip", "-dc"], &anew);
+    assert_eq!(taken["sha256"], json!(sha256(&anew)));
+    let names = String::from_utf8(through(&["busybox", "tar", "-tf", "-"], &anew)).unwrap();
+    assert_eq!(
+        names,
+        "volumes/kept/\nvolumes/kept/a\nworkspace/\nworkspace/a\nworkspace/b\nworkspace/c\nworkspace/d\n"
+    );
     bench.run(["snapshots", "delete", "hostile"]).ok();
 
     let long: &str = Box::leak(format!("workspace/{}", "x".repeat(256)).into_boxed_str());
-    let hostile: [(&str, &str, Vec<Entry>); 19] = [
+    let hostile: [(&str, &str, Vec<Entry>); 18] = [
         (
             "longer than a name",
             "longer than a name on a host",
@@ -158,11 +168,6 @@ fn whatever_reaches_out_of_an_archive_is_refused() {
             "upwards in pax",
             "leads upwards",
             vec![top(), pax("path", "workspace/../../a"), file("workspace/a")],
-        ),
-        (
-            "upwards for who knows no pax",
-            "leads upwards",
-            vec![top(), pax("path", "workspace/a"), file("../a")],
         ),
         ("a volume that is none", "in no volume", vec![folder("volumes/other/"), top()]),
         ("a volume called ..", "leads upwards", vec![folder("volumes/../"), top()]),

@@ -9,10 +9,13 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use async_compression::Level;
-use async_compression::tokio::bufread::{GzipDecoder, GzipEncoder, ZstdDecoder};
+use async_compression::tokio::bufread::{GzipDecoder, GzipEncoder, ZstdDecoder, ZstdEncoder};
 use async_compression::zstd::DParameter;
 use async_trait::async_trait;
-use tokio::io::{AsyncRead, AsyncWriteExt, BufReader, DuplexStream, ReadBuf};
+use tokio::io::{
+    AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadBuf,
+};
+use tokio::runtime::Handle;
 
 use crate::domain::output::{OutputSink, Source};
 use crate::domain::reporter::{Report, Reporter};
@@ -59,13 +62,6 @@ impl Inlet {
     /// That was all.
     pub(super) fn close(self) {
         self.whole.store(true, Ordering::Release);
-    }
-}
-
-#[async_trait]
-impl OutputSink for Inlet {
-    async fn take(&mut self, source: Source, bytes: &[u8]) -> bool {
-        source == Source::Stderr || self.put(bytes).await
     }
 }
 
@@ -118,8 +114,20 @@ pub(super) fn repacked<'a>(
     if from == to {
         return Box::new(packed);
     }
-    let content = BufReader::with_capacity(PIECE, unpacked(packed, from));
-    Box::new(GzipEncoder::with_quality(content, Level::Fastest))
+    self::packed(unpacked(packed, from), to)
+}
+
+/// A tar as an archive of this format.
+pub(super) fn packed<'a>(
+    content: impl AsyncRead + Send + Unpin + 'a,
+    format: &ArchiveFormat,
+) -> Stream<'a> {
+    let content = BufReader::with_capacity(PIECE, content);
+    if *format == ArchiveFormat::TarGz {
+        Box::new(GzipEncoder::with_quality(content, Level::Fastest))
+    } else {
+        Box::new(ZstdEncoder::new(content))
+    }
 }
 
 /// Remembers why its source could not be read any further: whoever reads it tells that in words of its own.
@@ -149,43 +157,70 @@ impl<R: AsyncRead + Unpin> AsyncRead for Watched<R> {
     }
 }
 
-/// How many bytes went through, and the progress of it.
-pub(super) struct Counted<'a, R> {
-    source: R,
+/// An inlet, with the progress of what is put into it.
+pub(super) struct Told<'a> {
+    inlet: Inlet,
     reporter: &'a dyn Reporter,
     report: Report,
     told: Option<Instant>,
     bytes: u64,
 }
 
-impl<'a, R> Counted<'a, R> {
-    /// Tells how much of `of` bytes came.
+impl<'a> Told<'a> {
+    /// Tells how much of `of` bytes was put in.
     pub(super) fn new(
-        source: R,
+        inlet: Inlet,
         reporter: &'a dyn Reporter,
         stage: &'static str,
         of: Option<u64>,
     ) -> Self {
         let report = Report { stage, of, ..Report::default() };
-        Self { source, reporter, report, told: None, bytes: 0 }
+        Self { inlet, reporter, report, told: None, bytes: 0 }
+    }
+
+    /// As [`Inlet::put`].
+    pub(super) async fn put(&mut self, bytes: &[u8]) -> bool {
+        self.bytes += bytes.len() as u64;
+        if self.told.is_none_or(|told| told.elapsed() >= TOLD_EVERY) {
+            self.told = Some(Instant::now());
+            let bytes = Some(self.bytes);
+            self.reporter.report(Report { done: bytes, bytes, ..self.report.clone() });
+        }
+        self.inlet.put(bytes).await
+    }
+
+    /// As [`Inlet::close`].
+    pub(super) fn close(self) {
+        self.inlet.close();
     }
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Counted<'_, R> {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
-        let before = buffer.filled().len();
-        let polled = Pin::new(&mut this.source).poll_read(cx, buffer);
-        this.bytes += (buffer.filled().len() - before) as u64;
-        if this.told.is_none_or(|told| told.elapsed() >= TOLD_EVERY) {
-            this.told = Some(Instant::now());
-            let bytes = Some(this.bytes);
-            this.reporter.report(Report { done: bytes, bytes, ..this.report.clone() });
+#[async_trait]
+impl OutputSink for Told<'_> {
+    async fn take(&mut self, source: Source, bytes: &[u8]) -> bool {
+        source == Source::Stderr || self.put(bytes).await
+    }
+}
+
+/// One end of a stream for a thread that may wait.
+pub(super) struct Waiting<T>(pub(super) T);
+
+impl io::Read for Waiting<Stream<'static>> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        Handle::current().block_on(self.0.read(buffer))
+    }
+}
+
+impl io::Write for Waiting<Inlet> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if Handle::current().block_on(self.0.put(bytes)) {
+            Ok(bytes.len())
+        } else {
+            Err(io::ErrorKind::BrokenPipe.into())
         }
-        polled
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

@@ -1,5 +1,5 @@
-//! An archive that comes to a host: a folder for it, its bytes into a partial file while the host unpacks and hashes them, and
-//! only then its name and manifest.
+//! Archives on their way. From a host: its bytes to whoever takes them. To a host: a folder, the bytes into a partial file
+//! while the host unpacks and hashes them, and only then its name and manifest.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,20 +9,78 @@ use tokio::io::AsyncRead;
 use crate::domain::archive::{ARRIVED_OTHERWISE, ArchivePlace, Arrived};
 use crate::domain::error::{Code, Error, Kind};
 use crate::domain::facts::HostIdentity;
+use crate::domain::output::OutputSink;
 use crate::domain::reporter::Reporter;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest, SnapshotRecord};
 use crate::extensions::archives::capture::seal;
-use crate::extensions::archives::reading::was_in_the_way;
-use crate::extensions::archives::shelf::{self, keeping, to_come};
-use crate::extensions::workspace::said::Said;
+use crate::extensions::archives::shelf::{self, about, keeping, missing, other_machine, to_come};
+use crate::extensions::archives::verify::was_in_the_way;
+use crate::extensions::workspace::exec::{Went, judged};
+use crate::extensions::workspace::said::{Said, other_root};
 use crate::extensions::workspace::{configured_root, failed, step};
 use crate::transport::{Command, Transport};
 
+const READ_SH: &str = keeping!("archive_read.sh");
 const PREPARE_SH: &str = keeping!("archive_prepare.sh");
 const RECEIVE_SH: &str = keeping!("archive_receive.sh");
 
 /// How long a transfer may stand still.
 const IDLE: Duration = Duration::from_mins(2);
+
+/// Writes an archive's bytes to a sink, from beginning to end.
+///
+/// Errors: [`Kind::NobodyReads`] where the sink wanted no more.
+pub(super) async fn read(
+    transport: &dyn Transport,
+    place: &ArchivePlace,
+    format: &ArchiveFormat,
+    sink: &mut dyn OutputSink,
+) -> Result<(), Error> {
+    let command = about(READ_SH, transport, place).arg(format.file_name());
+    let message =
+        format!("the archive of snapshot {} on {} could not be read", place.id, place.host);
+    let fault = Error::new(Code::OperationFailed, message.clone()).step("read");
+    match judged(transport, command, None, sink).await? {
+        Went::Ran(Some(0)) => Ok(()),
+        Went::Ran(None) => Err(fault
+            .because("nobody took it any more")
+            .detail("stopped", true)
+            .of_kind(Kind::NobodyReads)),
+        Went::Ran(Some(status)) => Err(fault.because(format!("cat ended with status {status}"))),
+        Went::Refused(verdict) => Err(refused(transport, place, verdict.as_bytes(), "")),
+        Went::Silent(output) => Err(failed("read", message, &output)),
+    }
+}
+
+/// What a script's first line means where it is not what was hoped for.
+pub(super) fn refused(
+    transport: &dyn Transport,
+    place: &ArchivePlace,
+    verdict: &[u8],
+    words: &str,
+) -> Error {
+    let host = &transport.spec().name;
+    match verdict {
+        b"identity" => other_machine(transport, place),
+        b"gone" => missing(transport, place),
+        b"missing" => Error::new(Code::MissingDependency, format!("host {host} lacks zstd"))
+            .hint(format!("install zstd on {host}; nothing is installed there by sandboxer"))
+            .detail("missing", vec!["zstd"]),
+        _ => {
+            let said = String::from_utf8_lossy(verdict);
+            if let Some(fault) = other_root(&said, host.as_str()) {
+                return fault;
+            }
+            let message =
+                format!("the archive of snapshot {} on {host} could not be read", place.id);
+            Error::new(Code::OperationFailed, message).because(if words.is_empty() {
+                said.into_owned()
+            } else {
+                words.to_owned()
+            })
+        }
+    }
+}
 
 /// A place that is ready for an archive.
 pub(super) struct Arrival<'a> {
@@ -35,10 +93,12 @@ pub(super) struct Arrival<'a> {
     pub(super) format: ArchiveFormat,
 }
 
-/// An archive that is there and proved to be what it should be, under no name yet.
+/// An archive that is there and was read back, under no name yet.
 pub(super) struct Received<'a> {
     arrival: Arrival<'a>,
     bytes: u64,
+    /// SHA-256 (hex) of the tar inside.
+    sum: String,
 }
 
 impl<'a> Arrival<'a> {
@@ -83,7 +143,7 @@ impl<'a> Arrival<'a> {
         Ok(Self { transport, place, manifest, path, identity, format })
     }
 
-    /// Writes what comes from `source`, compressed as `format` says, and proves it.
+    /// Writes what comes from `source`, compressed as `format` says, and reads it back on its way.
     pub(super) async fn receive(
         self,
         source: &mut (dyn AsyncRead + Send + Unpin),
@@ -110,32 +170,29 @@ impl<'a> Arrival<'a> {
             ));
         };
         let ended = said.value("unpack");
-        let unpacked = ended.is_none();
+        if ended.is_some_and(|status| !was_in_the_way(status, &words)) {
+            let why = if words.is_empty() { "it cannot be unpacked".to_owned() } else { words };
+            return Err(otherwise(self.place, "content", why));
+        }
         // A hash that was not read is no other content.
-        if ended.is_some_and(|status| was_in_the_way(status, &words))
-            || unpacked && said.hash("sum").is_none()
-        {
+        let Some(sum) = said.hash("sum").filter(|_| ended.is_none()) else {
             let message = format!("the archive of snapshot {id} could not be read back on {host}");
             return Err(Error::new(Code::OperationFailed, message).because(words).step("receive"));
-        }
-        if !unpacked || said.value("sum") != self.manifest.snapshot.archive.sha256.as_deref() {
-            let why = match words.as_str() {
-                "" if unpacked => "the SHA-256 of the tar inside is another one",
-                "" => "it cannot be unpacked",
-                words => words,
-            };
-            let differs = if unpacked { "hash" } else { "content" };
-            return Err(otherwise(self.place, differs, why.to_owned()));
-        }
-        Ok(Received { arrival: self, bytes })
+        };
+        Ok(Received { arrival: self, bytes, sum })
     }
 }
 
 impl Received<'_> {
-    /// Gives it its name and, last, its manifest: from then on it is a snapshot. `facts` are what that is to say.
+    /// Proves that it is what `facts` say, and gives it its name and, last, its manifest, which says them: from then on it is a
+    /// snapshot.
     pub(super) async fn seal(self, facts: &ArchiveFacts) -> Result<Arrived, Error> {
-        let Self { arrival: Arrival { transport, manifest, path, identity, format, .. }, bytes } =
-            self;
+        let Self { arrival, bytes, sum } = self;
+        let Arrival { transport, place, manifest, path, identity, format } = arrival;
+        if facts.sha256.as_ref() != Some(&sum) {
+            let why = "the SHA-256 of the tar inside is another one".to_owned();
+            return Err(otherwise(place, "hash", why));
+        }
         let archive = ArchiveFacts { bytes: Some(bytes), format: Some(format), ..facts.clone() };
         let snapshot = SnapshotRecord { archive: archive.clone(), ..manifest.snapshot.clone() };
         seal(transport.as_ref(), &path, &ArchiveManifest { snapshot, ..manifest.clone() }).await?;

@@ -1,4 +1,4 @@
-//! An archive's bytes, from its host to whoever takes them; and whether they are still what they were.
+//! Whether an archive is still what it was: read whole on its host, or as it passes by here.
 
 use std::time::Duration;
 
@@ -6,81 +6,24 @@ use sha2::{Digest, Sha256};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::domain::archive::ArchivePlace;
-use crate::domain::error::{Code, Error, Kind};
-use crate::domain::output::{OutputSink, Source};
+use crate::domain::error::{Code, Error};
+use crate::domain::output::Source;
 use crate::domain::reporter::{Report, Reporter};
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat};
 use crate::domain::text::hex;
-use crate::extensions::archives::passage::unpacked;
-use crate::extensions::archives::shelf::{self, about, altered, keeping, missing, other_machine};
-use crate::extensions::workspace::exec::{Went, judged};
+use crate::extensions::archives::shelf::{self, about, altered, keeping};
+use crate::extensions::archives::stream::unpacked;
 use crate::extensions::workspace::failed;
-use crate::extensions::workspace::said::{Heard, Said, other_root};
+use crate::extensions::workspace::said::{Heard, Said};
 use crate::transport::Transport;
 
 const VERIFY_SH: &str = keeping!("archive_verify.sh");
-const READ_SH: &str = keeping!("archive_read.sh");
 
 /// How long an archive may be read.
 const LIMIT: Duration = Duration::from_hours(12);
 
 /// How much of an archive's content is judged at once; bytes.
 const PIECE: usize = 64 * 1024;
-
-/// Writes an archive's bytes to a sink, from beginning to end.
-///
-/// Errors: [`Kind::NobodyReads`] where the sink wanted no more.
-pub(super) async fn read(
-    transport: &dyn Transport,
-    place: &ArchivePlace,
-    format: &ArchiveFormat,
-    sink: &mut dyn OutputSink,
-) -> Result<(), Error> {
-    let command = about(READ_SH, transport, place).arg(format.file_name());
-    let message =
-        format!("the archive of snapshot {} on {} could not be read", place.id, place.host);
-    let fault = Error::new(Code::OperationFailed, message.clone()).step("read");
-    match judged(transport, command, None, sink).await? {
-        Went::Ran(Some(0)) => Ok(()),
-        Went::Ran(None) => Err(fault
-            .because("nobody took it any more")
-            .detail("stopped", true)
-            .of_kind(Kind::NobodyReads)),
-        Went::Ran(Some(status)) => Err(fault.because(format!("cat ended with status {status}"))),
-        Went::Refused(verdict) => Err(refused(transport, place, verdict.as_bytes(), "")),
-        Went::Silent(output) => Err(failed("read", message, &output)),
-    }
-}
-
-/// What a script's first line means where it is not what was hoped for.
-pub(super) fn refused(
-    transport: &dyn Transport,
-    place: &ArchivePlace,
-    verdict: &[u8],
-    words: &str,
-) -> Error {
-    let host = &transport.spec().name;
-    match verdict {
-        b"identity" => other_machine(transport, place),
-        b"gone" => missing(transport, place),
-        b"missing" => Error::new(Code::MissingDependency, format!("host {host} lacks zstd"))
-            .hint(format!("install zstd on {host}; nothing is installed there by sandboxer"))
-            .detail("missing", vec!["zstd"]),
-        _ => {
-            let said = String::from_utf8_lossy(verdict);
-            if let Some(fault) = other_root(&said, host.as_str()) {
-                return fault;
-            }
-            let message =
-                format!("the archive of snapshot {} on {host} could not be read", place.id);
-            Error::new(Code::OperationFailed, message).because(if words.is_empty() {
-                said.into_owned()
-            } else {
-                words.to_owned()
-            })
-        }
-    }
-}
 
 /// Reads an archive whole, on its host, and compares it, and the manifest beside it, with what is known of it.
 pub(super) async fn verify(

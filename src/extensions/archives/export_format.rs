@@ -1,94 +1,32 @@
-//! An exported snapshot: one plain tar with `manifest.json` first and the archive behind it, so that what follows is known
-//! before it comes. It can be opened with any tar.
+//! Format of an exported snapshot: one plain tar with `manifest.json` first and the archive behind it, so that what follows is
+//! known before it comes. It can be opened with any tar.
 
 use std::collections::BTreeSet;
 use std::error::Error as StdError;
-use std::sync::Arc;
 
-use async_trait::async_trait;
-use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt};
-use futures_util::{FutureExt, select_biased};
 use tar::{EntryType, Header};
-use tokio::sync::mpsc;
 
-use crate::domain::archive::{ArchivePlace, ByteStream};
-use crate::domain::error::{Code, Error, Kind};
+use crate::domain::archive::ByteStream;
+use crate::domain::error::{Code, Error};
 use crate::domain::name::{SandboxId, SnapshotId, check_label, check_name};
-use crate::domain::output::{OutputSink, Source};
 use crate::domain::patch::MAX_SEQUENCE;
 use crate::domain::profile::MAX_INPUT_BYTES;
 use crate::domain::snapshot::{ArchiveFormat, ArchiveManifest, CapturedVolume};
-use crate::extensions::archives::passage::{Inlet, pipe};
-use crate::extensions::archives::reading;
-use crate::extensions::archives::shelf::{self, altered};
-use crate::transport::Transport;
 
 /// The first entry's name.
-const MANIFEST: &str = "manifest.json";
+pub(super) const MANIFEST: &str = "manifest.json";
 /// Bytes of a block.
-const BLOCK: usize = 512;
+pub(super) const BLOCK: usize = 512;
 /// How large a manifest may be; bytes.
 const MANIFEST_LIMIT: u64 = 4 * 1024 * 1024;
 /// How large an archive, or what is in it, may be said to be; bytes. Hosts reckon with signed numbers.
 const SIZE_LIMIT: u64 = 1 << 60;
 /// What may follow the archive: the end of a tar, up to a whole record of GNU tar's; bytes.
 const END_LIMIT: usize = 20 * BLOCK;
-/// Pieces that wait for a slow reader.
-const BETWEEN: usize = 8;
 
-/// Writes a bundle; the archive is read from its host as the stream is, and judged as it passes by.
-pub(super) fn write(
-    transport: Arc<dyn Transport>,
-    place: ArchivePlace,
-    manifest: &ArchiveManifest,
-) -> Result<ByteStream, Error> {
-    let format = shelf::format(&manifest.snapshot.archive)?;
-    let bytes = manifest.snapshot.archive.bytes.unwrap_or_default();
-    let text = serde_json::to_string_pretty(manifest)
-        .map_err(|error| Error::internal("the manifest cannot be written").because(error))?;
-    let time = manifest.snapshot.created_at.unix().max(0) as u64;
-    let mut head = header(MANIFEST, text.len() as u64, time)?.as_bytes().to_vec();
-    head.extend_from_slice(text.as_bytes());
-    head.resize(head.len().next_multiple_of(BLOCK), 0);
-    head.extend_from_slice(header(&format.file_name(), bytes, time)?.as_bytes());
-    let padding = bytes.next_multiple_of(BLOCK as u64) - bytes;
-    let end = vec![0; padding as usize + 2 * BLOCK];
-    let facts = manifest.snapshot.archive.clone();
-    let (sender, receiver) = mpsc::channel(BETWEEN);
-    let work = async move {
-        if sender.send(Ok(head)).await.is_err() {
-            return;
-        }
-        let (judged, passing) = pipe();
-        let mut sink = Pieces { sender: sender.clone(), judged, left: bytes, more: false };
-        let reading = async {
-            let read = reading::read(transport.as_ref(), &place, &format, &mut sink).await;
-            let Pieces { judged, left, more, .. } = sink;
-            if read.is_ok() {
-                judged.close();
-            }
-            (read, left, more)
-        };
-        let ((read, left, more), unlike) =
-            tokio::join!(reading, reading::judge(passing, &format, &facts));
-        let altered = |differs| altered(differs, transport.as_ref(), &place);
-        let outcome = match (read, unlike) {
-            _ if more => Err(altered("size")),
-            // Who stopped it knows why.
-            (Err(error), _) if error.kind != Kind::NobodyReads => Err(error),
-            (Ok(()), _) if left > 0 => Err(altered("truncated")),
-            (_, Some((differs, why))) => Err(altered(differs).because(why)),
-            (Err(error), None) => Err(error),
-            (Ok(()), None) => Ok(end),
-        };
-        // Nobody listens any more: then nobody hears the end either.
-        let _ = sender.send(outcome).await;
-    };
-    Ok(driven(work.boxed(), receiver))
-}
-
-fn header(name: &str, bytes: u64, time: u64) -> Result<Header, Error> {
+/// Header of a member.
+pub(super) fn header(name: &str, bytes: u64, time: u64) -> Result<Header, Error> {
     let mut header = Header::new_gnu();
     header
         .set_path(name)
@@ -103,47 +41,7 @@ fn header(name: &str, bytes: u64, time: u64) -> Result<Header, Error> {
     Ok(header)
 }
 
-/// The archive's bytes as they come from the host.
-struct Pieces {
-    sender: mpsc::Sender<Result<Vec<u8>, Error>>,
-    judged: Inlet,
-    left: u64,
-    more: bool,
-}
-
-#[async_trait]
-impl OutputSink for Pieces {
-    async fn take(&mut self, source: Source, bytes: &[u8]) -> bool {
-        if source == Source::Stderr {
-            return true;
-        }
-        let Some(left) = self.left.checked_sub(bytes.len() as u64) else {
-            self.more = true;
-            return false;
-        };
-        self.left = left;
-        self.judged.put(bytes).await && self.sender.send(Ok(bytes.to_vec())).await.is_ok()
-    }
-}
-
-/// The stream of what `work` sends: it is driven by whoever reads, and dropped with the stream.
-fn driven(
-    work: BoxFuture<'static, ()>,
-    receiver: mpsc::Receiver<Result<Vec<u8>, Error>>,
-) -> ByteStream {
-    stream::unfold((work.fuse(), receiver), |(mut work, mut receiver)| async move {
-        loop {
-            let next = select_biased! {
-                piece = receiver.recv().fuse() => piece,
-                () = work => continue,
-            };
-            return next.map(|piece| (piece, (work, receiver)));
-        }
-    })
-    .boxed()
-}
-
-/// Reads the head of a bundle: the manifest, and a stream of the archive alone.
+/// Reads the head of an export: the manifest, and a stream of the archive alone.
 pub(super) async fn open(source: ByteStream) -> Result<(ArchiveManifest, ByteStream), Error> {
     let mut reader = Reader { source, rest: Vec::new() };
     let size = reader.entry(MANIFEST).await?;
