@@ -106,11 +106,6 @@ impl Shelf {
         }
     }
 
-    /// Somebody is about to bring an archive there, or died over it.
-    pub(crate) fn part(&self, host: &str, id: &str) {
-        self.kept.lock().unwrap().insert((host.to_owned(), id.to_owned()), Kept::Part);
-    }
-
     /// Somebody removes an archive on its host.
     pub(crate) fn lose(&self, host: &str) {
         self.kept.lock().unwrap().retain(|(at, _), _| at != host);
