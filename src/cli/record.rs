@@ -4,8 +4,8 @@ use super::output::{CliError, Context, OutputOptions, Tone};
 use super::table::Line;
 use crate::client::Client;
 use crate::domain::figures::{self, age_of};
-use crate::domain::owed::{Blocked, owed};
 use crate::domain::patch::{AppliedPatch, PatchState};
+use crate::domain::pending_patches::{Blocked, pending_patches};
 use crate::domain::request::counted;
 use crate::domain::route::{Attempt, CandidateVerdict};
 use crate::domain::sandbox::{Attachment, Failure, Service};
@@ -240,7 +240,7 @@ pub(super) async fn standing_in_the_way(
 ) -> Vec<AppliedPatch> {
     let Some(base) = &record.based_on_snapshot else { return Vec::new() };
     let Ok(view) = client.snapshot_view(base.as_str()).await else { return Vec::new() };
-    match owed(record, &view.patches, false).blocked {
+    match pending_patches(record, &view.patches, false).blocked {
         Some(Blocked::Failed(applied) | Blocked::Unknown(applied)) => vec![applied.clone()],
         None => Vec::new(),
     }

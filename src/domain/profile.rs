@@ -6,10 +6,10 @@
 
 mod check;
 mod inputs;
+mod privilege_diff;
 mod quantity;
 mod read;
 mod routing;
-mod widening;
 
 pub use check::FieldProblem;
 pub(crate) use check::is_recipe_id;

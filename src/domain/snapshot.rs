@@ -1,4 +1,4 @@
-//! Snapshots: what is known of a checkpoint, and what lies beside its archive on a host.
+//! Snapshots: what is known of each, and what lies beside its archive on a host.
 
 use std::collections::BTreeMap;
 

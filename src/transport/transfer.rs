@@ -18,13 +18,13 @@ use crate::transport::Transport;
 
 pub use plan::{IGNORE_FILE, Limits, Plan, plan};
 
-/// How long a transfer may stand still.
+/// Time that a transfer may stand still.
 const IDLE: Duration = Duration::from_mins(2);
 
-/// How often progress is told, at most.
+/// Pause between two words of progress, at least.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
-/// How a tree was sent.
+/// Method by which a tree was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// rsync on both ends.
@@ -43,22 +43,21 @@ impl Method {
     }
 }
 
-/// What was sent.
+/// Result of a transfer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
-    /// How.
+    /// Method.
     pub method: Method,
     /// Bytes that went: of content with rsync, of the stream with tar.
     pub bytes: u64,
-    /// What changed or vanished while it was read, a sentence each, at most [`MAX_WARNINGS`].
+    /// Files that changed or vanished while they were read, a sentence each, at most [`MAX_WARNINGS`].
     pub warnings: Vec<String>,
 }
 
-/// How many warnings are kept.
-pub const MAX_WARNINGS: usize = 20;
+pub(crate) const MAX_WARNINGS: usize = 20;
 
 /// Takes (done, of) in bytes.
-pub type OnBytes<'a> = &'a (dyn Fn(u64, u64) + Send + Sync);
+pub(crate) type OnBytes<'a> = &'a (dyn Fn(u64, u64) + Send + Sync);
 
 /// Sends what was planned from `source` into `dest`, an absolute path of a directory that is there and empty.
 ///
@@ -82,13 +81,13 @@ pub async fn send(
     } else {
         tar::send(transport, plan, source, dest, &mut progress).await
     };
-    let sent = sent.map_err(|fault| fault.step("transfer"))?;
+    let sent = sent.map_err(|error| error.step("transfer"))?;
     on_bytes(plan.bytes, plan.bytes);
     Ok(sent)
 }
 
 /// Whether this machine has rsync; the host says its own with its facts' `tools`.
-pub fn rsync_here() -> bool {
+pub(crate) fn rsync_here() -> bool {
     let Some(path) = std::env::var_os("PATH") else { return false };
     std::env::split_paths(&path).any(|folder| {
         let program = folder.join("rsync");
@@ -112,7 +111,7 @@ impl Progress<'_> {
     }
 }
 
-/// The fault for a program of either end that failed, with its words.
+/// Error of a program of either end that failed, with its words.
 fn failed(sentence: &str, status: i32, stderr: &str) -> Error {
     let words =
         reason(stderr).unwrap_or_else(|| format!("it ended with status {status} and said nothing"));

@@ -39,8 +39,8 @@ impl Keeper {
     }
 
     /// For who only attaches.
-    async fn way(&self, place: &ArchivePlace) -> Result<Arc<dyn Transport>, Error> {
-        self.transports.way(&place.host).await
+    async fn open_lazily(&self, place: &ArchivePlace) -> Result<Arc<dyn Transport>, Error> {
+        self.transports.open_lazily(&place.host).await
     }
 
     /// Whether the archive that `manifest` is of is sealed there; it is not read.
@@ -96,7 +96,7 @@ impl Keeper {
     ) -> Result<Arrived, Error> {
         let facts = &manifest.snapshot.archive;
         let format = shelf::format(facts)?;
-        let source = self.way(from).await?;
+        let source = self.open_lazily(from).await?;
         let (mut inlet, outlet) = pipe();
         let sending = async {
             let read = reading::read(source.as_ref(), from, &format, &mut inlet).await;
@@ -187,7 +187,7 @@ impl SnapshotArchives for Keeper {
         place: &ArchivePlace,
         facts: &ArchiveFacts,
     ) -> Result<Vec<TreeEntry>, Error> {
-        listing::entries(self.way(place).await?.as_ref(), place, facts).await
+        listing::entries(self.open_lazily(place).await?.as_ref(), place, facts).await
     }
 
     async fn read(&self, place: &ArchivePlace, sink: &mut dyn OutputSink) -> Result<(), Error> {
@@ -223,7 +223,7 @@ impl SnapshotArchives for Keeper {
         manifest: &ArchiveManifest,
     ) -> Result<ByteStream, Error> {
         self.ensure_whole(place, manifest).await?;
-        bundle::write(self.way(place).await?, place.clone(), manifest)
+        bundle::write(self.open_lazily(place).await?, place.clone(), manifest)
     }
 
     async fn open_export(

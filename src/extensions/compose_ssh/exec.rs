@@ -89,11 +89,12 @@ pub(super) async fn exec(
     sink: &mut dyn OutputSink,
 ) -> Result<Option<i32>, Error> {
     let Some(service) = run.service else {
-        return exec::exec(extension.way(&target.host).await?.as_ref(), target, run, sink).await;
+        return exec::exec(extension.open_lazily(&target.host).await?.as_ref(), target, run, sink)
+            .await;
     };
     let engine = engine(target)?;
     let service = engine.service(target, service)?;
-    let transport = extension.way(&target.host).await?;
+    let transport = extension.open_lazily(&target.host).await?;
     let watched = format!("{}{INSIDE_SH}", watchdog::PREAMBLE);
     // What reads our input cannot be watched by its end: exec.sh ends it then.
     let (stdin, inside) =
@@ -121,11 +122,11 @@ pub(super) async fn shell(
     service: Option<&str>,
 ) -> Result<Interactive, Error> {
     let Some(service) = service else {
-        return exec::shell(extension.way(&target.host).await?.as_ref(), target).await;
+        return exec::shell(extension.open_lazily(&target.host).await?.as_ref(), target).await;
     };
     let engine = engine(target)?;
     let service = engine.service(target, service)?;
-    let transport = extension.way(&target.host).await?;
+    let transport = extension.open_lazily(&target.host).await?;
     // Asked first, so that a refusal is told before the terminal is handed over.
     let question = of_service(RUNNING_SH, target, &engine.program, service);
     let output = ask(transport.as_ref(), &question).await?;

@@ -70,7 +70,7 @@ pub(super) async fn logs(
     if let Some(service) = service {
         engine.service(target, service)?;
     }
-    let transport = extension.way(&target.host).await?;
+    let transport = extension.open_lazily(&target.host).await?;
     let program = engine.program;
     let logs = Logs {
         transport: transport.as_ref(),

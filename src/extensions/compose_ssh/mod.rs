@@ -88,8 +88,8 @@ impl ComposeSsh {
     }
 
     /// For who only attaches: nothing is connected yet.
-    async fn way(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
-        self.transports.way(host).await
+    async fn open_lazily(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
+        self.transports.open_lazily(host).await
     }
 }
 
@@ -245,7 +245,7 @@ impl SandboxExtension for ComposeSsh {
     }
 
     async fn entries(&self, target: &Target, excludes: &[String]) -> Result<Vec<TreeEntry>, Error> {
-        capture::list(self.way(&target.host).await?.as_ref(), target, excludes).await
+        capture::list(self.open_lazily(&target.host).await?.as_ref(), target, excludes).await
     }
 
     fn archives(&self) -> Option<&dyn SnapshotArchives> {

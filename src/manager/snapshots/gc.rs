@@ -18,7 +18,7 @@ const MAX_AGE_S: u64 = 30 * 86_400;
 pub(crate) async fn collect_failed(deps: &Deps) {
     let dropped = async {
         let mut any = false;
-        for record in expired(deps.snapshots.by_arrival().await?, deps.now()) {
+        for record in expired(deps.snapshots.list_by_insertion().await?, deps.now()) {
             // Its events are appended first.
             if flush_pending(deps, record.pending.clone()).await.len() < record.pending.len() {
                 continue;

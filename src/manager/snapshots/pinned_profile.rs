@@ -60,7 +60,7 @@ pub(crate) async fn pinned_profile_here(
     deps: &Deps,
     recorded: &ProfileRef,
 ) -> Result<Option<Profile>, Error> {
-    if let Some(kept) = deps.recipes.get(&recorded.hash).await? {
+    if let Some(kept) = deps.pinned_profiles.get(&recorded.hash).await? {
         return Ok(Some(kept));
     }
     let today = deps.catalogue.profile(recorded.id.as_str()).and_then(|entry| entry.definition());
@@ -83,7 +83,7 @@ pub(crate) async fn profile_of_snapshot(
         match profile_beside_archive(deps, record, host).await {
             Ok(None) => {}
             Ok(Some(profile)) => {
-                if let Err(error) = deps.recipes.put(&profile).await {
+                if let Err(error) = deps.pinned_profiles.put(&profile).await {
                     tracing::warn!(snapshot = %record.id, %error, "its pinned profile could not be stored");
                 }
                 return Ok(profile.for_extension(&record.extension));
@@ -169,7 +169,7 @@ pub(crate) fn beyond_catalogue(deps: &Deps, profile: &Profile) -> Vec<String> {
 
 /// Whether an error says that a pinned profile is lost.
 pub(crate) fn is_profile_lost(error: &Error) -> bool {
-    error.kind == Kind::RecipeLost
+    error.kind == Kind::ProfileLost
 }
 
 fn profile_lost_error(whose: &str, profile: &ProfileRef) -> Error {
@@ -178,7 +178,7 @@ fn profile_lost_error(whose: &str, profile: &ProfileRef) -> Error {
     Error::new(Code::NotFound, message)
         .because(why)
         .hint(format!("put recipes/{}.json back into the data directory", profile.hash))
-        .of_kind(Kind::RecipeLost)
+        .of_kind(Kind::ProfileLost)
         .detail("kind", "recipe_lost")
         .detail("hash", profile.hash.as_str())
 }

@@ -41,7 +41,7 @@ async fn surplus_on(
     host: &HostName,
     newest: Option<&SnapshotId>,
 ) -> Result<Vec<(SnapshotRecord, String)>, Error> {
-    let records = deps.snapshots.by_arrival().await?;
+    let records = deps.snapshots.list_by_insertion().await?;
     let all: Vec<&SnapshotRecord> = records.iter().collect();
     let surplus = surplus_undo(&all, host, &deps.settings.undo, deps.now());
     if surplus.is_empty() {

@@ -16,34 +16,27 @@ use crate::manager::journal::{self, Guard, JournalRecord as _, publish_pending};
 use crate::manager::operation::locks::lock_snapshot;
 use crate::manager::snapshots::archive_facts::{archive_keeper, archives_of, is_sealed};
 use crate::manager::snapshots::import_identity::decide_identity;
-use crate::manager::stale::adopt_trust::{roots_to_look, trusted_recipe};
+use crate::manager::stale::adopt_trust::{roots_to_look, trusted_profile};
 use crate::manager::upkeep::ownership::count_change;
 use crate::store::Held;
 
 /// Archive on a host that no record knows, and whose owner counts as ours.
 #[derive(Clone, Copy)]
 pub(crate) struct FoundArchive<'a> {
-    /// The host.
     pub(crate) host: &'a HostName,
-    /// Facts that it said.
     pub(crate) facts: &'a HostFacts,
-    /// Item of its inventory.
     pub(crate) item: &'a InventoryArchive,
-    /// Owner ids that count as ours.
     pub(crate) owners: &'a [OwnerId],
-    /// Whether nothing is written down.
     pub(crate) is_dry: bool,
 }
 
 /// Record that was made of a snapshot's archives, not written yet.
 #[derive(Clone)]
 pub(crate) struct SnapshotDraft {
-    /// The record.
     pub(crate) record: SnapshotRecord,
     /// Manifest beside the first of its archives.
     pub(crate) manifest: ArchiveManifest,
-    /// Its recipe.
-    pub(crate) recipe: Profile,
+    pub(crate) profile: Profile,
     /// Remarks on what was left out or changed, a sentence each.
     pub(crate) remarks: Vec<String>,
 }
@@ -137,22 +130,22 @@ pub(crate) async fn read_archive(
     check_works_at(deps, extension.as_ref(), host)?;
     archives_of(extension.as_ref())?;
     let id = manifest.recipe.id.as_str();
-    let (recipe, replaced) = trusted_recipe(deps, Some(&manifest.recipe), id)?;
+    let (profile, replaced) = trusted_profile(deps, Some(&manifest.recipe), id)?;
     let mut remarks: Vec<String> = replaced.into_iter().collect();
     let record = SnapshotRecord {
         path: Some(item.directory.clone()),
         host: host.clone(),
         host_identity: seen.identity,
-        ..believed(deps, &manifest, &recipe, &mut remarks)
+        ..believed(deps, &manifest, &profile, &mut remarks)
     };
-    Ok(SnapshotDraft { record, manifest, recipe, remarks })
+    Ok(SnapshotDraft { record, manifest, profile, remarks })
 }
 
 /// Record that a manifest makes, wherever its archive is.
 fn believed(
     deps: &Deps,
     manifest: &ArchiveManifest,
-    recipe: &Profile,
+    profile: &Profile,
     remarks: &mut Vec<String>,
 ) -> SnapshotRecord {
     let claimed = &manifest.snapshot;
@@ -174,9 +167,9 @@ fn believed(
             Err(_) => SandboxId::from_random(0),
         },
         profile: ProfileRef {
-            id: recipe.id.clone(),
-            version: recipe.version.to_string(),
-            hash: recipe.hash(),
+            id: profile.id.clone(),
+            version: profile.version.to_string(),
+            hash: profile.hash(),
         },
         state: SnapshotState::Ready,
         message: None,
@@ -294,7 +287,7 @@ pub(crate) async fn insert_adopted_snapshot(
     deps: &Deps,
     draft: SnapshotDraft,
 ) -> Result<(SnapshotRecord, Vec<String>), Error> {
-    let SnapshotDraft { mut record, manifest, recipe, mut remarks } = draft;
+    let SnapshotDraft { mut record, manifest, profile, mut remarks } = draft;
     let identity = decide_identity(deps, &manifest, true).await?;
     if let Some(why) = identity.refused {
         let message = format!("snapshot {} cannot have its id here: {why}", record.id);
@@ -302,7 +295,7 @@ pub(crate) async fn insert_adopted_snapshot(
             "nothing was touched; `sandboxer snapshots import` of its export gives it another id",
         ));
     }
-    deps.recipes.put(&recipe).await?;
+    deps.pinned_profiles.put(&profile).await?;
     record.next_patch_sequence = identity.next_patch_sequence;
     record.revision = identity.revision;
     let hosts: Vec<String> = record.hosts().map(ToString::to_string).collect();

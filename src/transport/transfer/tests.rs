@@ -85,7 +85,7 @@ async fn what_is_left_out() {
             vec![("src/.sandboxerignore", "*.log\n# comment\n/main.rs\n")],
             vec![".env", "a.log", "keep.log", "src/.sandboxerignore"],
         ),
-        // It cannot bring back what the profile excludes.
+        // A pattern cannot bring back what the profile excludes.
         (
             vec!["*.log", ".*", "build", "node_modules"],
             vec![(".sandboxerignore", "!keep.log\n")],
@@ -175,13 +175,13 @@ async fn trees_that_are_refused() {
     ] {
         match plan(root, &[], limits).await {
             Ok(plan) => assert!(allowed && plan.files == 10, "{limits:?}"),
-            Err(fault) => {
+            Err(error) => {
                 assert!(!allowed, "{limits:?}");
                 assert_eq!(
-                    (fault.code, fault.details["field"].as_str()),
+                    (error.code, error.details["field"].as_str()),
                     (Code::InvalidInput, Some("repo"))
                 );
-                assert!(fault.hint.unwrap().contains("--yes"));
+                assert!(error.hint.unwrap().contains("--yes"));
             }
         }
     }
@@ -191,9 +191,9 @@ async fn trees_that_are_refused() {
             Code::InvalidInput
         );
     }
-    let fault =
+    let error =
         plan(root, &["a{b".to_owned(), "[z-a]".to_owned()], Limits::contract()).await.unwrap_err();
-    assert_eq!(fault.code, Code::InvalidProfile);
+    assert_eq!(error.code, Code::InvalidProfile);
 }
 
 #[tokio::test]
@@ -210,8 +210,8 @@ async fn an_ignore_file_that_would_hang_is_refused() {
                 .success()
         );
         let walk = plan(temp.path(), &[], Limits::contract());
-        let fault = tokio::time::timeout(Duration::from_secs(30), walk).await.unwrap().unwrap_err();
-        assert_eq!(fault.code, Code::InvalidInput, "deep: {deep}");
+        let error = tokio::time::timeout(Duration::from_secs(30), walk).await.unwrap().unwrap_err();
+        assert_eq!(error.code, Code::InvalidInput, "deep: {deep}");
     }
 }
 
@@ -235,17 +235,17 @@ async fn unreadable_files_are_named() {
         let path = touch(temp.path(), format!("f{n}"), "x");
         fs::set_permissions(path, fs::Permissions::from_mode(0o000)).unwrap();
     }
-    let fault = plan(temp.path(), &[], Limits::contract()).await.unwrap_err();
-    assert_eq!(fault.details["count"], 7);
-    assert_eq!(fault.details["paths"].as_array().unwrap().len(), 5);
+    let error = plan(temp.path(), &[], Limits::contract()).await.unwrap_err();
+    assert_eq!(error.details["count"], 7);
+    assert_eq!(error.details["paths"].as_array().unwrap().len(), 5);
 }
 
 #[test]
 fn the_reason_is_the_full_disk_wherever_it_stands() {
     let said = "tar: ./a: Cannot open: x\ntar: ./b: Wrote only 512 of 10240 bytes\ntar: ./b: Cannot write: No space left on device\n";
-    let fault = failed("no", 2, said);
-    assert_eq!(fault.causes, ["tar: ./b: Cannot write: No space left on device"]);
-    assert_eq!(fault.details["exit_status"], 2);
+    let error = failed("no", 2, said);
+    assert_eq!(error.causes, ["tar: ./b: Cannot write: No space left on device"]);
+    assert_eq!(error.details["exit_status"], 2);
     assert_eq!(reason("\n\n"), None);
 }
 

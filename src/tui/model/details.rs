@@ -15,11 +15,11 @@ use crate::domain::event::Event;
 use crate::domain::figures::{age_of, left};
 use crate::domain::host_view::HostState;
 use crate::domain::name::SandboxId;
+use crate::domain::raw_json::RawJson;
 use crate::domain::route::Attempt;
 use crate::domain::sandbox::{SandboxRecord, Service};
 use crate::domain::teardown::TeardownOutcome;
 use crate::domain::telling::last_telling_line;
-use crate::domain::verbatim::Kept;
 use crate::domain::{State, Time};
 
 /// Extent of what is told of a record.
@@ -109,10 +109,10 @@ impl Details {
         // Nothing younger is known of it.
         let unasked =
             host.is_none_or(|host| host.history.last().is_none() && host.view.facts.is_none());
-        if let Some(then) = record.telemetry.as_ref().and_then(Kept::read).filter(|_| unasked) {
+        if let Some(then) = record.telemetry.as_ref().and_then(RawJson::read).filter(|_| unasked) {
             host_summary(&mut block, &then, now);
         }
-        if let Some(certificate) = record.certificate.as_ref().and_then(Kept::read) {
+        if let Some(certificate) = record.certificate.as_ref().and_then(RawJson::read) {
             host_details::certified(&mut block, &certificate, now);
         }
         block

@@ -14,9 +14,9 @@ use crate::domain::facts::{Certificate, HostFacts, Inventory, InventoryItem};
 use crate::domain::figures::{age, age_of, bytes};
 use crate::domain::host::Limits;
 use crate::domain::name::HostName;
+use crate::domain::raw_json::RawJson;
 use crate::domain::telemetry::HostSample;
 use crate::domain::text::plural;
-use crate::domain::verbatim::Kept;
 
 /// The overlay.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -355,7 +355,7 @@ fn things(item: &InventoryItem) -> String {
 fn newest_certificate(host: &HostName, sandboxes: &Sandboxes) -> Option<Certificate> {
     let there = sandboxes.all().filter(|entry| entry.record.host.same(host.as_str()));
     there
-        .filter_map(|entry| entry.record.certificate.as_ref().and_then(Kept::read))
+        .filter_map(|entry| entry.record.certificate.as_ref().and_then(RawJson::read))
         .max_by_key(|certificate| certificate.at)
 }
 

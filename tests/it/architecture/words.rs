@@ -8,14 +8,15 @@ use super::within;
 
 /// The rooms in which the list holds. A room that is rewritten is added.
 const ROOMS: &[&str] = &[
-    "manager",
+    "app",
     "client",
+    "domain",
+    "manager",
+    "store",
+    "transport",
     "tui::effects",
     "tui::message",
     "tui::update",
-    "domain::error",
-    "domain::operation",
-    "domain::request",
 ];
 
 /// A word that is not used any more.
@@ -47,7 +48,7 @@ const EVERYWHERE: &[Replaced] = &[
     gone("checkpoint", "snapshot"),
     gone("note_owed", "refresh_patch_state"),
     gone("patch_pass", "patches::apply"),
-    going("recipe", "profile, pinned profile", &["manager", "domain::error"]),
+    going("recipe", "profile, pinned profile", &["domain", "manager", "store"]),
 ];
 
 /// Replaced in names alone: sentences may need them.
@@ -59,11 +60,15 @@ const IN_NAMES: &[Replaced] = &[
     gone("census", "inspect"),
     gone("clear_up", "cleanup"),
     gone("course", "progress, way"),
-    going("fault", "error", &["manager", "tui::effects", "tui::update", "domain::error"]),
+    going("fault", "error", &["app", "domain", "store"]),
+    gone("endings", "disconnect"),
+    gone("for_now", "non_durable"),
     gone("glance", "inspect"),
     gone("in_memory_of", "deletion_record"),
+    gone("lane", "session_pool"),
     gone("leave_as_seen", "reconcile"),
     gone("may_follow", "check_can_start"),
+    gone("owed", "pending"),
     gone("owing", "pending"),
     gone("run_held", "Op::run"),
     gone("said_of", "last_error_for"),
@@ -71,6 +76,8 @@ const IN_NAMES: &[Replaced] = &[
     gone("survey", "inspect"),
     gone("take_back", "cleanup"),
     gone("turn_on", "change_power_state"),
+    gone("verbatim", "raw_json"),
+    gone("widening", "privilege_diff"),
     gone("Alike", "SameArchives"),
     gone("Course", "Progress, a verb's own way"),
     gone("Deaf", "Disconnected"),
@@ -81,18 +88,25 @@ const IN_NAMES: &[Replaced] = &[
     gone("Face", "Context"),
     gone("Fault", "Error"),
     gone("Frozen", "ExpectedRevision"),
+    gone("Gate", "FileLock"),
     gone("Handover", "foreground_process"),
+    gone("Lane", "SessionPool"),
     gone("Later", "Timer"),
+    gone("Link", "Connection"),
     gone("Look", "OutputOptions"),
+    gone("Master", "ControlMaster"),
     gone("Meter", "ProgressDisplay"),
     gone("Needle", "SearchPattern"),
+    gone("OldRule", "RetentionRule"),
     gone("OperationError", "Error"),
+    gone("Owed", "PendingPatches"),
     gone("Paper", "TextBlock"),
     gone("Parts", "Dependencies"),
     gone("Problem", "Error"),
     gone("Remembered", "SavedState"),
     gone("Sheet", "ActionForm"),
-    going("Stop", "CliError", &["manager"]),
+    going("Stop", "CliError", &["domain", "manager"]),
+    gone("Way", "OpenTransport"),
 ];
 
 /// Whether a name or a text has a word.

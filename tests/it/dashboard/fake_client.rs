@@ -43,6 +43,7 @@ use sandboxer::domain::operation::{
 use sandboxer::domain::output::{ExecOutput, Interactive, LogLine, Source};
 use sandboxer::domain::patch::Patch;
 use sandboxer::domain::profile::{InputKind, InputSpec, Inputs, Profile, Seconds};
+use sandboxer::domain::raw_json::RawJson;
 use sandboxer::domain::request::Started as OnSandbox;
 use sandboxer::domain::sandbox::{
     Endpoint, Failure, ProfileRef, Reachability, Reason, Route, Running, SandboxRecord, Service,
@@ -56,7 +57,6 @@ use sandboxer::domain::sweep::{SweepReport, SweepRequest};
 use sandboxer::domain::teardown::{Resource, TeardownLine, TeardownOutcome};
 use sandboxer::domain::telemetry::HostSample;
 use sandboxer::domain::update::Progress;
-use sandboxer::domain::verbatim::Kept;
 use sandboxer::domain::{EventKind, Time};
 
 pub use credits::{ledger_entry, metered, metered_world};
@@ -383,7 +383,7 @@ impl FakeClient {
                         record.message = Some("cancelled; nothing is left on the host".to_owned());
                     });
                     return Err(
-                        CancelOutcome::Undone.fault("cancelled; nothing is left on the host")
+                        CancelOutcome::Undone.error("cancelled; nothing is left on the host")
                     );
                 }
                 let moved = (*stage == "transfer").then_some(part * 1_600_000);
@@ -1391,7 +1391,8 @@ pub fn world(now: Time) -> Scenario {
             now.minus_seconds(14_200),
         );
         record.telemetry = Some(
-            Kept::new(&CanaryTelemetry::from(&facts("desk-1", now.minus_seconds(14_200)))).unwrap(),
+            RawJson::new(&CanaryTelemetry::from(&facts("desk-1", now.minus_seconds(14_200))))
+                .unwrap(),
         );
         record.services.clear();
         record

@@ -76,7 +76,7 @@ pub(crate) fn manager_on(
         locks: Arc::new(SlowLocks { kept: stores.locks, script: Arc::clone(script) }),
         installation: stores.installation,
         earlier: stores.earlier,
-        recipes: stores.recipes,
+        pinned_profiles: stores.pinned_profiles,
         catalogue: Arc::new(LazyLock::new(Box::new(move || {
             Catalogue::load(Some(&profiles), None, &available)
         }))),
@@ -170,8 +170,8 @@ impl PatchStore for Patches {
         read
     }
 
-    async fn told(&self, events: &BTreeSet<EventId>) -> Result<(), Error> {
-        self.kept.told(events).await
+    async fn clear_pending(&self, events: &BTreeSet<EventId>) -> Result<(), Error> {
+        self.kept.clear_pending(events).await
     }
 
     async fn remove(&self, id: &PatchId) -> Result<Option<Patch>, Error> {

@@ -18,8 +18,8 @@ use sandboxer::domain::lineage::SnapshotView;
 use sandboxer::domain::manifest::ExtensionManifest;
 use sandboxer::domain::name::{ExtensionId, OperationId, PatchId, SandboxId, SnapshotId};
 use sandboxer::domain::operation::{CancelOutcome, OperationKind};
-use sandboxer::domain::owed::{owed, settled_state};
 use sandboxer::domain::patch::{AppliedPatch, Patch, PatchState};
+use sandboxer::domain::pending_patches::{pending_patches, settled_state};
 use sandboxer::domain::profile::SnapshotMode;
 use sandboxer::domain::request::{SnapshotStarted, Started as OnSandbox};
 use sandboxer::domain::sandbox::{SandboxRecord, State};
@@ -105,7 +105,7 @@ impl FakeClient {
         for part in 0..10_u64 {
             if *cancelled.borrow() {
                 self.change_snapshot(id, |record| record.state = SnapshotState::Failed);
-                return Err(CancelOutcome::Undone.fault("cancelled; nothing of it is left"));
+                return Err(CancelOutcome::Undone.error("cancelled; nothing of it is left"));
             }
             let _ = self.updates.send(Update::Progress(Progress {
                 operation: operation.clone(),
@@ -241,7 +241,7 @@ impl FakeClient {
     pub(super) fn apply_owed(&self, id: &SandboxId) {
         let patches = self.inner.lock().unwrap().patches.clone();
         self.change(id, EventKind::PatchApplied, |record| {
-            let owes = owed(record, &patches, false);
+            let owes = pending_patches(record, &patches, false);
             let blocked = owes.blocked.is_some();
             let run: Vec<Patch> =
                 if blocked { Vec::new() } else { owes.run.into_iter().cloned().collect() };
@@ -301,7 +301,7 @@ impl FakeClient {
             let record = inner.records.get(id)?;
             let run = record.applied_patches.iter().find(|run| run.id == patch.id).cloned();
             let state = run.as_ref().map_or(PatchState::Pending, |run| run.state.clone());
-            let blocked = owed(record, &inner.patches, false).blocked.is_some();
+            let blocked = pending_patches(record, &inner.patches, false).blocked.is_some();
             let (id, name, host) = (id.clone(), record.name.clone(), record.host.clone());
             Some(PatchStanding { id, name, host, state, blocked, run })
         };

@@ -228,7 +228,7 @@ impl FakeClient {
                     tokio::time::sleep(client.scenario.pace).await;
                     if *cancelled.borrow() {
                         return Err(
-                            CancelOutcome::Stopped.fault("cancelled; the rest of the plan is left")
+                            CancelOutcome::Stopped.error("cancelled; the rest of the plan is left")
                         );
                     }
                     let done = done(&item);
