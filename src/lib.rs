@@ -44,3 +44,4 @@ pub mod manager;
 pub mod store;
 pub mod transport;
 pub mod tui;
+pub mod yaml;

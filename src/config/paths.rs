@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::Environment;
 use crate::domain::error::{Code, Error};
-use crate::domain::recipe_yaml::{Document, problems_fault};
-use crate::store::catalogue::read_document;
+use crate::domain::problem::problems_fault;
+use crate::yaml::{Document, read_document};
 
 /// What flags say; each is stronger than the environment and the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

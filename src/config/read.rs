@@ -1,41 +1,46 @@
 //! The configuration file into sections.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
-use super::sections::{Dashboard, Notify, ServeSettings, StateHub, SweepSettings, Theme};
+use schemars::JsonSchema;
+use serde::de::{Deserialize, Deserializer, Error as _};
+use serde_json::Value;
+
+use super::sections::{Dashboard, ServeSettings, StateHub, SweepSettings};
 use super::{Config, Environment, Paths};
 use crate::domain::error::{Code, Error};
 use crate::domain::host::{HostSpec, check_host_name};
-use crate::domain::hub::HubFormat;
 use crate::domain::name::{HostName, ProfileId};
-use crate::domain::profile::{FieldProblem, Seconds};
-use crate::domain::recipe_yaml::{
-    Document, FromYaml, Kind, Node, ParseProblem, Reader, words_from_yaml,
-};
+use crate::domain::problem::{FieldProblem, ParseProblem};
+use crate::domain::profile::Seconds;
 use crate::domain::stale::StaleSettings;
 use crate::domain::undo::UndoSettings;
+use crate::yaml::{Checked, Document, Shape};
 
 /// What a create without a profile makes.
 const DEFAULT_PROFILE: &str = "profile.sandbox-canary";
 
+/// Why a host is forbidden, where `forbid` does not say it.
+const NO_REASON: &str = "no reason is given";
+
+static SHAPE: LazyLock<Shape> = LazyLock::new(|| {
+    Shape::of::<File>(|schema| {
+        // The name of a host is its key.
+        if let Some(keys) = schema["$defs"]["HostSpec"]["properties"].as_object_mut() {
+            keys.shift_remove("name");
+        }
+    })
+});
+
 /// Reads the file (none: the defaults).
 pub(super) fn read(paths: Paths, document: Option<Document>) -> Result<Config, Vec<ParseProblem>> {
-    let empty = document.as_ref().is_none_or(|document| document.root().kind == Kind::Null);
-    let (file, problems) = match &document {
-        Some(document) if !empty => document.read::<File>(),
-        _ => (Some(File::default()), Vec::new()),
+    let file = match &document {
+        Some(document) if !document.value().is_null() => read_file(&paths, document)?,
+        _ => File::default(),
     };
-    let Some(mut file) = file else { return Err(problems) };
-    let mut fields = file.validate();
-    fields.extend(file.expand(&paths));
-    let problems = match &document {
-        Some(document) => document.with_fields(problems, fields),
-        None => problems,
-    };
-    if !problems.is_empty() {
-        return Err(problems);
-    }
-    let mut hosts = file.hosts.0;
+    let mut hosts = file.hosts;
     if !hosts.iter().any(|host| host.name.is_local()) {
         hosts.insert(0, HostSpec::local());
     }
@@ -60,7 +65,23 @@ pub(super) fn read(paths: Paths, document: Option<Document>) -> Result<Config, V
     })
 }
 
-/// The host of `SANDBOXER_HOST`.
+fn read_file(paths: &Paths, document: &Document) -> Result<File, Vec<ParseProblem>> {
+    let mut value = document.value().clone();
+    if let Some(Value::Object(hosts)) = value.get_mut("hosts") {
+        // A safety switch without a reason is still a safety switch.
+        let unsaid = hosts.values_mut().filter_map(|host| host.get_mut("forbid"));
+        unsaid.filter(|reason| reason.is_null()).for_each(|reason| *reason = NO_REASON.into());
+    }
+    let mut checked = document.check(&SHAPE, value);
+    check_names(document, &mut checked);
+    checked.read(|file: &mut File| {
+        let mut fields = file.validate();
+        fields.extend(file.expand(paths));
+        fields
+    })
+}
+
+/// Host of `SANDBOXER_HOST`.
 pub(super) fn requested_host(environment: &Environment) -> Result<Option<HostName>, Error> {
     let Some(name) = environment.text("SANDBOXER_HOST") else { return Ok(None) };
     match check_host_name(name) {
@@ -70,9 +91,13 @@ pub(super) fn requested_host(environment: &Environment) -> Result<Option<HostNam
 }
 
 /// The file as it is written.
-#[derive(Default)]
+#[derive(Default, serde::Deserialize, JsonSchema)]
+#[serde(default)]
 struct File {
-    hosts: Hosts,
+    /// Hosts in the file's order.
+    #[serde(deserialize_with = "named")]
+    #[schemars(with = "BTreeMap<String, HostSpec>")]
+    hosts: Vec<HostSpec>,
     default_host: Option<HostName>,
     default_profile: Option<ProfileId>,
     state_hub: Option<StateHub>,
@@ -83,15 +108,11 @@ struct File {
     dashboard: Dashboard,
 }
 
-/// The hosts in the file's order.
-#[derive(Default)]
-struct Hosts(Vec<HostSpec>);
-
 impl File {
     /// Rules across and within sections.
     fn validate(&self) -> Vec<FieldProblem> {
         let mut found = Vec::new();
-        for host in &self.hosts.0 {
+        for host in &self.hosts {
             let prefix = format!("hosts.{}", host.name);
             found.extend(host.validate().into_iter().map(|mut problem| {
                 problem.path = format!("{prefix}.{}", problem.path);
@@ -100,7 +121,7 @@ impl File {
         }
         let mut refuse = |path: &str, message: String| found.push(FieldProblem::new(path, message));
         if let Some(name) = &self.default_host
-            && self.hosts.0.iter().any(|host| host.name.same(name.as_str()) && host.is_forbidden())
+            && self.hosts.iter().any(|host| host.name.same(name.as_str()) && host.is_forbidden())
         {
             refuse("default_host", format!("the host '{name}' is forbidden"));
         }
@@ -136,7 +157,7 @@ impl File {
                 Ok(expanded) => *value = expanded,
                 Err(message) => found.push(FieldProblem::new(path, message)),
             };
-        for host in &mut self.hosts.0 {
+        for host in &mut self.hosts {
             if let Some(file) = &mut host.ssh_config {
                 whole(format!("hosts.{}.ssh_config", host.name), file);
             }
@@ -151,143 +172,34 @@ impl File {
     }
 }
 
-/// The keys of the file.
-const KEYS: &[&str] = &[
-    "hosts",
-    "default_host",
-    "default_profile",
-    "state_hub",
-    "undo",
-    "stale",
-    "sweep",
-    "serve",
-    "dashboard",
-];
-
-impl FromYaml for File {
-    fn from_yaml(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<Self> {
-        let fields = r.fields(node, path, KEYS)?;
-        Some(Self {
-            hosts: fields.or(r, "hosts", Hosts::default()),
-            default_host: fields.optional(r, "default_host"),
-            default_profile: fields.optional(r, "default_profile"),
-            state_hub: fields.optional(r, "state_hub"),
-            undo: fields.or(r, "undo", UndoSettings::default()),
-            stale: fields.or(r, "stale", StaleSettings::default()),
-            sweep: fields.or(r, "sweep", SweepSettings::default()),
-            serve: fields.or(r, "serve", ServeSettings::default()),
-            dashboard: fields.or(r, "dashboard", Dashboard::default()),
-        })
-    }
+/// Reads hosts in the file's order; the name of one is its key.
+fn named<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<HostSpec>, D::Error> {
+    let hosts = serde_json::Map::deserialize(deserializer)?;
+    let host = |(name, spec)| {
+        let spec: HostSpec = serde_json::from_value(spec).map_err(D::Error::custom)?;
+        Ok(HostSpec { name: HostName::new(name), ..spec })
+    };
+    hosts.into_iter().map(host).collect()
 }
 
-impl FromYaml for Hosts {
-    fn from_yaml(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<Self> {
-        let Kind::Map(entries) = &node.kind else {
-            return r.refuse(
-                node,
-                path,
-                format!("'{path}' must be a mapping of hosts by name, not {}", node.noun()),
-            );
-        };
-        let mut hosts: Vec<HostSpec> = Vec::new();
-        for entry in entries {
-            let inner = format!("{path}.{}", entry.key);
-            if let Err(message) = check_host_name(&entry.key) {
-                r.refuse_key(entry, &inner, message);
-                continue;
-            }
-            if let Some(other) = hosts.iter().find(|host| host.name.same(&entry.key)) {
-                // The same spelling twice is reported as a duplicate key already.
-                if other.name.as_str() != entry.key {
-                    let message = format!(
-                        "host '{}' is '{}' again: host names are compared without case",
-                        entry.key, other.name
-                    );
-                    r.refuse_key(entry, &inner, message);
-                }
-                continue;
-            }
-            if let Some(mut host) = HostSpec::from_yaml(&entry.value, &inner, r) {
-                host.name = HostName::new(entry.key.clone());
-                hosts.push(host);
+/// Takes out hosts whose names are none, or another's in another spelling, each with its problem.
+fn check_names(document: &Document, checked: &mut Checked<'_>) {
+    let Some(Value::Object(hosts)) = checked.value.get_mut("hosts") else { return };
+    let mut names: Vec<String> = Vec::new();
+    let problems = &mut checked.problems;
+    hosts.retain(|name, _| {
+        let other = names.iter().find(|other| other.eq_ignore_ascii_case(name));
+        let fault = check_host_name(name).err().or_else(|| {
+            let other = other?;
+            Some(format!("host '{name}' is '{other}' again: host names are compared without case"))
+        });
+        match fault {
+            None => names.push(name.clone()),
+            Some(message) => {
+                problems.push(document.key_problem(&format!("hosts.{name}"), message));
+                return false;
             }
         }
-        Some(Self(hosts))
-    }
-}
-
-words_from_yaml!(HubFormat);
-words_from_yaml!(Theme);
-words_from_yaml!(Notify);
-
-impl FromYaml for StateHub {
-    fn from_yaml(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<Self> {
-        let fields = r.fields(node, path, &["url", "token_env", "token_file", "format"])?;
-        let url = fields.required(r, "url");
-        let token_env = fields.optional(r, "token_env");
-        let token_file = fields.optional::<String>(r, "token_file").map(PathBuf::from);
-        let format = fields.or(r, "format", HubFormat::CloudEvents);
-        Some(Self { url: url?, token_env, token_file, format })
-    }
-}
-
-impl FromYaml for UndoSettings {
-    fn from_yaml(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<Self> {
-        let fields = r.fields(node, path, &["window", "max_bytes", "max_total"])?;
-        let default = Self::default();
-        Some(Self {
-            window: fields.or(r, "window", default.window),
-            max_bytes: fields.or(r, "max_bytes", default.max_bytes),
-            max_total: fields.or(r, "max_total", default.max_total),
-        })
-    }
-}
-
-impl FromYaml for StaleSettings {
-    fn from_yaml(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<Self> {
-        let fields = r.fields(node, path, &["failed_after", "grace"])?;
-        let default = Self::default();
-        Some(Self {
-            failed_after: fields.or(r, "failed_after", default.failed_after),
-            grace: fields.or(r, "grace", default.grace),
-        })
-    }
-}
-
-impl FromYaml for SweepSettings {
-    fn from_yaml(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<Self> {
-        let fields = r.fields(node, path, &["interval", "reap"])?;
-        let default = Self::default();
-        Some(Self {
-            interval: fields.or(r, "interval", default.interval),
-            reap: fields.or(r, "reap", default.reap),
-        })
-    }
-}
-
-impl FromYaml for ServeSettings {
-    fn from_yaml(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<Self> {
-        let fields = r.fields(node, path, &["max_upload", "input_roots"])?;
-        let default = Self::default();
-        let roots: Vec<String> = fields.or(r, "input_roots", Vec::new());
-        Some(Self {
-            max_upload: fields.or(r, "max_upload", default.max_upload),
-            input_roots: roots.into_iter().map(PathBuf::from).collect(),
-        })
-    }
-}
-
-impl FromYaml for Dashboard {
-    fn from_yaml(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<Self> {
-        let fields = r.fields(node, path, &["theme", "keys", "refresh", "notify", "utc"])?;
-        let default = Self::default();
-        Some(Self {
-            theme: fields.or(r, "theme", default.theme),
-            keys: fields.optional(r, "keys").unwrap_or_default(),
-            refresh: fields.or(r, "refresh", default.refresh),
-            notify: fields.or(r, "notify", default.notify),
-            utc: fields.or(r, "utc", default.utc),
-        })
-    }
+        true
+    });
 }

@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 use crate::domain::hub::HubFormat;
 use crate::domain::profile::{Bytes, Seconds};
 use crate::domain::words::string_enum;
 
 /// Who hears of every event.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct StateHub {
     /// Where events are posted: `http://` or `https://`.
     pub url: String,
@@ -17,7 +20,13 @@ pub struct StateHub {
     /// File that holds the bearer token; absolute. Without this and `token_env` there is no token.
     pub token_file: Option<PathBuf>,
     /// What is posted.
+    #[serde(default = "cloud_events")]
     pub format: HubFormat,
+}
+
+/// `format` where the file does not say it.
+fn cloud_events() -> HubFormat {
+    HubFormat::CloudEvents
 }
 
 impl StateHub {
@@ -51,7 +60,8 @@ impl StateHub {
 }
 
 /// The sweep of a dashboard or server.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct SweepSettings {
     /// How often it judges.
     pub interval: Seconds,
@@ -66,7 +76,8 @@ impl Default for SweepSettings {
 }
 
 /// The HTTP server.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct ServeSettings {
     /// The largest upload.
     pub max_upload: Bytes,
@@ -81,7 +92,8 @@ impl Default for ServeSettings {
 }
 
 /// The dashboard.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Dashboard {
     /// Its colours.
     pub theme: Theme,

@@ -153,7 +153,7 @@ fn mistakes_have_their_place() {
             "config.yaml:2:7: unknown key 'forbiden', did you mean 'forbid'?",
         ),
         ("hosts:\n  a: x\n", "config.yaml:2:6: 'hosts.a' must be a mapping, not a text"),
-        ("hosts: [a]\n", "config.yaml:1:8: 'hosts' must be a mapping of hosts by name, not a list"),
+        ("hosts: [a]\n", "config.yaml:1:8: 'hosts' must be a mapping, not a list"),
         ("hosts:\n  a: {}\n  a: {}\n", "config.yaml:3:3: duplicate key 'a', first set at line 2"),
         (
             "hosts:\n  Core: {}\n  core: {}\n",

@@ -7,14 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::name::{HostName, check_label};
-use crate::domain::profile::FieldProblem;
-use crate::domain::recipe_yaml::{FromYaml, Node, Reader, shown};
+use crate::domain::problem::{FieldProblem, shown};
 
 /// Where sandboxes live on a host when nothing else is said.
 pub const DEFAULT_ROOT: &str = "~/sandboxes";
 
 /// One host of the configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct HostSpec {
     /// Its name; compared without case.
     pub name: HostName,
@@ -43,6 +43,7 @@ pub struct HostSpec {
 
 /// Limits above which nothing is placed on a host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Limits {
     /// Disk used, in percent.
     pub disk_used_pct: f64,
@@ -63,6 +64,12 @@ impl Default for Limits {
 pub struct Reach {
     /// The program and its arguments.
     pub command: Vec<String>,
+}
+
+impl Default for HostSpec {
+    fn default() -> Self {
+        Self::named("")
+    }
 }
 
 impl HostSpec {
@@ -217,62 +224,6 @@ pub fn check_root(text: &str) -> Result<(), String> {
         ));
     }
     Ok(())
-}
-
-/// The keys of a host.
-const KEYS: &[&str] = &[
-    "ssh",
-    "ssh_config",
-    "workspace_root",
-    "compose_cmd",
-    "max_sandboxes",
-    "labels",
-    "limits",
-    "login_hint",
-    "reach",
-    "forbid",
-];
-
-impl FromYaml for HostSpec {
-    /// Reads a host; its name is not part of the mapping and is set by the caller.
-    fn from_yaml(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<Self> {
-        let fields = r.fields(node, path, KEYS)?;
-        Some(Self {
-            ssh: fields.optional(r, "ssh"),
-            ssh_config: fields.optional::<String>(r, "ssh_config").map(PathBuf::from),
-            workspace_root: fields.or(r, "workspace_root", DEFAULT_ROOT.to_owned()),
-            compose_cmd: fields.optional(r, "compose_cmd"),
-            max_sandboxes: fields.optional(r, "max_sandboxes"),
-            labels: fields.optional(r, "labels").unwrap_or_default(),
-            limits: fields.or(r, "limits", Limits::default()),
-            login_hint: fields.optional(r, "login_hint"),
-            reach: fields.optional(r, "reach"),
-            // A safety switch without a reason is still a safety switch.
-            forbid: fields
-                .optional(r, "forbid")
-                .or_else(|| fields.has("forbid").then(|| "no reason is given".to_owned())),
-            ..Self::named("")
-        })
-    }
-}
-
-impl FromYaml for Limits {
-    fn from_yaml(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<Self> {
-        let fields = r.fields(node, path, &["disk_used_pct", "mem_used_pct", "load_per_core"])?;
-        let default = Self::default();
-        Some(Self {
-            disk_used_pct: fields.or(r, "disk_used_pct", default.disk_used_pct),
-            mem_used_pct: fields.or(r, "mem_used_pct", default.mem_used_pct),
-            load_per_core: fields.or(r, "load_per_core", default.load_per_core),
-        })
-    }
-}
-
-impl FromYaml for Reach {
-    fn from_yaml(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<Self> {
-        let fields = r.fields(node, path, &["command"])?;
-        fields.required(r, "command").map(|command| Self { command })
-    }
 }
 
 #[cfg(test)]

@@ -7,12 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::extension::Capability;
 use crate::domain::name::ExtensionId;
-use crate::domain::profile::FieldProblem;
+use crate::domain::problem::{FieldProblem, shown};
 use crate::domain::usd::Usd;
 use crate::domain::words::string_enum;
 
 mod price;
-mod read;
 mod schema;
 
 /// What an extension says of itself.
@@ -103,7 +102,6 @@ impl ExtensionManifest {
     /// Every rule that one manifest can break by itself. Empty: it is good.
     pub fn validate(&self) -> Vec<FieldProblem> {
         use crate::domain::profile::is_recipe_id;
-        use crate::domain::recipe_yaml::shown;
         let mut found = Vec::new();
         let mut refuse = |path: &str, message: String| found.push(FieldProblem::new(path, message));
         if !is_recipe_id(self.id.as_str(), "ext.") {

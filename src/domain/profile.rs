@@ -1,17 +1,14 @@
 //! A profile: the recipe a sandbox is made from.
 //!
-//! In YAML durations are texts (`ttl: 4h`); in JSON they are integer seconds under names that end in `_s`. The two
-//! forms are read by different hands: [`crate::domain::recipe_yaml`] reads an operator's file strictly and with
-//! places, serde reads and writes the JSON.
+//! In YAML durations are texts (`ttl: 4h`); in JSON they are integer seconds under names that end in `_s`. Serde reads both; an
+//! operator's file is held against the schema of what is read before, with places, in the room `yaml`.
 
 mod check;
 mod inputs;
 mod privilege_diff;
 mod quantity;
-mod read;
 mod routing;
 
-pub use check::FieldProblem;
 pub(crate) use check::is_recipe_id;
 pub use inputs::{InputKind, InputProblem, InputSpec, Inputs, MAX_INPUT_BYTES};
 pub use quantity::{Bytes, QuantityError, Seconds};
@@ -43,6 +40,7 @@ pub struct Profile {
     #[schemars(with = "String")]
     pub version: semver::Version,
     /// One line for lists.
+    #[serde(default)]
     pub summary: String,
     /// What makes the sandbox.
     pub extension: ExtensionId,
@@ -50,19 +48,31 @@ pub struct Profile {
     #[serde(default)]
     pub placement: Placement,
     /// How long a sandbox lives after `ready`; `null` means for ever.
-    #[serde(rename = "ttl_s")]
+    #[serde(rename(serialize = "ttl_s", deserialize = "ttl"), alias = "ttl_s")]
     pub ttl: Option<Seconds>,
     /// The latest a sandbox can be extended to, from `ready`; `null` means without limit.
-    #[serde(rename = "max_ttl_s")]
+    #[serde(rename(serialize = "max_ttl_s", deserialize = "max_ttl"), alias = "max_ttl_s")]
     pub max_ttl: Option<Seconds>,
     /// How long establishment may take.
-    #[serde(rename = "ready_timeout_s")]
+    #[serde(
+        rename(serialize = "ready_timeout_s", deserialize = "ready_timeout"),
+        alias = "ready_timeout_s",
+        default = "usual_ready_timeout"
+    )]
     pub ready_timeout: Seconds,
     /// How long a service must have run to count as ready; 0: seen running once.
-    #[serde(rename = "settle_s", default = "usual_settle")]
+    #[serde(
+        rename(serialize = "settle_s", deserialize = "settle"),
+        alias = "settle_s",
+        default = "usual_settle"
+    )]
     pub settle: Seconds,
     /// How long a container has between TERM and KILL.
-    #[serde(rename = "stop_grace_s")]
+    #[serde(
+        rename(serialize = "stop_grace_s", deserialize = "stop_grace"),
+        alias = "stop_grace_s",
+        default = "usual_stop_grace"
+    )]
     pub stop_grace: Seconds,
     /// Whether destroy, recreate and reap take an undo snapshot first.
     #[serde(default)]
@@ -121,9 +131,17 @@ impl Profile {
     }
 }
 
-/// `settle` of a recipe that was written down before there was one.
+fn usual_ready_timeout() -> Seconds {
+    READY_TIMEOUT
+}
+
+/// `settle`, also of a recipe that was written down before there was one.
 fn usual_settle() -> Seconds {
     SETTLE
+}
+
+fn usual_stop_grace() -> Seconds {
+    STOP_GRACE
 }
 
 fn empty_object() -> serde_json::Value {
@@ -232,12 +250,16 @@ string_enum! {
 
 /// How long patches may take.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct PatchLimits {
     /// One patch.
-    #[serde(rename = "timeout_s")]
+    #[serde(rename(serialize = "timeout_s", deserialize = "timeout"), alias = "timeout_s")]
     pub timeout: Seconds,
     /// All patches of one pass.
-    #[serde(rename = "pass_timeout_s")]
+    #[serde(
+        rename(serialize = "pass_timeout_s", deserialize = "pass_timeout"),
+        alias = "pass_timeout_s"
+    )]
     pub pass_timeout: Seconds,
 }
 

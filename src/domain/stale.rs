@@ -26,7 +26,8 @@ use crate::domain::words::string_enum;
 pub(crate) const PLAN_KEPT_S: u64 = 3600;
 
 /// When something is stale.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct StaleSettings {
     /// Time for which a failed sandbox is kept.
     pub failed_after: Seconds,

@@ -22,7 +22,8 @@ const NAMES: u32 = 100;
 const NAME_BYTES: usize = 63;
 
 /// Undo snapshots.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct UndoSettings {
     /// Time for which one is kept.
     pub window: Seconds,

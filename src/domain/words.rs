@@ -58,7 +58,11 @@ macro_rules! string_enum {
                 stringify!($name).into()
             }
 
-            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+            /// Open where it is printed, closed where an operator writes it.
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                if generator.contract().is_deserialize() {
+                    return schemars::json_schema!({"type": "string", "enum": [$($word),+]});
+                }
                 schemars::json_schema!({
                     "type": "string",
                     "description": concat!("Known words; readers accept others: ", $($word, " ",)+),

@@ -14,11 +14,11 @@ use std::path::Path;
 
 use crate::domain::error::{Code, Error};
 use crate::domain::manifest::{ExtensionKind, ExtensionManifest};
-use crate::domain::profile::{ExtensionUse, FieldProblem, Profile};
-use crate::domain::recipe_yaml::{ParseProblem, nearest, shown};
+use crate::domain::problem::{FieldProblem, ParseProblem, nearest, shown};
+use crate::domain::profile::{ExtensionUse, Profile};
+use crate::yaml::{self, Document};
 
 pub use entry::{Entry, Origin};
-pub use files::read_document;
 use files::{Found, Recipe};
 
 /// A profile as it is listed.
@@ -113,7 +113,7 @@ impl Catalogue {
     ///
     /// Errors: everything that is wrong with it.
     pub fn validate_file(&self, path: &Path) -> Result<Validated, Vec<ParseProblem>> {
-        let document = files::read_document(path).map_err(|problem| vec![problem])?;
+        let document = yaml::read_document(path).map_err(|problem| vec![problem])?;
         // A profile names its extension; a manifest with a misspelt id is still a manifest.
         let manifest = document.text("id").is_some_and(|id| id.starts_with("ext."))
             || (document.text("kind").is_some() && document.text("extension").is_none());
@@ -179,11 +179,9 @@ impl Catalogue {
     ) -> Result<(&ManifestEntry, &ExtensionManifest), FieldProblem> {
         let id = used.extension.as_str();
         let Some(entry) = self.extensions.iter().find(|entry| entry.id == id) else {
-            let near = nearest(id, self.extensions.iter().map(|entry| entry.id.as_str()));
-            let mut problem =
-                FieldProblem::new(&used.path, format!("there is no extension {}", shown(id)));
-            problem.suggestion = near.map(str::to_owned);
-            return Err(problem);
+            let message = format!("there is no extension {}", shown(id));
+            let ids = self.extensions.iter().map(|entry| entry.id.as_str());
+            return Err(FieldProblem::new(&used.path, message).near(id, ids));
         };
         entry.definition.as_ref().map(|manifest| (entry, manifest)).ok_or_else(|| {
             let first = entry.problems.first().map(ToString::to_string).unwrap_or_default();
@@ -246,10 +244,8 @@ fn find<'e, T>(
 impl Recipe for Profile {
     const PREFIX: &'static str = "profile.";
 
-    fn from_document(
-        document: &crate::domain::recipe_yaml::Document,
-    ) -> Result<Self, Vec<ParseProblem>> {
-        Self::from_document(document)
+    fn read(document: &Document) -> Result<Self, Vec<ParseProblem>> {
+        yaml::profile(document)
     }
 
     fn id(&self) -> &str {
@@ -260,10 +256,8 @@ impl Recipe for Profile {
 impl Recipe for ExtensionManifest {
     const PREFIX: &'static str = "ext.";
 
-    fn from_document(
-        document: &crate::domain::recipe_yaml::Document,
-    ) -> Result<Self, Vec<ParseProblem>> {
-        Self::from_document(document)
+    fn read(document: &Document) -> Result<Self, Vec<ParseProblem>> {
+        yaml::manifest(document)
     }
 
     fn id(&self) -> &str {

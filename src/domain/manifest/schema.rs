@@ -4,8 +4,7 @@ use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
 use super::ExtensionManifest;
-use crate::domain::profile::FieldProblem;
-use crate::domain::recipe_yaml::{join, nearest, shown};
+use crate::domain::problem::{FieldProblem, join, shown};
 
 impl ExtensionManifest {
     /// Whether the schema itself is one.
@@ -36,11 +35,10 @@ impl ExtensionManifest {
             match error.kind() {
                 ValidationErrorKind::AdditionalProperties { unexpected } => {
                     let valid = properties(&self.config_schema, error.instance_path().as_str());
-                    found.extend(unexpected.iter().map(|key| FieldProblem {
-                        path: join(&at, key),
-                        message: format!("{} has no setting {}", self.id, shown(key)),
-                        suggestion:
-                            nearest(key, valid.iter().map(String::as_str)).map(str::to_owned),
+                    found.extend(unexpected.iter().map(|key| {
+                        let message = format!("{} has no setting {}", self.id, shown(key));
+                        FieldProblem::new(join(&at, key), message)
+                            .near(key, valid.iter().map(String::as_str))
                     }));
                 }
                 ValidationErrorKind::Required { property } => {

@@ -2,11 +2,12 @@
 
 use super::{Capability, ExtensionManifest, Rates};
 use crate::domain::usd::Usd;
+use crate::yaml::read_manifest;
 
 const HEAD: &str = "id: ext.x\nversion: 1.0.0\nkind: builtin\n";
 
 fn refusal(source: &str) -> String {
-    let problems = ExtensionManifest::from_yaml_text("ext.yaml", source).unwrap_err();
+    let problems = read_manifest("ext.yaml", source).unwrap_err();
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
@@ -45,7 +46,7 @@ fn mistakes_have_their_place() {
             "capabilities: [metered]\nrates: {minimum_usd: 1000000.000001}\n",
             "ext.yaml:5:22: 'rates.minimum_usd' is no rate: it is from $0.00 to $1000000.00",
         ),
-        ("config_schema: 5\n", "ext.yaml:4:16: 'config_schema' must be a mapping"),
+        ("config_schema: 5\n", "ext.yaml:4:16: 'config_schema' must be a mapping, not a number"),
     ] {
         assert_eq!(refusal(&format!("{HEAD}{rest}")), wanted, "{rest}");
     }
@@ -84,8 +85,7 @@ fn config_is_checked_with_paths_and_nearest_names() {
     list: {type: array, items: {type: object, properties: {k: {type: integer}}}}
     inner: {type: object, additionalProperties: false, properties: {speed: {type: integer}}}
 ";
-    let manifest =
-        ExtensionManifest::from_yaml_text("ext.yaml", &format!("{HEAD}{schema}")).unwrap();
+    let manifest = read_manifest("ext.yaml", &format!("{HEAD}{schema}")).unwrap();
     assert!(manifest.check_config("config", &serde_json::json!({"root": "/build"})).is_empty());
     let config = serde_json::json!({"rot": 1, "list": [{}, {"k": "x"}], "inner": {"sped": 1}});
     let mut found: Vec<String> = manifest
@@ -109,7 +109,7 @@ fn config_is_checked_with_paths_and_nearest_names() {
 fn rates_are_exact_and_json_reads_back() {
     let source = "id: ext.x\nversion: 1.2.3\nkind: process\ncommand: [python3, x.py]\ncapabilities: [metered]\n\
                   rates: {per_second_usd: 0.0001, minimum_usd: 1}\n";
-    let manifest = ExtensionManifest::from_yaml_text("ext.yaml", source).unwrap();
+    let manifest = read_manifest("ext.yaml", source).unwrap();
     assert_eq!(manifest.rates.per_second_usd, Some(Usd::from_micros(100)));
     assert_eq!(manifest.rates.minimum_usd, Some(Usd::from_micros(1_000_000)));
     assert!(manifest.has(&Capability::Metered) && !manifest.has(&Capability::Exec));
@@ -120,7 +120,7 @@ fn rates_are_exact_and_json_reads_back() {
 #[test]
 fn a_rate_below_nothing_is_refused_wherever_it_comes_from() {
     let source = format!("{HEAD}capabilities: [metered]\n");
-    let manifest = ExtensionManifest::from_yaml_text("ext.yaml", &source).unwrap();
+    let manifest = read_manifest("ext.yaml", &source).unwrap();
     let rates = Rates { per_gb_usd: Some(Usd::from_micros(-1)), ..Rates::default() };
     let problems = ExtensionManifest { rates, ..manifest }.validate();
     assert_eq!(problems.len(), 1);

@@ -7,27 +7,7 @@ use super::{InputKind, InputSpec, Profile, Seconds};
 use crate::domain::error::Error;
 use crate::domain::host::check_root;
 use crate::domain::name::HostName;
-use crate::domain::recipe_yaml::shown;
-
-/// A value that is well formed and still refused.
-#[derive(
-    Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-)]
-pub struct FieldProblem {
-    /// The key's path, such as `inputs.repo.kind`.
-    pub path: String,
-    /// One sentence.
-    pub message: String,
-    /// The nearest valid word, where there is one.
-    pub suggestion: Option<String>,
-}
-
-impl FieldProblem {
-    /// A problem at a path.
-    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { path: path.into(), message: message.into(), suggestion: None }
-    }
-}
+use crate::domain::problem::{FieldProblem, shown};
 
 /// Whether a text is a prefix and then `[a-z0-9][a-z0-9-]*`, at most 100 characters.
 pub(crate) fn is_recipe_id(text: &str, prefix: &str) -> bool {

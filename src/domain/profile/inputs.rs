@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::Profile;
-use crate::domain::recipe_yaml::{nearest, shown};
+use crate::domain::problem::{nearest, shown};
 use crate::domain::words::string_enum;
 
 /// The longest value of an input, in bytes.
@@ -40,6 +40,7 @@ pub struct InputSpec {
     #[serde(default)]
     pub required: bool,
     /// What its value is.
+    #[serde(default = "text")]
     pub kind: InputKind,
     /// The value when none is given, as text; `null` means none.
     #[serde(default)]
@@ -50,6 +51,11 @@ pub struct InputSpec {
     /// The values of a `choice`.
     #[serde(default)]
     pub choices: Vec<String>,
+}
+
+/// `kind` where a profile does not say it.
+fn text() -> InputKind {
+    InputKind::String
 }
 
 /// A profile's inputs by name, in the file's order.

@@ -1,7 +1,7 @@
 //! Privilege diff: a profile from outside may not ask for more than the operator's own of its name.
 
 use super::{Compose, PortPolicy, Profile, Routing, Seconds};
-use crate::domain::recipe_yaml::shown;
+use crate::domain::problem::shown;
 use crate::domain::text::plural;
 
 impl Profile {

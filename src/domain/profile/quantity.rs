@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::domain::recipe_yaml::{FromYaml, Kind, Node, Reader, shown};
+use serde::de::{Deserialize, Deserializer, Visitor};
+
+use crate::domain::problem::shown;
 
 /// A duration in whole seconds: a text such as `1h30m` in YAML and on the command line, an integer in JSON.
 #[derive(
@@ -17,7 +19,6 @@ use crate::domain::recipe_yaml::{FromYaml, Kind, Node, Reader, shown};
     Hash,
     Default,
     serde::Serialize,
-    serde::Deserialize,
     schemars::JsonSchema,
 )]
 #[serde(transparent)]
@@ -35,7 +36,6 @@ pub struct Seconds(pub u64);
     Hash,
     Default,
     serde::Serialize,
-    serde::Deserialize,
     schemars::JsonSchema,
 )]
 #[serde(transparent)]
@@ -218,37 +218,38 @@ impl fmt::Display for Bytes {
     }
 }
 
-impl FromYaml for Seconds {
-    fn from_yaml(node: &Node, path: &str, reader: &mut Reader<'_>) -> Option<Self> {
-        let text = match &node.kind {
-            Kind::Text(text) => text.clone(),
-            Kind::Int(number) if *number >= 0 => number.to_string(),
-            _ => {
-                let message = format!(
-                    "{} must be a duration such as 90s or 4h, not {}",
-                    shown(path),
-                    node.noun()
-                );
-                return reader.refuse(node, path, message);
-            }
-        };
-        text.parse()
-            .map_or_else(|error: QuantityError| reader.refuse(node, path, error.to_string()), Some)
+/// Reads the integer of JSON, and the text that an operator writes.
+struct Written<T>(std::marker::PhantomData<T>);
+
+impl<T: From<u64> + FromStr<Err = QuantityError>> Visitor<'_> for Written<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number, or a text with its unit")
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<T, E> {
+        Ok(number.into())
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
     }
 }
 
-impl FromYaml for Bytes {
-    fn from_yaml(node: &Node, path: &str, reader: &mut Reader<'_>) -> Option<Self> {
-        let text = match &node.kind {
-            Kind::Text(text) => text.clone(),
-            Kind::Int(number) if *number >= 0 => number.to_string(),
-            _ => {
-                let message =
-                    format!("{} must be a size such as 512MiB, not {}", shown(path), node.noun());
-                return reader.refuse(node, path, message);
+macro_rules! read_quantity {
+    ($($name:ident),+) => {$(
+        impl From<u64> for $name {
+            fn from(number: u64) -> Self {
+                Self(number)
             }
-        };
-        text.parse()
-            .map_or_else(|error: QuantityError| reader.refuse(node, path, error.to_string()), Some)
-    }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_any(Written(std::marker::PhantomData))
+            }
+        }
+    )+};
 }
+read_quantity!(Seconds, Bytes);

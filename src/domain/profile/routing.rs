@@ -10,9 +10,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::check::{check_config, check_hosts};
-use super::{FieldProblem, Placement, Profile, empty_object};
+use super::{Placement, Profile, empty_object};
 use crate::domain::name::{ExtensionId, HostName};
-use crate::domain::recipe_yaml::{nearest, shown};
+use crate::domain::problem::{FieldProblem, shown};
 use crate::domain::route::RouteCondition;
 use crate::domain::usd::Usd;
 
@@ -205,9 +205,7 @@ impl Profile {
         let unknown = unknown.filter(|(_, name)| !known.contains(&name.as_str()));
         let problem = |(at, name): (usize, &String)| {
             let message = format!("unknown condition {}", shown(name));
-            let mut problem = FieldProblem::new(format!("{path}[{at}]"), message);
-            problem.suggestion = nearest(name, known.iter().copied()).map(str::to_owned);
-            problem
+            FieldProblem::new(format!("{path}[{at}]"), message).near(name, known.iter().copied())
         };
         let mut found: Vec<_> = unknown.map(problem).collect();
         found.extend(repeated(path, candidate.when.iter().map(String::as_str)));

@@ -7,15 +7,16 @@ use sha2::{Digest as _, Sha256};
 use super::{Allowance, Bytes, Compose, InputKind, PortPolicy, Profile, Seconds, write_canonical};
 use crate::domain::error::Code;
 use crate::domain::text::hex;
+use crate::yaml::read_profile;
 
 const HEAD: &str = "id: profile.x\nversion: 1.0.0\nextension: ext.compose-ssh\n";
 
 fn profile(rest: &str) -> Profile {
-    Profile::from_yaml_text("x.yaml", &format!("{HEAD}{rest}")).unwrap()
+    read_profile("x.yaml", &format!("{HEAD}{rest}")).unwrap()
 }
 
 fn refusal(rest: &str) -> String {
-    let problems = Profile::from_yaml_text("x.yaml", &format!("{HEAD}{rest}")).unwrap_err();
+    let problems = read_profile("x.yaml", &format!("{HEAD}{rest}")).unwrap_err();
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
@@ -160,7 +161,7 @@ const MEANINGLESS: &[(&str, &str)] = &[
     ),
     ("inputs: [a]\n", "x.yaml:4:9: 'inputs' must be a mapping, not a list"),
     ("config: {root: /a/../..}\n", "x.yaml:4:16: '/a/../..' must not hold '..'"),
-    ("config: [1]\n", "x.yaml:4:9: 'config' must be a mapping"),
+    ("config: [1]\n", "x.yaml:4:9: 'config' must be a mapping, not a list"),
     ("snapshot: {keep: 0}\n", "x.yaml:4:18: 'keep' is at least 1, or null to keep all"),
     ("sync: {exclude: ['']}\n", "x.yaml:4:18: a pattern is one line and not empty"),
 ];
@@ -182,7 +183,7 @@ fn meaning_is_checked_with_its_place() {
     for id in ids.map(str::to_owned).into_iter().chain([format!("profile.{}", "x".repeat(10_000))])
     {
         let source = format!("id: '{id}'\nversion: 1.0.0\nextension: ext.x\n");
-        let problems = Profile::from_yaml_text("x.yaml", &source).unwrap_err();
+        let problems = read_profile("x.yaml", &source).unwrap_err();
         let text = problems[0].to_string();
         assert!(
             text.starts_with("x.yaml:1:5: ")

@@ -3,7 +3,7 @@
 use super::files::{Found, Recipe};
 use crate::domain::manifest::ExtensionManifest;
 use crate::domain::profile::Profile;
-use crate::domain::recipe_yaml::Document;
+use crate::yaml::Document;
 
 macro_rules! shipped {
     ($folder:literal: $($name:literal),+ $(,)?) => {

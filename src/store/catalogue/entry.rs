@@ -2,8 +2,8 @@
 
 use crate::domain::error::{Code, Error};
 use crate::domain::manifest::ExtensionManifest;
+use crate::domain::problem::{ParseProblem, problems_fault};
 use crate::domain::profile::Profile;
-use crate::domain::recipe_yaml::{ParseProblem, problems_fault};
 use crate::domain::request::{ExtensionView, ProfileView};
 use crate::domain::words::string_enum;
 

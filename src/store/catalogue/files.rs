@@ -1,19 +1,18 @@
 //! Files of recipes: read with limits, so that nothing in a directory can hang or fill the program.
 
-use std::fs::{self, File};
-use std::io::Read as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::entry::{Entry, Origin};
-use crate::domain::profile::FieldProblem;
-use crate::domain::recipe_yaml::{Document, MAX_FILE_BYTES, ParseProblem};
+use crate::domain::problem::{FieldProblem, ParseProblem};
+use crate::yaml::{Document, read_bytes};
 
 /// What a directory of recipes holds.
 pub(super) trait Recipe: Sized {
     /// What its id begins with.
     const PREFIX: &'static str;
     /// Reads and validates it.
-    fn from_document(document: &Document) -> Result<Self, Vec<ParseProblem>>;
+    fn read(document: &Document) -> Result<Self, Vec<ParseProblem>>;
     /// Its id.
     fn id(&self) -> &str;
 }
@@ -50,7 +49,7 @@ impl<T: Recipe> Found<T> {
         };
         match document {
             Ok(document) => {
-                match T::from_document(&document) {
+                match T::read(&document) {
                     Ok(definition) => {
                         definition.id().clone_into(&mut found.id);
                         found.definition = Some(definition);
@@ -166,29 +165,4 @@ fn written_id(bytes: &[u8], prefix: &str) -> Option<String> {
     let line = text.lines().find_map(|line| line.strip_prefix("id:"))?;
     let id = line.split('#').next()?.trim().trim_matches(['"', '\'']);
     is_plain_id(id, prefix).then(|| id.to_owned())
-}
-
-/// Reads and parses one file of YAML, with limits: a directory, a pipe, over 1 MiB or not UTF-8 is a problem.
-pub fn read_document(path: &Path) -> Result<Document, ParseProblem> {
-    Document::from_bytes(&path.display().to_string(), &read_bytes(path)?)
-}
-
-/// A regular file's bytes, at most one more than the limit. A pipe or device is not opened: it could block.
-pub(super) fn read_bytes(path: &Path) -> Result<Vec<u8>, ParseProblem> {
-    let file = path.display().to_string();
-    let unreadable = |error: std::io::Error| {
-        ParseProblem::whole(&file, format!("the file cannot be read: {error}"))
-    };
-    let meta = fs::metadata(path).map_err(unreadable)?;
-    if meta.is_dir() {
-        return Err(ParseProblem::whole(&file, "this is a directory, not a file"));
-    }
-    if !meta.is_file() {
-        return Err(ParseProblem::whole(&file, "this is not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
-        .map_err(unreadable)?;
-    Ok(bytes)
 }

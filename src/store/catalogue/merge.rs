@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::files::{Found, Recipe};
-use crate::domain::profile::FieldProblem;
+use crate::domain::problem::FieldProblem;
 
 /// Puts each operator's file in the place of the built-in one with its id, and the others behind, by id. Two of the
 /// operator's with one id are both broken, each naming the other.

@@ -26,39 +26,9 @@ const CLOSING: &[(&str, &str, &str)] = &[
     ),
     ("cli::hosts", "cli::hosts::deep", "second half: the choice of hosts moves below both"),
     (
-        "config",
-        "config::read",
-        "a configuration is what reading one makes: the type's constructor and its reader",
-    ),
-    (
-        "domain",
-        "domain::profile::check",
-        "second half: the tree of a YAML file moves to the room `yaml`",
-    ),
-    (
         "extensions::compose_ssh",
         "extensions::compose_ssh",
         "second half: verbs become functions over what the extension holds",
-    ),
-    (
-        "extensions::compose_ssh::render",
-        "extensions::compose_ssh::render",
-        "second half: what every renderer is handed moves below them",
-    ),
-    (
-        "extensions::compose_ssh::render::shapes",
-        "extensions::compose_ssh::render::shapes::table",
-        "a table of shapes names the shapes that read it",
-    ),
-    (
-        "extensions::compose_ssh::render",
-        "extensions::compose_ssh::render::findings",
-        "second half: an error of rendering holds findings, and findings place themselves in documents",
-    ),
-    (
-        "extensions::compose_ssh::render",
-        "extensions::compose_ssh::render::tree",
-        "second half: links are followed by both",
     ),
     (
         "extensions::archives::scan",

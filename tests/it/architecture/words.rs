@@ -17,6 +17,7 @@ const ROOMS: &[&str] = &[
     "tui::effects",
     "tui::message",
     "tui::update",
+    "yaml",
 ];
 
 /// A word that is not used any more.

@@ -3,11 +3,12 @@
 use super::Routing;
 use crate::domain::profile::Profile;
 use crate::domain::route::RouteCondition;
+use crate::yaml::read_profile;
 
 const HEAD: &str = "id: profile.x\nversion: 1.0.0\nextension: ext.compose-ssh\n";
 
 fn profile(rest: &str) -> Profile {
-    Profile::from_yaml_text("x.yaml", &format!("{HEAD}{rest}")).unwrap()
+    read_profile("x.yaml", &format!("{HEAD}{rest}")).unwrap()
 }
 
 /// Routing blocks that are refused, and with which words.
@@ -88,7 +89,7 @@ const REFUSED: &[(&str, &str)] = &[
 #[test]
 fn a_routing_block_that_means_nothing_is_refused_with_its_place() {
     for (rest, wanted) in REFUSED {
-        let problems = Profile::from_yaml_text("x.yaml", &format!("{HEAD}{rest}")).unwrap_err();
+        let problems = read_profile("x.yaml", &format!("{HEAD}{rest}")).unwrap_err();
         let found: Vec<String> = problems.iter().map(ToString::to_string).collect();
         assert_eq!(found.join("\n"), *wanted, "{rest}");
     }

@@ -8,11 +8,12 @@ use serde_json::{Map, Value, json};
 use crate::domain::compose_host::Subnet;
 use crate::domain::profile::Allowance;
 
-use super::document::child;
+use super::dialect::Dialect;
 use super::keys::is_on;
 use super::merge::{list, scalar};
 use super::networks::subnets_of;
-use super::{Dialect, Pass};
+use super::pass::Pass;
+use crate::domain::problem::join;
 
 /// Settings of an attachment that stay in the sandbox.
 const SETTINGS: &[&str] = &[
@@ -33,7 +34,7 @@ pub(super) fn render(
     declared: &BTreeSet<String>,
     pass: &mut Pass<'_>,
 ) -> Vec<String> {
-    let path = child(path, "networks");
+    let path = join(path, "networks");
     let narrow = pass.input.host.dialect == Dialect::Narrow;
     if service.contains_key("network_mode") {
         if service.shift_remove("networks").is_some_and(|networks| is_on(&networks)) {
@@ -128,7 +129,7 @@ pub(super) fn judge(
                 .map_or(&[][..], Vec::as_slice);
             for (key, value) in settings.iter().filter(|(_, value)| !value.is_null()) {
                 if let Some(why) = beyond(key, value, known, is_external(name)) {
-                    pass.guard(Allowance::HostNetwork, &child(&path, key), why);
+                    pass.guard(Allowance::HostNetwork, &join(&path, key), why);
                 }
             }
         }

@@ -7,12 +7,17 @@ use serde_json::{Map, Value};
 use crate::domain::profile::Allowance;
 
 use super::declared::Declared;
-use super::document::child;
+use super::dialect::Dialect;
+use super::error::RenderError;
 use super::keys;
+use super::lexical::normalize;
 use super::merge::{assignments, list, scalar};
-use super::paths::{Target, normalize};
+use super::pass::Pass;
+use super::paths::Target;
+use super::shapes::Section;
 use super::tree::Entry;
-use super::{Dialect, Pass, RenderError, anchor, environment, labels};
+use super::{anchor, environment, labels};
+use crate::domain::problem::join;
 
 /// Names that podman's tools take for the Dockerfile when none is named, the first that is there.
 const PODMAN_NAMES: &[&str] =
@@ -39,10 +44,10 @@ pub(super) fn apply(
     if let Some(why) = &pass.input.host.builds_escape {
         pass.guard(Allowance::Builds, path, format!("{why}; use an image that is built elsewhere"));
     }
-    keys::keep_known(&mut build, keys::BUILD, path, pass.findings());
+    keys::keep_known(&mut build, &Section::Build.keys(), path, pass.findings());
     keys::want_mappings(&build, &["additional_contexts"], path, pass.findings());
     let context = build.get("context").map(scalar).unwrap_or_default();
-    if let Some(real) = folder(&context, &child(path, "context"), pass)? {
+    if let Some(real) = folder(&context, &join(path, "context"), pass)? {
         build.insert("context".to_owned(), real.clone().into());
         dockerfile(&build, &real, path, pass)?;
     }
@@ -58,7 +63,7 @@ pub(super) fn apply(
     }
     if build.shift_remove("tags").is_some() {
         pass.findings().rewrite(
-            &child(path, "tags"),
+            &join(path, "tags"),
             "is left out: other sandboxes share the host's image names",
         );
     }
@@ -66,7 +71,7 @@ pub(super) fn apply(
         let mut settled = Map::new();
         environment::settle(
             assignments(args),
-            &child(path, "args"),
+            &join(path, "args"),
             &mut pass.loader,
             &pass.variables,
             &mut settled,
@@ -74,7 +79,7 @@ pub(super) fn apply(
         build.insert("args".to_owned(), Value::Object(settled));
     }
     if let Some(written) = build.shift_remove("labels") {
-        let kept = labels::mapping(written, &child(path, "labels"), pass.findings());
+        let kept = labels::mapping(written, &join(path, "labels"), pass.findings());
         build.insert("labels".to_owned(), Value::Object(kept));
     }
     Ok(build)
@@ -117,7 +122,7 @@ fn dockerfile(
     path: &str,
     pass: &mut Pass<'_>,
 ) -> Result<(), RenderError> {
-    let path = child(path, "dockerfile");
+    let path = join(path, "dockerfile");
     let written = build.get("dockerfile").map(scalar);
     let inline = build.contains_key("dockerfile_inline");
     if inline && written.is_some() {
@@ -221,11 +226,11 @@ fn switches(build: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
         ("cache_to", Allowance::External, "this writes the cache out of the sandbox; remove it"),
     ] {
         if keys::is_on_or_drop(build, key) {
-            pass.guard(allow, &child(path, key), why);
+            pass.guard(allow, &join(path, key), why);
         }
     }
     for from in list(build.get("cache_from").cloned().unwrap_or_default()).iter().map(scalar) {
-        let path = child(path, "cache_from");
+        let path = join(path, "cache_from");
         match cache_type(&from).as_deref() {
             None | Some("registry") => {}
             Some("local") => {
@@ -249,14 +254,14 @@ fn switches(build: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
         Some("host") => {
             pass.guard(
                 Allowance::HostNetwork,
-                &child(path, "network"),
+                &join(path, "network"),
                 "this is the network of the host; remove it",
             );
         }
         Some(other) => {
             pass.guard(
                 Allowance::External,
-                &child(path, "network"),
+                &join(path, "network"),
                 format!("`{other}` is a network that is not the sandbox's; remove it"),
             );
         }

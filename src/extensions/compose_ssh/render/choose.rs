@@ -1,9 +1,9 @@
 //! Files that a project begins with: the input names them, or `COMPOSE_FILE` of the workspace's `.env`, or compose's own names do.
 
-use super::RenderError;
+use super::error::RenderError;
 use super::interpolate::Variables;
+use super::lexical::{normalize, parent};
 use super::load::{Found, Loader};
-use super::paths::{normalize, parent};
 use super::project::Source;
 
 /// Names compose looks for, best first.

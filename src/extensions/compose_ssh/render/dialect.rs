@@ -5,10 +5,11 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::facts::{Flavour, Runtime};
 
-use super::document::child;
 use super::keys::is_on;
 use super::merge::scalar;
-use super::{Pass, anchor, keys};
+use super::pass::Pass;
+use super::{anchor, keys};
+use crate::domain::problem::join;
 
 /// What the compose on the host understands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -159,7 +160,7 @@ pub(super) fn adapt(service: &mut Map<String, Value>, path: &str, pass: &mut Pas
         .collect();
     service.retain(|key, _| dialect.reads(key));
     for key in unread {
-        let path = child(path, &key);
+        let path = join(path, &key);
         match NEEDED.iter().find(|(needed, _)| *needed == key) {
             Some((_, what)) => {
                 pass.findings().refuse(&path, None, format!("{} {what}", dialect.tool()));
@@ -188,7 +189,7 @@ fn stays_stopped(service: &mut Map<String, Value>, path: &str, pass: &mut Pass<'
     };
     if service.get("restart").is_some_and(|restart| restart == "always") {
         service.insert("restart".to_owned(), UNLESS_STOPPED.into());
-        pass.findings().rewrite(&child(path, "restart"), told("always"));
+        pass.findings().rewrite(&join(path, "restart"), told("always"));
     }
     // It goes before `restart`. Docker's own compose takes the engine's words in it as well, docker-compose 1.29 does not.
     let Some(deploy) = service.get_mut("deploy").and_then(Value::as_object_mut) else { return };
@@ -280,7 +281,7 @@ pub(super) fn volume(volume: &mut Map<String, Value>, path: &str, pass: &mut Pas
         return;
     }
     let Some(Value::Object(options)) = volume.shift_remove("driver_opts") else { return };
-    let path = child(path, "driver_opts");
+    let path = join(path, "driver_opts");
     let kind = options.get("type").map(scalar).unwrap_or_default();
     if anchor::is_bind(&options) || !matches!(kind.as_str(), "" | "tmpfs") {
         let message = "podman-compose 1.0 would make an empty volume instead; use a newer compose on that host";

@@ -1,14 +1,12 @@
-//! One YAML file as a JSON value, with the place of every entry.
+//! Compose file as a value, with the place of every entry.
 
-use std::cell::Cell;
 use std::collections::HashMap;
-use std::fmt;
 
-use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
-use serde_saphyr::{DuplicateKeyPolicy, Location, Spanned, Tagged};
+use serde_json::Value;
+use serde_saphyr::DuplicateKeyPolicy;
 
-use super::RenderError;
+use super::error::RenderError;
+use crate::yaml::tree::{self, Fault, Limits, Place, Span, TagUse};
 
 /// Largest YAML or environment file that is read, in bytes.
 pub(super) const MAX_BYTES: usize = 1024 * 1024;
@@ -23,21 +21,6 @@ pub(super) const ENTRY_BYTES: usize = 64;
 /// Limit of one file's text with its aliases, in bytes.
 const MAX_TEXT: usize = 8 * MAX_BYTES;
 
-thread_local! {
-    /// Bytes that the text of the file at hand may still have. The parser bounds how many values aliases become and not how long
-    /// these are, and a visitor of values has no state of its own.
-    static TEXT_LEFT: Cell<usize> = const { Cell::new(0) };
-}
-
-/// Tag that changes a merge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tag {
-    /// `!reset`: what lies below goes, and nothing takes its place.
-    Reset,
-    /// `!override`: what lies below goes, and this takes its place.
-    Override,
-}
-
 /// A parsed file.
 #[derive(Clone, Debug)]
 pub(super) struct Document {
@@ -49,13 +32,8 @@ pub(super) struct Document {
     pub replaced: Vec<Vec<String>>,
     /// Entries that it has, aliases counted as often as they are used, and one more for each [`ENTRY_BYTES`] of text.
     pub entries: usize,
-    /// `services.web.image` → 1-based line and column.
-    pub places: HashMap<String, (u64, u64)>,
-}
-
-/// Appends a key to a dotted path.
-pub(super) fn child(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+    /// `services.web.image` → where it stands.
+    pub places: HashMap<String, Span>,
 }
 
 /// Parses `bytes` under limits that no honest compose file meets.
@@ -71,6 +49,28 @@ pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<Document, RenderError> {
         message: format!("it is not UTF-8 from byte {} on; save it as UTF-8", error.valid_up_to()),
         place: None,
     })?;
+    let tree = tree::parse(text, &limits()).map_err(|fault| refuse(file, fault))?;
+    let entries = tree.entries + tree.text / ENTRY_BYTES;
+    if entries > MAX_ENTRIES {
+        return Err(too_many(file));
+    }
+    let mut document = Document {
+        file: file.to_owned(),
+        value: tree.value,
+        replaced: Vec::new(),
+        entries,
+        places: tree.places,
+    };
+    let mut reset: Vec<Vec<String>> = Vec::new();
+    for used in tree.tags {
+        if !used.keys.as_ref().is_some_and(|keys| reset.iter().any(|gone| keys.starts_with(gone))) {
+            document.apply(used, &mut reset)?;
+        }
+    }
+    Ok(document)
+}
+
+fn limits() -> Limits {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_documents: 1, max_nodes: 20_000, max_events: 100_000, max_aliases: 5_000, max_anchors: 1_000,
@@ -87,33 +87,38 @@ pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<Document, RenderError> {
         reject_unsupported_tags: false,
         with_snippet: false,
     };
-    TEXT_LEFT.set(MAX_TEXT);
-    let root: Node =
-        serde_saphyr::from_str_with_options(text, options).map_err(|error| refuse(file, &error))?;
-    let mut document = Document {
-        file: file.to_owned(),
-        value: Value::Null,
-        replaced: Vec::new(),
-        entries: 0,
-        places: HashMap::new(),
-    };
-    document.entries = (MAX_TEXT - TEXT_LEFT.get()) / ENTRY_BYTES;
-    let (raw, _) = document.judge_tag(root, false)?;
-    document.value = document.settle(raw, "", Some(&[]))?;
-    Ok(document)
+    Limits { options, text: MAX_TEXT, entries: MAX_ENTRIES, key: key_fault }
 }
 
-fn refuse(file: &str, error: &serde_saphyr::Error) -> RenderError {
-    let file = file.to_owned();
+fn key_fault(key: &str) -> Option<String> {
+    if key.chars().count() > MAX_KEY_CHARS {
+        return Some(format!("a key is longer than {MAX_KEY_CHARS} characters; shorten it"));
+    }
+    key.chars()
+        .any(char::is_control)
+        .then(|| "a key holds a line break or another control character; remove it".to_owned())
+}
+
+fn refuse(file: &str, fault: Fault) -> RenderError {
+    let error = match fault {
+        Fault::Parser(error) => error,
+        Fault::TooMany => return too_many(file),
+        Fault::Refused(message, place) => return not_yaml(file, message, place),
+    };
     let text = error.without_snippet().to_string();
     // The place is reported apart.
     let text = text.split(" at line ").next().unwrap_or_default();
     let place = error.location().map(|location| (location.line(), location.column()));
     let bounded = text.contains("budget breached") || text.contains("limit");
     if bounded && !text.contains("Documents") {
-        return too_many(&file);
+        return too_many(file);
     }
-    RenderError::NotYaml { file, message: sentence(text), place }
+    RenderError::NotYaml { file: file.to_owned(), message: sentence(text), place }
+}
+
+fn not_yaml(file: &str, message: String, place: Place) -> RenderError {
+    let place = Some((place.line.into(), place.column.into()));
+    RenderError::NotYaml { file: file.to_owned(), message, place }
 }
 
 /// The parser's words where a reader would not know what to do about them.
@@ -133,200 +138,43 @@ fn sentence(text: &str) -> String {
 }
 
 impl Document {
-    /// A value and its tag. Nothing but the value of a key (`replaces`) has a place in a file below.
-    fn judge_tag<T>(&self, node: Node<T>, replaces: bool) -> Result<(T, Option<Tag>), RenderError> {
-        let Spanned { value: Tagged(value, tag), referenced, .. } = node;
-        let (tag, message) = match tag.as_deref() {
-            // YAML's own say what the value is already.
-            None | Some("!") => return Ok((value, None)),
-            Some(core) if core.starts_with("tag:yaml.org,2002:") => return Ok((value, None)),
-            Some(name @ "!reset") => (Tag::Reset, misplaced(name)),
-            Some(name @ "!override") => (Tag::Override, misplaced(name)),
-            Some(other) => {
-                return Err(self.refuse(
-                    format!("unsupported tag `{other}`; write the value without it"),
-                    referenced,
+    /// Does what a tag asks for. Nothing but the value of a key has a place in a file below.
+    fn apply(&mut self, used: TagUse, reset: &mut Vec<Vec<String>>) -> Result<(), RenderError> {
+        let TagUse { tag, keys, place } = used;
+        let refused = |message| Err(not_yaml(&self.file, message, place));
+        match (tag.as_str(), keys) {
+            ("!reset", Some(keys)) => {
+                self.take(&keys);
+                self.replaced.push(keys.clone());
+                reset.push(keys);
+            }
+            ("!override", Some(keys)) => self.replaced.push(keys),
+            ("!reset" | "!override", None) => {
+                return refused(format!(
+                    "`{tag}` stands before the value of a key, as in `ports: {tag} []`; move it there"
                 ));
             }
-        };
-        if replaces { Ok((value, Some(tag))) } else { Err(self.refuse(message, referenced)) }
-    }
-
-    fn refuse(&self, message: String, location: Location) -> RenderError {
-        let place = Some((location.line(), location.column()));
-        RenderError::NotYaml { file: self.file.clone(), message, place }
-    }
-
-    fn note(&mut self, path: &str, location: Location) -> Result<(), RenderError> {
-        self.entries += 1;
-        if self.entries > MAX_ENTRIES {
-            return Err(too_many(&self.file));
+            (other, _) => {
+                return refused(format!("unsupported tag `{other}`; write the value without it"));
+            }
         }
-        self.places.insert(path.to_owned(), (location.line(), location.column()));
         Ok(())
     }
 
-    /// Value without tags; `keys` lead to it, and nothing leads into a list.
-    fn settle(
-        &mut self,
-        raw: Raw,
-        path: &str,
-        keys: Option<&[&str]>,
-    ) -> Result<Value, RenderError> {
-        match raw {
-            Raw::Scalar(value) => Ok(value),
-            Raw::Sequence(items) => {
-                let mut settled = Vec::with_capacity(items.len());
-                for (index, item) in items.into_iter().enumerate() {
-                    let path = format!("{path}[{index}]");
-                    self.note(&path, item.referenced)?;
-                    let (raw, _) = self.judge_tag(item, false)?;
-                    settled.push(self.settle(raw, &path, None)?);
-                }
-                Ok(Value::Array(settled))
-            }
-            Raw::Mapping(entries) => {
-                let mut map = Map::new();
-                for (key, value) in entries {
-                    let location = key.referenced;
-                    let (key, _) = self.judge_tag(key, false)?;
-                    let (path, keys) =
-                        (child(path, &key), keys.map(|above| [above, &[key.as_str()]].concat()));
-                    self.note(&path, location)?;
-                    let (raw, tag) = self.judge_tag(value, keys.is_some())?;
-                    if let (Some(_), Some(keys)) = (tag, &keys) {
-                        self.replaced.push(keys.iter().map(|key| (*key).to_owned()).collect());
-                    }
-                    if tag == Some(Tag::Reset) {
-                        continue;
-                    }
-                    let settled = self.settle(raw, &path, keys.as_deref())?;
-                    map.insert(key, settled);
-                }
-                Ok(Value::Object(map))
-            }
+    /// Takes a key out.
+    fn take(&mut self, keys: &[String]) {
+        let Some((last, above)) = keys.split_last() else { return };
+        let mapping = above.iter().try_fold(&mut self.value, |value, key| value.get_mut(key));
+        if let Some(Value::Object(map)) = mapping {
+            map.shift_remove(last);
         }
     }
-}
-
-fn misplaced(tag: &str) -> String {
-    format!("`{tag}` stands before the value of a key, as in `ports: {tag} []`; move it there")
 }
 
 fn too_many(file: &str) -> RenderError {
     let message =
         "it has more entries, levels or aliases than a compose file needs; split it or write fewer";
     RenderError::TooLarge { file: file.to_owned(), message: message.to_owned() }
-}
-
-type Node<T = Raw> = Spanned<Tagged<T>>;
-
-enum Raw {
-    Scalar(Value),
-    Sequence(Vec<Node>),
-    Mapping(Vec<(Node<String>, Node)>),
-}
-
-impl<'de> Deserialize<'de> for Raw {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(RawVisitor)
-    }
-}
-
-/// Counts text before it is kept.
-fn take_text<E: de::Error>(text: &str) -> Result<(), E> {
-    let left = TEXT_LEFT
-        .get()
-        .checked_sub(text.len())
-        .ok_or_else(|| E::custom("its text is beyond the limit"))?;
-    TEXT_LEFT.set(left);
-    Ok(())
-}
-
-struct RawVisitor;
-
-impl<'de> Visitor<'de> for RawVisitor {
-    type Value = Raw;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_bool<E>(self, v: bool) -> Result<Raw, E> {
-        Ok(Raw::Scalar(Value::Bool(v)))
-    }
-
-    fn visit_i64<E>(self, v: i64) -> Result<Raw, E> {
-        Ok(Raw::Scalar(v.into()))
-    }
-
-    fn visit_u64<E>(self, v: u64) -> Result<Raw, E> {
-        Ok(Raw::Scalar(v.into()))
-    }
-
-    fn visit_i128<E>(self, v: i128) -> Result<Raw, E> {
-        Ok(Raw::Scalar(Value::String(v.to_string())))
-    }
-
-    fn visit_u128<E>(self, v: u128) -> Result<Raw, E> {
-        Ok(Raw::Scalar(Value::String(v.to_string())))
-    }
-
-    fn visit_f64<E: de::Error>(self, v: f64) -> Result<Raw, E> {
-        Number::from_f64(v)
-            .map(|number| Raw::Scalar(Value::Number(number)))
-            .ok_or_else(|| E::custom("a number that is not finite; quote it if a word is meant"))
-    }
-
-    fn visit_str<E: de::Error>(self, v: &str) -> Result<Raw, E> {
-        take_text(v)?;
-        Ok(Raw::Scalar(Value::String(v.to_owned())))
-    }
-
-    fn visit_string<E: de::Error>(self, v: String) -> Result<Raw, E> {
-        take_text(&v)?;
-        Ok(Raw::Scalar(Value::String(v)))
-    }
-
-    fn visit_unit<E>(self) -> Result<Raw, E> {
-        Ok(Raw::Scalar(Value::Null))
-    }
-
-    fn visit_none<E>(self) -> Result<Raw, E> {
-        Ok(Raw::Scalar(Value::Null))
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Raw, D::Error> {
-        Raw::deserialize(deserializer)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = access.next_element()? {
-            items.push(item);
-        }
-        Ok(Raw::Sequence(items))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
-        let mut entries: Vec<(Node<String>, Node)> = Vec::new();
-        while let Some(key) = access.next_key::<Node<String>>()? {
-            let Tagged(word, _) = &key.value;
-            take_text(word)?;
-            if word.chars().count() > MAX_KEY_CHARS {
-                return Err(de::Error::custom(format!(
-                    "a key is longer than {MAX_KEY_CHARS} characters; shorten it"
-                )));
-            }
-            if word.chars().any(char::is_control) {
-                return Err(de::Error::custom(
-                    "a key holds a line break or another control character; remove it",
-                ));
-            }
-            entries.push((key, access.next_value()?));
-        }
-        Ok(Raw::Mapping(entries))
-    }
 }
 
 #[cfg(test)]
@@ -381,8 +229,12 @@ mod tests {
     #[test]
     fn places_point_at_the_key() {
         let document = parse("c.yml", b"services:\n  web:\n    ports:\n      - 80\n").unwrap();
-        assert_eq!(document.places["services.web.ports"], (3, 5));
-        assert_eq!(document.places["services.web.ports[0]"], (4, 9));
+        let at = |path: &str| {
+            let place = document.places[path].key;
+            (place.line, place.column)
+        };
+        assert_eq!(at("services.web.ports"), (3, 5));
+        assert_eq!(at("services.web.ports[0]"), (4, 9));
     }
 
     #[test]

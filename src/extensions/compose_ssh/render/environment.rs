@@ -7,12 +7,13 @@ use serde_json::{Map, Value};
 
 use crate::domain::profile::Allowance;
 
-use super::RenderError;
-use super::document::{ENTRY_BYTES, child};
+use super::document::ENTRY_BYTES;
 use super::dotenv;
+use super::error::RenderError;
 use super::interpolate::Variables;
 use super::load::{Loader, read_entries};
 use super::merge::{assignments, list, scalar};
+use crate::domain::problem::join;
 
 /// Most environment or label files of one service.
 const MAX_FILES: usize = 32;
@@ -26,7 +27,7 @@ pub(super) fn inline(
 ) -> Result<(), RenderError> {
     let mut merged = from_files(service, "env_file", path, loader, variables)?;
     let environment = assignments(service.shift_remove("environment").unwrap_or_default());
-    settle(environment, &child(path, "environment"), loader, variables, &mut merged);
+    settle(environment, &join(path, "environment"), loader, variables, &mut merged);
     if !merged.is_empty() {
         service.insert("environment".to_owned(), Value::Object(merged));
     }
@@ -42,10 +43,10 @@ pub(super) fn labels(
 ) -> Result<Map<String, Value>, RenderError> {
     let file = from_files(service, "label_file", path, loader, variables)?;
     let mut merged =
-        super::labels::mapping(Value::Object(file), &child(path, "label_file"), loader.findings);
+        super::labels::mapping(Value::Object(file), &join(path, "label_file"), loader.findings);
     merged.extend(super::labels::mapping(
         service.shift_remove("labels").unwrap_or_default(),
-        &child(path, "labels"),
+        &join(path, "labels"),
         loader.findings,
     ));
     Ok(merged)
@@ -73,7 +74,7 @@ pub(super) fn settle(
         }
     };
     for (name, value) in entries {
-        let here = child(path, &name);
+        let here = join(path, &name);
         match value {
             _ if name.trim().is_empty() || name.contains(['=', '\0']) => {
                 loader.findings.refuse(&here, None, "a variable needs a name without `=`");
@@ -116,7 +117,7 @@ fn from_files(
     loader: &mut Loader<'_>,
     variables: &Variables,
 ) -> Result<Map<String, Value>, RenderError> {
-    let path = child(path, key);
+    let path = join(path, key);
     let mut merged = Map::new();
     let mut outside = Vec::new();
     let items = list(service.shift_remove(key).unwrap_or_default());

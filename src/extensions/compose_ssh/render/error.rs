@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use super::Refusal;
+use super::refusal::Refusal;
 
 /// Why nothing was rendered.
 #[derive(Debug, thiserror::Error)]

@@ -2,7 +2,7 @@
 
 use crate::domain::compose_host::{ComposeHost, TakenSubnet};
 
-use super::Dialect;
+use super::dialect::Dialect;
 
 /// Host as the renderer is told of it. The default is what can be said without one: Docker's own compose, an engine
 /// that keeps builds in, and no routes.

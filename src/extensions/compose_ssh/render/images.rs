@@ -2,7 +2,7 @@
 
 use crate::domain::profile::Allowance;
 
-use super::Pass;
+use super::pass::Pass;
 
 impl Pass<'_> {
     /// Takes note of an image to pull. One that looks like an option would become one of podman's.

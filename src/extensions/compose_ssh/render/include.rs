@@ -2,12 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::RenderError;
-use super::document::child;
+use super::error::RenderError;
 use super::interpolate::Variables;
+use super::lexical::parent;
 use super::load::{Loader, MAX_CHAIN};
 use super::merge;
-use super::paths::{Target, parent};
+use super::paths::Target;
+use crate::domain::problem::join;
 
 impl Loader<'_> {
     /// The project that an entry of `include` names.
@@ -51,7 +52,7 @@ impl Loader<'_> {
             Some(folder) => {
                 match self.folder(
                     &self.workspace.anchor(base, folder),
-                    &child(path, "project_directory"),
+                    &join(path, "project_directory"),
                 )? {
                     Some(folder) => folder,
                     None => return Ok(None),
@@ -99,7 +100,7 @@ impl Loader<'_> {
         }
         for file in listed.iter().filter_map(Value::as_str) {
             let anchored = self.workspace.anchor(base, file);
-            if let Some((file, bytes)) = self.named(&anchored, &child(path, "env_file"))? {
+            if let Some((file, bytes)) = self.named(&anchored, &join(path, "env_file"))? {
                 variables.extend(self.entries(&file, &bytes, outer)?);
             }
         }

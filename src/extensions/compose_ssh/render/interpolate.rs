@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::document::child;
 use super::findings::Findings;
+use crate::domain::problem::join;
 
 /// Deepest nesting of defaults: `${A:-${B:-…}}`.
 const MAX_DEPTH: usize = 32;
@@ -96,7 +96,7 @@ impl Walk<'_> {
                 let walked: Map<_, _> = map
                     .into_iter()
                     .map(|(k, v)| {
-                        let v = self.value(v, &child(path, &k));
+                        let v = self.value(v, &join(path, &k));
                         (k, v)
                     })
                     .collect();

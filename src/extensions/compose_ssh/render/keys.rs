@@ -2,172 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::document::child;
 use super::findings::Findings;
+use crate::domain::problem::join;
 
 /// Top-level keys.
 pub(super) const PROJECT: &[&str] = &[
     "version", "name", "services", "networks", "volumes", "secrets", "configs", "include", "models",
 ];
-
-/// Keys of a service.
-pub(super) const SERVICE: &[&str] = &[
-    "annotations",
-    "attach",
-    "blkio_config",
-    "build",
-    "cap_add",
-    "cap_drop",
-    "cgroup",
-    "cgroup_parent",
-    "command",
-    "configs",
-    "container_name",
-    "cpu_count",
-    "cpu_percent",
-    "cpu_period",
-    "cpu_quota",
-    "cpu_rt_period",
-    "cpu_rt_runtime",
-    "cpu_shares",
-    "cpus",
-    "cpuset",
-    "credential_spec",
-    "depends_on",
-    "deploy",
-    "develop",
-    "device_cgroup_rules",
-    "devices",
-    "dns",
-    "dns_opt",
-    "dns_search",
-    "domainname",
-    "entrypoint",
-    "env_file",
-    "environment",
-    "expose",
-    "extends",
-    "external_links",
-    "extra_hosts",
-    "gpus",
-    "group_add",
-    "healthcheck",
-    "hostname",
-    "image",
-    "init",
-    "ipc",
-    "isolation",
-    "label_file",
-    "labels",
-    "links",
-    "logging",
-    "mac_address",
-    "mem_limit",
-    "mem_reservation",
-    "mem_swappiness",
-    "memswap_limit",
-    "models",
-    "network_mode",
-    "networks",
-    "oom_kill_disable",
-    "oom_score_adj",
-    "pid",
-    "pids_limit",
-    "platform",
-    "ports",
-    "post_start",
-    "pre_stop",
-    "privileged",
-    "profiles",
-    "provider",
-    "pull_policy",
-    "pull_refresh_after",
-    "read_only",
-    "restart",
-    "runtime",
-    "scale",
-    "secrets",
-    "security_opt",
-    "shm_size",
-    "stdin_open",
-    "stop_grace_period",
-    "stop_signal",
-    "storage_opt",
-    "sysctls",
-    "tmpfs",
-    "tty",
-    "ulimits",
-    "use_api_socket",
-    "user",
-    "userns_mode",
-    "uts",
-    "volumes",
-    "volumes_from",
-    "working_dir",
-];
-
-/// Keys of a build.
-pub(super) const BUILD: &[&str] = &[
-    "additional_contexts",
-    "args",
-    "cache_from",
-    "cache_to",
-    "context",
-    "dockerfile",
-    "dockerfile_inline",
-    "entitlements",
-    "extra_hosts",
-    "isolation",
-    "labels",
-    "network",
-    "no_cache",
-    "no_cache_filter",
-    "platforms",
-    "privileged",
-    "provenance",
-    "pull",
-    "sbom",
-    "secrets",
-    "shm_size",
-    "ssh",
-    "tags",
-    "target",
-    "ulimits",
-];
-
-/// Keys of a network.
-pub(super) const NETWORK: &[&str] = &[
-    "attachable",
-    "driver",
-    "driver_opts",
-    "enable_ipv4",
-    "enable_ipv6",
-    "external",
-    "internal",
-    "ipam",
-    "labels",
-    "name",
-];
-
-/// Keys of a volume.
-pub(super) const VOLUME: &[&str] = &["driver", "driver_opts", "external", "labels", "name"];
-
-/// Keys of a secret or config.
-pub(super) const FILE: &[&str] = &[
-    "content",
-    "driver",
-    "driver_opts",
-    "environment",
-    "external",
-    "file",
-    "labels",
-    "name",
-    "template_driver",
-];
-
-/// Keys of a mount in the long syntax.
-pub(super) const MOUNT: &[&str] =
-    &["bind", "consistency", "image", "read_only", "source", "target", "tmpfs", "type", "volume"];
 
 /// Keys of a port in the long syntax.
 pub(super) const PORT: &[&str] =
@@ -189,7 +30,7 @@ pub(super) fn keep_known(
                 || "; remove it, or move it under an `x-` key".to_owned(),
                 |name| format!(", did you mean `{name}`?"),
             );
-            findings.refuse(&child(path, key), None, format!("unknown key `{key}`{hint}"));
+            findings.refuse(&join(path, key), None, format!("unknown key `{key}`{hint}"));
             return false;
         }
         !value.is_null()
@@ -215,7 +56,7 @@ pub(super) fn want_mappings(
     for key in keys {
         if map.get(*key).is_some_and(|value| !value.is_object()) {
             findings.refuse(
-                &child(path, key),
+                &join(path, key),
                 None,
                 format!("`{key}` is a mapping; write `{key}: {{NAME: VALUE}}`"),
             );
@@ -270,7 +111,7 @@ mod tests {
         else {
             unreachable!()
         };
-        keep_known(&mut map, SERVICE, "services.web", &mut findings);
+        keep_known(&mut map, &["ports", "image", "tty"], "services.web", &mut findings);
         assert_eq!(Value::Object(map), json!({"image": "a"}));
         assert_eq!(findings.refusals[0].path, "services.web.prots");
         assert!(findings.refusals[0].message.contains("did you mean `ports`?"));

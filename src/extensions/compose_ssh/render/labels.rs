@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::document::child;
 use super::findings::Findings;
 use super::merge::{self, assignments, scalar};
+use crate::domain::problem::join;
 
 /// Prefixes by which engines, composes and we find what belongs together. A user's label with one of these could
 /// hand this sandbox's containers to another project, or another's to this one.
@@ -42,7 +42,7 @@ pub(super) fn mapping(labels: Value, path: &str, findings: &mut Findings) -> Map
     };
     let mut kept = Map::new();
     for (name, value) in entries {
-        let here = child(path, &name);
+        let here = join(path, &name);
         if RESERVED.iter().any(|prefix| name.trim_start().to_ascii_lowercase().starts_with(prefix))
         {
             findings.rewrite(&here, "is a reserved label: left out");

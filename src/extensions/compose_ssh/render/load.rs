@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::RenderError;
 use super::document::{self, Document};
 use super::dotenv;
+use super::error::RenderError;
 use super::findings::Findings;
 use super::interpolate::{self, Variables};
 use super::paths::{Target, Workspace};

@@ -6,11 +6,14 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::profile::Allowance;
 
-use super::document::child;
 use super::engine::reaches_engine;
+use super::error::RenderError;
 use super::merge::scalar;
+use super::pass::Pass;
 use super::paths::Target;
-use super::{Pass, RenderError, anchor, keys, labels, shapes};
+use super::shapes::Section;
+use super::{anchor, keys, labels, shapes};
+use crate::domain::problem::join;
 
 /// Options of a short mount that change nothing outside the sandbox.
 const MODES: &[&str] = &[
@@ -251,7 +254,7 @@ pub(super) fn bind(
 fn own_labels(map: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
     let Some(options) = map.get_mut("volume").and_then(Value::as_object_mut) else { return };
     let Some(written) = options.shift_remove("labels") else { return };
-    let kept = labels::mapping(written, &child(path, "volume.labels"), pass.findings());
+    let kept = labels::mapping(written, &join(path, "volume.labels"), pass.findings());
     options.insert("labels".to_owned(), Value::Object(kept));
 }
 
@@ -261,7 +264,7 @@ fn long(
     declared: &BTreeSet<String>,
     pass: &mut Pass<'_>,
 ) -> Result<Option<Map<String, Value>>, RenderError> {
-    keys::keep_known(&mut map, keys::MOUNT, path, pass.findings());
+    keys::keep_known(&mut map, &Section::Mount.keys(), path, pass.findings());
     own_labels(&mut map, path, pass);
     let kind = map.get("type").map(scalar).unwrap_or_default();
     let source = map.get("source").map(scalar).unwrap_or_default();
@@ -280,10 +283,10 @@ fn long(
                 .and_then(|bind| bind.get("propagation"))
                 .map(scalar)
                 .unwrap_or_default();
-            options(&propagation, &child(path, "bind.propagation"), pass);
+            options(&propagation, &join(path, "bind.propagation"), pass);
             // Only what every tool takes for true: text is made the one or the other before it is printed.
             let writable = map.get("read_only").is_none_or(|value| *value != true);
-            let Some(source) = bind(&source, &child(path, "source"), writable, pass)? else {
+            let Some(source) = bind(&source, &join(path, "source"), writable, pass)? else {
                 return Ok(None);
             };
             map.insert("source".to_owned(), source.into());
@@ -294,7 +297,7 @@ fn long(
         }
         "volume" => named(&source, path, declared, pass),
         "tmpfs" => {}
-        "image" => pass.image(&source, &child(path, "source")),
+        "image" => pass.image(&source, &join(path, "source")),
         "cluster" => {
             pass.guard(
                 Allowance::External,

@@ -3,8 +3,10 @@
 
 use serde_json::{Map, Value, json};
 
+use super::dialect::Dialect;
 use super::merge::scalar;
-use super::{Dialect, Pass, resources};
+use super::pass::Pass;
+use super::resources;
 
 /// Names the mounts of `services` that have none, and declares them among `volumes`.
 pub(super) fn settle(

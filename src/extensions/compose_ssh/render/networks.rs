@@ -11,11 +11,13 @@ use serde_json::{Map, Value};
 use crate::domain::compose_host::Subnet;
 use crate::domain::profile::Allowance;
 
-use super::document::child;
+use super::dialect::Dialect;
 use super::keys;
 use super::merge::scalar;
+use super::pass::Pass;
 use super::resources::{definition, external, own};
-use super::{Dialect, Pass};
+use super::shapes::Section;
+use crate::domain::problem::join;
 
 /// Subnets that are nobody's: RFC 1918 and the local half of RFC 4193. Not 100.64.0.0/10 (RFC 6598): it is the carrier's, and
 /// mesh VPNs put their hosts there.
@@ -59,13 +61,14 @@ pub(super) fn render(
     let mut subnets: Vec<(String, Subnet)> = Vec::new();
     for (name, network) in declared {
         let path = format!("networks.{name}");
-        let Some(mut network) = definition(&name, network, keys::NETWORK, &path, pass) else {
+        let Some(mut network) = definition(&name, network, &Section::Network.keys(), &path, pass)
+        else {
             continue;
         };
         if external(&mut network, &name, &path, "network", pass) {
             if network.get("name").is_some_and(|name| name == "host") {
                 let why = "this is the network of the host; publish ports instead";
-                pass.guard(Allowance::HostNetwork, &child(&path, "name"), why);
+                pass.guard(Allowance::HostNetwork, &join(&path, "name"), why);
             }
         } else {
             own(&mut network, &path, pass);
@@ -97,7 +100,7 @@ fn driver(network: &Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
     let driver = network.get("driver").map(scalar).unwrap_or_default();
     if !matches!(driver.as_str(), "" | "bridge" | "default" | "none") {
         let why = format!("`{driver}` reaches networks of the host; remove it");
-        pass.guard(Allowance::HostNetwork, &child(path, "driver"), why);
+        pass.guard(Allowance::HostNetwork, &join(path, "driver"), why);
     }
     let Some(Value::Object(options)) = network.get("driver_opts") else { return };
     for (key, value) in options {
@@ -129,7 +132,7 @@ fn narrow(network: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
     for key in ["driver", "driver_opts", "enable_ipv4", "enable_ipv6", "ipam"] {
         if network.shift_remove(key).is_some_and(|value| keys::is_on(&value)) {
             pass.findings()
-                .rewrite(&child(path, key), "is left out: podman-compose 1.0 does not know it");
+                .rewrite(&join(path, key), "is left out: podman-compose 1.0 does not know it");
         }
     }
 }
@@ -138,7 +141,7 @@ fn switches(network: &Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
     for key in ["attachable", "enable_ipv4", "enable_ipv6", "internal"] {
         let value = network.get(key).map(scalar);
         if value.is_some_and(|value| !matches!(value.as_str(), "true" | "false")) {
-            pass.findings().refuse(&child(path, key), None, format!("`{key}` is true or false"));
+            pass.findings().refuse(&join(path, key), None, format!("`{key}` is true or false"));
         }
     }
 }
@@ -150,7 +153,7 @@ fn ipam(
     subnets: &mut Vec<(String, Subnet)>,
     pass: &mut Pass<'_>,
 ) {
-    let path = child(path, "ipam");
+    let path = join(path, "ipam");
     let Some(Value::Object(ipam)) = network.get_mut("ipam") else { return };
     ipam.retain(|key, value| !key.starts_with("x-") && !value.is_null());
     for (key, value) in ipam.iter() {
@@ -164,7 +167,7 @@ fn ipam(
             let why = format!(
                 "`{key}` hands addresses out otherwise than the engine does; leave it to `config:` with subnets"
             );
-            pass.guard(Allowance::HostNetwork, &child(&path, key), why);
+            pass.guard(Allowance::HostNetwork, &join(&path, key), why);
         }
     }
     for (index, config) in
@@ -184,7 +187,7 @@ fn ipam(
                 let why = format!(
                     "{subnet} overlaps what the network `{other}` of this file has; choose another"
                 );
-                pass.findings().refuse(&child(&path, "subnet"), None, why);
+                pass.findings().refuse(&join(&path, "subnet"), None, why);
             }
             subnets.push((name.to_owned(), subnet));
         }
@@ -198,12 +201,12 @@ fn pool(config: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) -> Opt
     let subnet = Subnet::parse(&text).filter(|_| text.contains('/'));
     if let Some(subnet) = subnet {
         if let Some(why) = unfit(&subnet, pass) {
-            pass.guard(Allowance::HostNetwork, &child(path, "subnet"), why);
+            pass.guard(Allowance::HostNetwork, &join(path, "subnet"), why);
         }
         config.insert("subnet".to_owned(), subnet.to_string().into());
     } else {
         let why = format!("`{text}` is no subnet; write one as in `10.5.0.0/24`");
-        pass.findings().refuse(&child(path, "subnet"), None, why);
+        pass.findings().refuse(&join(path, "subnet"), None, why);
     }
     let inside = |text: &str| {
         let range = Subnet::parse(text);
@@ -230,7 +233,7 @@ fn pool(config: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) -> Opt
     }
     for (key, text) in outside {
         let why = format!("`{text}` is no address of the subnet; choose one in it");
-        pass.guard(Allowance::HostNetwork, &child(path, &key), why);
+        pass.guard(Allowance::HostNetwork, &join(path, &key), why);
     }
     subnet
 }

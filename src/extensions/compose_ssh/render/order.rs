@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::Pass;
 use super::merge::{list, scalar};
+use super::pass::Pass;
 
 /// Refuses services that wait for each other in a circle, each circle once.
 pub(super) fn judge(services: &Map<String, Value>, pass: &mut Pass<'_>) {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 
+use super::lexical::normalize;
 use super::tree::{Entry, Tree};
 
 /// Links followed before a path counts as a loop.
@@ -17,26 +18,6 @@ pub(super) enum Target {
     Missing(String),
     /// Out of the workspace; why, as the end of a sentence.
     Outside(String),
-}
-
-/// A path without `.`, `..` and doubled slashes; `..` at the root of an absolute path stays there.
-pub(super) fn normalize(path: &str) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    let absolute = path.starts_with('/');
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." if parts.last().is_some_and(|last| *last != "..") => drop(parts.pop()),
-            ".." if absolute => {}
-            _ => parts.push(part),
-        }
-    }
-    format!("{}{}", if absolute { "/" } else { "" }, parts.join("/"))
-}
-
-/// The folder of a relative file path; empty for the workspace.
-pub(super) fn parent(path: &str) -> &str {
-    path.rfind('/').map_or("", |at| &path[..at])
 }
 
 /// A workspace and the absolute path it will have on the host.
@@ -163,21 +144,6 @@ mod tests {
 
     use super::super::tree::{LocalTree, MemoryTree};
     use super::*;
-
-    #[test]
-    fn normalize_is_lexical() {
-        for (path, want) in [
-            ("/a/./b//c", "/a/b/c"),
-            ("/a/../../b", "/b"),
-            ("a/../b", "b"),
-            ("../a", "../a"),
-            ("a/../../b", "../b"),
-            ("./", ""),
-            ("/", "/"),
-        ] {
-            assert_eq!(normalize(path), want, "{path}");
-        }
-    }
 
     fn verdicts(tree: &dyn Tree) {
         let workspace = Workspace::new(tree, "/x/sbx-1/workspace/");

@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 
 use crate::domain::profile::Allowance;
 
-use super::Pass;
-use super::document::child;
 use super::keys::{self, is_on};
 use super::merge::{self, list, scalar};
+use super::pass::Pass;
+use crate::domain::problem::join;
 
 /// Keys that are refused as soon as they say anything, and why.
 const WHOLE: &[(&str, Allowance, &str)] = &[
@@ -95,12 +95,12 @@ pub(super) fn judge(
     keys::want_mappings(service, MAPPINGS, path, pass.findings());
     for (key, allow, why) in WHOLE {
         if keys::is_on_or_drop(service, key) {
-            pass.guard(allow.clone(), &child(path, key), *why);
+            pass.guard(allow.clone(), &join(path, key), *why);
         }
     }
     for (key, fine, what) in NAMESPACES {
         if let Some(value) = service.get(*key) {
-            namespace(&scalar(value), fine, what, &child(path, key), services, pass);
+            namespace(&scalar(value), fine, what, &join(path, key), services, pass);
         }
     }
     network_mode(service, path, services, pass);
@@ -165,7 +165,7 @@ fn network_mode(
     services: &BTreeSet<String>,
     pass: &mut Pass<'_>,
 ) {
-    let path = child(path, "network_mode");
+    let path = join(path, "network_mode");
     let Some(mode) = service.get("network_mode").map(scalar) else { return };
     match mode.as_str() {
         "none" => {}
@@ -209,7 +209,7 @@ fn capabilities(service: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_
         if !CAPABILITIES.contains(&name) && !more.contains(&name) {
             pass.guard(
                 Allowance::Privileged,
-                &child(path, "cap_add"),
+                &join(path, "cap_add"),
                 format!(
                     "`{}` is no capability that a container has by default here; remove it",
                     added.escape_debug()
@@ -237,21 +237,21 @@ fn security(service: &Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
     if items("group_add").iter().any(|group| scalar(group) == "keep-groups") {
         pass.guard(
             Allowance::Privileged,
-            &child(path, "group_add"),
+            &join(path, "group_add"),
             "`keep-groups` keeps the groups of the account on the host; name the groups",
         );
     }
     if service.get("oom_score_adj").is_some_and(|score| scalar(score).trim().starts_with('-')) {
         pass.guard(
             Allowance::Privileged,
-            &child(path, "oom_score_adj"),
+            &join(path, "oom_score_adj"),
             "a negative score sacrifices the host's processes first; remove it",
         );
     }
 }
 
 fn annotations(service: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
-    let path = child(path, "annotations");
+    let path = join(path, "annotations");
     let Some(written) = service.shift_remove("annotations") else { return };
     for name in merge::contradictions(&written) {
         pass.findings().refuse(
@@ -267,7 +267,7 @@ fn annotations(service: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>
     for name in annotations.keys().filter(|name| !name.starts_with(NOTES)) {
         pass.guard(
             Allowance::Privileged,
-            &child(&path, name),
+            &join(&path, name),
             format!("runtimes and hooks of the host act upon annotations; use `labels:` for notes, or `{NOTES}*`"),
         );
     }

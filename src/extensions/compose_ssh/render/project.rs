@@ -2,12 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::document::child;
+use super::anchor;
+use super::error::RenderError;
 use super::interpolate::Variables;
+use super::lexical::parent;
 use super::load::{Loader, MAX_CHAIN, Parsed, Services, section};
 use super::merge;
-use super::paths::parent;
-use super::{RenderError, anchor};
+use crate::domain::problem::join;
 
 /// A file that was found: what it is called, and what is in it.
 pub(super) type Source = (String, Vec<u8>);
@@ -148,7 +149,7 @@ impl Loader<'_> {
         };
         self.count(file, merge::size(&service))?;
         let Some(extends) = service.shift_remove("extends") else { return Ok(Some(service)) };
-        let extends_path = child(&path, "extends");
+        let extends_path = join(&path, "extends");
         let Some((other, parent_name)) =
             self.extended(&extends, file, &extends_path, extending.variables)?
         else {
@@ -187,7 +188,7 @@ impl Loader<'_> {
         if let Some(known) = self.real(anchored)?.filter(|real| self.files.contains_key(real)) {
             return Ok(Some((known, name)));
         }
-        let Some((other, bytes)) = self.named(anchored, &child(path, "file"))? else {
+        let Some((other, bytes)) = self.named(anchored, &join(path, "file"))? else {
             return Ok(None);
         };
         let Parsed { mut project, replaced } =

@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
+use super::error::RenderError;
 use super::images::is_image;
 use super::keys::is_on;
+use super::lexical::normalize;
 use super::merge::scalar;
-use super::paths::{Target, normalize};
+use super::paths::Target;
+use super::paths::Workspace;
 use super::tree::Entry;
-use super::{RenderError, Workspace};
 
 /// When an image is pulled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,10 +7,15 @@ use serde_json::{Map, Value};
 use crate::domain::profile::Allowance;
 use crate::extensions::compose_ssh::mask::Masker;
 
+use super::error::RenderError;
 use super::findings::Findings;
+use super::input::{RenderInput, Rendered};
 use super::interpolate::{self, Variables};
 use super::load::Loader;
-use super::{Entry, MemoryTree, Pass, RenderError, RenderInput, Rendered, Workspace, settle};
+use super::pass::Pass;
+use super::paths::Workspace;
+use super::settle::settle;
+use super::tree::{Entry, MemoryTree};
 
 /// Judges a rendered file by the rules of today and for the host of today, as if somebody had written it. The archive is not
 /// opened for it: what came of it once comes of it again, but for what the rules and the host now refuse.

@@ -4,11 +4,14 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::profile::Allowance;
 
-use super::document::child;
+use super::error::RenderError;
 use super::keys::{self, is_on};
+use super::lexical::normalize;
 use super::merge::scalar;
-use super::paths::normalize;
-use super::{Pass, RenderError, anchor, dialect, labels, mounts, shapes};
+use super::pass::Pass;
+use super::shapes::Section;
+use super::{anchor, dialect, labels, mounts, shapes};
+use crate::domain::problem::join;
 
 /// Beginning of the names of files in the sandbox's folder that hold a secret each.
 const SECRET: &str = "secret.";
@@ -21,7 +24,8 @@ pub(super) fn volumes(
     let mut rendered = Map::new();
     for (name, volume) in declared {
         let path = format!("volumes.{name}");
-        let Some(mut volume) = definition(&name, volume, keys::VOLUME, &path, pass) else {
+        let Some(mut volume) = definition(&name, volume, &Section::Volume.keys(), &path, pass)
+        else {
             continue;
         };
         if !external(&mut volume, &name, &path, "volume", pass) {
@@ -30,11 +34,11 @@ pub(super) fn volumes(
             if !matches!(driver.as_str(), "" | "local" | "default") {
                 pass.guard(
                     Allowance::External,
-                    &child(&path, "driver"),
+                    &join(&path, "driver"),
                     format!("`{driver}` keeps data outside the sandbox; remove it"),
                 );
             }
-            driver_options(&mut volume, &child(&path, "driver_opts"), pass)?;
+            driver_options(&mut volume, &join(&path, "driver_opts"), pass)?;
             dialect::volume(&mut volume, &path, pass);
         }
         rendered.insert(name, Value::Object(volume));
@@ -61,32 +65,32 @@ fn driver_options(
             key.escape_debug(),
             LOCAL_OPTIONS.join(", ")
         );
-        pass.findings().refuse(&child(path, key), None, message);
+        pass.findings().refuse(&join(path, key), None, message);
     }
     let memory = kind == "tmpfs" || (kind.is_empty() && device.is_empty());
     if anchor::is_bind(options) {
         if let Err(message) = bind_options(&words) {
-            pass.findings().refuse(&child(path, "o"), None, message);
+            pass.findings().refuse(&join(path, "o"), None, message);
         }
-        if let Some(source) = mounts::bind(&device, &child(path, "device"), true, pass)? {
+        if let Some(source) = mounts::bind(&device, &join(path, "device"), true, pass)? {
             options.insert("device".to_owned(), source.into());
         }
     } else if memory && local {
         // A plain volume takes what a file system in memory does: who owns it, and how large it is.
         if let Err(message) = shapes::tmpfs_options(&words) {
-            pass.findings().refuse(&child(path, "o"), None, message);
+            pass.findings().refuse(&join(path, "o"), None, message);
         }
         if !matches!(device.as_str(), "" | "tmpfs" | "none") {
             let message = format!(
                 "`{}` is no device of memory; write `device: tmpfs`",
                 device.escape_debug()
             );
-            pass.findings().refuse(&child(path, "device"), None, message);
+            pass.findings().refuse(&join(path, "device"), None, message);
         }
     } else if device.starts_with("/dev/") {
         pass.guard(
             Allowance::Devices,
-            &child(path, "device"),
+            &join(path, "device"),
             format!("`{device}` is a disk of the host; use a plain volume"),
         );
     } else {
@@ -126,21 +130,23 @@ pub(super) fn files(
     let mut rendered = Map::new();
     for (name, file) in declared {
         let path = format!("{section}.{name}");
-        let Some(mut file) = definition(&name, file, keys::FILE, &path, pass) else { continue };
+        let Some(mut file) = definition(&name, file, &Section::File.keys(), &path, pass) else {
+            continue;
+        };
         if external(&mut file, &name, &path, section.trim_end_matches('s'), pass) {
             rendered.insert(name, Value::Object(file));
             continue;
         }
         if file.shift_remove("name").is_some() {
             pass.findings()
-                .rewrite(&child(&path, "name"), "is left out: names belong to the sandbox");
+                .rewrite(&join(&path, "name"), "is left out: names belong to the sandbox");
         }
         file.shift_remove("labels");
         for key in ["driver", "template_driver", "driver_opts"] {
             if file.contains_key(key) {
                 pass.guard(
                     Allowance::External,
-                    &child(&path, key),
+                    &join(&path, key),
                     "a driver keeps this outside the sandbox; use `file:` in the workspace",
                 );
             }
@@ -161,7 +167,7 @@ pub(super) fn files(
                 }
                 Some(_) => {}
                 None => pass.findings().refuse(
-                    &child(&path, "environment"),
+                    &join(&path, "environment"),
                     None,
                     format!(
                         "`{}` has no value, in .env and the profile neither; set it there",
@@ -175,7 +181,7 @@ pub(super) fn files(
                 rendered.insert(name, Value::Object(file));
                 continue;
             }
-            match mounts::bind(&source, &child(&path, "file"), false, pass)? {
+            match mounts::bind(&source, &join(&path, "file"), false, pass)? {
                 Some(real) => drop(file.insert("file".to_owned(), real.into())),
                 None => continue,
             }
@@ -251,7 +257,7 @@ pub(super) fn external(
         external.get("name").or_else(|| map.get("name")).map_or_else(|| name.to_owned(), scalar);
     pass.guard(
         Allowance::External,
-        &child(path, "external"),
+        &join(path, "external"),
         format!("the {what} `{real}` is not the sandbox's own; remove `external:`"),
     );
     *map = Map::from_iter([("external".to_owned(), json!(true)), ("name".to_owned(), real.into())]);
@@ -262,13 +268,13 @@ pub(super) fn external(
 pub(super) fn own(map: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) {
     if let Some(name) = map.shift_remove("name") {
         pass.findings().rewrite(
-            &child(path, "name"),
+            &join(path, "name"),
             format!("`{}` is left out: names belong to the sandbox", scalar(&name)),
         );
     }
     let mut kept = labels::mapping(
         map.shift_remove("labels").unwrap_or_default(),
-        &child(path, "labels"),
+        &join(path, "labels"),
         pass.findings(),
     );
     kept.extend(pass.labels());

@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::declared::Declared;
-use super::document::child;
+use super::dialect::Dialect;
+use super::error::RenderError;
 use super::keys::{self, is_on};
 use super::merge::{list, scalar};
+use super::pass::Pass;
 use super::ports::ContainerPort;
-use super::{
-    Dialect, Pass, RenderError, attachments, builds, dialect, environment, mounts, policy, ports,
-};
+use super::shapes::Section;
+use super::{attachments, builds, dialect, environment, mounts, policy, ports};
+use crate::domain::problem::join;
 
 /// Most containers one service is scaled to.
 const MAX_REPLICAS: u32 = 64;
@@ -85,12 +87,12 @@ pub(super) fn render(
     pass: &mut Pass<'_>,
 ) -> Result<Outcome, RenderError> {
     let path = format!("services.{name}");
-    keys::keep_known(&mut service, keys::SERVICE, &path, pass.findings());
+    keys::keep_known(&mut service, &Section::Service.keys(), &path, pass.findings());
     policy::judge(&mut service, &path, &declared.services, pass);
     let alias = container_name(&mut service, &path, pass);
     if service.shift_remove("develop").is_some() {
         pass.findings()
-            .rewrite(&child(&path, "develop"), "is left out: nothing is watched in a sandbox");
+            .rewrite(&join(&path, "develop"), "is left out: nothing is watched in a sandbox");
     }
     service.shift_remove("profiles");
     environment::inline(&mut service, &path, &mut pass.loader, &pass.variables)?;
@@ -104,14 +106,14 @@ pub(super) fn render(
     if let Some(deploy) = service.get_mut("deploy").and_then(Value::as_object_mut)
         && let Some(written) = deploy.shift_remove("labels")
     {
-        let kept = super::labels::mapping(written, &child(&path, "deploy.labels"), pass.findings());
+        let kept = super::labels::mapping(written, &join(&path, "deploy.labels"), pass.findings());
         deploy.insert("labels".to_owned(), Value::Object(kept));
     }
     service.insert("labels".to_owned(), Value::Object(labels));
     let container_ports = publish(&mut service, &path, pass);
     if let Some(volumes) = service.shift_remove("volumes") {
         let mounted =
-            mounts::apply(list(volumes), &child(&path, "volumes"), &declared.volumes, pass)?;
+            mounts::apply(list(volumes), &join(&path, "volumes"), &declared.volumes, pass)?;
         service.insert("volumes".to_owned(), Value::Array(mounted));
     }
     let built = build(name, &mut service, &path, declared, pass)?;
@@ -151,7 +153,7 @@ fn container_name(
 ) -> Option<String> {
     let name = scalar(&service.shift_remove("container_name")?);
     pass.findings().rewrite(
-        &child(path, "container_name"),
+        &join(path, "container_name"),
         format!("`{name}` is left out: the container gets a name of the sandbox"),
     );
     Some(name).filter(|name| keys::is_name(name))
@@ -182,7 +184,7 @@ fn publish(
     pass: &mut Pass<'_>,
 ) -> Vec<ContainerPort> {
     let Some(written) = service.shift_remove("ports") else { return Vec::new() };
-    let path = child(path, "ports");
+    let path = join(path, "ports");
     let (rendered, declared) =
         ports::apply(&list(written), &pass.input.compose.ports, &path, pass.findings());
     let own_network = !service.contains_key("network_mode");
@@ -207,13 +209,13 @@ fn build(
     match service.shift_remove("build") {
         None => Ok(None),
         Some(Value::Object(build)) => {
-            let build = builds::apply(build, &child(path, "build"), declared, pass)?;
+            let build = builds::apply(build, &join(path, "build"), declared, pass)?;
             service.insert("build".to_owned(), Value::Object(build));
             Ok(Some(pass.image_of(name)))
         }
         Some(_) => {
             pass.findings().refuse(
-                &child(path, "build"),
+                &join(path, "build"),
                 None,
                 "write `build: FOLDER` or a mapping with `context:`",
             );
@@ -231,8 +233,8 @@ fn image(
     declared: &Declared,
     pass: &mut Pass<'_>,
 ) -> String {
-    let policy = child(path, "pull_policy");
-    let path = child(path, "image");
+    let policy = join(path, "pull_policy");
+    let path = join(path, "image");
     let written = service.get("image").map(scalar).unwrap_or_default();
     let image = match (built, declared.built.get(&written)) {
         (Some(own), _) => own.to_owned(),
@@ -269,7 +271,7 @@ fn depends_on(
     declared: &Declared,
     pass: &mut Pass<'_>,
 ) {
-    let path = child(path, "depends_on");
+    let path = join(path, "depends_on");
     let missing = |name: &str| !declared.services.contains(name);
     let sentence = |name: &str| {
         format!(
@@ -351,7 +353,7 @@ fn replicas(service: &mut Map<String, Value>, path: &str, pass: &mut Pass<'_>) -
     let count = scalar(&written).trim().parse::<u32>().ok().filter(|count| *count <= MAX_REPLICAS);
     let Some(count) = count else {
         pass.findings().refuse(
-            &child(path, "deploy.replicas"),
+            &join(path, "deploy.replicas"),
             None,
             format!("`{}` is no number of containers from 0 to {MAX_REPLICAS}", scalar(&written)),
         );

@@ -10,6 +10,7 @@
 //! further: commands, values of variables, labels and build arguments, the content of configs.
 
 mod mounts;
+mod shape;
 mod table;
 mod words;
 
@@ -18,47 +19,44 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::dialect::Dialect;
-use super::document::child;
 use super::findings::Findings;
 use super::keys;
+use super::lexical::normalize;
 use super::merge::scalar;
-use super::paths::normalize;
+use crate::domain::problem::join;
 
 pub(super) use mounts::{mount_options, tmpfs_options};
+use shape::Shape;
 
-/// Shape of what a key may hold.
-enum Shape {
-    /// Anything: what is only there when the profile permits it by name, and what no tool reads outside of a swarm.
-    Any,
-    /// Free text.
-    Text,
-    /// Free text, or a list of it.
-    Texts,
-    /// Free text of one line, in an argument that is taken apart no further.
-    Line,
-    /// Text of one rule, and how it is written.
-    Word(fn(&str) -> bool, &'static str),
-    /// Closed list.
-    OneOf(&'static [&'static str]),
-    /// True or false. Text that a variable left there becomes the one or the other: tools differ in what they take for true.
-    Switch,
-    /// A path on the host: the workspace's own path is the operator's and not judged.
-    Source,
-    /// Context of a build: a folder, an image, another service's image, an address that the profile permits.
-    Context,
-    /// A mount, in either syntax.
+/// Mapping of a compose file whose keys are in the table.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Section {
+    Service,
+    Build,
+    Network,
+    Volume,
+    /// A secret or config.
+    File,
+    /// A mount in the long syntax.
     Mount,
-    List(&'static Self),
-    /// A word, or a mapping in the long syntax.
-    Long(&'static Self, &'static [(&'static str, Self)]),
-    /// A list of the first, or a mapping from names to the second.
-    Names(&'static Self, &'static Self),
-    /// These keys and no others. Those of extensions (`x-`) are dropped: podman-compose has some of its own.
-    Keys(&'static [(&'static str, Self)]),
-    /// Keys of the file's own, by a rule, and what stands behind each.
-    Open(&'static Self, &'static Self),
-    /// `logging.options`: the keys of the engine's own drivers; those of another driver are there when the profile permits it.
-    LogOptions,
+}
+
+impl Section {
+    /// Keys that may be written: those of the table, and those that are resolved before it is asked, or dropped.
+    pub(super) fn keys(self) -> Vec<&'static str> {
+        let (shapes, resolved): (&'static [(&str, Shape)], &[&str]) = match self {
+            Self::Service => (
+                table::SERVICE,
+                &["container_name", "develop", "extends", "label_file", "profiles"],
+            ),
+            Self::Build => (table::BUILD, &["tags"]),
+            Self::Network => (table::NETWORK, &[]),
+            Self::Volume => (table::VOLUME, &[]),
+            Self::File => (table::FILE, &["labels"]),
+            Self::Mount => (table::MOUNT, &[]),
+        };
+        shapes.iter().map(|(key, _)| *key).chain(resolved.iter().copied()).collect()
+    }
 }
 
 /// Refuses what does not have its shape.
@@ -169,7 +167,7 @@ impl Judge<'_> {
     fn keys(&mut self, map: &mut Map<String, Value>, known: &[(&str, Shape)], path: &str) {
         map.retain(|key, _| !key.starts_with("x-"));
         for (key, value) in map {
-            let path = child(path, key);
+            let path = join(path, key);
             if let Some((_, shape)) = known.iter().find(|(name, _)| name == key) {
                 self.value(value, shape, &path);
                 continue;
@@ -191,7 +189,7 @@ impl Judge<'_> {
             _ => &Shape::Source,
         };
         if let Some(written) = map.get_mut("source").filter(|source| **source != "") {
-            self.value(written, source, &child(path, "source"));
+            self.value(written, source, &join(path, "source"));
         }
     }
 
@@ -217,7 +215,7 @@ impl Judge<'_> {
 
     fn open(&mut self, map: &mut Map<String, Value>, name: &Shape, inner: &Shape, path: &str) {
         for (key, value) in map {
-            let path = child(path, key);
+            let path = join(path, key);
             self.word(key, name, &path);
             self.value(value, inner, &path);
         }
@@ -299,10 +297,4 @@ fn mount_point(key: &str, item: &Value) -> Option<String> {
             Some(if name.starts_with('/') { name } else { format!("{folder}/{name}") })
         }
     }
-}
-
-/// Does the table say what this key of a service may hold?
-#[cfg(test)]
-pub(super) fn has_shape(key: &str) -> bool {
-    table::SERVICE.iter().any(|(name, _)| *name == key)
 }

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::domain::profile::Compose;
 
 mod cases;
 mod dialects;
@@ -386,7 +387,7 @@ proptest! {
     }
 
     #[test]
-    fn no_service_makes_it_panic(key in prop::sample::select(super::keys::SERVICE), value in value(3)) {
+    fn no_service_makes_it_panic(key in prop::sample::select(super::shapes::Section::Service.keys()), value in value(3)) {
         let text = json!({"services": {"web": {"image": "a", key: value.clone()}, "x": {"extends": "web"}}, "volumes": {"v": value.clone()}, "networks": {"n": value.clone()}, "secrets": {"s": value}});
         let _ = Case::new(&text.to_string()).try_render();
     }

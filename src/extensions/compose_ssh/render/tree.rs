@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 
 use super::document::MAX_BYTES;
-use super::paths::{normalize, parent};
+use super::lexical::{normalize, parent};
 
 /// What stands at a path, the last component not followed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Every key that is rendered, and what it may hold.
 
-use super::Shape::{
+use super::shape::Shape::{
     self, Any, Context, Keys, Line, List, LogOptions, Long, Mount, Names, OneOf, Open, Source,
     Switch, Text, Texts, Word,
 };
@@ -31,7 +31,6 @@ const MAC: Shape = Word(words::is_mac, "six pairs of hex digits with `:` between
 const NAME_LIST: Shape = Word(words::is_name_list, "names with `,` between them");
 /// Drivers of logs want it as text.
 const WRITTEN_SWITCH: Shape = OneOf(&["true", "false"]);
-const TEMPLATE: Shape = Word(words::is_template, "one value without `,`, quotes and line breaks");
 const USER: Shape = Word(words::is_user, "`user` or `user:group`");
 const SYSCTL: Shape = Word(
     words::is_sysctl,
@@ -313,7 +312,7 @@ pub(super) const MOUNT: &[(&str, Shape)] = &[
     ("image", Keys(&[("subpath", BELOW)])),
 ];
 
-const BUILD: &[(&str, Shape)] = &[
+pub(super) const BUILD: &[(&str, Shape)] = &[
     ("additional_contexts", Open(&NAME, &Context)),
     ("args", ASSIGNMENTS),
     (
@@ -358,7 +357,7 @@ const BUILD: &[(&str, Shape)] = &[
     ("ulimits", ULIMITS),
 ];
 
-const NETWORK: &[(&str, Shape)] = &[
+pub(super) const NETWORK: &[(&str, Shape)] = &[
     ("attachable", Switch),
     ("driver", HOST),
     ("driver_opts", Open(&OPTION, &VALUE)),
@@ -388,7 +387,7 @@ const NETWORK: &[(&str, Shape)] = &[
 
 const SUBNET: Shape = Word(words::is_subnet, "a network such as `172.28.0.0/16`");
 
-const VOLUME: &[(&str, Shape)] = &[
+pub(super) const VOLUME: &[(&str, Shape)] = &[
     ("driver", Word(words::is_image, "the name of a driver")),
     ("driver_opts", Open(&OPTION, &Line)),
     ("external", Switch),
@@ -397,7 +396,7 @@ const VOLUME: &[(&str, Shape)] = &[
 ];
 
 /// A secret or config. Driver, environment and template are there when the profile permits them.
-const FILE: &[(&str, Shape)] = &[
+pub(super) const FILE: &[(&str, Shape)] = &[
     ("content", Text),
     ("driver", HOST),
     ("driver_opts", Open(&OPTION, &VALUE)),
@@ -415,17 +414,17 @@ pub(super) const LOG_OPTIONS: &[(&str, Shape)] = &[
     ("cache-max-size", SIZE),
     ("compress", WRITTEN_SWITCH),
     ("env", NAME_LIST),
-    ("env-regex", TEMPLATE),
+    ("env-regex", VALUE),
     ("keep-file", WRITTEN_SWITCH),
     ("labels", NAME_LIST),
-    ("labels-regex", TEMPLATE),
+    ("labels-regex", VALUE),
     ("max-buffer-size", SIZE),
     ("max-file", INTEGER),
     ("max-size", SIZE),
     ("mode", OneOf(&["blocking", "non-blocking"])),
     ("no-file", WRITTEN_SWITCH),
     ("path", Source),
-    ("tag", TEMPLATE),
+    ("tag", VALUE),
 ];
 
 /// How options of drivers begin that send logs elsewhere, which the profile has to permit.

@@ -357,8 +357,3 @@ pub(super) fn switch(text: &str) -> Option<bool> {
         _ => None,
     }
 }
-
-/// A template, a regular expression: one word behind a `=`.
-pub(super) fn is_template(text: &str) -> bool {
-    is_csv_value(text)
-}

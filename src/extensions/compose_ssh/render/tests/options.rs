@@ -419,12 +419,3 @@ fn what_honest_files_say_keeps_working() {
         }
     }
 }
-
-#[test]
-fn every_key_of_a_service_has_a_shape() {
-    // Resolved before, or dropped.
-    let gone = ["container_name", "develop", "extends", "label_file", "profiles"];
-    for key in keys::SERVICE.iter().filter(|key| !gone.contains(key)) {
-        assert!(shapes::has_shape(key), "{key}: say in shapes/table.rs what it may hold");
-    }
-}

@@ -1,4 +1,4 @@
-//! One thing wrong with a file, and where.
+//! Problems of a file or of a value, and where each stands.
 
 use std::fmt;
 
@@ -7,7 +7,34 @@ use crate::domain::error::{Code, Error};
 /// How much of a foreign word or line is shown, in characters.
 const SHOWN: usize = 60;
 
-/// One thing wrong with a file. `{}` prints `file:line:column: message, did you mean 'x'?`; `{:#}` adds the source
+/// Value that is well formed and still refused.
+#[derive(
+    Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+pub struct FieldProblem {
+    /// Path of the key, such as `inputs.repo.kind`.
+    pub path: String,
+    /// One sentence.
+    pub message: String,
+    /// Nearest valid word, where there is one.
+    pub suggestion: Option<String>,
+}
+
+impl FieldProblem {
+    /// A problem at a path.
+    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { path: path.into(), message: message.into(), suggestion: None }
+    }
+
+    /// The same problem with the nearest of these words, if one is near.
+    #[must_use]
+    pub fn near<'w>(mut self, word: &str, valid: impl IntoIterator<Item = &'w str>) -> Self {
+        self.suggestion = nearest(word, valid).map(str::to_owned);
+        self
+    }
+}
+
+/// Problem of a file. `{}` prints `file:line:column: message, did you mean 'x'?`; `{:#}` adds the source
 /// line with a mark under the place.
 #[derive(
     Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
@@ -89,7 +116,7 @@ pub fn problems_fault(code: Code, problems: &[ParseProblem]) -> Error {
     Error::new(code, message).detail("problems", list)
 }
 
-/// The valid word nearest to a mistyped one, if it is near enough to be meant.
+/// Nearest valid word to a mistyped one, if it is near enough to be meant.
 pub fn nearest<'w>(word: &str, valid: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
     // The distance costs the product of both lengths; nothing valid is this long.
     if word.chars().count() > 128 {
@@ -110,13 +137,13 @@ pub fn nearest<'w>(word: &str, valid: impl IntoIterator<Item = &'w str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// A foreign word in quotes, without control or direction characters and cut to a readable length.
+/// Foreign word in quotes, without control or direction characters and cut to a readable length.
 pub fn shown(word: &str) -> String {
     format!("'{}'", plain_start(word, SHOWN))
 }
 
-/// The start of a foreign text, without control or direction characters.
-pub(super) fn plain_start(text: &str, limit: usize) -> String {
+/// Start of a foreign text, without control or direction characters.
+pub(crate) fn plain_start(text: &str, limit: usize) -> String {
     let mut out = String::new();
     for (count, c) in text.chars().enumerate() {
         if count == limit {
@@ -134,20 +161,7 @@ fn hidden(c: char) -> bool {
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
-/// The line of a place and a caret below it.
-pub(super) fn snippet(source: &str, line: u32, column: u32) -> Option<Box<str>> {
-    let text = source.lines().nth(line.checked_sub(1)? as usize)?;
-    let at = column.saturating_sub(1) as usize;
-    // A long line is shown from a little before the place.
-    let from = if at > SHOWN { at - SHOWN / 2 } else { 0 };
-    let visible: String =
-        text.chars().skip(from).map(|c| if c == '\t' { ' ' } else { c }).collect();
-    let visible = plain_start(&visible, SHOWN * 2);
-    let lead = if from > 0 { "…" } else { "" };
-    let number = line.to_string();
-    let caret = " ".repeat(at - from + lead.chars().count());
-    Some(
-        format!("  {number} | {lead}{visible}\n  {:1$} | {caret}^", "", number.len())
-            .into_boxed_str(),
-    )
+/// Path of a key within `path`.
+pub(crate) fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }

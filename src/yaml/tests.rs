@@ -1,12 +1,12 @@
 //! Places and sentences: what YAML itself can get wrong, and what a value can.
 
-use super::{Document, MAX_FILE_BYTES, nearest, shown};
-use crate::domain::profile::Profile;
+use super::{Document, MAX_FILE_BYTES, read_profile};
+use crate::domain::problem::{nearest, shown};
 
 const HEAD: &str = "id: profile.x\nversion: 1.0.0\nextension: ext.compose-ssh\n";
 
 fn problems(source: &str) -> Vec<String> {
-    match Profile::from_yaml_text("profiles/x.yaml", source) {
+    match read_profile("profiles/x.yaml", source) {
         Ok(_) => Vec::new(),
         Err(problems) => problems.iter().map(ToString::to_string).collect(),
     }
@@ -165,21 +165,19 @@ fn several_problems_come_together_in_the_files_order() {
 
 #[test]
 fn the_snippet_marks_the_place() {
-    let problems =
-        Profile::from_yaml_text("x.yaml", &format!("{HEAD}compose:\n  prots: keep\n")).unwrap_err();
+    let problems = read_profile("x.yaml", &format!("{HEAD}compose:\n  prots: keep\n")).unwrap_err();
     assert_eq!(
         format!("{:#}", problems[0]),
         "x.yaml:5:3: unknown key 'prots', did you mean 'ports'?\n  5 |   prots: keep\n    |   ^"
     );
     // Columns count characters, so the mark stands right behind letters of several bytes.
-    let problems =
-        Profile::from_yaml_text("x.yaml", &format!("{HEAD}sync: {{größe: 1}}\n")).unwrap_err();
+    let problems = read_profile("x.yaml", &format!("{HEAD}sync: {{größe: 1}}\n")).unwrap_err();
     assert_eq!(
         format!("{:#}", problems[0]),
         "x.yaml:4:8: unknown key 'größe'\n  4 | sync: {größe: 1}\n    |        ^"
     );
     let long = format!("{HEAD}config: {{a: '{}', a: 1}}\n", "y".repeat(5000));
-    let shown = format!("{:#}", Profile::from_yaml_text("x.yaml", &long).unwrap_err()[0]);
+    let shown = format!("{:#}", read_profile("x.yaml", &long).unwrap_err()[0]);
     assert!(shown.len() < 400, "{shown}");
     assert!(shown.contains("a: 1}\n"), "{shown}");
 }
@@ -189,7 +187,7 @@ fn foreign_words_cannot_write_on_the_terminal() {
     let text = after_head("\"\\e[31mred\\u202e\": x\n");
     assert_eq!(text, "profiles/x.yaml:4:1: unknown key '\u{fffd}[31mred\u{fffd}'");
     assert!(shown(&"k".repeat(10_000)).chars().count() < 100);
-    let raw = Profile::from_yaml_text("x.yaml", &format!("{HEAD}summary: [\u{1b}]\n")).unwrap_err();
+    let raw = read_profile("x.yaml", &format!("{HEAD}summary: [\u{1b}]\n")).unwrap_err();
     assert!(!format!("{:#}", raw[0]).contains('\u{1b}'));
 }
 
@@ -279,7 +277,7 @@ proptest::proptest! {
         let mut text: String = whole.chars().take(cut).collect();
         let spot = text.char_indices().map(|(spot, _)| spot).nth(at).unwrap_or(text.len());
         text.insert_str(spot, &piece);
-        if let Err(problems) = Profile::from_yaml_text("x.yaml", &text) {
+        if let Err(problems) = read_profile("x.yaml", &text) {
             proptest::prop_assert!(!problems.is_empty());
             for problem in problems {
                 proptest::prop_assert!(problem.line as usize <= text.lines().count() + 1, "{problem:#}");

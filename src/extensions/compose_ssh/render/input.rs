@@ -1,0 +1,57 @@
+//! Input of a rendering, and what comes of it.
+
+use std::collections::BTreeMap;
+
+use super::host::HostContext;
+use super::pulls::Pull;
+use super::services::ServicePlan;
+use crate::domain::profile::Compose;
+use crate::domain::sandbox::Rewrite;
+
+/// Everything that decides what is rendered, beside the workspace.
+#[derive(Clone, Copy, Debug)]
+pub struct RenderInput<'a> {
+    /// The sandbox's id, for labels, the project and image names.
+    pub sandbox_id: &'a str,
+    /// The installation's id, for the label.
+    pub owner: &'a str,
+    /// The profile's id, for the label.
+    pub profile_id: &'a str,
+    /// Absolute path of the workspace on the host.
+    pub workdir: &'a str,
+    /// The compose files, relative to the workspace, with commas between them; none: `COMPOSE_FILE` of `.env`, or the names that
+    /// compose looks for.
+    pub compose_file: Option<&'a str>,
+    /// What happens to published ports, and what the profile permits by name.
+    pub compose: &'a Compose,
+    /// Variables of the profile; they win over `.env`.
+    pub variables: &'a BTreeMap<String, String>,
+    /// The host that it is rendered for.
+    pub host: &'a HostContext,
+}
+
+/// A compose file ready to start, and what is known about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rendered {
+    /// The file's text: JSON under a comment, which every YAML reader takes alike.
+    pub yaml: String,
+    /// The services that are started, in the file's order.
+    pub services: Vec<ServicePlan>,
+    /// What was changed.
+    pub rewrites: Vec<Rewrite>,
+    /// Images that are pulled, sorted; built ones are not among them.
+    pub images: Vec<String>,
+    /// Whether a network asks for certain addresses, so that it matters which ones lead somewhere on the host.
+    pub fixed_addresses: bool,
+    /// Images that must be on the host before anything can be started or built.
+    pub pulls: Vec<Pull>,
+    /// Named volumes, as the file calls them, sorted.
+    pub volumes: Vec<String>,
+    /// Workspace-relative paths that the engine mounts or builds from, sorted. Containers can replace them by
+    /// links: look again on the host before each start.
+    pub sources: Vec<String>,
+    /// Files that lie beside it, by name: secrets that are a variable's value.
+    pub secrets: BTreeMap<String, String>,
+    /// Variables that it was filled in with: whoever tells what a tool said of it masks these.
+    pub variables: BTreeMap<String, String>,
+}

@@ -1,0 +1,44 @@
+//! Files that an operator writes: a text becomes one tree with places, is held against the JSON Schema of its type, and is read
+//! by serde.
+//!
+//! Operators edit these files by hand, so the message is the product: each problem has its file, line, column and the nearest
+//! name, and all of them are told at once. The YAML library is lenient (`'1'` as a number, `yes` as true); this layer is not.
+//! [`tree`] is also what compose files are read with, under limits of their own.
+
+mod check;
+mod document;
+mod files;
+mod form;
+mod manifest;
+mod profile;
+mod schema;
+pub mod tree;
+
+pub use check::Checked;
+pub use document::{Document, MAX_FILE_BYTES};
+pub use files::{read_bytes, read_document};
+pub use form::Form;
+pub use manifest::manifest;
+pub use profile::profile;
+pub use schema::Shape;
+
+/// Profile of a text.
+#[cfg(test)]
+pub(crate) fn read_profile(
+    file: &str,
+    source: &str,
+) -> Result<crate::domain::profile::Profile, Vec<crate::domain::problem::ParseProblem>> {
+    profile(&Document::parse(file, source).map_err(|problem| vec![problem])?)
+}
+
+/// Manifest of a text.
+#[cfg(test)]
+pub(crate) fn read_manifest(
+    file: &str,
+    source: &str,
+) -> Result<crate::domain::manifest::ExtensionManifest, Vec<crate::domain::problem::ParseProblem>> {
+    manifest(&Document::parse(file, source).map_err(|problem| vec![problem])?)
+}
+
+#[cfg(test)]
+mod tests;
