@@ -35,7 +35,7 @@ use crate::tui::{self, model::ThemeName};
 
 pub use clock::now;
 
-/// What a process works with.
+/// Parts that a process works with.
 pub struct App {
     /// The one door for every face.
     pub client: Arc<dyn Client>,
@@ -94,7 +94,7 @@ pub fn local(config: &Config) -> Result<App, Error> {
         locks: stores.locks,
         installation: stores.installation,
         earlier: stores.earlier,
-        recipes: stores.recipes,
+        pinned_profiles: stores.pinned_profiles,
         catalogue,
         extensions,
         transports,
@@ -120,7 +120,7 @@ pub fn validate_profile(config: &Config, path: &Path) -> Result<(), Error> {
     })
 }
 
-/// How the dashboard runs: flags, then the configuration, then what the terminal can show.
+/// Options of the dashboard: flags, then the configuration, then what the terminal can show.
 ///
 /// Errors: `usage` for an unknown theme, `unsupported` for a terminal that cannot be drawn on.
 pub fn dashboard_options(
@@ -135,12 +135,12 @@ pub fn dashboard_options(
     }
     let theme = args.theme.as_deref().unwrap_or(config.dashboard.theme.as_str());
     // Only the dashboard knows its keys; only the configuration knows where they stand.
-    Keymap::new(&config.dashboard.keys).map_err(|fault| match &fault.kind {
+    Keymap::new(&config.dashboard.keys).map_err(|error| match &error.kind {
         Kind::Setting(field) => {
-            let hint = fault.hint.clone().unwrap_or_default();
-            config.fault_at(field, &fault.message).hint(hint)
+            let hint = error.hint.clone().unwrap_or_default();
+            config.fault_at(field, &error.message).hint(hint)
         }
-        _ => fault,
+        _ => error,
     })?;
     Ok(tui::Options {
         read_only: args.read_only,

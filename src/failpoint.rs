@@ -3,12 +3,12 @@
 //! With the feature `failpoints`, `FAILPOINTS="create.provisioned=return"` sends this process SIGKILL when it comes
 //! to that point. `...=return(PATH)` holds it there until there is a file `PATH`; that it is there is told by `PATH.reached`.
 
-/// Says that the point `name` was reached.
+/// Point `name`, at which a test may stop the process.
 #[cfg(not(feature = "failpoints"))]
 #[inline]
 pub fn reached(_name: &str) {}
 
-/// Says that the point `name` was reached.
+/// Point `name`, at which a test may stop the process.
 #[cfg(feature = "failpoints")]
 pub fn reached(name: &str) {
     tracing::debug!(name, "failpoint");

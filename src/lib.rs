@@ -40,7 +40,7 @@ pub mod client;
 pub mod config;
 pub mod domain;
 pub mod extensions;
-pub mod failpoint;
+pub(crate) mod failpoint;
 pub mod log;
 pub mod manager;
 pub mod present;

@@ -13,10 +13,9 @@ use tracing_subscriber::filter::ParseError;
 /// A file's size at which the next one is begun, in bytes.
 const LIMIT: u64 = 10 * 1024 * 1024;
 
-/// How many files are kept, the current one included.
+/// Files that are kept, the current one included.
 const KEPT: u32 = 5;
 
-/// What is logged when `SANDBOXER_LOG` says nothing.
 const DEFAULT_FILTER: &str = "sandboxer=info";
 
 /// Sends everything that is logged from now on to this file. The file is made by the first line; if it cannot be

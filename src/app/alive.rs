@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::clock::now;
 use crate::domain::time::Time;
 
-/// What a start may lie behind the moment that its process wrote down: clocks are read in seconds here and there.
+/// Tolerance between a start and the moment that its process wrote down: clocks are read in seconds here and there.
 const SLACK: Duration = Duration::from_secs(2);
 
 /// Whether a process with this number is there and was there at `then`. Numbers are used again: a younger process is
@@ -38,7 +38,6 @@ pub(super) fn was_there(pid: u32, then: Time) -> bool {
     }
 }
 
-/// How long this machine has been up.
 fn uptime() -> Option<Duration> {
     let text = fs::read_to_string("/proc/uptime").ok()?;
     text.split_whitespace().next()?.parse().ok().map(Duration::from_secs_f64)

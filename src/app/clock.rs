@@ -11,13 +11,12 @@ use crate::domain::Time;
 use crate::domain::clock::MonotonicTime;
 use crate::failpoint;
 
-/// This boot. A machine that does not tell has one boot for each process: readings of two cannot be compared.
+/// Id of this boot. A machine that does not tell has one boot for each process: readings of two cannot be compared.
 static BOOT: LazyLock<String> = LazyLock::new(|| {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map_or_else(|_| uuid::Uuid::new_v4().simple().to_string(), |text| text.trim().to_owned())
 });
 
-/// The system's zone.
 const LOCALTIME: &str = "/etc/localtime";
 
 /// The time by the system's clock; in a test that moves it, so many seconds later.

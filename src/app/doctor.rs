@@ -18,7 +18,7 @@ use crate::domain::request::{Check, CheckState};
 use crate::domain::text::plural;
 use crate::store::catalogue::{Catalogue, Entry};
 
-/// How long a program may take to say its version.
+/// Time that a program may take to say its version.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Below this much free space records may soon not be written, in bytes.
@@ -57,17 +57,17 @@ pub async fn examine(overrides: &Overrides, environment: &Environment, claim: bo
 async fn records(config: &Config, claim: bool) -> Vec<Check> {
     let app = match super::local(config) {
         Ok(app) => app,
-        Err(fault) => return vec![failed("records", &fault)],
+        Err(error) => return vec![failed("records", &error)],
     };
     let seen = app.manager.doctor(claim).await;
     app.client.close().await;
-    seen.unwrap_or_else(|fault| vec![failed(if claim { "claim" } else { "records" }, &fault)])
+    seen.unwrap_or_else(|error| vec![failed(if claim { "claim" } else { "records" }, &error)])
 }
 
 fn configuration(config: &Result<Config, Error>) -> Check {
     let name = "configuration";
     match config {
-        Err(fault) => failed(name, fault),
+        Err(error) => failed(name, error),
         Ok(config) => {
             let file = &config.paths.config_file;
             let hosts = config.hosts.len();
@@ -157,7 +157,7 @@ fn catalogue(paths: &Paths) -> Vec<Check> {
     checks
 }
 
-/// How many there are, and a check for each that is broken.
+/// Count of entries, and a check for each that is broken.
 fn entries<T>(kind: &str, entries: &[Entry<T>]) -> Vec<Check> {
     let broken = |entry: &&Entry<T>| entry.definition.is_none() || !entry.problems.is_empty();
     let bad = entries.iter().filter(broken).count();
@@ -167,8 +167,8 @@ fn entries<T>(kind: &str, entries: &[Entry<T>]) -> Vec<Check> {
     };
     let mut checks = vec![check(&format!("{kind}s"), CheckState::Ok, message)];
     checks.extend(entries.iter().filter(broken).filter_map(|entry| {
-        let fault = entry.definition().err()?;
-        Some(failed(&format!("{kind} {}", entry.id), &fault))
+        let error = entry.definition().err()?;
+        Some(failed(&format!("{kind} {}", entry.id), &error))
     }));
     checks
 }
@@ -263,10 +263,10 @@ fn hinted(check: Check, hint: &str) -> Check {
     Check { hint: Some(hint.to_owned()), ..check }
 }
 
-fn failed(name: &str, fault: &Error) -> Check {
+fn failed(name: &str, error: &Error) -> Check {
     let words: Vec<_> =
-        std::iter::once(fault.message.clone()).chain(fault.causes.clone()).collect();
-    Check { hint: fault.hint.clone(), ..check(name, CheckState::Failed, words.join("\n")) }
+        std::iter::once(error.message.clone()).chain(error.causes.clone()).collect();
+    Check { hint: error.hint.clone(), ..check(name, CheckState::Failed, words.join("\n")) }
 }
 
 #[cfg(test)]

@@ -21,8 +21,8 @@ use super::tty::{self, Tty};
 use crate::client::{Client, Error};
 use crate::domain::error::Kind;
 use crate::domain::output::Source;
+use crate::domain::raw_json::JsonText;
 use crate::domain::text::{clean_line, is_utf8_locale};
-use crate::domain::verbatim::JsonText;
 use crate::domain::{Code, Progress, Time};
 use crate::present::{Present, Role, ascii};
 

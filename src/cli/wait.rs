@@ -10,8 +10,8 @@ use super::interrupt::until_interrupted;
 use super::output::{Context, Outcome};
 use super::sandboxes;
 use crate::client::{Client, Error, Update};
-use crate::domain::owed::owed;
 use crate::domain::patch::{Patch, PatchState};
+use crate::domain::pending_patches::pending_patches;
 use crate::domain::sandbox::Service;
 use crate::domain::{Code, SandboxId, SandboxRecord, State};
 use crate::present::sandbox;
@@ -123,7 +123,7 @@ async fn judge(client: &dyn Client, record: &SandboxRecord, what: WaitFor) -> Re
     }
 }
 
-/// By what it owes, which the record says only once whoever works on it is done.
+/// By what it pending, which the record says only once whoever works on it is done.
 fn judge_patched(record: &SandboxRecord, patches: &[Patch]) -> Result<bool, Error> {
     match record.state {
         // While it is made its patches are still to come.
@@ -138,13 +138,13 @@ fn judge_patched(record: &SandboxRecord, patches: &[Patch]) -> Result<bool, Erro
         | State::Other(_) => {}
     }
     let in_a_pass = record.operation.is_some() && record.patch_state == PatchState::Applying;
-    let owes = owed(record, patches, false);
-    if owes.blocked.is_some() && !in_a_pass {
+    let pending = pending_patches(record, patches, false);
+    if pending.blocked.is_some() && !in_a_pass {
         let error =
             record.patch_error.clone().unwrap_or_else(|| "its patches are not all in".to_owned());
         return Err(failure(record, Some(&error)));
     }
-    if owes.run.is_empty() && !in_a_pass {
+    if pending.run.is_empty() && !in_a_pass {
         return Ok(true);
     }
     if is_ending(&record.state) { Err(ending(record)) } else { Ok(false) }

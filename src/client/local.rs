@@ -18,6 +18,7 @@ use crate::domain::name::OperationId;
 use crate::domain::operation::Operation;
 use crate::domain::output::{ExecOutput, Interactive, LogLine};
 use crate::domain::patch::Patch;
+use crate::domain::raw_json::JsonText;
 use crate::domain::request::{
     CreateRequest, Decision, EventQuery, ExecRequest, ExtendRequest, Extended, ExtensionView,
     HostCheckRequest, LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, ProfileView,
@@ -29,11 +30,10 @@ use crate::domain::stale::{PlanRequest, ReapPlan, StaleQuery, StaleReport};
 use crate::domain::sweep::{SweepReport, SweepRequest};
 use crate::domain::telemetry::HostSample;
 use crate::domain::update::Update;
-use crate::domain::verbatim::JsonText;
 use crate::manager::SandboxManager;
 
 /// Every verb, done by this process.
-pub struct LocalClient {
+pub(crate) struct LocalClient {
     manager: SandboxManager,
 }
 

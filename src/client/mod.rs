@@ -3,7 +3,7 @@
 //! [`local::LocalClient`] works on the manager of this process. Errors are [`Error`]s; what a face prints and
 //! which status it ends with follows from them alone.
 
-pub mod local;
+pub(crate) mod local;
 pub mod problem;
 mod request;
 
@@ -44,9 +44,9 @@ use crate::domain::name::OperationId;
 use crate::domain::operation::Operation;
 use crate::domain::output::{ExecOutput, Interactive, LogLine};
 use crate::domain::patch::Patch;
+use crate::domain::raw_json::JsonText;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::telemetry::HostSample;
-use crate::domain::verbatim::JsonText;
 
 /// Every verb of the contract that is there yet. Object-safe; a server's and this process's are twins.
 #[async_trait]
@@ -55,11 +55,11 @@ pub trait Client: Send + Sync {
     async fn start(&self, request: Request) -> Result<Started, Error>;
     /// Waits until an operation has ended, whichever process runs it; what it worked on as it is then, or its error.
     async fn wait(&self, operation: &OperationId) -> Result<Record, Error>;
-    /// What a create would do; touches nothing.
+    /// Decision of a create; touches nothing.
     async fn plan_create(&self, request: CreateRequest) -> Result<Decision, Error>;
     /// Sandboxes, oldest first.
     async fn list(&self, query: ListQuery) -> Result<Vec<Arc<SandboxRecord>>, Error>;
-    /// As [`Self::list`], each as JSON: for a face that only hands them on.
+    /// [`Self::list`], each as JSON: for a face that only hands them on.
     async fn list_json(&self, query: ListQuery) -> Result<Vec<JsonText>, Error> {
         let texts: Result<_, _> =
             self.list(query).await?.iter().map(|record| JsonText::of(&**record)).collect();
@@ -85,7 +85,7 @@ pub trait Client: Send + Sync {
         request: SnapshotImportRequest,
         source: BoxStream<'static, Result<Vec<u8>, Error>>,
     ) -> Result<Started, Error>;
-    /// What differs between a snapshot and another one, or a sandbox as it is now.
+    /// Differences between a snapshot and another one, or a sandbox as it is now.
     async fn diff_snapshot(&self, request: SnapshotDiffRequest) -> Result<SnapshotDiff, Error>;
     /// Deletes old snapshots on which nothing depends, or says which it would.
     async fn prune_snapshots(&self, request: PruneRequest) -> Result<Vec<PruneItem>, Error>;
@@ -93,7 +93,7 @@ pub trait Client: Send + Sync {
     async fn add_patch(&self, request: PatchRequest) -> Result<Patch, Error>;
     /// Takes a patch away from a snapshot: by its id or sequence. Sandboxes that have it keep it.
     async fn remove_patch(&self, snapshot: &str, patch: &str) -> Result<Patch, Error>;
-    /// Which sandboxes have each patch of a snapshot, will get it, or failed.
+    /// Status of each patch of a snapshot: the sandboxes that have it, will get it, or failed.
     async fn patch_status(&self, snapshot: &str) -> Result<Vec<PatchStatus>, Error>;
     /// Applies a snapshot's patches to all sandboxes based on it, some first; stops at the first failure.
     async fn roll_out(&self, request: RolloutRequest) -> Result<Vec<RolloutItem>, Error>;
@@ -103,7 +103,7 @@ pub trait Client: Send + Sync {
     async fn cancel(&self, operation: &OperationId) -> Result<(), Error>;
     /// Operations that run and the last day's, oldest first.
     async fn operations(&self) -> Result<Vec<Operation>, Error>;
-    /// One operation: exact id, or a unique beginning of it (`op-` plus 4 characters or more).
+    /// Operation: exact id, or a unique beginning of it (`op-` plus 4 characters or more).
     async fn operation(&self, reference: &str) -> Result<Operation, Error>;
     /// Runs a command in a sandbox, which reads `input`; the last item is `Exit`. Takes no lock. Dropping the stream ends the
     /// command.
@@ -112,12 +112,12 @@ pub trait Client: Send + Sync {
         request: ExecRequest,
         input: Option<BoxStream<'static, Result<Vec<u8>, Error>>>,
     ) -> Result<BoxStream<'static, Result<ExecOutput, Error>>, Error>;
-    /// What a sandbox's services write. Takes no lock. Dropping the stream ends it.
+    /// Lines that a sandbox's services write. Takes no lock. Dropping the stream ends it.
     async fn logs(
         &self,
         request: LogsRequest,
     ) -> Result<BoxStream<'static, Result<LogLine, Error>>, Error>;
-    /// How to open a shell in a sandbox on the face's own terminal. Takes no lock.
+    /// Shell in a sandbox, for the face's own terminal. Takes no lock.
     async fn shell(&self, request: ShellRequest) -> Result<Interactive, Error>;
     /// Moves a deadline; the record as it is then. Takes no lock.
     async fn extend(&self, request: ExtendRequest) -> Result<Extended, Error>;
@@ -142,11 +142,11 @@ pub trait Client: Send + Sync {
     async fn refresh_services(&self, host: &str) -> Result<(), Error>;
     /// All profiles.
     async fn profiles(&self) -> Result<Vec<ProfileView>, Error>;
-    /// One profile (with or without `profile.`).
+    /// Profile (with or without `profile.`).
     async fn profile(&self, id: &str) -> Result<ProfileView, Error>;
     /// All extensions.
     async fn extensions(&self) -> Result<Vec<ExtensionView>, Error>;
-    /// One extension (with or without `ext.`).
+    /// Extension (with or without `ext.`).
     async fn extension(&self, id: &str) -> Result<ExtensionView, Error>;
     /// All configured hosts as last seen; contacts none.
     async fn hosts(&self) -> Result<Vec<HostView>, Error>;

@@ -36,7 +36,7 @@ fn statuses(code: &Code) -> (u8, u16) {
 }
 
 /// Every exit status that a code has, and the codes that have it.
-pub fn codes_by_exit_status() -> BTreeMap<u8, Vec<&'static Code>> {
+pub(crate) fn codes_by_exit_status() -> BTreeMap<u8, Vec<&'static Code>> {
     let mut table = BTreeMap::<_, Vec<_>>::new();
     for code in Code::ALL {
         table.entry(statuses(code).0).or_default().push(code);

@@ -55,7 +55,7 @@ pub enum Request {
 pub struct Started {
     /// The operation; none when there was nothing to do (a repeated create, say).
     pub operation: Option<OperationId>,
-    /// What it works on, as it is now.
+    /// Subject, as it is now.
     pub record: Record,
 }
 

@@ -1,4 +1,4 @@
-//! Who asked for something: a human, an agent or an automation.
+//! Actors: a human, an agent or an automation that asks for something.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::domain::error::{Code, Error};
 use crate::domain::words::string_enum;
 
 string_enum! {
-    /// What kind of actor acts.
+    /// Kind of actor.
     pub enum ActorType {
         /// A human.
         Adm = "adm",
@@ -20,18 +20,18 @@ string_enum! {
     }
 }
 
-/// Who asked for something.
+/// Actor: a person, agent or automation that causes something.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Actor {
     /// Human, agent or automation.
     #[serde(rename = "type")]
     pub kind: ActorType,
-    /// Its name.
+    /// Name.
     pub name: String,
 }
 
 impl Actor {
-    /// Whoever looks at hosts without being asked: what is seen there is nobody's doing.
+    /// Actor of looks at hosts for which nobody asked: what is seen there is nobody's doing.
     pub fn observer() -> Self {
         Self { kind: ActorType::Atm, name: "sandboxer".to_owned() }
     }

@@ -39,18 +39,18 @@ string_enum! {
 /// Thing that was met by an adoption or an import.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Adopted {
-    /// Its id.
+    /// Id.
     pub id: String,
-    /// Its kind.
+    /// Kind.
     pub kind: AdoptedKind,
     /// Whether nothing went wrong with it.
     pub ok: bool,
     /// Whether there is a record of it now; in a dry run, whether there would be. False where all is well: it is only listed, and
     /// left as it is.
     pub adopted: bool,
-    /// Its host.
+    /// Host.
     pub host: HostName,
-    /// Its name.
+    /// Name.
     pub name: Option<String>,
     /// The owner that it bears.
     pub owner: Option<String>,

@@ -92,7 +92,7 @@ pub struct CanaryTelemetry {
     pub disk: Option<Disk>,
     /// Seconds that the host's clock is ahead of ours (negative: behind).
     pub clock_offset_s: Option<f64>,
-    /// What of ours (or another installation's) is there.
+    /// Counts of our (or another installation's) things on the host.
     pub inventory: Option<InventoryCounts>,
 }
 

@@ -11,11 +11,10 @@ use std::sync::{Mutex, PoisonError};
 /// Variable that holds a secret, whatever the configuration says.
 const TOKEN: &str = "SANDBOXER_TOKEN";
 
-/// Variables that the configuration names for secrets.
 static SECRET_VARIABLES: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Keeps a variable out of the environment of every child from now on: it holds a secret.
-pub fn withhold(variable: &str) {
+pub(crate) fn withhold(variable: &str) {
     let mut variables = SECRET_VARIABLES.lock().unwrap_or_else(PoisonError::into_inner);
     variables.insert(variable.to_owned());
 }

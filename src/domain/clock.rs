@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::time::Time;
 
 /// Difference of both clocks above which a sweep reaps nothing (semantics 4).
-pub const CLOCK_TOLERANCE: Duration = Duration::from_secs(5);
+pub(crate) const CLOCK_TOLERANCE: Duration = Duration::from_secs(5);
 
 /// Reading of the monotonic clock. It stands still while the machine is suspended, and begins anew with each boot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -41,7 +41,7 @@ pub enum ClockJump {
 impl ClockReading {
     /// Jump since an earlier reading, if the clocks disagree by more than [`CLOCK_TOLERANCE`]. Readings of two boots cannot be
     /// compared, and show none.
-    pub fn jump_since(&self, earlier: &Self) -> Option<ClockJump> {
+    pub(crate) fn jump_since(&self, earlier: &Self) -> Option<ClockJump> {
         if self.monotonic.boot != earlier.monotonic.boot {
             return None;
         }

@@ -17,7 +17,7 @@ pub struct ComposeHost {
 /// Addresses that lead somewhere on a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakenSubnet {
-    /// Which.
+    /// Subnet that is taken.
     pub subnet: Subnet,
     /// Where they lead, as the end of a sentence: `the host has a route to 10.0.0.0/8 (tun0)`.
     pub why: String,
@@ -62,26 +62,25 @@ impl Subnet {
         Self::new(address, prefix.unwrap_or(if address.is_ipv4() { 32 } else { 128 }))
     }
 
-    /// Its first address.
+    /// First address.
     pub const fn address(&self) -> IpAddr {
         self.address
     }
 
-    /// Its prefix length.
+    /// Prefix length.
     pub const fn prefix(&self) -> u8 {
         self.prefix
     }
 
-    /// Its first address as a number, where it is one of IPv4; else 0.
-    pub fn first_v4(&self) -> u64 {
+    /// First address as a number, where it is one of IPv4; else 0.
+    pub(crate) fn first_v4(&self) -> u64 {
         match self.address {
             IpAddr::V4(v4) => u64::from(v4.to_bits()),
             IpAddr::V6(_) => 0,
         }
     }
 
-    /// Whether it is one of IPv4.
-    pub const fn is_ipv4(&self) -> bool {
+    pub(crate) const fn is_ipv4(&self) -> bool {
         self.address.is_ipv4()
     }
 
@@ -91,12 +90,11 @@ impl Subnet {
     }
 
     /// Whether all of another one is in it.
-    pub fn covers(&self, other: &Self) -> bool {
+    pub(crate) fn covers(&self, other: &Self) -> bool {
         self.prefix <= other.prefix && self.contains(other.address)
     }
 
-    /// Whether any address is in both.
-    pub fn overlaps(&self, other: &Self) -> bool {
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
         self.covers(other) || other.covers(self)
     }
 }

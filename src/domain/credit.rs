@@ -84,7 +84,7 @@ pub struct Credits {
 
 impl Credits {
     /// Time that the balance lasts at the spending of now, to the second; `None` where nothing is spent.
-    pub fn lasts(&self) -> Option<Duration> {
+    pub(crate) fn lasts(&self) -> Option<Duration> {
         let (balance, burn) = (self.balance_usd.micros().max(0), self.burn_usd_per_h.micros());
         let seconds = (burn > 0).then(|| i128::from(balance) * 3600 / i128::from(burn))?;
         Some(Duration::from_secs(u64::try_from(seconds).unwrap_or(u64::MAX)))
@@ -143,12 +143,12 @@ impl LedgerSums {
         self.held
     }
 
-    /// What is held for a sandbox.
+    /// Amount held for a sandbox.
     pub fn held_for(&self, sandbox: &SandboxId) -> Usd {
         self.held_for.get(sandbox).copied().unwrap_or_default()
     }
 
-    /// What is held beyond what records know of: whoever held it died before the record was written.
+    /// Amount held beyond what records know of: its holder died before the record was written.
     pub fn unclaimed(&self, known: &BTreeMap<&SandboxId, Usd>) -> Vec<(SandboxId, Usd)> {
         let beyond = |(id, held): (&SandboxId, &Usd)| {
             let beyond = *held - known.get(id).copied().unwrap_or_default();
@@ -160,7 +160,7 @@ impl LedgerSums {
     /// Entry as it may be appended: a charge or release is cut to what is held.
     ///
     /// Errors: `insufficient_credits` for a hold above the balance, `invalid_input` for a grant above all that can be counted.
-    pub fn admit(&self, entry: LedgerEntry) -> Result<LedgerEntry, Error> {
+    pub(crate) fn admit(&self, entry: LedgerEntry) -> Result<LedgerEntry, Error> {
         let usd = match (&entry.kind, &entry.sandbox_id) {
             (EntryKind::Hold, _) if entry.usd > self.balance() => {
                 return Err(insufficient_credits(entry.usd, self.balance()));

@@ -1,4 +1,4 @@
-//! What `hosts check --deep` tried on a host, and what came of it.
+//! Deep check (`hosts check --deep`): steps tried on a host, and their outcomes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,33 +33,33 @@ string_enum! {
 }
 
 string_enum! {
-    /// How a step of a deep check came out.
+    /// Outcome of a step.
     pub enum DeepOutcome {
-        /// It worked.
+        /// Step worked.
         Ok = "ok",
-        /// It was not tried; the message says why.
+        /// Step was not tried; the message says why.
         Skipped = "skipped",
-        /// It did not work.
+        /// Step did not work.
         Failed = "failed",
     }
 }
 
-/// One step of a deep check.
+/// Step of a deep check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeepStep {
-    /// What was tried.
+    /// Part of the host that was tried.
     pub stage: DeepStage,
-    /// How it came out.
+    /// Outcome.
     pub outcome: DeepOutcome,
-    /// How long it took, in milliseconds.
+    /// Duration, in milliseconds.
     pub took_ms: u64,
-    /// What was done, or why it was skipped.
+    /// Work that was done, or the reason why it was skipped.
     pub message: Option<String>,
     /// Why it failed; `details.failure` has the last lines of the program that did.
     pub error: Option<Box<Error>>,
 }
 
-/// What a deep check found on one host.
+/// Findings of a deep check of one host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeepCheck {
     /// Whether no step failed and nothing is left.
@@ -72,7 +72,7 @@ pub struct DeepCheck {
     pub sandboxes: Vec<SandboxId>,
     /// The snapshots that were made.
     pub snapshots: Vec<SnapshotId>,
-    /// What the host still has of them. What else changed there meanwhile is others' business.
+    /// Remains of them on the host. Other changes meanwhile are others' business.
     pub left: Vec<Resource>,
 }
 

@@ -15,7 +15,7 @@ use fields::{Fields, duration, has_field, word};
 pub use fields::ImportInto;
 
 /// The word for the state of an imported record: nobody has looked at it, and nothing on a host proves what is there its own.
-pub const IMPORTED: &str = "imported";
+pub(crate) const IMPORTED: &str = "imported";
 
 /// Keys under which the tool may have kept its entries.
 const CONTAINERS: [&str; 3] = ["sandboxes", "snapshots", "items"];
@@ -24,7 +24,7 @@ const CONTAINERS: [&str; 3] = ["sandboxes", "snapshots", "items"];
 pub type EarlierEntry = (Option<String>, Value);
 
 /// Entries of a file of the tool's: a list or a map, itself or under a key of its own; none where it is another program's.
-pub fn entries_of(value: &Value) -> Option<Vec<EarlierEntry>> {
+pub(crate) fn entries_of(value: &Value) -> Option<Vec<EarlierEntry>> {
     let entries: Vec<EarlierEntry> = match value {
         Value::Array(items) => items.iter().map(|item| (None, item.clone())).collect(),
         Value::Object(fields) => {
@@ -46,14 +46,14 @@ pub fn entries_of(value: &Value) -> Option<Vec<EarlierEntry>> {
 pub struct Imported<R> {
     /// The record.
     pub record: R,
-    /// What was changed, a sentence each.
+    /// Changes that were made to it, a sentence each.
     pub remarks: Vec<String>,
 }
 
 /// Record of a sandbox of the earlier tool's.
 ///
 /// Errors: why an entry is none.
-pub fn sandbox_of(
+pub(crate) fn sandbox_of(
     (key, entry): &EarlierEntry,
     into: &ImportInto<'_>,
 ) -> Result<Imported<SandboxRecord>, String> {

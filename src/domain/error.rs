@@ -15,7 +15,7 @@ use crate::domain::words::string_enum;
 string_enum! {
     /// The error codes of the contract (section 4). Exit and HTTP status follow from them in `client::problem`.
     pub enum Code {
-        /// A fault of sandboxer itself.
+        /// Bug in sandboxer itself.
         Internal = "internal",
         /// A store's file cannot be parsed; it is left alone.
         StoreCorrupt = "store_corrupt",
@@ -59,7 +59,7 @@ string_enum! {
         Unauthorized = "unauthorized",
         /// The credentials do not allow it.
         Forbidden = "forbidden",
-        /// This console may only look.
+        /// Console may only look.
         ReadOnly = "read_only",
         /// Too many requests.
         Overloaded = "overloaded",
@@ -78,9 +78,9 @@ const PASSED_OVER: &str = "skipped";
 /// Word of a record that no other may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unique {
-    /// Its id.
+    /// Id.
     Id,
-    /// Its name.
+    /// Name.
     Name,
     /// The key that its request was made under.
     IdempotencyKey,
@@ -115,23 +115,23 @@ pub enum Kind {
     /// The bytes of a transfer came as something else than is recorded: they were so where they came from, or became so on the
     /// way. A reading of that archive tells which.
     ArrivedOtherwise,
-    /// Whoever took the bytes wanted no more.
+    /// Reader of the bytes wanted no more.
     NobodyReads,
-    /// A recipe is nowhere any more.
-    RecipeLost,
+    /// Profile is nowhere any more.
+    ProfileLost,
     /// A host has a higher counter of this installation than is known here: this one.
     Behind(u64),
     /// No undo snapshot could be taken, and so nothing was removed.
     NoUndoSnapshot,
     /// Nothing of a patch's script ran.
     NeverBegan,
-    /// These depend on it.
+    /// Records that depend on it.
     Needed(Vec<String>),
     /// A prune leaves it out, which is no failure: why.
     PassedOver(String),
     /// Somebody asked for its end: how that left it.
     Cancelled(CancelOutcome),
-    /// What it is about is not as it was when the asker looked: nothing was done.
+    /// Record is not as it was when the asker looked: nothing was done.
     Stale,
     /// A host that answers is full, or above its limits; of several, at least one is, and none can take it.
     Saturated,
@@ -155,14 +155,14 @@ pub struct Failure {
 /// An error (contract, section 4). `Display` prints the sentence only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Error {
-    /// Its code, for scripts and for the exit status.
+    /// Code, for scripts and for the exit status.
     pub code: Code,
-    /// Its sentence, without the causes.
+    /// Sentence, without the causes.
     pub message: String,
     /// The sentences of its causes, outermost first.
     #[serde(default)]
     pub causes: Vec<String>,
-    /// What to do next, where that is known.
+    /// Next step for the user, where that is known.
     pub hint: Option<String>,
     /// Whether the same request may succeed later without a change.
     #[serde(default)]
@@ -170,7 +170,7 @@ pub struct Error {
     /// Machine-readable particulars (a field's name, a holder's pid), null when there are none.
     #[serde(default)]
     pub details: serde_json::Value,
-    /// What code decides on.
+    /// Kind, by which code decides.
     #[serde(skip)]
     pub kind: Kind,
     /// The step that failed, where that is known; scripts read it in `details.step`.
@@ -186,7 +186,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// Its message and its causes, in one line.
+    /// Message and its causes, in one line.
     pub fn sentence(&self) -> String {
         let words: Vec<&str> =
             std::iter::once(&self.message).chain(&self.causes).map(String::as_str).collect();
@@ -223,7 +223,7 @@ impl Error {
     }
 
     /// An input that is refused; `field` names it in `details.field`.
-    pub fn invalid_input(field: &str, message: impl Into<String>) -> Self {
+    pub(crate) fn invalid_input(field: &str, message: impl Into<String>) -> Self {
         Self::new(Code::InvalidInput, message).detail(FIELD, field)
     }
 
@@ -280,28 +280,27 @@ impl Error {
         self.detail("step", &*step)
     }
 
-    /// Adds the failed step's evidence.
     #[must_use]
-    pub fn evidence(mut self, failure: Failure) -> Self {
+    pub(crate) fn evidence(mut self, failure: Failure) -> Self {
         self.evidence = Some(Box::new(failure));
         self
     }
 
-    /// Says that it is certain that nothing was made or removed on the host.
+    /// Certainty that nothing was made or removed on the host.
     #[must_use]
     pub fn untouched(mut self) -> Self {
         self.untouched = true;
         self
     }
 
-    /// As the error of work of which that was only a part: the evidence, and what was untouched, are the part's.
+    /// Error of work of which that was only a part: the evidence, and what was untouched, are the part's.
     #[must_use]
-    pub fn of_a_part(self) -> Self {
+    pub(crate) fn of_a_part(self) -> Self {
         Self { evidence: None, untouched: false, ..self }
     }
 
     /// Whether it was refused to begin. A host that does not answer refuses nothing.
-    pub fn is_refusal(&self) -> bool {
+    pub(crate) fn is_refusal(&self) -> bool {
         self.untouched && !matches!(self.code, Code::HostUnreachable | Code::Timeout)
     }
 
@@ -329,13 +328,12 @@ impl Error {
         self.text(FIELD)
     }
 
-    /// What the record has of the failed step of what a deep check made, as the host's store keeps it.
-    pub fn recorded_failure(&self) -> Option<Failure> {
+    /// Failed step of what a deep check made, as the host's store keeps it.
+    pub(crate) fn recorded_failure(&self) -> Option<Failure> {
         Failure::deserialize(self.details.get("failure")?).ok()
     }
 
-    /// How an operation was left that ended with this, if it was cancelled. One of which nobody says that it is as before may
-    /// be half done.
+    /// Outcome for an operation that was cancelled and ended with this. Without word of it, it may be half done.
     pub fn cancel_outcome(&self) -> Option<CancelOutcome> {
         match &self.kind {
             Kind::Cancelled(outcome) => Some(outcome.clone()),
@@ -347,7 +345,7 @@ impl Error {
         self.details.get(key)?.as_str()
     }
 
-    /// What an error that was read says of its kind: operations end in other processes too.
+    /// Kind of an error that was read: operations end in other processes too.
     fn told_kind(&self) -> Kind {
         match (self.text(OUTCOME), self.text(PASSED_OVER)) {
             (Some(word), _) => Kind::Cancelled(CancelOutcome::from_word(word)),
@@ -359,7 +357,7 @@ impl Error {
 
 impl<'de> Deserialize<'de> for Error {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        /// What is written of an error.
+        /// Serialised form of an error.
         #[derive(Deserialize)]
         struct Written {
             code: Code,
@@ -380,26 +378,26 @@ impl<'de> Deserialize<'de> for Error {
 }
 
 string_enum! {
-    /// How an operation was left whose end somebody asked for.
+    /// State in which a cancelled operation was left.
     pub enum CancelOutcome {
         /// Everything is as before.
         Undone = "undone",
-        /// It was cut off and may be half done; the error's hint says what to look at.
+        /// Work was cut off and may be half done; the error's hint says what to look at.
         Stopped = "stopped",
-        /// It came to its own end first.
+        /// Work came to its own end first.
         Done = "done",
     }
 }
 
 impl CancelOutcome {
     /// The error of an operation that was cancelled and left like this.
-    pub fn fault(&self, message: impl Into<String>) -> Error {
+    pub fn error(&self, message: impl Into<String>) -> Error {
         self.noted_on(Error::new(Code::Cancelled, message))
     }
 
-    /// Says on the error of something cancelled how it was left. Other errors stay as they are.
+    /// Error of something cancelled, with this outcome noted on it. Other errors stay as they are.
     #[must_use]
-    pub fn noted_on(&self, error: Error) -> Error {
+    pub(crate) fn noted_on(&self, error: Error) -> Error {
         if error.code != Code::Cancelled {
             return error;
         }
@@ -434,7 +432,7 @@ mod tests {
         let read = |error: &Error| -> Error {
             serde_json::from_str(&serde_json::to_string(error).unwrap()).unwrap()
         };
-        let cancelled = CancelOutcome::Undone.fault("it was cut off");
+        let cancelled = CancelOutcome::Undone.error("it was cut off");
         let passed_over = Error::new(Code::Conflict, "it stays").passed_over("kept");
         for error in [cancelled, passed_over, Error::invalid_input("ttl", "too long")] {
             assert_eq!(read(&error), error);

@@ -15,33 +15,33 @@ string_enum! {
         SandboxRequested = "sandbox.requested",
         /// Work on a host began.
         SandboxProvisioning = "sandbox.provisioning",
-        /// It is ready.
+        /// Sandbox is ready.
         SandboxReady = "sandbox.ready",
-        /// Its establishment failed.
+        /// Establishment failed.
         SandboxFailed = "sandbox.failed",
-        /// It was put to sleep.
+        /// Services were stopped.
         SandboxSleeping = "sandbox.sleeping",
-        /// It was woken.
+        /// Services were started again.
         SandboxWoken = "sandbox.woken",
-        /// It was made again.
+        /// Sandbox was made again.
         SandboxRecreated = "sandbox.recreated",
-        /// It was restored from a snapshot.
+        /// Sandbox was restored from a snapshot.
         SandboxRestored = "sandbox.restored",
-        /// It was adopted from a host.
+        /// Sandbox was adopted from a host.
         SandboxAdopted = "sandbox.adopted",
-        /// Its host says it is gone.
+        /// Host says it is gone.
         SandboxLost = "sandbox.lost",
-        /// Its deadline is near.
+        /// Deadline is near.
         SandboxExpiring = "sandbox.expiring",
-        /// Its deadline was moved.
+        /// Deadline was moved.
         SandboxExtended = "sandbox.extended",
-        /// Its labels changed.
+        /// Labels changed.
         SandboxLabelled = "sandbox.labelled",
-        /// Its removal began.
+        /// Removal began.
         SandboxDestroying = "sandbox.destroying",
-        /// It is gone.
+        /// Sandbox is gone.
         SandboxDestroyed = "sandbox.destroyed",
-        /// It was given up.
+        /// Sandbox was given up.
         SandboxForgotten = "sandbox.forgotten",
         /// A snapshot is ready.
         SnapshotReady = "snapshot.ready",
@@ -85,19 +85,19 @@ string_enum! {
 /// Something that happened, numbered per installation and per sandbox.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
-    /// Its place in the installation's order; never used again.
+    /// Place in the installation's order; never used again.
     pub seq: u64,
-    /// Its place in the sandbox's order, from 1 without gaps; null without a sandbox.
+    /// Place in the sandbox's order, from 1 without gaps; null without a sandbox.
     pub sandbox_seq: Option<u64>,
-    /// Its id; derived from the record's write that caused it.
+    /// Id; derived from the record's write that caused it.
     pub id: EventId,
     /// When it happened.
     pub time: Time,
-    /// What happened.
+    /// Kind.
     pub kind: EventKind,
     /// To which sandbox.
     pub sandbox_id: Option<SandboxId>,
-    /// Who caused it.
+    /// Actor that caused it.
     pub actor: Actor,
     /// Particulars, by kind.
     #[serde(default)]
@@ -106,23 +106,20 @@ pub struct Event {
 
 /// Groups of kinds, which their names have: a kind of a newer version is in one too.
 impl EventKind {
-    /// Whether it tells of a snapshot.
-    pub fn is_of_snapshot(&self) -> bool {
+    pub(crate) fn is_of_snapshot(&self) -> bool {
         self.as_str().starts_with("snapshot.")
     }
 
-    /// Whether it tells of a patch.
-    pub fn is_of_patch(&self) -> bool {
+    pub(crate) fn is_of_patch(&self) -> bool {
         self.as_str().starts_with("patch.")
     }
 
-    /// Whether it tells of credits.
-    pub fn is_of_credits(&self) -> bool {
+    pub(crate) fn is_of_credits(&self) -> bool {
         self.as_str().starts_with("credits.")
     }
 
     /// Whether an operation causes it, whose begin, end and outcome say as much.
-    pub fn is_of_operation(&self) -> bool {
+    pub(crate) fn is_of_operation(&self) -> bool {
         match self {
             Self::SandboxRequested
             | Self::SandboxProvisioning
@@ -186,12 +183,12 @@ impl Event {
     }
 
     /// The name of the snapshot that it is about.
-    pub fn snapshot_name(&self) -> Option<&str> {
+    pub(crate) fn snapshot_name(&self) -> Option<&str> {
         self.text("snapshot_name")
     }
 
     /// The place in the order of the patch that it is about.
-    pub fn patch_sequence(&self) -> Option<u64> {
+    pub(crate) fn patch_sequence(&self) -> Option<u64> {
         self.number("sequence")
     }
 
@@ -206,7 +203,7 @@ impl Event {
     }
 
     /// Labels that were set, as `key=value`, and those that were removed, as `key-`.
-    pub fn label_changes(&self) -> Vec<String> {
+    pub(crate) fn label_changes(&self) -> Vec<String> {
         let set = self.data.get("set").and_then(serde_json::Value::as_object);
         let set = set.into_iter().flatten().map(|(key, value)| match value.as_str() {
             Some(value) => format!("{key}={value}"),
@@ -229,11 +226,11 @@ pub struct PendingEvent {
     pub id: EventId,
     /// When it happened.
     pub time: Time,
-    /// What happened.
+    /// Kind.
     pub kind: EventKind,
     /// To which sandbox.
     pub sandbox_id: Option<SandboxId>,
-    /// Who caused it.
+    /// Actor that caused it.
     pub actor: Actor,
     /// Particulars, by kind.
     #[serde(default)]

@@ -13,12 +13,12 @@
 //!   (with the field), `unsupported`, `operation_failed` (with the failed step's evidence, where a program ran).
 
 mod adoption;
-mod exchange;
 mod preview;
+mod types;
 
 pub use adoption::{AdoptClaim, AdoptLook};
-pub use exchange::*;
 pub use preview::{Preview, Refusal};
+pub use types::*;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -42,13 +42,13 @@ use crate::domain::undo::Footprint;
 /// A backend adapter. See the module's text for what every implementation promises.
 #[async_trait]
 pub trait SandboxExtension: Send + Sync {
-    /// Its id.
+    /// Id.
     fn id(&self) -> &ExtensionId;
 
-    /// What it can do beyond making and removing.
+    /// Verbs beyond making and removing.
     fn capabilities(&self) -> Capabilities;
 
-    /// What `provision` would do and refuse, without touching a host.
+    /// Preview of `provision`: what it would do and refuse, without touching a host.
     ///
     /// Errors: `invalid_input` for an input that names nothing usable. Refusals are in the preview.
     async fn preview(&self, request: &ProvisionRequest) -> Result<Preview, Error>;
@@ -137,8 +137,8 @@ pub trait SandboxExtension: Send + Sync {
         true
     }
 
-    /// How many steps this one's `provision` (`restored`: `restore_from_snapshot`) and the wait until it is ready have; 0 where
-    /// that is not known before they begin.
+    /// Number of steps that this one's `provision` (`restored`: `restore_from_snapshot`) and the wait until it is ready
+    /// have; 0 where that is not known before they begin.
     fn steps(&self, _request: &ProvisionRequest, _restored: bool) -> u32 {
         0
     }
@@ -189,7 +189,7 @@ pub trait SandboxExtension: Send + Sync {
         reporter: &dyn Reporter,
     ) -> Result<TeardownReport, Error>;
 
-    /// What it has cost so far; `None` where it costs nothing.
+    /// Cost so far; `None` where it costs nothing.
     async fn meter_actual(
         &self,
         _target: &Target,
@@ -198,7 +198,7 @@ pub trait SandboxExtension: Send + Sync {
         Ok(None)
     }
 
-    /// What the recorded host has of it now, its identity proved first.
+    /// Resources of it that the recorded host has now, its identity proved first.
     ///
     /// Errors: `host_changed` when the host is another one, and whatever keeps it from being asked.
     async fn inspect(&self, _target: &Target) -> Result<Inspection, Error> {
@@ -242,8 +242,8 @@ pub trait SandboxExtension: Send + Sync {
         Err(self.unsupported("open a shell"))
     }
 
-    /// What its services write (`logs`): the last `tail` lines of each (`None`: all), and with `follow` whatever
-    /// comes. Lines of several services come as they are read.
+    /// Lines of its services (`logs`): the last `tail` of each (`None`: all), and with `follow` whatever comes. Lines of
+    /// several services come as they are read.
     ///
     /// Errors: `not_found` for a service that is not there.
     async fn logs(
@@ -298,11 +298,7 @@ pub trait SandboxExtension: Send + Sync {
 
     /// Resumes what a snapshot that was cut off left paused or stopped; one that is `called_off` begins nothing on the host
     /// from then on. Nothing to do is fine.
-    async fn resume(
-        &self,
-        _target: &Target,
-        _called_off: Option<&SnapshotId>,
-    ) -> Result<(), Error> {
+    async fn resume(&self, _target: &Target, _cancelled: Option<&SnapshotId>) -> Result<(), Error> {
         Ok(())
     }
 
@@ -313,7 +309,7 @@ pub trait SandboxExtension: Send + Sync {
         Err(self.unsupported("tell how large a sandbox is"))
     }
 
-    /// What is in its workspace now, as the archive of a snapshot would list it. Sockets, devices and `excludes` are left
+    /// Entries of its workspace now, as the archive of a snapshot would list them. Sockets, devices and `excludes` are left
     /// out, and so are volumes.
     async fn entries(
         &self,
@@ -323,7 +319,7 @@ pub trait SandboxExtension: Send + Sync {
         Err(self.unsupported("list a workspace"))
     }
 
-    /// What may be done with its archives; none where it makes none.
+    /// Work with its archives; none where it makes none.
     fn archives(&self) -> Option<&dyn SnapshotArchives> {
         None
     }
@@ -361,7 +357,7 @@ pub trait SandboxExtension: Send + Sync {
         if self.capabilities().contains(capability) { Ok(()) } else { Err(self.unsupported(verb)) }
     }
 
-    /// The fault for a verb this extension lacks.
+    /// Error of a verb this extension lacks.
     fn unsupported(&self, verb: &str) -> Error {
         Error::new(Code::Unsupported, format!("{} cannot {verb}", self.id()))
     }

@@ -1,4 +1,4 @@
-//! What a host says of itself.
+//! Facts that a host says of itself.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::Time;
 use crate::domain::words::string_enum;
 
-/// What proves that a host is still the same one (semantics 1).
+/// Identity of a host: proof that it is still the same one (semantics 1).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostIdentity {
     /// `/etc/machine-id`.
@@ -35,7 +35,7 @@ string_enum! {
 /// A compose runtime on a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Runtime {
-    /// Which kind.
+    /// Kind of runtime.
     pub flavour: Flavour,
     /// The compose tool's version.
     pub version: String,
@@ -45,7 +45,7 @@ pub struct Runtime {
     pub engine: String,
     /// The engine's version.
     pub engine_version: Option<String>,
-    /// What identifies the engine (see [`HostIdentity`]).
+    /// Identity of the engine (see [`HostIdentity`]).
     pub engine_id: Option<String>,
     /// Whether the engine runs without root.
     pub rootless: bool,
@@ -100,13 +100,13 @@ impl Runtime {
 pub struct Disk {
     /// The path that was asked about.
     pub path: String,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub total_bytes: u64,
-    /// What the account can still write, in bytes.
+    /// Room that the account can still write, in bytes.
     pub available_bytes: u64,
 }
 
-/// What a host said when it was probed. Sizes are bytes.
+/// Facts of a host when it was probed. Sizes are bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostFacts {
     /// When.
@@ -121,7 +121,7 @@ pub struct HostFacts {
     pub os: Option<String>,
     /// The account.
     pub user: String,
-    /// Its numeric id.
+    /// Numeric id.
     pub uid: u32,
     /// Processors.
     pub cpus: u32,
@@ -152,13 +152,13 @@ pub struct HostFacts {
     /// Runtimes and engines that are there and do not count, and figures that did not come; a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,
-    /// What of ours (or another installation's) is there.
+    /// Things of ours (or another installation's) that are there.
     pub inventory: Option<Inventory>,
 }
 
 impl HostFacts {
     /// Container engines that are installed and do not answer.
-    pub fn silent_engines(&self) -> Vec<&'static str> {
+    pub(crate) fn silent_engines(&self) -> Vec<&'static str> {
         let answers = |program: &str| self.engines.iter().any(|known| known.program == program);
         let is_silent = |program: &&str| self.tools.contains_key(*program) && !answers(program);
         ["docker", "podman"].into_iter().filter(is_silent).collect()
@@ -184,7 +184,7 @@ pub struct Engine {
 /// Sandboxes and archives found on a host, by what carries our labels or manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Inventory {
-    /// One entry per sandbox id.
+    /// Entry per sandbox id.
     pub sandboxes: Vec<InventoryItem>,
     /// Snapshots' archives, ordered by id.
     #[serde(default)]
@@ -218,7 +218,7 @@ pub struct NetworkUse {
     pub engine: String,
     /// Networks with addresses of their own.
     pub used: u32,
-    /// How many more the engine's pools have room for; null where it does not say what its pools are.
+    /// Networks that the engine's pools still have room for; null where it does not say what its pools are.
     pub left: Option<u32>,
 }
 
@@ -231,11 +231,11 @@ pub struct InventoryArchive {
     pub sandbox_id: Option<String>,
     /// The owner that its manifest names.
     pub owner: Option<String>,
-    /// Its directory.
+    /// Directory.
     pub directory: String,
     /// When it was made.
     pub created_at: Option<Time>,
-    /// Its size by its manifest.
+    /// Size by its manifest.
     pub bytes: Option<u64>,
     /// The snapshot's name, by its manifest.
     #[serde(default)]
@@ -252,24 +252,24 @@ pub struct InventoryArchive {
 }
 
 /// Word of a manifest for a sandbox that was made without an engine.
-pub const NO_ENGINE: &str = "none";
+pub(crate) const NO_ENGINE: &str = "none";
 
-/// What of one sandbox is on a host.
+/// Things of one sandbox on a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InventoryItem {
     /// The id, from a directory's name or a label.
     pub sandbox_id: String,
     /// The owner that its manifest or label names.
     pub owner: Option<String>,
-    /// Its directory, where there is one.
+    /// Directory, where there is one.
     pub directory: Option<String>,
-    /// Its containers' names, whatever their state.
+    /// Containers' names, whatever their state.
     #[serde(default)]
     pub containers: Vec<String>,
-    /// Its networks' names.
+    /// Networks' names.
     #[serde(default)]
     pub networks: Vec<String>,
-    /// Its volumes' names.
+    /// Volumes' names.
     #[serde(default)]
     pub volumes: Vec<String>,
     /// The profile that its manifest or label names.
@@ -281,7 +281,7 @@ pub struct InventoryItem {
     /// The deadline in its manifest; null for none, and where there is no manifest.
     #[serde(default)]
     pub expires_at: Option<Time>,
-    /// What its directory takes on disk, as far as the account can read it; null until it was measured.
+    /// Size of its directory on disk, as far as the account can read it; null until it was measured.
     #[serde(default)]
     pub bytes: Option<u64>,
     /// The sandbox's name, by its manifest.
@@ -301,7 +301,7 @@ pub struct InventoryItem {
     pub fingerprint: String,
 }
 
-/// What a host's compose runtime was found to be worth, by the canary.
+/// Certificate: what a host's compose runtime was found to be worth, by the canary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Certificate {
     /// When it was examined.
@@ -312,7 +312,7 @@ pub struct Certificate {
     pub exit_codes_trusted: Option<bool>,
     /// `json-array`, `json-lines`, `none` (no `ps --format json`).
     pub ps_format: Option<String>,
-    /// What was tried and what came of it, a sentence each.
+    /// Findings, a sentence each.
     #[serde(default)]
     pub findings: Vec<String>,
 }

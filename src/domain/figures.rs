@@ -51,7 +51,7 @@ pub fn bytes(count: u64) -> String {
     let mut rest = count as f64;
     let mut units = ["B", "K", "M", "G", "T", "P"].into_iter().peekable();
     while let Some(unit) = units.next() {
-        // One decimal as long as it says something: `1.2G`, but `1G` and `12G`.
+        // A decimal as long as it says something: `1.2G`, but `1G` and `12G`.
         let tenths = (rest * 10.0).round() / 10.0;
         let decimals = usize::from(tenths < 10.0 && tenths.fract() != 0.0);
         if tenths.round() < 1024.0 || units.peek().is_none() {

@@ -32,7 +32,7 @@ pub enum NetworkRoom {
     NotNeeded,
     /// The engine has no such limit: podman.
     Unlimited,
-    /// It could not be read.
+    /// Networks could not be read.
     Unread,
     /// So many of the engine's blocks are left.
     Left {
@@ -46,18 +46,18 @@ pub enum NetworkRoom {
 /// Pool of addresses that docker divides into networks' blocks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AddressPool {
-    /// Its subnet.
+    /// Subnet.
     pub base: String,
     /// Prefix length of a block.
     pub size: u8,
 }
 
 impl Headroom {
-    /// What is above a limit, or used up: each figure against its limit.
-    pub fn above(&self, limits: &Limits) -> Vec<String> {
+    /// Figures that are above a limit or used up, each against its limit.
+    pub(crate) fn above(&self, limits: &Limits) -> Vec<String> {
         let percent = |name: &str, used: Option<f64>, limit: f64| {
             let used = used.filter(|used| *used > limit)?;
-            // As many digits as it takes to see that it is above.
+            // Digits, as many as show that it is above.
             let shown =
                 if used.round() > limit { format!("{used:.0}") } else { format!("{used:.2}") };
             Some(format!("{name} {shown} % used, limit {limit} %"))
@@ -83,13 +83,12 @@ impl Headroom {
         .collect()
     }
 
-    /// Whether no network can be made there.
-    pub fn lacks_network(&self) -> bool {
+    pub(crate) fn lacks_network(&self) -> bool {
         matches!(self.networks, NetworkRoom::Left { left: 0, .. })
     }
 
     /// The figures in words, with those that could not be read.
-    pub fn figures(&self) -> String {
+    pub(crate) fn figures(&self) -> String {
         let percent = |name: &str, used: Option<f64>| match used {
             Some(used) => format!("{name} {used:.0} % used"),
             None => format!("{name} not read"),
@@ -111,7 +110,7 @@ impl Headroom {
     }
 
     /// The order of hosts by load, then by memory, as they are shown. Unread ones come last.
-    pub fn weight(&self) -> (u64, u64) {
+    pub(crate) fn weight(&self) -> (u64, u64) {
         let hundredths = |figure: Option<f64>| {
             figure.map_or(u64::MAX, |figure| (figure.clamp(0.0, 1e9) * 100.0).round() as u64)
         };
@@ -120,7 +119,7 @@ impl Headroom {
 }
 
 /// Blocks of docker's own pools, where it is not configured otherwise.
-pub fn default_pools() -> Vec<AddressPool> {
+pub(crate) fn default_pools() -> Vec<AddressPool> {
     let pool = |base: &str, size| AddressPool { base: base.to_owned(), size };
     vec![
         pool("172.17.0.0/16", 16),
@@ -133,13 +132,13 @@ pub fn default_pools() -> Vec<AddressPool> {
     ]
 }
 
-/// How many blocks pools have. IPv6 is not counted: no network needs it.
-pub fn blocks(pools: &[AddressPool]) -> u64 {
+/// Number of blocks of pools. IPv6 is not counted: no network needs it.
+pub(crate) fn blocks(pools: &[AddressPool]) -> u64 {
     pools.iter().filter_map(count).fold(0, u64::saturating_add)
 }
 
-/// How many blocks of pools no network has.
-pub fn blocks_left(pools: &[AddressPool], networks: &[Subnet]) -> u64 {
+/// Number of blocks of pools that no network has.
+pub(crate) fn blocks_left(pools: &[AddressPool], networks: &[Subnet]) -> u64 {
     let mut taken: BTreeSet<(usize, u64)> = BTreeSet::new();
     for (index, pool) in pools.iter().enumerate() {
         let (Some(base), Some(count)) = (Subnet::parse(&pool.base), count(pool)) else { continue };
@@ -236,7 +235,7 @@ mod tests {
         for (pools, networks, left) in [
             (&default_pools()[..], "", 31),
             (&default_pools(), "172.17.0.0/16 172.20.0.0/16 172.21.0.0/16 192.168.16.0/20", 27),
-            // What lies elsewhere takes none, and two in one block take it once.
+            // A network elsewhere takes none, and two in one block take it once.
             (&default_pools(), "10.0.0.0/8 192.168.1.0/24 192.168.2.0/24 fd00::/64", 30),
             (&default_pools(), "0.0.0.0/0", 0),
             (&small, "10.5.0.0/26 10.5.0.64/26 10.5.0.128/26", 1),

@@ -24,13 +24,13 @@ const DETECTED_IN_PART_FOR: Duration = Duration::from_mins(10);
 /// Commands that a detection finds; any other one was named by the operator.
 const DETECTED: [&[&str]; 3] = [&["docker", "compose"], &["docker-compose"], &["podman-compose"]];
 
-/// What a host said last.
+/// Last report of a host.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostReport {
-    /// What it proved to be.
+    /// Identity that it proved.
     #[serde(default)]
     pub identity: Option<HostIdentity>,
-    /// Its facts, with when it said so; the inventory is counted.
+    /// Facts, with when it said so; the inventory is counted.
     #[serde(default)]
     pub facts: Option<HostFacts>,
     /// Things of sandboxes that were there, with the facts.
@@ -39,13 +39,13 @@ pub struct HostReport {
     /// Compose runtimes that were found.
     #[serde(default)]
     pub detection: Option<RuntimeDetection>,
-    /// What its compose runtime was found to be worth.
+    /// Certificate of its compose runtime.
     #[serde(default)]
     pub certificate: Option<CertifiedRuntime>,
 }
 
 string_enum! {
-    /// How far a host was asked for compose runtimes.
+    /// Extent to which a host was asked for compose runtimes.
     pub enum DetectionScope {
         /// Until one worked.
         First = "first",
@@ -65,7 +65,7 @@ pub struct RuntimeDetection {
     /// The command that the operator named, in words; empty: none.
     #[serde(default)]
     pub compose_cmd: Vec<String>,
-    /// How far the host was asked.
+    /// Extent to which the host was asked.
     pub scope: DetectionScope,
     /// The runtimes, the preferred one first.
     pub runtimes: Vec<Runtime>,
@@ -110,14 +110,14 @@ impl HostReport {
     }
 
     /// Whether its facts and its certificate are those of the host as it is now, for all that anybody needs to ask again.
-    pub fn is_fresh(&self, now: Time, fingerprint: &str) -> bool {
+    pub(crate) fn is_fresh(&self, now: Time, fingerprint: &str) -> bool {
         let facts = self.facts.as_ref().filter(|facts| is_within(now, facts.at, FRESH));
         let certified = self.certificate_for(fingerprint, facts.and_then(|f| f.runtimes.first()));
         facts.is_some() && self.inventory.is_some() && certified.is_some()
     }
 
     /// The certificate, where it is of this runtime on the host as it is now.
-    pub fn certificate_for(
+    pub(crate) fn certificate_for(
         &self,
         fingerprint: &str,
         runtime: Option<&Runtime>,
@@ -141,7 +141,7 @@ impl HostReport {
         self.inventory = newer.inventory.or(self.inventory);
         self.detection = match (newer.detection, self.detection.take()) {
             (Some(newer), Some(older)) if newer.fingerprint == older.fingerprint => {
-                // Who looks for runtimes alone does not ask for the pools.
+                // A look for runtimes alone does not ask for the pools.
                 let address_pools = newer.address_pools.clone().or(older.address_pools);
                 Some(RuntimeDetection { address_pools, ..newer })
             }
@@ -154,7 +154,7 @@ impl HostReport {
 impl RuntimeDetection {
     /// Whether it may stand for a detection with this compose command and scope. The host still has to show the same
     /// fingerprint.
-    pub fn holds(&self, now: Time, compose_cmd: &[String], scope: &DetectionScope) -> bool {
+    pub(crate) fn holds(&self, now: Time, compose_cmd: &[String], scope: &DetectionScope) -> bool {
         let limit = if self.findings.is_empty() { DETECTED_FOR } else { DETECTED_IN_PART_FOR };
         let enough = *scope == DetectionScope::First || self.scope == DetectionScope::All;
         let is_hash = self.fingerprint.len() == 64

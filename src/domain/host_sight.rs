@@ -2,29 +2,28 @@
 
 use crate::domain::event::{Event, EventKind};
 
-/// How a host was seen.
+/// Sighting of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HostSight {
-    /// It answers; with its machine id, where that was asked for.
+    /// Host answers; with its machine id, where that was asked for.
     Answers(Option<String>),
-    /// It does not answer.
+    /// Host does not answer.
     Silent,
-    /// Its key, or its identity, is not the one that is known.
+    /// Key, or its identity, is not the one that is known.
     Another,
 }
 
-/// What is known of a host before it is seen again.
+/// Knowledge of a host before it is seen again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HostMemory {
-    /// How it was seen last; none: never.
-    pub last: Option<HostSight>,
-    /// The machine that it was.
-    pub machine_id: Option<String>,
+pub(crate) struct HostMemory {
+    /// Last sighting; none: never.
+    pub(crate) last: Option<HostSight>,
+    pub(crate) machine_id: Option<String>,
 }
 
 impl HostMemory {
     /// Takes in what an event tells of the host.
-    pub fn heard(&mut self, event: &Event) {
+    pub(crate) fn heard(&mut self, event: &Event) {
         let machine_id = event.machine_id().map(str::to_owned);
         match event.kind {
             EventKind::HostDown => self.saw(&HostSight::Silent),
@@ -39,15 +38,15 @@ impl HostMemory {
     }
 
     /// Takes in how it is seen.
-    pub fn saw(&mut self, sight: &HostSight) {
+    pub(crate) fn saw(&mut self, sight: &HostSight) {
         if let HostSight::Answers(Some(machine_id)) = sight {
             self.machine_id = Some(machine_id.clone());
         }
         self.last = Some(sight.clone());
     }
 
-    /// What there is to tell of how it is seen now. One that never was seen to answer does not go down.
-    pub fn news(&self, sight: &HostSight) -> Option<EventKind> {
+    /// Event of how it is seen now, if there is any. A host that never was seen to answer does not go down.
+    pub(crate) fn news(&self, sight: &HostSight) -> Option<EventKind> {
         let was_known = matches!((sight, &self.machine_id), (HostSight::Answers(Some(now)), Some(old)) if now != old);
         match (&self.last, sight) {
             (_, HostSight::Answers(_)) if was_known => Some(EventKind::HostChanged),
@@ -75,7 +74,7 @@ mod tests {
     fn each_turn_is_told_once() {
         let machine = |id: &str| HostSight::Answers(Some(id.to_owned()));
         let mut known = HostMemory::default();
-        let course = [
+        let turns = [
             (HostSight::Silent, None, "never seen to answer"),
             (HostSight::Answers(None), Some(EventKind::HostUp), "answers"),
             (machine("a"), None, "its machine is learnt"),
@@ -90,7 +89,7 @@ mod tests {
             (HostSight::Silent, Some(EventKind::HostDown), "and down"),
             (machine("c"), Some(EventKind::HostChanged), "back as another one"),
         ];
-        for (sight, news, what) in course {
+        for (sight, news, what) in turns {
             assert_eq!(known.news(&sight), news, "{what}");
             known.saw(&sight);
         }

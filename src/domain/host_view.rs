@@ -20,11 +20,11 @@ string_enum! {
         Unknown = "unknown",
         /// A connection is being made.
         Connecting = "connecting",
-        /// It answers.
+        /// Host answers.
         Up = "up",
-        /// It answers late.
+        /// Host answers late.
         Slow = "slow",
-        /// It does not answer.
+        /// Host does not answer.
         Down = "down",
         /// The configuration forbids it.
         Forbidden = "forbidden",
@@ -34,9 +34,9 @@ string_enum! {
 /// A host as a face shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostView {
-    /// Its name.
+    /// Name.
     pub name: HostName,
-    /// How it is reached: ssh's target; null for `local`.
+    /// Target for ssh; null for `local`.
     pub ssh: Option<String>,
     /// Whether it answers.
     pub state: HostState,
@@ -46,24 +46,24 @@ pub struct HostView {
     pub checked_at: Option<Time>,
     /// Why it is down, in ssh's own words, or why it is forbidden.
     pub message: Option<String>,
-    /// What to do about it.
+    /// Next step for the user.
     pub hint: Option<String>,
     /// Sandboxes on it by our records.
     pub sandboxes: u32,
-    /// How many it may hold.
+    /// Most sandboxes that it may hold.
     pub max_sandboxes: Option<u32>,
-    /// Its labels.
+    /// Labels.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
     /// Above these nothing is placed on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
-    /// What it said when it was probed.
+    /// Facts of its last probe.
     pub facts: Option<HostFacts>,
-    /// What the last light probe read.
+    /// Last light probe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<HostSample>,
-    /// What a deep check found; only where one was asked for.
+    /// Deep check; only where one was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deep: Option<Box<DeepCheck>>,
 }

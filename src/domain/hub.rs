@@ -31,8 +31,7 @@ string_enum! {
 }
 
 impl HubFormat {
-    /// Media type of a message.
-    pub fn media_type(&self) -> &'static str {
+    pub(crate) fn media_type(&self) -> &'static str {
         match self {
             Self::Plain => "application/json",
             Self::CloudEvents | Self::Other(_) => "application/cloudevents+json; charset=utf-8",
@@ -81,9 +80,8 @@ fn cloud_event(event: &Event, owner: &OwnerId) -> Map<String, Value> {
 pub enum HubReply {
     /// Answer by HTTP.
     Answered {
-        /// Its status.
         status: u16,
-        /// Its header `Retry-After`, as it is written.
+        /// Header `Retry-After`, as it is written.
         retry_after: Option<String>,
         /// Beginning of its body, without what is secret.
         text: String,
@@ -99,7 +97,7 @@ pub enum HubReply {
 /// Way to a State Hub.
 #[async_trait]
 pub trait HubEndpoint: Send + Sync {
-    /// Its address for people, without what may be secret in it.
+    /// Address for people, without what may be secret in it.
     fn address(&self) -> &str;
 
     /// Facts that an operator should know of the way: a token that travels in clear text.
@@ -111,7 +109,7 @@ pub trait HubEndpoint: Send + Sync {
     async fn post(&self, message: Vec<u8>, media_type: &'static str, limit: Duration) -> HubReply;
 }
 
-/// Whom a failure holds back.
+/// Events that a failure holds back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureScope {
     /// Events of the same sandbox alone.
@@ -123,11 +121,11 @@ pub enum FailureScope {
 /// Failure of a try: it is tried again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HubFailure {
-    /// Whom it holds back.
+    /// Events that it holds back.
     pub scope: FailureScope,
-    /// What went wrong.
+    /// Error.
     pub error: Error,
-    /// How long the hub wants not to be asked.
+    /// Time for which the hub wants not to be asked.
     pub retry_after: Option<Duration>,
 }
 
@@ -138,7 +136,7 @@ pub enum Receipt {
     Taken,
     /// The hub will never have it: the status, and why.
     Refused(u16, String),
-    /// It is tried again.
+    /// Event is tried again.
     Failed(Box<HubFailure>),
     /// Nothing was sent, and no try counts.
     NotSent(Box<Error>),
@@ -216,7 +214,7 @@ pub struct HubBacklog {
     pub dead: u64,
     /// When it is tried again; null where no backoff runs.
     pub next_try_at: Option<Time>,
-    /// What the last failed try said.
+    /// Error of the last failed try.
     pub last_error: Option<String>,
 }
 

@@ -1,31 +1,31 @@
-//! What hangs on what: the sandboxes that are based on a snapshot and the snapshots that were taken of those; and the other
-//! way round, where a sandbox comes from.
+//! Lineage: the sandboxes that are based on a snapshot and the snapshots that were taken of those; and the other way round,
+//! where a sandbox comes from.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::name::{SandboxId, SnapshotId};
-use crate::domain::owed::{owed, settled_state};
 use crate::domain::patch::{Patch, PatchState};
+use crate::domain::pending_patches::{pending_patches, settled_state};
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
 
 /// A sandbox that is based on a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BasedOn {
-    /// Its id.
+    /// Id.
     pub id: SandboxId,
-    /// Its name.
+    /// Name.
     pub name: Option<String>,
-    /// Its state.
+    /// State.
     pub state: State,
-    /// How far its patches have come, with those that wait counted in.
+    /// Progress of its patches, with those that wait counted in.
     pub patch_state: PatchState,
     /// The highest sequence it has.
     pub last_patch_sequence: u64,
     /// Sequences it will get on its next wake.
     pub owes: Vec<u64>,
-    /// Which patch failed and how to go on.
+    /// Patch that failed, and how to go on.
     pub patch_error: Option<String>,
 }
 
@@ -35,7 +35,7 @@ pub struct SnapshotView {
     /// The record.
     #[serde(flatten)]
     pub record: SnapshotRecord,
-    /// Its patches, in their order.
+    /// Patches, in their order.
     pub patches: Vec<Patch>,
     /// Sandboxes that are based on it, oldest first: none that is over, or failed before anything was made.
     pub sandboxes: Vec<BasedOn>,
@@ -80,7 +80,7 @@ impl SnapshotView {
 }
 
 fn based_on(sandbox: &SandboxRecord, patches: &[Patch]) -> BasedOn {
-    let owes = owed(sandbox, patches, false);
+    let pending = pending_patches(sandbox, patches, false);
     let patch_state = match &sandbox.patch_state {
         PatchState::Applying => PatchState::Applying,
         _ => settled_state(sandbox, patches),
@@ -91,7 +91,7 @@ fn based_on(sandbox: &SandboxRecord, patches: &[Patch]) -> BasedOn {
         state: sandbox.state.clone(),
         patch_state,
         last_patch_sequence: sandbox.last_patch_sequence,
-        owes: owes.run.iter().map(|patch| patch.sequence).collect(),
+        owes: pending.run.iter().map(|patch| patch.sequence).collect(),
         patch_error: sandbox.patch_error.clone(),
     }
 }

@@ -8,8 +8,8 @@ use crate::domain::actor::Actor;
 use crate::domain::name::{
     ExtensionId, HostName, SandboxId, SnapshotId, check_label, check_name, is_hex8,
 };
-use crate::domain::owed::settled_state;
 use crate::domain::patch::{AppliedPatch, PatchState};
+use crate::domain::pending_patches::settled_state;
 use crate::domain::profile::{Profile, Seconds};
 use crate::domain::sandbox::{ProfileRef, RecordStart, SandboxRecord, State};
 use crate::domain::sandbox_manifest::SandboxManifest;
@@ -17,7 +17,7 @@ use crate::domain::text::{clean_line, plural};
 use crate::domain::time::Time;
 
 /// Seconds that an adopted sandbox lives at least.
-pub const LEAST_LIFE_S: u64 = 3600;
+pub(crate) const LEAST_LIFE_S: u64 = 3600;
 
 /// The most labels, inputs and patches that are taken from a manifest.
 const MOST: usize = 200;
@@ -27,38 +27,34 @@ const LONGEST_INPUT: usize = 4096;
 
 /// Place and moment at which a manifest was found.
 #[derive(Debug, Clone, Copy)]
-pub struct FoundAt<'a> {
-    /// The host.
-    pub host: &'a HostName,
-    /// The sandbox's directory there.
-    pub workdir: &'a str,
-    /// Now.
-    pub now: Time,
-    /// Who adopts it.
-    pub actor: &'a Actor,
+pub(crate) struct FoundAt<'a> {
+    pub(crate) host: &'a HostName,
+    pub(crate) workdir: &'a str,
+    pub(crate) now: Time,
+    pub(crate) actor: &'a Actor,
 }
 
 /// Record that a manifest makes, and what of it was not believed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Believed {
+pub(crate) struct Believed {
     /// The record, without what its host has to say.
-    pub record: SandboxRecord,
+    pub(crate) record: SandboxRecord,
     /// Remarks on what was left out or changed, a sentence each.
-    pub remarks: Vec<String>,
+    pub(crate) remarks: Vec<String>,
 }
 
-/// Makes a record of a manifest, for a sandbox of this recipe.
-pub fn believe(manifest: &SandboxManifest, recipe: &Profile, at: FoundAt<'_>) -> Believed {
+/// Makes a record of a manifest, for a sandbox of this profile.
+pub(crate) fn believe(manifest: &SandboxManifest, profile: &Profile, at: FoundAt<'_>) -> Believed {
     let mut remarks = Vec::new();
     let claimed = manifest.sandbox.as_deref();
     let created_at = manifest.created_at.min(at.now);
     let ready_at = claimed.and_then(|record| record.ready_at);
     let ready_at = ready_at.filter(|ready| (created_at..=at.now).contains(ready));
     let (expires_at, max_expires_at) =
-        lifetime(manifest, recipe, ready_at.unwrap_or(created_at), at.now, &mut remarks);
-    let ttl_s = claimed.map_or(recipe.ttl, |record| record.ttl_s.map(Seconds));
-    let most = recipe.max_ttl.unwrap_or(Seconds::MAX);
-    let ttl = ttl_s.or(recipe.max_ttl.and(recipe.ttl)).map(|ttl| ttl.min(most).max(Seconds(1)));
+        lifetime(manifest, profile, ready_at.unwrap_or(created_at), at.now, &mut remarks);
+    let ttl_s = claimed.map_or(profile.ttl, |record| record.ttl_s.map(Seconds));
+    let most = profile.max_ttl.unwrap_or(Seconds::MAX);
+    let ttl = ttl_s.or(profile.max_ttl.and(profile.ttl)).map(|ttl| ttl.min(most).max(Seconds(1)));
     let applied = applied_patches(claimed, &mut remarks);
     let has = applied.iter().filter(|patch| patch.state == PatchState::Applied);
     let last_patch_sequence = has.map(|patch| patch.sequence).max().unwrap_or(0);
@@ -73,7 +69,7 @@ pub fn believe(manifest: &SandboxManifest, recipe: &Profile, at: FoundAt<'_>) ->
         state: State::Failed,
         since: at.now,
         observed_at: Some(at.now),
-        inputs: believed_inputs(claimed, recipe, &mut remarks),
+        inputs: believed_inputs(claimed, profile, &mut remarks),
         ready_at,
         expires_at,
         max_expires_at,
@@ -90,11 +86,11 @@ pub fn believe(manifest: &SandboxManifest, recipe: &Profile, at: FoundAt<'_>) ->
         ..SandboxRecord::new(RecordStart {
             id: manifest.id.clone(),
             profile: ProfileRef {
-                id: recipe.id.clone(),
-                version: recipe.version.to_string(),
-                hash: recipe.hash(),
+                id: profile.id.clone(),
+                version: profile.version.to_string(),
+                hash: profile.hash(),
             },
-            extension: believed_extension(claimed, recipe),
+            extension: believed_extension(claimed, profile),
             host: at.host.clone(),
             owner: manifest.owner.clone(),
             actor: actor.unwrap_or_else(|| at.actor.clone()),
@@ -105,16 +101,16 @@ pub fn believe(manifest: &SandboxManifest, recipe: &Profile, at: FoundAt<'_>) ->
     Believed { record, remarks }
 }
 
-/// Its deadline, and what no `extend` passes. It has an hour at least, and none where the profile allows none.
+/// Deadline, and what no `extend` passes. It has an hour at least, and none where the profile allows none.
 fn lifetime(
     manifest: &SandboxManifest,
-    recipe: &Profile,
+    profile: &Profile,
     since: Time,
     now: Time,
     remarks: &mut Vec<String>,
 ) -> (Option<Time>, Option<Time>) {
     let least = now.plus_seconds(LEAST_LIFE_S);
-    let max = recipe.max_ttl.map(|max| since.plus_seconds(max.get()).max(least));
+    let max = profile.max_ttl.map(|max| since.plus_seconds(max.get()).max(least));
     let latest = max.unwrap_or_else(|| now.plus_seconds(Seconds::MAX.get()));
     let deadline = match manifest.expires_at {
         Some(deadline) => Some(deadline.clamp(least, latest)),
@@ -130,10 +126,10 @@ fn lifetime(
     (deadline, max)
 }
 
-/// Extension that made it, of those that the recipe may use.
-fn believed_extension(claimed: Option<&SandboxRecord>, recipe: &Profile) -> ExtensionId {
+/// Extension that made it, of those that the profile may use.
+fn believed_extension(claimed: Option<&SandboxRecord>, profile: &Profile) -> ExtensionId {
     let extension = claimed.map(|record| &record.extension);
-    extension.filter(|id| recipe.may_use(id)).unwrap_or(&recipe.extension).clone()
+    extension.filter(|id| profile.may_use(id)).unwrap_or(&profile.extension).clone()
 }
 
 fn believed_name(claimed: Option<&SandboxRecord>, remarks: &mut Vec<String>) -> Option<String> {
@@ -168,26 +164,26 @@ fn believed_labels(
     labels
 }
 
-/// Inputs that the recipe takes.
 fn believed_inputs(
     claimed: Option<&SandboxRecord>,
-    recipe: &Profile,
+    profile: &Profile,
     remarks: &mut Vec<String>,
 ) -> BTreeMap<String, String> {
     let Some(claimed) = claimed else {
-        if !recipe.inputs.is_empty() {
+        if !profile.inputs.is_empty() {
             remarks.push("its manifest does not say its inputs".to_owned());
         }
         return BTreeMap::new();
     };
     let mut inputs = claimed.inputs.clone();
-    let refused = recipe.check_inputs(&inputs).err().unwrap_or_default();
+    let refused = profile.check_inputs(&inputs).err().unwrap_or_default();
     let refused: BTreeSet<String> = refused.into_iter().map(|problem| problem.field).collect();
     inputs.retain(|name, value| !refused.contains(name) && value.len() <= LONGEST_INPUT);
     let left_out = claimed.inputs.len() - inputs.len();
     if left_out > 0 {
         let what = plural(left_out as u64, "input", "inputs");
-        remarks.push(format!("{what} in its manifest are none that {} takes: left out", recipe.id));
+        remarks
+            .push(format!("{what} in its manifest are none that {} takes: left out", profile.id));
     }
     inputs
 }

@@ -10,10 +10,10 @@ use crate::domain::time::took_ms;
 use crate::domain::{Time, Usd};
 
 /// Seconds that a hold without a deadline is for.
-pub const RENEWED_S: u64 = 3600;
+pub(crate) const RENEWED_S: u64 = 3600;
 
 /// Seconds that a sandbox stays whose hold could not be renewed.
-pub const UNPAID_S: u64 = 600;
+pub(crate) const UNPAID_S: u64 = 600;
 
 /// Meter of a sandbox, from its hold to the charge.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -26,7 +26,7 @@ pub struct CostMeter {
     /// Milliseconds after which its host said that nothing of it is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_ms: Option<u64>,
-    /// What was charged already, of one that was forgotten.
+    /// Charge so far, of one that was forgotten.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub charged_usd: Usd,
     /// When the hold of one without a deadline is renewed.
@@ -35,7 +35,7 @@ pub struct CostMeter {
     /// Since when it could not be renewed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unpaid_since: Option<Time>,
-    /// What is held for the run that a recreate begins.
+    /// Amount held for the run that a recreate begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_usd: Option<Usd>,
 }
@@ -80,38 +80,38 @@ impl CostMeter {
         }
     }
 
-    /// What such a time comes to by its quote, to the next micro-dollar.
-    pub fn estimate(&self, quote: Usd, elapsed: Duration) -> Usd {
+    /// Amount for such a time by its quote, to the next micro-dollar.
+    pub(crate) fn estimate(&self, quote: Usd, elapsed: Duration) -> Usd {
         quote.part(took_ms(elapsed), self.quoted_s.saturating_mul(1000))
     }
 
     /// Spending per hour by its quote, while it counts.
-    pub fn burn(&self, quote: Usd) -> Usd {
+    pub(crate) fn burn(&self, quote: Usd) -> Usd {
         let counts = self.began.is_some() && self.stopped_ms.is_none();
         if counts { quote.part(3600, self.quoted_s) } else { Usd::ZERO }
     }
 
     /// Whether its hold is to be renewed; a clock that was set back puts that off by no more than an hour.
-    pub fn is_renewal_due(&self, now: Time) -> bool {
+    pub(crate) fn is_renewal_due(&self, now: Time) -> bool {
         self.stopped_ms.is_none()
             && self.renew_at.is_some_and(|at| now >= at || at > now.plus_seconds(RENEWED_S))
     }
 
     /// When it ends for want of credits, if its hold is not renewed until then.
-    pub fn ends_unpaid_at(&self) -> Option<Time> {
+    pub(crate) fn ends_unpaid_at(&self) -> Option<Time> {
         self.unpaid_since.map(|since| since.plus_seconds(UNPAID_S))
     }
 }
 
 /// End of a hold: its parts, and what is beyond it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Split {
+pub(crate) struct Split {
     /// Paid from the hold.
-    pub charge: Usd,
+    pub(crate) charge: Usd,
     /// The rest of the hold.
-    pub release: Usd,
-    /// What is beyond the hold, and nobody pays.
-    pub shortfall: Usd,
+    pub(crate) release: Usd,
+    /// Amount beyond the hold, which nobody pays.
+    pub(crate) shortfall: Usd,
 }
 
 impl Split {

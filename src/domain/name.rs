@@ -144,7 +144,7 @@ impl SnapshotId {
     }
 
     /// Whether a text is one: `snap-` plus 8 hex digits. What comes from elsewhere becomes a path on hosts.
-    pub fn is_one(text: &str) -> bool {
+    pub(crate) fn is_one(text: &str) -> bool {
         text.strip_prefix("snap-").is_some_and(is_hex8)
     }
 }
@@ -156,7 +156,7 @@ impl PlanId {
     }
 
     /// Whether a text is one. What comes from elsewhere becomes a file's name.
-    pub fn is_one(text: &str) -> bool {
+    pub(crate) fn is_one(text: &str) -> bool {
         text.strip_prefix("plan-").is_some_and(is_hex8)
     }
 }
@@ -189,13 +189,13 @@ pub fn check_name(text: &str) -> Result<(), Error> {
 }
 
 /// Whether a text is 8 lowercase hex digits, as a random id is.
-pub fn is_hex8(text: &str) -> bool {
+pub(crate) fn is_hex8(text: &str) -> bool {
     text.len() == 8 && text.chars().all(|c| c.is_ascii_digit() || ('a'..='f').contains(&c))
 }
 
 /// Checks a label's key and value: key `^[a-z0-9][a-z0-9_./-]{0,62}$`, value at most 255 bytes without control
 /// characters. `sandboxer.` is reserved for what is written on hosts.
-pub fn check_label(key: &str, value: &str) -> Result<(), Error> {
+pub(crate) fn check_label(key: &str, value: &str) -> Result<(), Error> {
     let head = key.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
     let body = key.chars().all(|c| {
         c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '.' | '-' | '/')

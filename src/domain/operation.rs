@@ -11,7 +11,7 @@ use crate::domain::name::{OperationId, SandboxId, SnapshotId};
 use crate::domain::words::string_enum;
 
 string_enum! {
-    /// What an operation does.
+    /// Kind of operation.
     pub enum OperationKind {
         /// Make a sandbox.
         Create = "create",
@@ -47,8 +47,8 @@ string_enum! {
 }
 
 impl OperationKind {
-    /// What a cancel of it leaves.
-    pub fn cancel_leaves(&self) -> &'static str {
+    /// Consequence of cancelling it.
+    pub(crate) fn cancel_leaves(&self) -> &'static str {
         match self {
             Self::Create | Self::Restore => {
                 "what was made on the host is removed; the record stays as failed"
@@ -79,7 +79,7 @@ impl OperationKind {
 }
 
 string_enum! {
-    /// How far an operation has come.
+    /// State of an operation.
     pub enum OperationState {
         /// Somebody works on it.
         Running = "running",
@@ -92,7 +92,7 @@ string_enum! {
     }
 }
 
-/// What an operation works on. In JSON the fields `sandbox_id` and `snapshot_id` of the operation itself.
+/// Subject of an operation. In JSON the fields `sandbox_id` and `snapshot_id` of the operation itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "SubjectIds", into = "SubjectIds")]
 #[schemars(with = "SubjectIds")]
@@ -128,9 +128,7 @@ impl Subject {
 /// Subject of an operation as it is stored and sent.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 struct SubjectIds {
-    /// On which sandbox.
     sandbox_id: Option<SandboxId>,
-    /// On which snapshot.
     snapshot_id: Option<SnapshotId>,
 }
 
@@ -151,24 +149,24 @@ impl From<Subject> for SubjectIds {
     }
 }
 
-/// One operation (contract, section 3). `stage`, `done`, `of` and `bytes` live only in the running process.
+/// Operation (contract, section 3). `stage`, `done`, `of` and `bytes` live only in the running process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Operation {
-    /// Its id.
+    /// Id.
     pub id: OperationId,
-    /// What it does.
+    /// Kind.
     pub kind: OperationKind,
-    /// What it works on.
+    /// Subject.
     #[serde(flatten)]
     pub subject: Subject,
     /// The name of what it works on, as it was when the operation began; null where that has none.
     #[serde(default)]
     pub name: Option<String>,
-    /// How far it has come.
+    /// State.
     pub state: OperationState,
     /// The step it is at.
     pub stage: Option<String>,
-    /// How much of the step is done, in the step's unit.
+    /// Part of the step that is done, in the step's unit.
     pub done: Option<u64>,
     /// Out of how much.
     pub of: Option<u64>,
@@ -182,15 +180,15 @@ pub struct Operation {
     pub pid: u32,
     /// The machine that process is on.
     pub host: String,
-    /// Who asked for it.
+    /// Actor that asked for it.
     pub actor: Actor,
     /// Whether somebody asked for its end.
     #[serde(default)]
     pub cancel_requested: bool,
-    /// How it was left, if somebody asked for its end; null while it runs.
+    /// State in which a cancelled one was left; null while it runs.
     #[serde(default)]
     pub cancel_outcome: Option<CancelOutcome>,
-    /// How it failed. Boxed: most have not.
+    /// Error of a failed one. Boxed: most have none.
     pub error: Option<Box<Error>>,
 }
 

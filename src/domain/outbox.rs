@@ -14,13 +14,13 @@ use crate::domain::hub::{FailureScope, HubFailure};
 use crate::domain::name::SandboxId;
 
 /// Longest wait between two tries, in seconds (contract 8).
-pub const LONGEST_WAIT_S: u64 = 300;
+pub(crate) const LONGEST_WAIT_S: u64 = 300;
 
 /// Sandboxes that are held back at once; with one more, all is held back.
 const MOST_HELD: usize = 256;
 
 /// Failures of different sandboxes in a row after which the hub itself counts as not working.
-pub const FAILURES_OF_A_HUB: u32 = 3;
+pub(crate) const FAILURES_OF_A_HUB: u32 = 3;
 
 /// Owner of an order: a sandbox, or what belongs to none, which has one order of its own.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,7 +59,7 @@ pub struct Backoff {
     pub tries: u32,
     /// When it is tried again.
     pub next_try_at: Time,
-    /// What the last try said.
+    /// Error of the last try.
     pub error: String,
 }
 
@@ -92,7 +92,7 @@ pub struct HeldEvents {
     pub from: u64,
     /// When that happened.
     pub since: Time,
-    /// How many there are up to the cursor.
+    /// Events up to the cursor that wait.
     pub waiting: u64,
     /// Wait until the next try; none where it may be tried at once.
     pub backoff: Option<Backoff>,
@@ -110,7 +110,7 @@ impl HeldEvents {
 pub struct Cursor {
     /// Number up to which the hub has every event, or refused it for good, but for those that are held back.
     pub after: u64,
-    /// What is held back.
+    /// Events that are held back.
     #[serde(default)]
     pub held: Vec<HeldEvents>,
     /// Wait of all, where the hub itself does not work.
@@ -120,7 +120,7 @@ pub struct Cursor {
 
 impl Cursor {
     /// Number of the first event that may be needed still.
-    pub fn first_needed(&self) -> u64 {
+    pub(crate) fn first_needed(&self) -> u64 {
         self.held.iter().map(|held| held.from).fold(self.after.saturating_add(1), u64::min)
     }
 
@@ -131,12 +131,12 @@ impl Cursor {
     }
 
     /// When the oldest of what is held back happened.
-    pub fn held_since(&self) -> Option<Time> {
+    pub(crate) fn held_since(&self) -> Option<Time> {
         self.held.iter().map(|held| held.since).min()
     }
 
     /// Wait that counts: that of all while it runs, else the shortest of what is held back.
-    pub fn next_backoff(&self, now: Time) -> Option<&Backoff> {
+    pub(crate) fn next_backoff(&self, now: Time) -> Option<&Backoff> {
         let of_all = self.backoff.as_ref();
         let of_held = self.held.iter().filter_map(|held| held.backoff.as_ref());
         of_all
@@ -146,7 +146,7 @@ impl Cursor {
     }
 
     /// Oldest of what is held back and may be tried now. With `now` of `None` no wait counts; `tried` was tried already.
-    pub fn next_held(&self, now: Option<Time>, tried: &[u64]) -> Option<&HeldEvents> {
+    pub(crate) fn next_held(&self, now: Option<Time>, tried: &[u64]) -> Option<&HeldEvents> {
         let runs = |backoff: &Backoff| now.is_some_and(|now| backoff.runs(now));
         self.held
             .iter()
@@ -155,7 +155,7 @@ impl Cursor {
     }
 
     /// Passes over an event behind the cursor if its order is held back; whether it is.
-    pub fn pass_over(&mut self, event: &Event) -> bool {
+    pub(crate) fn pass_over(&mut self, event: &Event) -> bool {
         let of = EventsOf::event(event);
         let Some(held) = self.held.iter_mut().find(|held| held.of() == of) else { return false };
         held.waiting = held.waiting.saturating_add(1);
@@ -219,12 +219,12 @@ impl Cursor {
 
     /// Gives up what left the log before `oldest`, its first event that is kept: the letter of it. What is held back is
     /// [`Self::give_up_held`].
-    pub fn give_up_behind(&mut self, oldest: u64, now: Time) -> Option<DeadLetter> {
+    pub(crate) fn give_up_behind(&mut self, oldest: u64, now: Time) -> Option<DeadLetter> {
         self.give_up_before(oldest, Loss::LeftTheLog, now)
     }
 
     /// Gives up the lines of the log before number `next` that cannot be read: the letter of them.
-    pub fn give_up_unreadable(&mut self, next: u64, now: Time) -> Option<DeadLetter> {
+    pub(crate) fn give_up_unreadable(&mut self, next: u64, now: Time) -> Option<DeadLetter> {
         self.give_up_before(next, Loss::Unreadable, now)
     }
 
@@ -239,7 +239,7 @@ impl Cursor {
 
     /// Gives up what was held back with an event and became unreadable meanwhile: the letter of it. It is asked for with the last
     /// one that is left, before that is [`Self::done`]; `oldest` is the first event that is kept.
-    pub fn give_up_with(&self, last: &Event, oldest: u64, now: Time) -> Option<DeadLetter> {
+    pub(crate) fn give_up_with(&self, last: &Event, oldest: u64, now: Time) -> Option<DeadLetter> {
         let held = self.held.iter().find(|held| held.from == last.seq)?;
         (held.waiting > 1).then(|| {
             let missed = Missed {
@@ -253,7 +253,7 @@ impl Cursor {
     }
 
     /// Gives up the part of what is held back that left the log before `oldest`, or cannot be read any more; `left` are those of it that are kept.
-    pub fn give_up_held(
+    pub(crate) fn give_up_held(
         &mut self,
         at: u64,
         left: &[Event],
@@ -287,19 +287,17 @@ pub struct Missed {
     pub from: u64,
     /// Number of the last.
     pub to: u64,
-    /// How many they are: of one sandbox, not all numbers between.
+    /// Count: of one sandbox, not all numbers between.
     pub count: u64,
     /// Their sandbox, where all are of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox_id: Option<SandboxId>,
 }
 
-/// Why events are not there any more.
 #[derive(Debug, Clone, Copy)]
 enum Loss {
     /// Their file is not kept any more.
     LeftTheLog,
-    /// Their lines are damaged.
     Unreadable,
 }
 

@@ -1,10 +1,10 @@
-//! What a command or a service writes, on its way from a host to a face.
+//! Output of a command or a service, on its way from a host to a face.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which of a command's two outputs something came from.
+/// Stream of a command that something came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -21,21 +21,21 @@ pub trait OutputSink: Send {
     async fn take(&mut self, source: Source, bytes: &[u8]) -> bool;
 }
 
-/// One line of a service's log.
+/// Line of a service's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
     /// The service.
     pub service: String,
-    /// Which of its container's outputs.
+    /// Stream of its container.
     pub source: Source,
-    /// Its bytes without the line break, exactly; at most [`LOG_LINE_LIMIT`] of them.
+    /// Bytes without the line break, exactly; at most [`LOG_LINE_LIMIT`] of them.
     pub bytes: Vec<u8>,
     /// Whether the line was longer than that; the rest is not told.
     pub cut: bool,
 }
 
-/// How many bytes of a log's line are passed on.
-pub const LOG_LINE_LIMIT: usize = 128 * 1024;
+/// Longest part of a log's line that is passed on, in bytes.
+pub(crate) const LOG_LINE_LIMIT: usize = 128 * 1024;
 
 /// Takes log lines as they come. A slow one slows the log down.
 #[async_trait]
@@ -44,12 +44,12 @@ pub trait LogSink: Send {
     async fn take(&mut self, line: LogLine) -> bool;
 }
 
-/// What an `exec` tells while it runs, and at last how it ended.
+/// Output of an `exec` while it runs, and at last its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExecOutput {
     /// Bytes that the command wrote, exactly.
     Output(Source, Vec<u8>),
-    /// It ended: its exit status, 128 + n after signal n. Nothing follows.
+    /// Exit status, 128 + n after signal n. Nothing follows.
     Exit(i32),
 }
 

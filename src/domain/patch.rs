@@ -11,19 +11,19 @@ use crate::domain::time::Time;
 use crate::domain::words::string_enum;
 
 /// The largest script that is taken; bytes. It travels as one argument of a program, and Linux takes 128 KiB there.
-pub const MAX_SCRIPT_BYTES: usize = 96 * 1024;
+pub(crate) const MAX_SCRIPT_BYTES: usize = 96 * 1024;
 
 /// The highest number that a patch gets. A manifest from outside says what the next one on its snapshot is.
-pub const MAX_SEQUENCE: u64 = 1_000_000;
+pub(crate) const MAX_SEQUENCE: u64 = 1_000_000;
 
-/// What of a script's output is kept: its last bytes.
-pub const KEPT_OUTPUT: usize = 64 * 1024;
+/// Longest part of a script's output that is kept, its end; bytes.
+pub(crate) const KEPT_OUTPUT: usize = 64 * 1024;
 
 string_enum! {
-    /// How far the patches that a sandbox owes have come.
+    /// Progress of the patches that are pending on a sandbox.
     #[derive(Default)]
     pub enum PatchState {
-        /// It owes none.
+        /// No patch is pending.
         #[default]
         None = "none",
         /// Some wait for the next wake.
@@ -50,7 +50,7 @@ string_enum! {
 }
 
 /// Where a patch runs: `workspace` (on the host, in the workspace), or a compose service's name.
-pub const RUN_IN_WORKSPACE: &str = "workspace";
+pub(crate) const RUN_IN_WORKSPACE: &str = "workspace";
 
 /// A patch on a snapshot (contract, section 3).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -59,11 +59,11 @@ pub struct Patch {
     pub id: PatchId,
     /// The snapshot it is attached to.
     pub snapshot_id: SnapshotId,
-    /// Its place in the order, from 1; never used again on this snapshot.
+    /// Place in the order, from 1; never used again on this snapshot.
     pub sequence: u64,
     /// The script, exactly.
     pub script: String,
-    /// What it is for.
+    /// Purpose, for people.
     pub description: Option<String>,
     /// `workspace`, or a compose service's name.
     pub run_in: String,
@@ -72,7 +72,7 @@ pub struct Patch {
     pub strategy: PatchStrategy,
     /// When it was added.
     pub created_at: Time,
-    /// Who added it.
+    /// Actor that added it.
     pub actor: Actor,
     /// Grows by one with each write.
     pub revision: u64,
@@ -81,21 +81,21 @@ pub struct Patch {
     pub pending: Vec<PendingEvent>,
 }
 
-/// One patch on one sandbox.
+/// Patch on one sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AppliedPatch {
     /// The patch.
     pub id: PatchId,
-    /// Its place in the order.
+    /// Place in the order.
     pub sequence: u64,
-    /// How far it came: `applying`, `applied`, `failed` or `unknown`.
+    /// State: `applying`, `applied`, `failed` or `unknown`.
     pub state: PatchState,
     /// When its script began.
     pub started_at: Option<Time>,
-    /// How long it ran, in milliseconds.
+    /// Duration, in milliseconds.
     #[serde(default)]
     pub took_ms: Option<u64>,
-    /// Its script's exit status.
+    /// Script's exit status.
     pub exit_status: Option<i32>,
     /// The last 64 KiB it wrote.
     pub output: Option<String>,

@@ -5,9 +5,9 @@
 
 mod check;
 mod inputs;
+mod privilege_diff;
 mod quantity;
 mod routing;
-mod widening;
 
 pub(crate) use check::is_recipe_id;
 pub use inputs::{InputKind, InputProblem, InputSpec, Inputs, MAX_INPUT_BYTES};

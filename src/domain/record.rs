@@ -53,7 +53,7 @@ impl Record {
     /// The reap.
     ///
     /// Errors: `internal` for an operation on something else.
-    pub fn into_reap(self) -> Result<ReapReport, Error> {
+    pub(crate) fn into_reap(self) -> Result<ReapReport, Error> {
         match self {
             Self::Reap(report) => Ok(*report),
             Self::Sandbox(_) | Self::Snapshot(_) | Self::Host(_) => Err(other("reap")),

@@ -4,27 +4,27 @@ use crate::domain::facts::HostIdentity;
 use crate::domain::root::MarkedRoot;
 use crate::domain::sandbox::Rewrite;
 
-/// What `provision` learnt of the host before it made anything that runs.
+/// Facts that `provision` learnt of the host before it made anything that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Learnt {
     /// The directory.
     pub workdir: String,
     /// The host's identity.
     pub identity: HostIdentity,
-    /// What was changed in what the user wrote, as soon as that is known.
+    /// Changes to what the user wrote, as soon as they are known.
     pub rewrites: Vec<Rewrite>,
 }
 
-/// One report of progress from an extension.
+/// Report of progress from an extension.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Report {
     /// The step's name.
     pub stage: &'static str,
     /// The step's number, from 1.
     pub step: u32,
-    /// How many steps the verb has; 0: the step follows the one before it.
+    /// Steps that the verb has; 0: the step follows the one before it.
     pub steps: u32,
-    /// How much of the step is done.
+    /// Part of the step that is done.
     pub done: Option<u64>,
     /// Out of how much.
     pub of: Option<u64>,

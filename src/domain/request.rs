@@ -17,7 +17,7 @@ use crate::domain::profile::Profile;
 use crate::domain::sandbox::{Route, SandboxRecord};
 use crate::domain::{EventKind, State, Time, Usd};
 
-/// What a create asks for.
+/// Request of a create.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CreateRequest {
@@ -43,12 +43,12 @@ pub struct CreateRequest {
     pub yes: bool,
 }
 
-/// What a create would do, found without touching anything.
+/// Decision of a create, found without touching anything.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Decision {
     /// The profile's id.
     pub profile: String,
-    /// Its version.
+    /// Version.
     pub version: String,
     /// The extension's id.
     pub extension: String,
@@ -72,7 +72,7 @@ pub struct Decision {
     pub preview: Preview,
     /// Whether a create would go ahead.
     pub ok: bool,
-    /// What a create would end with, where it would not.
+    /// Error that a create would end with, where it would not go well.
     pub error: Option<Error>,
 }
 
@@ -85,7 +85,7 @@ pub struct Started {
     pub sandbox: SandboxRecord,
 }
 
-/// Which sandboxes to list.
+/// Query of sandboxes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ListQuery {
@@ -101,7 +101,7 @@ pub struct ListQuery {
     pub all: bool,
 }
 
-/// What a destroy asks for.
+/// Request of a destroy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DestroyRequest {
@@ -117,7 +117,7 @@ pub struct DestroyRequest {
     pub force_protected: bool,
 }
 
-/// What a recreate asks for.
+/// Request of a recreate.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RecreateRequest {
@@ -134,7 +134,7 @@ pub struct RecreateRequest {
     pub patches: Option<Vec<PatchId>>,
 }
 
-/// What a deep check of a host asks for.
+/// Request of a deep check of a host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostCheckRequest {
@@ -142,7 +142,7 @@ pub struct HostCheckRequest {
     pub host: String,
 }
 
-/// Which command to run in a sandbox.
+/// Command to run in a sandbox.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ExecRequest {
@@ -154,7 +154,7 @@ pub struct ExecRequest {
     pub service: Option<String>,
 }
 
-/// Which logs to show.
+/// Logs to show.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LogsRequest {
@@ -203,7 +203,7 @@ pub struct Extended {
     pub unwritten: Option<Error>,
 }
 
-/// Which labels to change.
+/// Labels to change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LabelRequest {
@@ -217,18 +217,18 @@ pub struct LabelRequest {
     pub remove: std::collections::BTreeSet<String>,
 }
 
-/// What `recover` did with one thing that a dead process left.
+/// Result of `recover` for one thing that a dead process left.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Recovered {
     /// The sandbox's id; the operation's where it has none.
     pub id: String,
     /// Whether it is in order now.
     pub ok: bool,
-    /// What was left, such as `create by process 4711 on box`.
+    /// Remains, such as `create by process 4711 on box`.
     pub was: String,
     /// The state it is in now.
     pub state: Option<State>,
-    /// What was done, or would have to be, in a sentence.
+    /// Work that was done, or would have to be, in a sentence.
     pub message: String,
     /// Why not.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -236,9 +236,9 @@ pub struct Recovered {
 }
 
 crate::domain::words::string_enum! {
-    /// How a check of `doctor` came out.
+    /// Outcome of a check of `doctor`.
     pub enum CheckState {
-        /// As it should be.
+        /// All is well.
         Ok = "ok",
         /// Works, but somebody should look.
         Warning = "warning",
@@ -247,29 +247,29 @@ crate::domain::words::string_enum! {
     }
 }
 
-/// One check of `doctor`.
+/// Check of `doctor`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
-    /// What was looked at, such as `configuration`, `data directory`, `host coulombcore`.
+    /// Subject, such as `configuration`, `data directory`, `host coulombcore`.
     pub name: String,
-    /// How it came out.
+    /// Outcome.
     pub state: CheckState,
-    /// What was found, in a sentence.
+    /// Finding, in a sentence.
     pub message: String,
-    /// What to do.
+    /// Next step for the user.
     pub hint: Option<String>,
 }
 
 /// A profile as the catalogue has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileView {
-    /// Its id.
+    /// Id.
     pub id: String,
-    /// Its version; null when the file is broken.
+    /// Version; null when the file is broken.
     pub version: Option<String>,
-    /// What it is for.
+    /// Purpose, for people.
     pub summary: Option<String>,
-    /// Its extension.
+    /// Extension.
     pub extension: Option<String>,
     /// Whether this build can create with it.
     pub available: bool,
@@ -281,7 +281,7 @@ pub struct ProfileView {
     pub path: Option<String>,
     /// Whether it takes the place of a shipped one.
     pub overrides_builtin: bool,
-    /// What is wrong with its file, with file, line and column.
+    /// Error in its file, with file, line and column.
     pub error: Option<String>,
     /// SHA-256 of its content, by which sandboxes pin it.
     pub hash: Option<String>,
@@ -292,9 +292,9 @@ pub struct ProfileView {
 /// An extension as the catalogue has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExtensionView {
-    /// Its id.
+    /// Id.
     pub id: String,
-    /// Its version; null when the file is broken.
+    /// Version; null when the file is broken.
     pub version: Option<String>,
     /// Whether this build has it.
     pub available: bool,
@@ -306,16 +306,16 @@ pub struct ExtensionView {
     pub path: Option<String>,
     /// Whether it takes the place of a shipped one.
     pub overrides_builtin: bool,
-    /// What is wrong with its file.
+    /// Error in its file.
     pub error: Option<String>,
-    /// Its manifest.
+    /// Manifest.
     pub manifest: Option<ExtensionManifest>,
     /// Place in which it makes its sandboxes, where that is no host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<HostName>,
 }
 
-/// Which events.
+/// Query of events.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EventQuery {

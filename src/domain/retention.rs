@@ -1,4 +1,4 @@
-//! Which snapshots are old: beyond the newest of their sandbox, or taken long ago.
+//! Retention: snapshots are old that are beyond the newest of their sandbox, or were taken long ago.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,23 +11,23 @@ use crate::domain::text::plural;
 use crate::domain::time::Time;
 use crate::domain::undo::UndoSettings;
 
-/// What makes a snapshot that is ready an old one. With both it is what is both; what is not said counts as met. An undo
-/// snapshot is an old one when its window is over, whatever is said.
+/// Retention rule. A ready snapshot is old when every criterion that is set holds; an undo snapshot when its window is
+/// over, whatever is set.
 ///
 /// Snapshots are given to it in the order in which they were written down first. Which one is newer goes by that alone:
 /// a clock that was set back makes nothing older. Only `older_than_s` asks the clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct OldRule {
+pub struct RetentionRule {
     /// So many newer ones of its sandbox are there, or more.
     pub keep: Option<u32>,
-    /// It was taken longer ago than this; seconds.
+    /// Least age; seconds.
     pub older_than_s: Option<u64>,
-    /// What somebody imported on purpose neither goes nor counts.
+    /// Imported snapshots, which somebody brought here on purpose, neither go nor count.
     pub taken_here: bool,
 }
 
-impl OldRule {
+impl RetentionRule {
     /// Why this snapshot goes; or, as the error, why it stays. A sentence's end each.
     pub fn judge(
         &self,
@@ -72,7 +72,7 @@ impl OldRule {
         })
     }
 
-    /// Those that go, oldest first, and why.
+    /// Snapshots that go, oldest first, and why.
     pub fn old<'a>(
         &self,
         all: &[&'a SnapshotRecord],
@@ -88,7 +88,7 @@ impl OldRule {
         record.kind == SnapshotKind::User && !(self.taken_here && record.imported_at.is_some())
     }
 
-    /// How many newer ones are there from which something can be restored: one that is lost stands in for nobody.
+    /// Number of newer ones from which something can be restored: one that is lost stands in for nobody.
     fn newer_than(&self, record: &SnapshotRecord, all: &[&SnapshotRecord]) -> usize {
         let line = line_of(&record.sandbox_id, all);
         let newer = line.iter().rev().take_while(|other| other.id != record.id);
@@ -107,7 +107,7 @@ fn line_of<'a>(sandbox: &SandboxId, all: &[&'a SnapshotRecord]) -> Vec<&'a Snaps
 
 /// Snapshots, given in the order in which they were written down first, oldest first. One that was imported or adopted is older
 /// than all that came after it, and stands where its time puts it among those that were there.
-pub fn oldest_first<'a>(
+pub(crate) fn oldest_first<'a>(
     arrived: impl IntoIterator<Item = &'a SnapshotRecord>,
 ) -> Vec<&'a SnapshotRecord> {
     let mut line: Vec<&SnapshotRecord> = Vec::new();
@@ -122,7 +122,7 @@ pub fn oldest_first<'a>(
 
 /// Undo snapshots of a host that are not kept any longer, the oldest first, and why: their window is over, or all of them take
 /// more than they may. Snapshots are given in the order in which they were written down first; a user's is never among them.
-pub fn surplus_undo<'a>(
+pub(crate) fn surplus_undo<'a>(
     all: &[&'a SnapshotRecord],
     host: &HostName,
     settings: &UndoSettings,

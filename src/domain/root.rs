@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::host_report::HostReport;
 use crate::domain::name::HostName;
-use crate::domain::verbatim::Kept;
+use crate::domain::raw_json::RawJson;
 
 /// Characters of a mark: hex digits in lower case.
 const LENGTH: usize = 32;
@@ -29,7 +29,7 @@ impl RootMark {
         (text.len() == LENGTH && text.bytes().all(is_digit)).then(|| Self(text.to_owned()))
     }
 
-    /// Its text.
+    /// Text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -38,7 +38,7 @@ impl RootMark {
 /// A workspace root that bears a mark.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MarkedRoot {
-    /// Which one it is.
+    /// Mark.
     pub mark: RootMark,
     /// The machine that it is on; empty where that has no id.
     pub machine_id: String,
@@ -58,30 +58,30 @@ pub struct UnmarkedRoot {
 /// Roots of a host, as they are known before it is asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KnownRoots {
-    /// Those whose marks are known.
+    /// Roots whose marks are known.
     pub marked: Vec<MarkedRoot>,
-    /// Those of which only records know. Told where a new sandbox or archive is to come.
+    /// Roots that only records know. Told where a new sandbox or archive is to come.
     pub unmarked: Vec<UnmarkedRoot>,
     /// The mark for one that bears none; without it none gets one.
     pub spare: Option<RootMark>,
 }
 
-/// What is known of a host from what it said last (`hosts.json`).
+/// Host as its last report has it known (`hosts.json`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostRecord {
-    /// Its name, in lower case.
+    /// Name, in lower case.
     pub id: String,
     /// Grows by one with each write.
     pub revision: u64,
-    /// Its workspace roots.
+    /// Workspace roots.
     #[serde(default)]
     pub roots: Vec<MarkedRoot>,
     /// The mark for the next root that bears none. Written down before a host hears of it: a root that bears it is ours.
     #[serde(default)]
     pub spare_mark: Option<RootMark>,
-    /// What it said last. One that cannot be understood is none, and costs the roots nothing.
+    /// Last report. One that cannot be understood is none, and costs the roots nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub report: Option<Kept<HostReport>>,
+    pub report: Option<RawJson<HostReport>>,
 }
 
 impl HostRecord {
@@ -90,14 +90,13 @@ impl HostRecord {
         host.as_str().to_ascii_lowercase()
     }
 
-    /// A host of which nothing is known.
-    pub fn unknown(host: &HostName) -> Self {
+    pub(crate) fn unknown(host: &HostName) -> Self {
         Self { id: Self::key(host), revision: 0, roots: Vec::new(), spare_mark: None, report: None }
     }
 
-    /// What it said last.
+    /// Last report.
     pub fn last_report(&self) -> Option<HostReport> {
-        self.report.as_ref().and_then(Kept::read)
+        self.report.as_ref().and_then(RawJson::read)
     }
 
     /// Takes in what it said since.
@@ -105,7 +104,7 @@ impl HostRecord {
         let mut report = self.last_report().unwrap_or_default();
         report.renew(newer);
         // Plain data with strings for keys: it is always JSON.
-        self.report = Kept::new(&report).ok();
+        self.report = RawJson::new(&report).ok();
     }
 
     /// Takes a root's mark in, in place of what was known of that place.

@@ -13,18 +13,18 @@ string_enum! {
     pub enum RouteCondition {
         /// None of its hosts can be used: they do not answer, are not configured or forbidden, or not the ones that they were.
         HostUnreachable = "host-unreachable",
-        /// Those of its hosts that answer are full, or above their limits.
+        /// Hosts of it that answer are full, or above their limits.
         Saturated = "saturated",
-        /// It lacks what the request takes.
+        /// Candidate lacks what the request takes.
         Unsupported = "unsupported",
-        /// Its price is above `max_cost_usd`, or above the credits, or one of these cannot be told.
+        /// Price is above `max_cost_usd`, or above the credits, or one of these cannot be told.
         OverBudget = "over-budget",
     }
 }
 
 impl RouteCondition {
     /// Condition that the refusal of a candidate fulfils; none where what was asked for is refused, whoever the candidate.
-    pub fn of_refusal(error: &Error) -> Option<Self> {
+    pub(crate) fn of_refusal(error: &Error) -> Option<Self> {
         match (&error.kind, &error.code) {
             (Kind::Saturated, _) => Some(Self::Saturated),
             (Kind::Lacking, _) | (_, Code::Unsupported | Code::MissingDependency) => {
@@ -40,7 +40,7 @@ impl RouteCondition {
 
     /// Condition that a candidate fulfils whose price, or whether the credits are there for it, cannot be told; none where what was
     /// asked for is wrong.
-    pub fn of_unpriced(error: &Error) -> Option<Self> {
+    pub(crate) fn of_unpriced(error: &Error) -> Option<Self> {
         match error.code {
             Code::InvalidInput | Code::InvalidProfile | Code::Cancelled => None,
             _ => Some(Self::of_refusal(error).unwrap_or(Self::OverBudget)),
@@ -51,14 +51,14 @@ impl RouteCondition {
 /// Result of a candidate that was considered, as far as those behind it go by that.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Passed {
-    /// It was refused for this.
+    /// Candidate was refused for this.
     Refused(RouteCondition),
-    /// It was tried, and failed before its sandbox was ready.
+    /// Candidate was tried, and failed before its sandbox was ready.
     Failed,
 }
 
 /// Whether a candidate is considered, by what came of those before it. One that was tried and failed counts for whatever `when` names.
-pub fn is_considered(when: &[RouteCondition], passed: &[Passed]) -> bool {
+pub(crate) fn is_considered(when: &[RouteCondition], passed: &[Passed]) -> bool {
     let holds = |passed: &Passed| match passed {
         Passed::Refused(condition) => when.contains(condition),
         Passed::Failed => true,
@@ -68,7 +68,7 @@ pub fn is_considered(when: &[RouteCondition], passed: &[Passed]) -> bool {
 
 /// Whether an establishment failed in a way that another candidate may mend: not because somebody cancelled it, what was asked for
 /// is wrong, credits are missing, or our own files fail.
-pub fn may_fall_back(error: &Error) -> bool {
+pub(crate) fn may_fall_back(error: &Error) -> bool {
     !matches!(
         error.code,
         Code::Cancelled
@@ -88,20 +88,20 @@ pub struct Verdict {
     pub host: HostName,
     /// Whether it can take the sandbox.
     pub ok: bool,
-    /// One sentence.
+    /// Sentence.
     pub reason: String,
 }
 
-/// Which host was chosen and why.
+/// Host that was chosen, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Route {
     /// The host that was chosen.
     pub host: HostName,
-    /// One sentence.
+    /// Sentence.
     pub reason: String,
-    /// What was found for each candidate.
+    /// Verdict on each candidate.
     pub verdicts: Vec<Verdict>,
-    /// What whoever asked should know of the choice, a sentence each.
+    /// Remarks on the choice for whoever asked, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
     /// Verdict on each candidate of the profile's `routing`, in its order; empty where it has none.
@@ -120,7 +120,7 @@ pub struct CandidateVerdict {
     pub condition: Option<RouteCondition>,
     /// A sentence.
     pub reason: String,
-    /// Its price; null where it costs nothing, or none was asked for.
+    /// Price; null where it costs nothing, or none was asked for.
     pub quote_usd: Option<Usd>,
     /// Verdict on each of its hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -157,7 +157,7 @@ pub struct Attempt {
     /// Evidence of the step that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
-    /// What was charged for it.
+    /// Charge for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<Usd>,
 }

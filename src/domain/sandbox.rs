@@ -16,18 +16,18 @@ use crate::domain::name::{
 };
 use crate::domain::operation::OperationKind;
 use crate::domain::patch::{AppliedPatch, PatchState};
+use crate::domain::raw_json::RawJson;
 use crate::domain::route::Attempt;
 pub use crate::domain::route::{Route, Verdict};
 use crate::domain::teardown::{Resource, TeardownLine, TeardownOutcome};
-use crate::domain::verbatim::Kept;
 use crate::domain::words::string_enum;
 use crate::domain::{Time, Usd};
 
-/// What the extension needs to find a sandbox again, beyond its id. Opaque to everyone else.
+/// Handle by which the extension finds a sandbox again, beyond its id. Opaque to everyone else.
 pub type Handle = serde_json::Value;
 
 string_enum! {
-    /// What was observed last (at `observed_at`).
+    /// State that was observed last (at `observed_at`).
     pub enum State {
         /// Written down; nothing was done on a host yet.
         Requested = "requested",
@@ -55,7 +55,7 @@ string_enum! {
     pub enum Reason {
         /// Somebody asked for it.
         User = "user",
-        /// Its deadline passed.
+        /// Deadline passed.
         TtlExpired = "ttl_expired",
         /// A reap plan named it.
         Reaped = "reaped",
@@ -76,7 +76,7 @@ string_enum! {
 
 impl State {
     /// Whether a transition from this state to `next` is legal (semantics 1). Staying is always legal.
-    pub fn may_become(&self, next: &Self) -> bool {
+    pub(crate) fn may_become(&self, next: &Self) -> bool {
         use State::{
             Destroyed, Destroying, Failed, Forgotten, Lost, Provisioning, Ready, Requested,
             Sleeping,
@@ -109,28 +109,27 @@ impl State {
     }
 
     /// Whether it may be destroyed: from every state except `destroyed`.
-    pub fn may_be_destroyed(&self) -> bool {
+    pub(crate) fn may_be_destroyed(&self) -> bool {
         *self != Self::Destroyed
     }
 
-    /// Whether `recreate` is legal from here.
-    pub fn may_be_recreated(&self) -> bool {
+    pub(crate) fn may_be_recreated(&self) -> bool {
         matches!(self, Self::Ready | Self::Sleeping | Self::Failed | Self::Lost)
     }
 }
 
-/// Which recipe a sandbox was made from, to the byte.
+/// Profile that a sandbox was made from, to the byte.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileRef {
     /// The profile's id.
     pub id: ProfileId,
-    /// Its semantic version.
+    /// Semantic version.
     pub version: String,
     /// SHA-256 (hex) of its canonical JSON.
     pub hash: String,
 }
 
-/// One service as the engine reported it.
+/// Service as the engine reported it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Service {
     /// The service's name in the compose file.
@@ -139,7 +138,7 @@ pub struct Service {
     pub state: String,
     /// Exit status of a container that ended.
     pub exit_code: Option<i32>,
-    /// How often the engine started it again.
+    /// Number of times that the engine started it again.
     pub restarts: Option<u32>,
     /// The engine's word on a health check, where there is one. Shown, never waited for.
     pub health: Option<String>,
@@ -147,7 +146,7 @@ pub struct Service {
 
 impl Service {
     /// Whether a long-running service is no longer there: neither running nor a one-shot that ended well.
-    pub fn is_degraded(&self) -> bool {
+    pub(crate) fn is_degraded(&self) -> bool {
         match self.state.as_str() {
             "running" => false,
             "exited" => self.exit_code != Some(0),
@@ -167,7 +166,7 @@ pub struct Endpoint {
     pub host_port: u16,
     /// `tcp` or `udp`.
     pub protocol: String,
-    /// How it is reached from the host itself.
+    /// Address on the host itself.
     pub url: String,
     /// An `ssh -L` command to paste; null on `local`.
     pub tunnel: Option<String>,
@@ -176,9 +175,9 @@ pub struct Endpoint {
 /// A tunnel that another service holds for us.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Attachment {
-    /// Who holds it.
+    /// Holder.
     pub provider: String,
-    /// Its id there.
+    /// Id there.
     pub id: String,
     /// The local end.
     pub local: String,
@@ -186,7 +185,7 @@ pub struct Attachment {
     pub state: String,
 }
 
-/// How to get to a sandbox.
+/// Access to a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reachability {
     /// The host's name.
@@ -205,7 +204,7 @@ pub struct Reachability {
 
 impl Reachability {
     /// Command that opens a shell; none where nobody can have one.
-    pub fn ssh_command(&self) -> Option<&str> {
+    pub(crate) fn ssh_command(&self) -> Option<&str> {
         Some(self.ssh.as_str()).filter(|command| !command.is_empty())
     }
 }
@@ -215,7 +214,7 @@ impl Reachability {
 pub struct Running {
     /// The operation.
     pub id: OperationId,
-    /// What it does.
+    /// Kind.
     pub kind: OperationKind,
     /// When it began.
     pub started_at: Time,
@@ -223,7 +222,7 @@ pub struct Running {
     pub pid: u32,
     /// The machine that process is on.
     pub host: String,
-    /// Who asked for it.
+    /// Actor that asked for it.
     pub actor: Actor,
     /// Set by another process that wants it rolled back.
     #[serde(default)]
@@ -235,16 +234,16 @@ pub struct Running {
 pub struct Rewrite {
     /// Where, such as `services.web.container_name`.
     pub path: String,
-    /// One sentence.
+    /// Sentence.
     pub what: String,
 }
 
-/// What is known of one sandbox (contract, section 3).
+/// Record of a sandbox (contract, section 3).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SandboxRecord {
-    /// Its id.
+    /// Id.
     pub id: SandboxId,
-    /// Its name, unique among those that are not destroyed.
+    /// Name, unique among those that are not destroyed.
     pub name: Option<String>,
     /// Free labels; `protect=true` keeps every sweep and bulk verb away.
     #[serde(default)]
@@ -255,11 +254,11 @@ pub struct SandboxRecord {
     pub extension: ExtensionId,
     /// The place.
     pub host: HostName,
-    /// What the host proved to be at the first contact.
+    /// Identity that the host proved at the first contact.
     pub host_identity: Option<HostIdentity>,
     /// `<workspace_root>/sbx-<id>` as the host resolved it.
     pub workdir: Option<String>,
-    /// What was observed last.
+    /// State that was observed last.
     pub state: State,
     /// Why.
     pub reason: Option<Reason>,
@@ -271,25 +270,25 @@ pub struct SandboxRecord {
     pub observed_at: Option<Time>,
     /// Grows by one with each write; the compare-and-set's key.
     pub revision: u64,
-    /// What is being done now.
+    /// Operation that works on it now.
     pub operation: Option<Running>,
     /// The inputs, with defaults filled in.
     #[serde(default)]
     pub inputs: BTreeMap<String, String>,
-    /// What the extension needs to find it again; cleanup works without.
+    /// Handle by which the extension finds it again; cleanup works without.
     pub handle: Option<Handle>,
-    /// How to get there.
+    /// Access to it.
     pub reachability: Option<Reachability>,
-    /// Its services as the engine reported them.
+    /// Services as the engine reported them.
     #[serde(default)]
     pub services: Vec<Service>,
     /// When the record was written.
     pub created_at: Time,
     /// When it became ready; TTL counts from here.
     pub ready_at: Option<Time>,
-    /// Its deadline; null means none.
+    /// Deadline; null means none.
     pub expires_at: Option<Time>,
-    /// What no `extend` passes.
+    /// Limit that no `extend` passes.
     pub max_expires_at: Option<Time>,
     /// The deadline of which `sandbox.expiring` was told; null: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -302,16 +301,16 @@ pub struct SandboxRecord {
     pub ttl_s: Option<u64>,
     /// The snapshot it was restored from.
     pub based_on_snapshot: Option<SnapshotId>,
-    /// Its patches.
+    /// Patches.
     #[serde(default)]
     pub applied_patches: Vec<AppliedPatch>,
     /// The highest sequence it has.
     #[serde(default)]
     pub last_patch_sequence: u64,
-    /// How far its patches have come.
+    /// Progress of its patches.
     #[serde(default)]
     pub patch_state: PatchState,
-    /// Which patch failed and how to go on.
+    /// Patch that failed, and how to go on.
     pub patch_error: Option<String>,
     /// The patch that `patch_error` is about; none in records that were written before it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -320,9 +319,9 @@ pub struct SandboxRecord {
     pub undo_of: Option<SandboxId>,
     /// The price that was quoted.
     pub quote_usd: Option<Usd>,
-    /// What is held for it.
+    /// Amount held for it.
     pub hold_usd: Option<Usd>,
-    /// What it has cost: charged by its runs that are over, and what the one that goes on has come to when somebody asks.
+    /// Cost: charged by its runs that are over, and what the one that goes on has come to when somebody asks.
     pub cost_usd: Option<Usd>,
     /// Meter of its run, where that costs something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -332,25 +331,25 @@ pub struct SandboxRecord {
     /// Places that were tried, in order.
     #[serde(default)]
     pub attempts: Vec<Attempt>,
-    /// What the renderer changed.
+    /// Changes that the renderer made.
     #[serde(default)]
     pub rewrites: Vec<Rewrite>,
     /// The evidence of a failed step.
     pub failure: Option<Failure>,
-    /// What the last teardown did, a line per resource.
+    /// Lines of the last teardown, one for each resource.
     #[serde(default)]
     pub teardown: Vec<TeardownLine>,
-    /// What it could not remove.
+    /// Resources that it could not remove.
     #[serde(default)]
     pub leftovers: Vec<Resource>,
-    /// What a restore could not set on the target, counted by kind.
+    /// Properties that a restore could not set on the target, counted by kind.
     #[serde(default)]
     pub not_preserved: BTreeMap<String, u64>,
     /// The host's facts when the sandbox was made, its inventory as counts (the canary's).
-    pub telemetry: Option<Kept<CanaryTelemetry>>,
-    /// What the host's compose runtime was found to be worth (the canary's).
-    pub certificate: Option<Kept<Certificate>>,
-    /// Who asked for it.
+    pub telemetry: Option<RawJson<CanaryTelemetry>>,
+    /// Certificate of the host's compose runtime (the canary's).
+    pub certificate: Option<RawJson<Certificate>>,
+    /// Actor that asked for it.
     pub actor: Actor,
     /// The installation that made it.
     pub owner: OwnerId,
@@ -376,7 +375,7 @@ pub struct SandboxRecord {
 /// Beginning of a record: what every one has from its first write on.
 #[derive(Debug, Clone)]
 pub struct RecordStart {
-    /// Its id.
+    /// Id.
     pub id: SandboxId,
     /// The recipe.
     pub profile: ProfileRef,
@@ -386,7 +385,7 @@ pub struct RecordStart {
     pub host: HostName,
     /// The installation that made it.
     pub owner: OwnerId,
-    /// Who asked for it.
+    /// Actor that asked for it.
     pub actor: Actor,
     /// When the record was written.
     pub created_at: Time,
@@ -464,12 +463,12 @@ impl SandboxRecord {
     }
 
     /// Sets `patch_error`, and the patch that it is about.
-    pub fn set_patch_error(&mut self, error: Option<(PatchId, String)>) {
+    pub(crate) fn set_patch_error(&mut self, error: Option<(PatchId, String)>) {
         (self.patch_error_of, self.patch_error) = error.unzip();
     }
 
     /// Whether it failed and a look at its host found nothing of it; one that is removed since is no different.
-    pub fn left_nothing(&self) -> bool {
+    pub(crate) fn left_nothing(&self) -> bool {
         let gone = || self.teardown.iter().all(|line| line.outcome != TeardownOutcome::Failed);
         let came_to_nothing =
             matches!(self.state, State::Failed | State::Destroying) && !self.kept_failed;
@@ -477,12 +476,12 @@ impl SandboxRecord {
     }
 
     /// The name that it keeps from others: none once it is over, or failed and left nothing.
-    pub fn name_in_use(&self) -> Option<&str> {
+    pub(crate) fn name_in_use(&self) -> Option<&str> {
         self.name.as_deref().filter(|_| !self.state.is_over() && !self.left_nothing())
     }
 
     /// The snapshot that it needs: none once it is over, or where nothing was ever made from it.
-    pub fn needs_snapshot(&self) -> Option<&SnapshotId> {
+    pub(crate) fn needs_snapshot(&self) -> Option<&SnapshotId> {
         let never_was = self.left_nothing() && self.ready_at.is_none();
         self.based_on_snapshot.as_ref().filter(|_| !self.state.is_over() && !never_was)
     }

@@ -8,8 +8,7 @@ use crate::domain::profile::Profile;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::time::Time;
 
-/// The schema this version writes.
-pub const SCHEMA: u64 = 1;
+pub(crate) const SCHEMA: u64 = 1;
 
 /// Manifest in a sandbox's directory. The keys before `sandbox` come first and on lines of their own, so that a shell script can
 /// tell whose it is.
@@ -25,9 +24,9 @@ pub struct SandboxManifest {
     pub profile: String,
     /// When its record was written.
     pub created_at: Time,
-    /// Its deadline; null means none.
+    /// Deadline; null means none.
     pub expires_at: Option<Time>,
-    /// Its name on the host.
+    /// Name on the host.
     pub project: String,
     /// Whether it is labelled `protect=true`: with the head, since that is there in a manifest that is too long for its record too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -35,25 +34,25 @@ pub struct SandboxManifest {
     /// The record as it was then, without what the host or the store says better; none in manifests of an earlier sandboxer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Box<SandboxRecord>>,
-    /// The recipe; none in manifests of an earlier sandboxer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recipe: Option<Box<Profile>>,
+    /// Pinned profile; none in manifests of an earlier sandboxer.
+    #[serde(default, rename = "recipe", skip_serializing_if = "Option::is_none")]
+    pub pinned_profile: Option<Box<Profile>>,
 }
 
 impl SandboxManifest {
     /// Manifest of a sandbox as its record has it.
-    pub fn of(record: &SandboxRecord, recipe: &Profile) -> Self {
+    pub fn of(record: &SandboxRecord, profile: &Profile) -> Self {
         Self {
             schema: SCHEMA,
             id: record.id.clone(),
             owner: record.owner.clone(),
-            profile: recipe.id.to_string(),
+            profile: profile.id.to_string(),
             created_at: record.created_at,
             expires_at: record.expires_at,
             project: record.id.project(),
             protect: record.is_protected(),
             sandbox: Some(Box::new(slim(record))),
-            recipe: Some(Box::new(recipe.as_written().clone())),
+            pinned_profile: Some(Box::new(profile.as_written().clone())),
         }
     }
 
@@ -97,7 +96,7 @@ fn slim(record: &SandboxRecord) -> SandboxRecord {
 }
 
 /// Whether both records have the same manifest: whatever differs between them stands nowhere in it.
-pub fn is_same_manifest(one: &SandboxRecord, other: &SandboxRecord) -> bool {
+pub(crate) fn is_same_manifest(one: &SandboxRecord, other: &SandboxRecord) -> bool {
     let told = |record: &SandboxRecord| SandboxRecord {
         state: crate::domain::sandbox::State::Ready,
         reason: None,

@@ -13,12 +13,12 @@ impl Secret {
     }
 
     /// The text, for the one place that sends it.
-    pub fn reveal(&self) -> &str {
+    pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
 
     /// A text of somebody who may repeat it, without it.
-    pub fn masked(&self, text: &str) -> String {
+    pub(crate) fn masked(&self, text: &str) -> String {
         if self.0.is_empty() { text.to_owned() } else { text.replace(&self.0, "[token]") }
     }
 }

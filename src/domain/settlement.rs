@@ -7,7 +7,7 @@ use crate::domain::event::EventKind;
 use crate::domain::meter::{CostMeter, Split};
 use crate::domain::sandbox::SandboxRecord;
 
-/// What follows on a run that is settled.
+/// Sequel of a run that is settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum After {
     /// Nothing of it is there.
@@ -77,13 +77,12 @@ pub fn settle(record: &mut SandboxRecord, cost: Usd, after: After) -> Vec<Credit
     .collect()
 }
 
-/// What a record's holds come to.
+/// Sum of a record's holds.
 pub fn held_by(record: &SandboxRecord) -> Usd {
     let next = record.meter.as_ref().and_then(|meter| meter.next_usd);
     record.hold_usd.unwrap_or_default() + next.unwrap_or_default()
 }
 
-/// Event over an amount; none over nothing.
 fn event(kind: EventKind, usd: Usd, record: &SandboxRecord) -> Option<CreditEvent> {
     (usd > Usd::ZERO).then(|| (kind, json!({"usd": usd, "host": record.host})))
 }

@@ -23,15 +23,15 @@ use crate::domain::time::Time;
 use crate::domain::words::string_enum;
 
 /// Seconds for which a plan may be applied.
-pub const PLAN_KEPT_S: u64 = 3600;
+pub(crate) const PLAN_KEPT_S: u64 = 3600;
 
 /// When something is stale.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct StaleSettings {
-    /// How long a failed sandbox is kept.
+    /// Time for which a failed sandbox is kept.
     pub failed_after: Seconds,
-    /// How young something unknown may be without being called an orphan.
+    /// Age up to which something unknown is no orphan.
     pub grace: Seconds,
 }
 
@@ -44,13 +44,13 @@ impl Default for StaleSettings {
 string_enum! {
     /// Class of something stale.
     pub enum StaleClass {
-        /// Its deadline passed.
+        /// Deadline passed.
         Expired = "expired",
         /// Failure longer ago than `stale.failed_after`.
         Failed = "failed",
-        /// Its operation's process is dead, or nobody finishes what was begun.
+        /// Operation's process is dead, or nobody finishes what was begun.
         Stuck = "stuck",
-        /// Its host, proved to be the recorded one, has nothing of it.
+        /// Host, proved to be the recorded one, has nothing of it.
         Lost = "lost",
         /// Containers, networks or volumes of this installation that no record knows.
         OrphanStack = "orphan_stack",
@@ -67,7 +67,7 @@ string_enum! {
 
 impl StaleClass {
     /// Whether it is never reaped, whatever is asked for.
-    pub fn is_never_reaped(&self) -> bool {
+    pub(crate) fn is_never_reaped(&self) -> bool {
         match self {
             Self::Foreign | Self::Unreadable | Self::Other(_) => true,
             Self::Expired
@@ -115,19 +115,19 @@ pub struct StaleItem {
     pub sandbox_id: Option<String>,
     /// The snapshot's id; null for a sandbox.
     pub snapshot_id: Option<String>,
-    /// Its name.
+    /// Name.
     pub name: Option<String>,
-    /// Whose it is; null where nobody can tell.
+    /// Owner; null where nobody can tell.
     pub owner: Option<String>,
-    /// Its profile.
+    /// Profile.
     pub profile: Option<String>,
-    /// Its recorded state; null where there is no record.
+    /// Recorded state; null where there is no record.
     pub state: Option<State>,
     /// When it was made, as far as that is known.
     pub created_at: Option<Time>,
-    /// Its deadline.
+    /// Deadline.
     pub expires_at: Option<Time>,
-    /// Its age when the plan was made; seconds.
+    /// Age when the plan was made; seconds.
     pub age_s: Option<u64>,
     /// Bytes that its directory or archive takes on the host; null until they were measured.
     pub bytes: Option<u64>,
@@ -145,7 +145,7 @@ pub struct StaleItem {
 }
 
 impl StaleItem {
-    /// Its id, of whichever kind.
+    /// Id, of whichever kind.
     pub fn id(&self) -> &str {
         self.sandbox_id.as_deref().or(self.snapshot_id.as_deref()).unwrap_or_default()
     }
@@ -157,7 +157,7 @@ impl StaleItem {
     }
 
     /// Whether both speak of the same thing on the same host.
-    pub fn is_same(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.host.same(other.host.as_str())
             && self.sandbox_id == other.sandbox_id
             && self.snapshot_id == other.snapshot_id
@@ -165,7 +165,7 @@ impl StaleItem {
 }
 
 string_enum! {
-    /// How the look at a host ended.
+    /// End of a look at a host.
     pub enum PassState {
         /// All of its inventory was read.
         Read = "read",
@@ -183,7 +183,7 @@ string_enum! {
 pub struct HostPass {
     /// The host.
     pub host: HostName,
-    /// How it ended.
+    /// End of the look.
     pub state: PassState,
     /// The machine that it was.
     pub machine_id: Option<String>,
@@ -236,7 +236,7 @@ pub struct ReapPlan {
     pub at: Time,
     /// Until when it may be applied.
     pub valid_until: Time,
-    /// Who asked for it.
+    /// Actor that asked for it.
     pub actor: Actor,
     /// Hosts that were asked.
     pub hosts: Vec<HostPass>,
@@ -284,7 +284,7 @@ string_enum! {
         Removed = "removed",
         /// Back to what its host says.
         Recovered = "recovered",
-        /// Its record is closed; nothing was there.
+        /// Record is closed; nothing was there.
         Closed = "closed",
         /// There is a record of it now.
         Adopted = "adopted",
@@ -302,9 +302,9 @@ pub struct ReapItem {
     pub id: String,
     /// Whether it is as planned now. What was skipped is not in the way: it is not what was planned any more.
     pub ok: bool,
-    /// Its class.
+    /// Class.
     pub class: StaleClass,
-    /// Its host.
+    /// Host.
     pub host: HostName,
     /// Action that was planned.
     pub action: ReapAction,

@@ -11,11 +11,11 @@ use crate::domain::time::Time;
 use crate::domain::words::string_enum;
 
 /// Seconds before a deadline at which it is told; of a shorter life, at once.
-pub const WARNING_S: u64 = 600;
+pub(crate) const WARNING_S: u64 = 600;
 
 /// Task that a sweep has with a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SweepTask {
+pub(crate) enum SweepTask {
     /// Tell that its deadline is near; of a protected one, that it passed.
     Warn,
     /// End it: its deadline passed.
@@ -33,7 +33,7 @@ pub enum SweepTask {
 }
 
 /// Task that is due with a record at a moment. Whether somebody works on it is seen under its lock.
-pub fn task_of(record: &SandboxRecord, now: Time) -> Option<SweepTask> {
+pub(crate) fn task_of(record: &SandboxRecord, now: Time) -> Option<SweepTask> {
     let task = match &record.state {
         State::Forgotten => SweepTask::Collect,
         State::Destroying => SweepTask::Finish,
@@ -81,7 +81,7 @@ fn is_told_of(state: &State) -> bool {
 }
 
 /// Moment from which on something may be due with a record, if it stays as it is; `None`: never.
-pub fn due_at(record: &SandboxRecord) -> Option<Time> {
+pub(crate) fn due_at(record: &SandboxRecord) -> Option<Time> {
     let renewal = record.meter.as_ref().and_then(|meter| meter.renew_at);
     let Some(deadline) = record.expires_at else {
         return renewal.filter(|_| is_renewed(&record.state));
@@ -97,7 +97,7 @@ pub fn due_at(record: &SandboxRecord) -> Option<Time> {
 }
 
 /// Reason of a removal that somebody else began and that is finished now: the one it had, which an unreachable host hid.
-pub fn reason_to_finish(record: &SandboxRecord) -> Reason {
+pub(crate) fn reason_to_finish(record: &SandboxRecord) -> Reason {
     match &record.reason {
         Some(Reason::HostLost) | None => match record.expires_at {
             Some(deadline) if deadline <= record.since => Reason::TtlExpired,
@@ -120,7 +120,7 @@ string_enum! {
     pub enum HoldReason {
         /// Wall clock and monotonic clock disagree: the next sweep judges.
         ClockJumped = "clock_jumped",
-        /// This data directory may not act.
+        /// Data directory may not act.
         NotOwn = "not_own",
         /// Another sweep is at work.
         Another = "another",
@@ -132,9 +132,9 @@ string_enum! {
 pub struct HeldBack {
     /// Why.
     pub reason: HoldReason,
-    /// One sentence.
+    /// Sentence.
     pub message: String,
-    /// What to do.
+    /// Next step for the user.
     pub hint: Option<String>,
 }
 
@@ -156,21 +156,21 @@ impl HeldBack {
 }
 
 string_enum! {
-    /// What a sweep did about a sandbox.
+    /// Outcome of a sweep for a sandbox.
     pub enum SweepOutcome {
         /// Told that its deadline is near, or its credits ran out.
         Warned = "warned",
         /// Credits are held for another hour of it.
         Renewed = "renewed",
-        /// Its time was over, or its credits ran out: destroyed.
+        /// Time was over, or its credits ran out: destroyed.
         Destroyed = "destroyed",
-        /// Its removal had been begun, and is finished.
+        /// Removal had been begun, and is finished.
         Finished = "finished",
-        /// It had been forgotten, and nothing is left of it.
+        /// Forgotten sandbox of which nothing is left.
         Collected = "collected",
         /// Nothing, for the reason said.
         Skipped = "skipped",
-        /// It could not be done; a later sweep tries again.
+        /// Work could not be done; a later sweep tries again.
         Failed = "failed",
     }
 }
@@ -184,37 +184,37 @@ string_enum! {
         Busy = "busy",
         /// Somebody changed it after it was judged.
         Changed = "changed",
-        /// Its host is forbidden by the configuration.
+        /// Host is forbidden by the configuration.
         Forbidden = "forbidden",
-        /// It, or its host, failed a moment ago, and is tried again later.
+        /// Sandbox or its host failed a moment ago, and is tried again later.
         Waits = "waits",
-        /// Its hold cannot be renewed: credits are missing.
+        /// Hold cannot be renewed: credits are missing.
         Credits = "credits",
     }
 }
 
-/// What a sweep did about one sandbox.
+/// Item of a sweep: a sandbox and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepItem {
     /// The sandbox.
     pub id: SandboxId,
-    /// Its name.
+    /// Name.
     pub name: Option<String>,
-    /// Its host.
+    /// Host.
     pub host: HostName,
-    /// What was done.
+    /// Outcome.
     pub outcome: SweepOutcome,
     /// Why nothing was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped: Option<SkipReason>,
-    /// One sentence.
+    /// Sentence.
     pub message: String,
     /// Why it could not be done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Error>,
 }
 
-/// What a sweep did: the same for each face.
+/// Report of a sweep: the same for each face.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepReport {
     /// When it judged.

@@ -11,30 +11,30 @@ pub struct Resource {
     /// `container`, `network`, `volume`, `pod`, `image`, `directory`, `mount`, `tunnel`; `process`: one that worked in the
     /// workspace.
     pub kind: String,
-    /// Its name on the host, or its path.
+    /// Name on the host, or its path.
     pub id: String,
 }
 
 string_enum! {
-    /// What became of a resource in a teardown.
+    /// Outcome of a teardown for a resource.
     pub enum TeardownOutcome {
-        /// It was there and is gone.
+        /// Resource was there and is gone.
         Removed = "removed",
-        /// It was not there: only "not found" counts.
+        /// Resource was not there: only "not found" counts.
         Absent = "absent",
-        /// It could not be removed.
+        /// Resource could not be removed.
         Failed = "failed",
         /// Somebody else's, with a label or a name of the sandbox: it was left.
         Foreign = "foreign",
     }
 }
 
-/// One line of a teardown's report.
+/// Line of a teardown's report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TeardownLine {
-    /// What.
+    /// Resource.
     pub resource: Resource,
-    /// What became of it.
+    /// Outcome.
     pub outcome: TeardownOutcome,
     /// Why it failed, in the program's words, or what tells that it is foreign.
     pub reason: Option<String>,
@@ -42,19 +42,19 @@ pub struct TeardownLine {
 
 impl TeardownLine {
     /// Sentence on what was left because it is somebody else's, with what tells so.
-    pub fn left_alone(&self) -> Option<String> {
+    pub(crate) fn left_alone(&self) -> Option<String> {
         let why = self.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
         let words = || format!("left alone: {} {}{why}", self.resource.kind, self.resource.id);
         (self.outcome == TeardownOutcome::Foreign).then(words)
     }
 }
 
-/// What a teardown did. `clean` only when a read-back showed that nothing is left.
+/// Report of a teardown. `clean` only when a read-back showed that nothing is left.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TeardownReport {
     /// A line per resource.
     pub lines: Vec<TeardownLine>,
-    /// What the read-back still found.
+    /// Resources that the read-back still found.
     pub leftovers: Vec<Resource>,
     /// Whether nothing was removed: what is there was refused to be touched.
     pub untouched: bool,

@@ -9,20 +9,20 @@ use crate::domain::Time;
 use crate::domain::name::SandboxId;
 
 /// Span of a host's history, in seconds.
-pub const HISTORY_S: u64 = 3600;
+pub(crate) const HISTORY_S: u64 = 3600;
 
 /// File system below a workspace root, as a light probe sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DiskUse {
     /// The path that was asked about.
     pub path: String,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub total_bytes: u64,
-    /// What is written, in bytes; what is kept for root is neither used nor available.
+    /// Bytes that are written; what is kept for root is neither used nor available.
     pub used_bytes: u64,
-    /// What the account can still write, in bytes.
+    /// Bytes that the account can still write.
     pub available_bytes: u64,
-    /// Its inodes; null where the file system has no fixed number.
+    /// Inodes; null where the file system has no fixed number.
     pub inodes: Option<u64>,
     /// Inodes that are free.
     pub inodes_free: Option<u64>,
@@ -74,28 +74,26 @@ pub struct HostSample {
 
 impl HostSample {
     /// Load of the last minute for each processor.
-    pub fn load_per_core(&self) -> f64 {
+    pub(crate) fn load_per_core(&self) -> f64 {
         self.load1 / f64::from(self.cpus.max(1))
     }
 
     /// Memory in use, in percent; none where its size is not known.
-    pub fn mem_used_pct(&self) -> Option<f64> {
+    pub(crate) fn mem_used_pct(&self) -> Option<f64> {
         used_pct(self.mem_total_bytes, self.mem_available_bytes)
     }
 
-    /// Swap in use, in percent.
-    pub fn swap_used_pct(&self) -> Option<f64> {
+    pub(crate) fn swap_used_pct(&self) -> Option<f64> {
         used_pct(self.swap_total_bytes, self.swap_free_bytes)
     }
 
     /// Disk in use, in percent of what the account can have, as `df` says it.
-    pub fn disk_used_pct(&self) -> Option<f64> {
+    pub(crate) fn disk_used_pct(&self) -> Option<f64> {
         let disk = self.disk.as_ref()?;
         used_pct(disk.used_bytes.saturating_add(disk.available_bytes), disk.available_bytes)
     }
 
-    /// Inodes in use, in percent.
-    pub fn inodes_used_pct(&self) -> Option<f64> {
+    pub(crate) fn inodes_used_pct(&self) -> Option<f64> {
         let disk = self.disk.as_ref()?;
         used_pct(disk.inodes?, disk.inodes_free?)
     }
@@ -130,7 +128,7 @@ impl HostHistory {
     }
 
     /// All of them, the oldest first.
-    pub fn samples(&self) -> impl DoubleEndedIterator<Item = &HostSample> {
+    pub(crate) fn samples(&self) -> impl DoubleEndedIterator<Item = &HostSample> {
         self.samples.iter()
     }
 }

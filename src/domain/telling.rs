@@ -2,7 +2,6 @@
 //! progress and the errors of what fails after the first failure around the one line that matters; every face shows that line
 //! first, and the rest with its argument lists folded.
 
-/// Telling lines that are shown at most.
 const SHOWN: usize = 3;
 
 /// Words of an argument list that stay.
@@ -52,7 +51,6 @@ const PROGRESS: [&str; 16] = [
     "removed",
 ];
 
-/// What a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Line {
     /// A call of another program, progress, a number: nothing of why.
@@ -61,7 +59,6 @@ enum Line {
     Word,
     /// An error that an earlier one causes, or one that is tried again.
     Consequence,
-    /// An error.
     Error,
 }
 
@@ -106,12 +103,12 @@ fn is_call(text: &str) -> bool {
 }
 
 /// The lines that say why, the last of them last; of a program that says of nothing that it is wrong, its last words.
-pub fn telling_lines(output: &str) -> Vec<&str> {
+pub(crate) fn telling_lines(output: &str) -> Vec<&str> {
     let lines: Vec<(Line, &str)> = output.lines().map(|line| (kind(line), line.trim())).collect();
     let most = lines.iter().map(|(kind, _)| *kind).max().unwrap_or(Line::Noise);
     let mut telling: Vec<&str> = Vec::new();
     for (_, line) in lines.iter().filter(|(kind, line)| *kind == most && !line.is_empty()) {
-        // What is said again is said once, where it was said last.
+        // A line that is said again is said once, where it was said last.
         telling.retain(|before| before != line);
         telling.push(line);
     }
@@ -119,17 +116,17 @@ pub fn telling_lines(output: &str) -> Vec<&str> {
 }
 
 /// The line that says most of why, if anything was written.
-pub fn last_telling_line(output: &str) -> Option<&str> {
+pub(crate) fn last_telling_line(output: &str) -> Option<&str> {
     telling_lines(output).pop()
 }
 
-/// As [`last_telling_line`], where it is called an error.
-pub fn error_line(output: &str) -> Option<&str> {
+/// [`last_telling_line`], where it is called an error.
+pub(crate) fn error_line(output: &str) -> Option<&str> {
     last_telling_line(output).filter(|line| kind(line) == Line::Error)
 }
 
 /// All of it, each argument list folded: `podman run --name=web … (26 more words)`.
-pub fn folded(output: &str) -> String {
+pub(crate) fn folded(output: &str) -> String {
     let lines: Vec<String> = output.lines().map(folded_line).collect();
     lines.join("\n")
 }

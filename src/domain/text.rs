@@ -12,9 +12,9 @@ fn is_unsafe(c: char) -> bool {
             '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{061c}' | '\u{fff9}'..='\u{fffb}')
 }
 
-/// One line for a screen: escape sequences are removed, other control and bidi characters replaced by `·`, line
+/// Line for a screen: escape sequences are removed, other control and bidi characters replaced by `·`, line
 /// breaks and tabs by a space, and what is beyond `limit` columns cut with `…`.
-pub fn clean_line(text: &str, limit: usize) -> String {
+pub(crate) fn clean_line(text: &str, limit: usize) -> String {
     // Mostly nothing is to be cleaned, and of 10,000 rows each has five texts.
     if text.len() <= limit && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return text.to_owned();
@@ -46,7 +46,7 @@ pub fn clean_line(text: &str, limit: usize) -> String {
 }
 
 /// Several lines, each cleaned as by [`clean_line`] without a limit on its width.
-pub fn clean_block(text: &str) -> String {
+pub(crate) fn clean_block(text: &str) -> String {
     text.lines().map(|line| clean_line(line, usize::MAX - 1)).collect::<Vec<_>>().join("\n")
 }
 
@@ -101,7 +101,7 @@ fn strip_escapes(text: &str) -> String {
 }
 
 /// A path as typed, with `~` at its beginning as the home directory.
-pub fn expand_home(path: &str, home: Option<&Path>) -> PathBuf {
+pub(crate) fn expand_home(path: &str, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix('~'), home) {
         (Some(""), Some(home)) => home.to_owned(),
         (Some(rest), Some(home)) if rest.starts_with('/') => {
@@ -111,8 +111,7 @@ pub fn expand_home(path: &str, home: Option<&Path>) -> PathBuf {
     }
 }
 
-/// Bytes as lowercase hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
         text.extend([digit(byte >> 4), digit(byte & 15)]);
@@ -121,18 +120,17 @@ pub fn hex(bytes: &[u8]) -> String {
 }
 
 /// A count with its noun: `1 file`, `3 files`.
-pub fn plural(count: u64, one: &str, many: &str) -> String {
+pub(crate) fn plural(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
 /// Whether a locale's name (the first of `LC_ALL`, `LC_CTYPE` and `LANG` that is set) says that text is UTF-8.
-pub fn is_utf8_locale(name: &str) -> bool {
+pub(crate) fn is_utf8_locale(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.contains("utf-8") || name.contains("utf8")
 }
 
-/// The last `count` lines of a text.
-pub fn last_lines(text: &str, count: usize) -> String {
+pub(crate) fn last_lines(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(count)..].join("\n")
 }

@@ -40,7 +40,7 @@ impl Time {
         Self(self.0.saturating_sub(span).unwrap_or(jiff::Timestamp::MIN))
     }
 
-    /// How long after `earlier` this is; zero if it is not after.
+    /// Time since `earlier`; zero if that is not earlier.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::try_from(self.0.duration_since(earlier.0)).unwrap_or_default()
     }

@@ -25,11 +25,11 @@ const NAME_BYTES: usize = 63;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct UndoSettings {
-    /// How long one is kept.
+    /// Time for which one is kept.
     pub window: Seconds,
     /// Above this workspace size none is taken.
     pub max_bytes: Bytes,
-    /// What all of a host may take; the oldest go first.
+    /// Most that all of a host may take; the oldest go first.
     pub max_total: Bytes,
 }
 
@@ -44,15 +44,15 @@ impl Default for UndoSettings {
 pub struct Footprint {
     /// Workspace and volumes, as far as they can be told; bytes.
     pub bytes: u64,
-    /// What the account may still use where archives are; bytes.
+    /// Bytes that the account may still use where archives are.
     pub free_bytes: u64,
-    /// That file system in use, in percent.
+    /// Use of that file system, in percent.
     pub disk_used_pct: f64,
 }
 
 impl UndoSettings {
     /// Reason why no undo snapshot of something that large is taken on such a host; a sentence's end.
-    pub fn refusal(&self, seen: &Footprint, limits: &Limits) -> Option<String> {
+    pub(crate) fn refusal(&self, seen: &Footprint, limits: &Limits) -> Option<String> {
         if seen.bytes > self.max_bytes.get() {
             let size = Bytes(seen.bytes);
             return Some(format!("it has {size}, and undo.max_bytes is {}", self.max_bytes));
@@ -69,14 +69,14 @@ impl UndoSettings {
     }
 }
 
-/// What an undo snapshot has of its sandbox beside files, labels and inputs: as it was at that moment.
+/// Facts of its sandbox that an undo snapshot has beside files, labels and inputs: as they were at that moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UndoFacts {
     /// The verb that it was taken for: `destroy` or `recreate`.
     pub before: OperationKind,
     /// The time to live that the sandbox was given, in seconds; null means none.
     pub ttl_s: Option<u64>,
-    /// Its patches; of what each wrote the last 4 KiB, of all of them 64 KiB.
+    /// Patches; of what each wrote the last 4 KiB, of all of them 64 KiB.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub applied_patches: Vec<AppliedPatch>,
 }
@@ -100,7 +100,7 @@ impl UndoFacts {
 
 /// Names for a sandbox that is brought back, the first that is free counts: its own, `<name>-undo`, then with a number. One
 /// without a name has none.
-pub fn names_for(name: Option<&str>) -> Vec<Option<String>> {
+pub(crate) fn names_for(name: Option<&str>) -> Vec<Option<String>> {
     let Some(name) = name else { return vec![None] };
     let with = |suffix: String| {
         let room = name.len().min(NAME_BYTES.saturating_sub(suffix.len()));

@@ -12,12 +12,12 @@ use crate::domain::record::Record;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::stale::ReapItem;
 
-/// What a running operation is at. Streamed to every face, never stored.
+/// Progress of a running operation. Streamed to every face, never stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Progress {
     /// The operation.
     pub operation: OperationId,
-    /// What it does.
+    /// Kind.
     pub kind: OperationKind,
     /// On which sandbox.
     pub sandbox_id: Option<SandboxId>,
@@ -28,9 +28,9 @@ pub struct Progress {
     pub stage: String,
     /// The step's number, from 1.
     pub step: u32,
-    /// How many steps there are.
+    /// Number of steps.
     pub steps: u32,
-    /// How much of the step is done, in the step's unit (bytes where `bytes` is set).
+    /// Part of the step that is done, in the step's unit (bytes where `bytes` is set).
     pub done: Option<u64>,
     /// Out of how much.
     pub of: Option<u64>,
@@ -45,11 +45,11 @@ pub struct Progress {
 pub struct Ended {
     /// The operation as it is stored now.
     pub operation: Operation,
-    /// What it worked on as it is now, or the operation's error.
+    /// Subject as it is now, or the operation's error.
     pub outcome: Result<Record, Error>,
 }
 
-/// What a face hears while it listens.
+/// Update that a face hears while it listens.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Update {
     /// Something happened: this process's or another's.

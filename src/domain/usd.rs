@@ -28,11 +28,11 @@ impl Usd {
     }
 
     /// The sum of two; `None` above [`Self::MAX`].
-    pub fn plus(self, other: Self) -> Option<Self> {
+    pub(crate) fn plus(self, other: Self) -> Option<Self> {
         self.0.checked_add(other.0).map(Self).filter(|sum| *sum <= Self::MAX)
     }
 
-    /// This part of it, rounded up to the next micro-dollar; at most [`Self::MAX`].
+    /// Part of the amount, rounded up to the next micro-dollar; at most [`Self::MAX`].
     #[must_use]
     pub fn part(self, of: u64, whole: u64) -> Self {
         let micros = u128::from(self.0.unsigned_abs()).saturating_mul(of.into());
@@ -40,7 +40,7 @@ impl Usd {
         Self(i64::try_from(micros).unwrap_or(i64::MAX)).min(Self::MAX)
     }
 
-    /// As it is typed: without a currency.
+    /// Amount as it is typed: without a currency.
     pub fn plain(self) -> String {
         self.to_string().replace('$', "")
     }

@@ -244,7 +244,8 @@ impl SandboxExtension for VmPacker {
     }
 
     async fn entries(&self, target: &Target, excludes: &[String]) -> Result<Vec<TreeEntry>, Error> {
-        capture::list(self.transports.way(&target.host).await?.as_ref(), target, excludes).await
+        capture::list(self.transports.open_lazily(&target.host).await?.as_ref(), target, excludes)
+            .await
     }
 
     fn archives(&self) -> Option<&dyn SnapshotArchives> {
@@ -260,7 +261,8 @@ impl SandboxExtension for VmPacker {
         if run.service.is_some() {
             return Err(exec::no_services(target));
         }
-        exec::exec(self.transports.way(&target.host).await?.as_ref(), target, run, sink).await
+        exec::exec(self.transports.open_lazily(&target.host).await?.as_ref(), target, run, sink)
+            .await
     }
 
     async fn run_patch(
@@ -277,7 +279,7 @@ impl SandboxExtension for VmPacker {
         if service.is_some() {
             return Err(exec::no_services(target));
         }
-        exec::shell(self.transports.way(&target.host).await?.as_ref(), target).await
+        exec::shell(self.transports.open_lazily(&target.host).await?.as_ref(), target).await
     }
 }
 

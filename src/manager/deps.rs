@@ -26,7 +26,8 @@ use crate::manager::upkeep::sweep_memory::SweepMemory;
 use crate::store::catalogue::Catalogue;
 use crate::store::{
     CreditStore, EarlierStore, EventLog, HostStore, Installation, Locks, OperationStore,
-    OutboxStore, PatchStore, PlanStore, RecipeStore, SandboxStore, SnapshotStore, SweepStore,
+    OutboxStore, PatchStore, PinnedProfileStore, PlanStore, SandboxStore, SnapshotStore,
+    SweepStore,
 };
 use crate::transport::Transports;
 
@@ -58,7 +59,7 @@ pub struct Settings {
     pub compose_cmd: Option<String>,
     /// The operator's home directory, refused as a `directory` input.
     pub home: Option<PathBuf>,
-    /// This machine's name, for who holds an operation.
+    /// Name of this machine, for who holds an operation.
     pub machine: String,
     /// Actor of this process.
     pub actor: Actor,
@@ -68,7 +69,7 @@ pub struct Settings {
     pub temporary: PathBuf,
     /// When something is stale.
     pub stale: StaleSettings,
-    /// What is kept of a sandbox that is removed.
+    /// Settings of undo snapshots.
     pub undo: UndoSettings,
 }
 
@@ -98,10 +99,10 @@ pub struct Dependencies {
     pub locks: Arc<dyn Locks>,
     /// Owner ids and counter.
     pub installation: Arc<dyn Installation>,
-    /// What the earlier tool left.
+    /// Records of the earlier tool.
     pub earlier: Arc<dyn EarlierStore>,
     /// Pinned profiles by their hash.
-    pub recipes: Arc<dyn RecipeStore>,
+    pub pinned_profiles: Arc<dyn PinnedProfileStore>,
     /// Profiles and extension manifests.
     pub catalogue: LazyCatalogue,
     /// The extensions this build has.
@@ -126,7 +127,7 @@ pub struct Dependencies {
 pub struct Hub {
     /// The way.
     pub endpoint: Arc<dyn HubEndpoint>,
-    /// What it gets of an event.
+    /// Format of events.
     pub format: HubFormat,
 }
 
@@ -136,12 +137,10 @@ pub(crate) type HostReached = for<'a> fn(&'a Deps, &'a HostName) -> BoxFuture<'a
 /// Dependencies, with what this process remembers. Cheap to clone.
 pub(crate) type Deps = Arc<Shared>;
 
-/// Dependencies and memory of one process.
 pub(crate) struct Shared {
     given: Dependencies,
     /// Upkeep of a host that was just reached.
     pub(crate) host_reached: HostReached,
-    /// Operations of this process, and whoever listens.
     pub(crate) jobs: Arc<Jobs>,
     /// Snapshots that this process deleted, as they were.
     pub(crate) deleted: Mutex<BTreeMap<SnapshotId, SnapshotRecord>>,
@@ -157,7 +156,6 @@ pub(crate) struct Shared {
     pub(crate) reaps: Mutex<BTreeMap<OperationId, ReapReport>>,
     /// Status of hosts, as the event log has it.
     pub(crate) host_status_log: tokio::sync::Mutex<HostStatusLog>,
-    /// Sweeps of this process.
     pub(crate) sweep: SweepMemory,
     /// Wakes the follower of the event log.
     pub(crate) log_grew: tokio::sync::Notify,
@@ -170,7 +168,6 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// These dependencies, and an empty memory.
     pub(crate) fn new(given: Dependencies, host_reached: HostReached) -> Deps {
         Arc::new(Self {
             given,
@@ -202,17 +199,14 @@ impl Shared {
         self.has_appended.load(Ordering::Relaxed)
     }
 
-    /// The present moment.
     pub(crate) fn now(&self) -> Time {
         (self.clock)()
     }
 
-    /// Both clocks.
     pub(crate) fn read_clocks(&self) -> ClockReading {
         ClockReading { wall: self.now(), monotonic: (self.monotonic)() }
     }
 
-    /// Actor of this process.
     pub(crate) fn actor(&self) -> Actor {
         self.settings.actor.clone()
     }

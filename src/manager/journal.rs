@@ -12,7 +12,7 @@ use crate::domain::credit::LedgerEntry;
 use crate::domain::error::{Code, Error};
 use crate::domain::event::{EventKind, PendingEvent, derived_event_id};
 use crate::domain::name::{EventId, OperationId, SandboxId, SnapshotId};
-use crate::domain::owed::settle_applying;
+use crate::domain::pending_patches::settle_applying;
 use crate::domain::sandbox::{Running, SandboxRecord, State};
 use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::update::Update;
@@ -23,7 +23,6 @@ use crate::store::Change;
 /// Condition under which a record may be changed.
 #[derive(Debug, Clone)]
 pub(crate) enum Guard {
-    /// Whatever it is.
     Any,
     /// Revision that it must have (`None`: whatever it is).
     Revision(Option<u64>),
@@ -39,18 +38,14 @@ pub(crate) type NewEvent = (EventKind, serde_json::Value);
 pub(crate) type Observed =
     (Arc<SandboxRecord>, Vec<NewEvent>, Box<dyn FnOnce(&mut SandboxRecord) + Send>);
 
-/// Record that the journal writes.
 pub(crate) trait JournalRecord: Clone + Send + Sync + 'static {
-    /// Id of such a record.
     type Id: Clone + fmt::Display + Send + Sync + 'static;
 
     /// The word for it in a sentence.
     const NOUN: &'static str;
 
-    /// Id of this record.
     fn id(&self) -> &Self::Id;
 
-    /// The operation that works on it.
     fn operation(&self) -> Option<&Running>;
 
     /// Puts an operation on it, or takes it off.
@@ -133,7 +128,7 @@ impl JournalRecord for SandboxRecord {
         PendingEvent {
             id: derived_event_id(&name, self.revision + 1, &kind),
             time: now,
-            // That a host has nothing of it any more is nobody's doing.
+            // Nobody's doing: a host has nothing of it any more.
             actor: if kind == EventKind::SandboxLost { Actor::observer() } else { actor.clone() },
             kind,
             sandbox_id: Some(self.id.clone()),
@@ -149,7 +144,7 @@ impl JournalRecord for SandboxRecord {
         let (before, since) = (self.state.clone(), self.since);
         let worker = self.operation.as_ref().map(|running| running.id.clone());
         change(self)?;
-        // Whoever puts a record back says since when it was so.
+        // A record that is put back says itself since when it was so.
         if self.state != before && self.since == since {
             self.since = reading.wall;
         }

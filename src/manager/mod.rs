@@ -33,6 +33,7 @@ use crate::domain::name::{ExtensionId, OperationId};
 use crate::domain::operation::Operation;
 use crate::domain::output::{ExecOutput, Interactive, LogLine};
 use crate::domain::patch::Patch;
+use crate::domain::raw_json::JsonText;
 use crate::domain::record::Record;
 use crate::domain::request::{
     ApplyRequest, Check, CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest,
@@ -50,7 +51,6 @@ use crate::domain::sweep::{SweepReport, SweepRequest};
 use crate::domain::telemetry::HostSample;
 use crate::domain::undo::UndoRequest;
 use crate::domain::update::Update;
-use crate::domain::verbatim::JsonText;
 use crate::store::catalogue::{Catalogue, Entry};
 
 use crate::manager::deps::{Deps, Shared};
@@ -265,7 +265,7 @@ impl SandboxManager {
     ///
     /// Errors: `invalid_input` where nothing says what it is to be compared with; `conflict` for a sandbox whose files are
     /// not there to be looked at.
-    pub async fn diff_snapshot(
+    pub(crate) async fn diff_snapshot(
         &self,
         request: &SnapshotDiffRequest,
     ) -> Result<SnapshotDiff, Error> {
@@ -328,7 +328,7 @@ impl SandboxManager {
     }
 
     /// Makes a plan of what is stale, and keeps it for an hour.
-    pub async fn plan_reap(&self, request: &PlanRequest) -> Result<ReapPlan, Error> {
+    pub(crate) async fn plan_reap(&self, request: &PlanRequest) -> Result<ReapPlan, Error> {
         stale::plan::plan_reap(&self.deps, request).await
     }
 
@@ -381,14 +381,14 @@ impl SandboxManager {
     }
 
     /// Checks one host, samples it, and waits a little for the sizes of its directories.
-    pub async fn inspect_host(&self, name: &str) -> Result<HostView, Error> {
+    pub(crate) async fn inspect_host(&self, name: &str) -> Result<HostView, Error> {
         hosts::inspect::inspect_host(&self.deps, name).await
     }
 
     /// Reads one host's load, memory, disk and clock, and what its sandboxes use.
     ///
     /// Errors: why the host does not answer.
-    pub async fn sample_host(&self, name: &str) -> Result<HostSample, Error> {
+    pub(crate) async fn sample_host(&self, name: &str) -> Result<HostSample, Error> {
         hosts::sample::sample_host(&self.deps, name).await
     }
 

@@ -4,9 +4,9 @@
 use serde_json::Value;
 
 use crate::domain::SandboxRecord;
+use crate::domain::raw_json::RawJson;
 use crate::domain::route::Attempt;
-use crate::domain::verbatim::Kept;
-use crate::store::entry::Record;
+use crate::store::document_entry::Record;
 
 /// Fields whose nulls are left out at any depth. The handle is its extension's, and events are as they were appended.
 const TYPED: [&str; 9] = [
@@ -31,10 +31,10 @@ impl Record for SandboxRecord {
         if let Some(Value::Object(handle)) = &mut self.handle {
             handle.shift_remove("up_output");
         }
-        // They kept all of the host's facts, too.
+        // Earlier versions kept all of the host's facts, too.
         let full = self.telemetry.as_ref().filter(|telemetry| telemetry.has("tools"));
-        if let Some(summary) = full.and_then(Kept::read) {
-            self.telemetry = Kept::new(&summary).ok();
+        if let Some(summary) = full.and_then(RawJson::read) {
+            self.telemetry = RawJson::new(&summary).ok();
         }
     }
 

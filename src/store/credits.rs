@@ -19,16 +19,16 @@ use crate::domain::credit::{EntryKind, HistoryEntry, LedgerEntry, LedgerSums};
 use crate::domain::error::{Code, Error};
 use crate::domain::name::{EventId, SandboxId};
 use crate::domain::{Time, Usd};
-use crate::store::damage::{Place, corrupt, words};
-use crate::store::files::{DataDir, blocking, io_fault, open_private, open_stamped, sync_folder};
-use crate::store::lock::Gate;
+use crate::store::corruption::{Position, corrupt, words};
+use crate::store::files::{DataDir, blocking, io_error, open_private, open_stamped, sync_folder};
+use crate::store::lock::FileLock;
 use crate::store::reserve::or_from_reserve;
 use crate::store::{CreditStore, Held};
 
 /// The ledger, in a file.
 pub struct CreditFile {
-    gate: Gate,
-    turns: Gate,
+    lock: FileLock,
+    holders: FileLock,
     log: Arc<Log>,
 }
 
@@ -80,21 +80,25 @@ impl CreditFile {
     pub(super) fn new(dir: &DataDir) -> Self {
         let log =
             Log { dir: dir.clone(), path: dir.join("credits.jsonl"), known: Mutex::default() };
-        Self { gate: Gate::new(dir, "credits"), turns: Gate::new(dir, "holds"), log: Arc::new(log) }
+        Self {
+            lock: FileLock::new(dir, "credits"),
+            holders: FileLock::new(dir, "holds"),
+            log: Arc::new(log),
+        }
     }
 }
 
 impl Known {
     /// Counts a line, without its end.
-    fn count(&mut self, line: &[u8]) -> Result<LedgerEntry, LineFault> {
+    fn count(&mut self, line: &[u8]) -> Result<LedgerEntry, LineError> {
         let entry: LedgerEntry = serde_json::from_slice::<EntryLine>(line)?.into();
         if !self.ids.insert(entry.id.clone()) {
-            return Err(LineFault::Rule(format!("an earlier entry has its id, {}", entry.id)));
+            return Err(LineError::Rule(format!("an earlier entry has its id, {}", entry.id)));
         }
         if let EntryKind::Other(word) = &entry.kind {
-            return Err(LineFault::Newer(word.clone()));
+            return Err(LineError::Newer(word.clone()));
         }
-        self.sums.count(&entry).map_err(LineFault::Rule)?;
+        self.sums.count(&entry).map_err(LineError::Rule)?;
         self.lines += 1;
         self.read += line.len() as u64 + 1;
         Ok(entry)
@@ -102,13 +106,13 @@ impl Known {
 }
 
 /// Reason for which a line does not count.
-enum LineFault {
+enum LineError {
     Json(serde_json::Error),
     Newer(String),
     Rule(String),
 }
 
-impl From<serde_json::Error> for LineFault {
+impl From<serde_json::Error> for LineError {
     fn from(error: serde_json::Error) -> Self {
         Self::Json(error)
     }
@@ -126,7 +130,7 @@ impl Log {
         file: &mut File,
         mut seen: impl FnMut(LedgerEntry, &LedgerSums),
     ) -> Result<Vec<u8>, Error> {
-        let failed = |error| io_fault("read", &self.path, error);
+        let failed = |error| io_error("read", &self.path, error);
         let found = file.metadata().map_err(failed)?;
         if found.ino() != known.inode || found.len() < known.read {
             *known = Known { inode: found.ino(), ..Known::default() };
@@ -144,24 +148,24 @@ impl Log {
             let number = known.lines + 1;
             match known.count(line) {
                 Ok(entry) => seen(entry, &known.sums),
-                Err(fault) => {
+                Err(line_error) => {
                     *known = Known::default();
-                    return Err(self.unreadable(number, fault));
+                    return Err(self.unreadable(number, line_error));
                 }
             }
         }
         Ok(tail)
     }
 
-    fn unreadable(&self, line: usize, fault: LineFault) -> Error {
+    fn unreadable(&self, line: usize, line_error: LineError) -> Error {
         let (path, what) = (&self.path, format!("entry {line} of the ledger"));
-        let start = Place { line, column: 1 };
-        let error = match fault {
-            LineFault::Json(error) => {
-                corrupt(path, &what, Place::of_json(&error, start), words(&error))
+        let start = Position { line, column: 1 };
+        let error = match line_error {
+            LineError::Json(error) => {
+                corrupt(path, &what, Position::of_json(&error, start), words(&error))
             }
-            LineFault::Rule(why) => corrupt(path, &what, start, why),
-            LineFault::Newer(word) => {
+            LineError::Rule(why) => corrupt(path, &what, start, why),
+            LineError::Newer(word) => {
                 let message = format!(
                     "{}: {what} is of a kind that this version does not know, {word:?}; the file is left as it is",
                     path.display()
@@ -197,9 +201,8 @@ impl Log {
         Ok(history)
     }
 
-    /// Appends under the lock.
     fn append(&self, entries: Vec<LedgerEntry>) -> Result<Vec<LedgerEntry>, Error> {
-        let failed = |error| io_fault("write", &self.path, error);
+        let failed = |error| io_error("write", &self.path, error);
         self.dir.prepare(None)?;
         let mut known = self.known();
         let mut file = open_private(&self.path).map_err(failed)?;
@@ -233,7 +236,7 @@ impl Log {
 
     /// Ends a last line whose writer died, where it is whole, and else cuts it.
     fn mend(&self, known: &mut Known, file: &mut File, tail: &[u8]) -> Result<(), Error> {
-        let failed = |error| io_fault("write", &self.path, error);
+        let failed = |error| io_error("write", &self.path, error);
         let path = self.path.display();
         let mut after = known.clone();
         if after.count(tail).is_ok() {
@@ -263,9 +266,9 @@ fn with_entries(
             |why: String| Error::internal("an entry cannot be written to the ledger").because(why);
         let line = serde_json::to_vec(&EntryLine::from(entry.clone()))
             .map_err(|error| unwritable(error.to_string()))?;
-        after.count(&line).map_err(|fault| match fault {
-            LineFault::Json(error) => unwritable(error.to_string()),
-            LineFault::Newer(why) | LineFault::Rule(why) => unwritable(why),
+        after.count(&line).map_err(|line_error| match line_error {
+            LineError::Json(error) => unwritable(error.to_string()),
+            LineError::Newer(why) | LineError::Rule(why) => unwritable(why),
         })?;
         lines.extend(line);
         lines.push(b'\n');
@@ -285,11 +288,11 @@ impl CreditStore for CreditFile {
         if entries.is_empty() {
             return Ok(Vec::new());
         }
-        let turn = self.gate.enter().await?;
+        let guard = self.lock.acquire().await?;
         let log = Arc::clone(&self.log);
         blocking(move || {
             let appended = log.append(entries);
-            drop(turn);
+            drop(guard);
             appended
         })
         .await
@@ -300,7 +303,7 @@ impl CreditStore for CreditFile {
         blocking(move || log.history()).await
     }
 
-    async fn turn(&self) -> Result<Box<dyn Held>, Error> {
-        Ok(Box::new(self.turns.enter().await?))
+    async fn lock_holders(&self) -> Result<Box<dyn Held>, Error> {
+        Ok(Box::new(self.holders.acquire().await?))
     }
 }

@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::value::RawValue;
 
 use crate::domain::error::Error;
-use crate::domain::verbatim::JsonText;
-use crate::store::damage::{self, Place};
-use crate::store::entry::{Entry, Record};
+use crate::domain::raw_json::JsonText;
+use crate::store::corruption::{self, Position};
+use crate::store::document_entry::{DocumentEntry, Record};
 use crate::store::files::{self, DataDir, Stamp, blocking};
-use crate::store::lock::{Gate, Turn};
+use crate::store::lock::{FileLock, FileLockGuard};
 use crate::store::reserve;
 use crate::store::shape::{SCHEMA, Shape, misfit};
 
@@ -23,10 +23,10 @@ pub(super) struct Content<R> {
     path: PathBuf,
     stamp: Option<Stamp>,
     revision: u64,
-    /// What a newer version wrote beside the three keys we know.
+    /// Keys that a newer version wrote beside the three we know.
     extra: Vec<(String, Box<RawValue>)>,
     /// In the file's order.
-    pub(super) entries: Vec<Arc<Entry<R>>>,
+    pub(super) entries: Vec<Arc<DocumentEntry<R>>>,
 }
 
 impl<R: Record> Content<R> {
@@ -63,8 +63,8 @@ impl<R: Record> Content<R> {
         places.collect()
     }
 
-    /// What a record means. Errors: `store_corrupt`, with its number, its key and the place.
-    pub(super) fn meaning<'a>(&self, entry: &'a Entry<R>) -> Result<&'a Arc<R>, Error> {
+    /// Meaning of a record. Errors: `store_corrupt`, with its number, its key and the place.
+    pub(super) fn meaning<'a>(&self, entry: &'a DocumentEntry<R>) -> Result<&'a Arc<R>, Error> {
         entry.read().map_err(|broken| {
             let number = 1 + self
                 .entries
@@ -74,11 +74,12 @@ impl<R: Record> Content<R> {
             let key = entry.key();
             let name = key.as_ref().map(|key| format!(" ({key})")).unwrap_or_default();
             let what = format!("record {number}{name}");
-            let fault = damage::corrupt(&self.path, &what, entry.place_of(broken), broken.why())
-                .detail("record", number);
+            let error =
+                corruption::corrupt(&self.path, &what, entry.position_of(broken), broken.why())
+                    .detail("record", number);
             match key {
-                Some(key) => fault.detail("id", key.as_ref()),
-                None => fault,
+                Some(key) => error.detail("id", key.as_ref()),
+                None => error,
             }
         })
     }
@@ -98,7 +99,7 @@ impl<R: Record> Content<R> {
             let begin = offset_in(&text, raw);
             let piece = JsonText::within(&text, begin..begin + raw.get().len());
             let same = before.and_then(|old| old.entries.get(index));
-            Arc::new(Entry::found(piece, same.map(|same| &**same)))
+            Arc::new(DocumentEntry::found(piece, same.map(|same| &**same)))
         });
         let entries = entries.collect();
         let extra = shape.extra.into_iter().map(|(key, raw)| (key, raw.to_owned())).collect();
@@ -123,7 +124,7 @@ impl<R: Record> Content<R> {
                 let why = "another record has the same id";
                 let what = format!("record {} ({id})", index + 1);
                 return Err(
-                    damage::corrupt(&self.path, &what, entry.begins(), why).detail("id", &*id)
+                    corruption::corrupt(&self.path, &what, entry.begins(), why).detail("id", &*id)
                 );
             }
         }
@@ -154,11 +155,10 @@ impl<R: Record> Content<R> {
     }
 }
 
-/// A document's file.
 pub(super) struct Document<R> {
     dir: DataDir,
     path: PathBuf,
-    gate: Gate,
+    lock: FileLock,
     replace: fn(&Path, &[u8], bool) -> Result<Stamp, Error>,
     cache: Arc<Mutex<Cache<R>>>,
     /// Held while records are understood: of several who want all of them, one has it done.
@@ -180,18 +180,17 @@ impl<R> Default for Cache<R> {
 
 /// A turn to write a document, and what is in it meanwhile.
 pub(super) struct Writing<R> {
-    /// What is there; nobody changes it while this lives.
+    /// Content; nobody changes it while this lives.
     pub(super) content: Arc<Content<R>>,
-    turn: Turn,
+    guard: FileLockGuard,
 }
 
 impl<R: Record> Document<R> {
-    /// The document in `<dir>/<name>.json`.
     pub(super) fn new(dir: &DataDir, name: &str) -> Self {
         Self {
             dir: dir.clone(),
             path: dir.join(format!("{name}.json")),
-            gate: Gate::new(dir, name),
+            lock: FileLock::new(dir, name),
             replace: files::replace,
             cache: Arc::default(),
             understanding: tokio::sync::Mutex::default(),
@@ -199,11 +198,11 @@ impl<R: Record> Document<R> {
     }
 
     /// The same, of something that a power cut ends anyway: the version before the last write will do after it.
-    pub(super) fn for_now(dir: &DataDir, name: &str) -> Self {
-        Self { replace: files::replace_for_now, ..Self::new(dir, name) }
+    pub(super) fn non_durable(dir: &DataDir, name: &str) -> Self {
+        Self { replace: files::replace_non_durable, ..Self::new(dir, name) }
     }
 
-    /// What is in it now. Errors: `store_corrupt`, `store_foreign`, `internal`.
+    /// Content now. Errors: `store_corrupt`, `store_foreign`, `internal`.
     pub(super) async fn read(&self) -> Result<Arc<Content<R>>, Error> {
         let (path, cache) = (self.path.clone(), Arc::clone(&self.cache));
         blocking(move || load(&path, &cache)).await
@@ -221,7 +220,7 @@ impl<R: Record> Document<R> {
         }))
     }
 
-    /// As [`Self::read`], for who wants to know of every record what it means: found out by all processors, where there are many.
+    /// [`Self::read`], for who wants to know of every record what it means: found out by all processors, where there are many.
     pub(super) async fn read_all(&self) -> Result<Arc<Content<R>>, Error> {
         let content = self.read().await?;
         self.understand(&content).await?;
@@ -236,15 +235,15 @@ impl<R: Record> Document<R> {
 
     /// Waits for a turn to write. Dropping it writes nothing.
     pub(super) async fn write(&self) -> Result<Writing<R>, Error> {
-        let turn = self.gate.enter().await?;
-        Ok(Writing { content: self.read().await?, turn })
+        let guard = self.lock.acquire().await?;
+        Ok(Writing { content: self.read().await?, guard })
     }
 
     /// Writes anew, in one write, each record that `change` makes another one of, and hands back how many that are. One that cannot
     /// be read stays as it is.
     pub(super) async fn rewrite(
         &self,
-        mut change: impl FnMut(&Entry<R>, &R) -> Option<R>,
+        mut change: impl FnMut(&DocumentEntry<R>, &R) -> Option<R>,
     ) -> Result<usize, Error> {
         let writing = self.write().await?;
         let mut entries = writing.content.entries.clone();
@@ -252,7 +251,7 @@ impl<R: Record> Document<R> {
         for entry in &mut entries {
             let changed = entry.read().ok().and_then(|record| change(entry, record));
             if let Some(changed) = changed {
-                *entry = Arc::new(Entry::new(changed, Some(entry))?);
+                *entry = Arc::new(DocumentEntry::new(changed, Some(entry))?);
                 count += 1;
             }
         }
@@ -266,22 +265,22 @@ impl<R: Record> Document<R> {
     pub(super) async fn commit(
         &self,
         writing: Writing<R>,
-        entries: Vec<Arc<Entry<R>>>,
+        entries: Vec<Arc<DocumentEntry<R>>>,
     ) -> Result<(), Error> {
         self.commit_after(writing, entries, || Ok(())).await
     }
 
-    /// As [`Self::commit`], with other file work before it in the same turn. Nothing is written if that fails.
+    /// [`Self::commit`], with other file work before it in the same turn. Nothing is written if that fails.
     pub(super) async fn commit_after(
         &self,
         writing: Writing<R>,
-        entries: Vec<Arc<Entry<R>>>,
+        entries: Vec<Arc<DocumentEntry<R>>>,
         first: impl FnOnce() -> Result<(), Error> + Send + 'static,
     ) -> Result<(), Error> {
         let (dir, path, cache) = (self.dir.clone(), self.path.clone(), Arc::clone(&self.cache));
         let replace = self.replace;
         blocking(move || {
-            let Writing { content: old, turn } = writing;
+            let Writing { content: old, guard } = writing;
             dir.prepare(None)?;
             first()?;
             let mut next = Content {
@@ -298,7 +297,7 @@ impl<R: Record> Document<R> {
             next.stamp = Some(replace(&path, &bytes, true)?);
             reserve::keep(path.parent().unwrap_or(&path), bytes.len());
             lock(&cache).content = Some(Arc::new(next));
-            drop(turn);
+            drop(guard);
             Ok(())
         })
         .await
@@ -307,7 +306,6 @@ impl<R: Record> Document<R> {
 
 /// Records that a thread of their own is worth.
 const SHARE: usize = 200;
-/// Threads that read records, at most.
 const READERS: usize = 4;
 
 async fn understand<R: Record>(content: &Arc<Content<R>>) -> Result<(), Error> {
@@ -340,7 +338,7 @@ fn lock<R>(cache: &Mutex<Cache<R>>) -> std::sync::MutexGuard<'_, Cache<R>> {
 fn load<R: Record>(path: &Path, cache: &Mutex<Cache<R>>) -> Result<Arc<Content<R>>, Error> {
     let Some((_, stamp)) = files::open_stamped(path)? else {
         return if files::backup_of(path).exists() {
-            Err(damage::missing(path))
+            Err(corruption::missing(path))
         } else {
             Ok(Arc::new(Content::empty(path)))
         };
@@ -350,18 +348,18 @@ fn load<R: Record>(path: &Path, cache: &Mutex<Cache<R>>) -> Result<Arc<Content<R
         return Ok(content);
     }
     let reading = Arc::clone(&lock(cache).reading);
-    let turn = reading.lock().unwrap_or_else(PoisonError::into_inner);
+    let guard = reading.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(content) = known() {
         return Ok(content);
     }
     let before = lock(cache).content.clone();
     let Some((bytes, stamp)) = files::read_whole(path)? else {
-        drop(turn);
+        drop(guard);
         return load(path, cache);
     };
     let text = String::from_utf8(bytes).map_err(|error| {
-        let place = Place::of(error.as_bytes(), error.utf8_error().valid_up_to());
-        damage::corrupt(path, "its text", place, error.utf8_error())
+        let place = Position::of(error.as_bytes(), error.utf8_error().valid_up_to());
+        corruption::corrupt(path, "its text", place, error.utf8_error())
     })?;
     let content = Arc::new(Content::parse(path, text, stamp, before.as_deref())?);
     lock(cache).content = Some(Arc::clone(&content));
@@ -371,7 +369,7 @@ fn load<R: Record>(path: &Path, cache: &Mutex<Cache<R>>) -> Result<Arc<Content<R
 /// A file's bytes as text, or `store_corrupt` with the place of the first byte that is none.
 pub(super) fn utf8<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str, Error> {
     std::str::from_utf8(bytes).map_err(|error| {
-        damage::corrupt(path, "its text", Place::of(bytes, error.valid_up_to()), error)
+        corruption::corrupt(path, "its text", Position::of(bytes, error.valid_up_to()), error)
     })
 }
 

@@ -12,11 +12,11 @@ use serde_json::Value;
 
 use crate::domain::earlier::{EarlierEntry, entries_of};
 use crate::domain::error::{Code, Error};
-use crate::store::damage::{self, Foreign, Place, START};
+use crate::store::corruption::{self, Foreign, Position, START};
 use crate::store::document::utf8;
 use crate::store::earlier_store::{EarlierFile, EarlierKind, EarlierStore};
-use crate::store::files::{self, DataDir, blocking, io_fault, sync_folder};
-use crate::store::lock::Gate;
+use crate::store::files::{self, DataDir, blocking, io_error, sync_folder};
+use crate::store::lock::FileLock;
 
 /// The earlier tool's files in a data directory.
 pub struct EarlierFolder {
@@ -61,7 +61,7 @@ impl EarlierStore for EarlierFolder {
     }
 
     async fn set_aside(&self, kind: EarlierKind) -> Result<(), Error> {
-        let turn = Gate::new(&self.dir, stem(kind)).enter().await?;
+        let guard = FileLock::new(&self.dir, stem(kind)).acquire().await?;
         let (names, dir) = (names(&self.dir, kind), self.dir.clone());
         blocking(move || {
             dir.prepare(None)?;
@@ -69,7 +69,7 @@ impl EarlierStore for EarlierFolder {
             if read(&names)?.is_some_and(|file| !file.is_aside) {
                 set_aside(&names)?;
             }
-            drop(turn);
+            drop(guard);
             Ok(())
         })
         .await
@@ -92,7 +92,8 @@ fn read(names: &Names) -> Result<Option<EarlierFile>, Error> {
         Some(entries) => (&names.live, entries, false),
         None if is_there && !names.done.exists() => {
             let entries = its_entries(&names.aside)?;
-            let entries = entries.ok_or_else(|| damage::foreign(&names.aside, Foreign::Unknown))?;
+            let entries =
+                entries.ok_or_else(|| corruption::foreign(&names.aside, Foreign::Unknown))?;
             (&names.aside, entries, true)
         }
         None => return Ok(None),
@@ -107,15 +108,15 @@ fn its_entries(path: &Path) -> Result<Option<Vec<EarlierEntry>>, Error> {
     let Some((bytes, _)) = files::read_whole(path)? else { return Ok(None) };
     let text = utf8(path, &bytes)?;
     let value: Value = serde_json::from_str(text).map_err(|error| {
-        let place = Place::of_json(&error, START);
-        damage::corrupt(path, "the file", place, damage::words(&error))
+        let place = Position::of_json(&error, START);
+        corruption::corrupt(path, "the file", place, corruption::words(&error))
     })?;
     Ok(if value.get("schema").is_some() { None } else { entries_of(&value) })
 }
 
 /// Renames it, never over what is there: a link is made whole or not at all, and only then the first name goes.
 fn set_aside(names: &Names) -> Result<(), Error> {
-    let failed = |error| io_fault("set aside", &names.live, error);
+    let failed = |error| io_error("set aside", &names.live, error);
     let _ = fs::remove_file(&names.done);
     if !is_one_file(names)
         && let Err(error) = fs::hard_link(&names.live, &names.aside)
@@ -132,7 +133,7 @@ fn set_aside(names: &Names) -> Result<(), Error> {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
         _ => {}
     }
-    // It is as private as everything here.
+    // Private, like everything here.
     fs::set_permissions(&names.aside, fs::Permissions::from_mode(0o600)).map_err(failed)
 }
 

@@ -1,4 +1,4 @@
-//! What the earlier Python tool left where our records are: the trait behind which its files are.
+//! Store of the earlier Python tool, which lies where our records are: the trait behind which its files are.
 
 use async_trait::async_trait;
 
@@ -19,13 +19,13 @@ pub enum EarlierKind {
 pub struct EarlierFile {
     /// Where it is.
     pub path: String,
-    /// What is in it.
+    /// Entries.
     pub entries: Vec<EarlierEntry>,
     /// Whether it was set aside already: an import of it did not come to its end.
     pub is_aside: bool,
 }
 
-/// What the earlier Python tool left where our records are.
+/// Store of the earlier Python tool.
 #[async_trait]
 pub trait EarlierStore: Send + Sync {
     /// A file of its that is still to be imported; none where there is none.

@@ -24,30 +24,30 @@ use crate::domain::event::{Event, PendingEvent};
 use crate::domain::name::SandboxId;
 use crate::store::event_numbers::{Numbers, OpenNumbers};
 use crate::store::event_pages::read_page;
-use crate::store::event_reading::{is_older, read_newest, read_segment};
-use crate::store::event_window::{CLOCK_SLACK_S, Window};
-use crate::store::files::{DataDir, blocking, io_fault, open_private, sync_folder};
+use crate::store::event_reading::{is_older, read_log_file, read_newest};
+use crate::store::event_window::{CLOCK_SLACK_S, EventWindow};
+use crate::store::files::{DataDir, blocking, io_error, open_private, sync_folder};
 use crate::store::history::ends_torn;
-use crate::store::lock::Gate;
+use crate::store::lock::FileLock;
 use crate::store::outbox::first_needed;
 use crate::store::reserve::or_from_reserve;
-use crate::store::segments::{Head, Segment, Segments};
-use crate::store::{EventFilter, EventLog, EventPage, PassedOver};
+use crate::store::rotation::{LineHead, LogFile, RotatedLog};
+use crate::store::{EventFilter, EventLog, EventPage, UnreadableLines};
 
-/// How long the file grows before it is rotated, in bytes.
+/// Size at which the file is rotated, in bytes.
 const LIMIT: u64 = 64 * 1024 * 1024;
 
 /// The event log, in files.
 pub struct EventFile {
-    gate: Gate,
+    lock: FileLock,
     log: Arc<Log>,
 }
 
 struct Log {
     dir: DataDir,
-    segments: Segments,
+    rotated: RotatedLog,
     limit: u64,
-    window: Mutex<Window>,
+    window: Mutex<EventWindow>,
     numbers: Mutex<Numbers>,
     /// The newest file as it was seen last, and the last number then: while it is the same, nothing is new.
     seen: Mutex<Option<(Mark, u64)>>,
@@ -55,7 +55,6 @@ struct Log {
     is_delivered: AtomicBool,
 }
 
-/// Which file, and how long it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Mark {
     inode: u64,
@@ -70,14 +69,14 @@ impl EventFile {
     fn with_limit(dir: &DataDir, limit: u64) -> Self {
         let log = Log {
             dir: dir.clone(),
-            segments: Segments::new(dir.join("events.jsonl")),
+            rotated: RotatedLog::new(dir.join("events.jsonl")),
             limit,
             window: Mutex::default(),
             numbers: Mutex::new(Numbers::new(dir.join("events.numbers"))),
             seen: Mutex::default(),
             is_delivered: AtomicBool::new(false),
         };
-        Self { gate: Gate::new(dir, "events"), log: Arc::new(log) }
+        Self { lock: FileLock::new(dir, "events"), log: Arc::new(log) }
     }
 
     /// Keeps files beyond the four until the State Hub has what is in them, up to a bound.
@@ -87,13 +86,12 @@ impl EventFile {
 }
 
 impl Log {
-    /// Appends under the lock.
     fn append(&self, events: Vec<PendingEvent>) -> Result<Vec<Event>, Error> {
         let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
         let appended = self.append_to(&mut window, events);
         match &appended {
             Ok(_) => window.trim(),
-            // It may have taken in what was not written.
+            // Events that were not written may be in it.
             Err(_) => window.forget(),
         }
         appended
@@ -101,14 +99,14 @@ impl Log {
 
     fn append_to(
         &self,
-        window: &mut Window,
+        window: &mut EventWindow,
         events: Vec<PendingEvent>,
     ) -> Result<Vec<Event>, Error> {
         let Some(oldest) = events.iter().map(|event| event.time).min() else {
             return Ok(Vec::new());
         };
-        let path = self.segments.newest();
-        let failed = |error| io_fault("write", path, error);
+        let path = self.rotated.newest();
+        let failed = |error| io_error("write", path, error);
         self.dir.prepare(None)?;
         let mut file = open_private(path).map_err(failed)?;
         let mut len = file.metadata().map_err(failed)?.len();
@@ -117,15 +115,15 @@ impl Log {
             file.write_all(b"\n").map_err(failed)?;
             len += 1;
         }
-        window.catch_up(&self.segments, oldest.minus_seconds(CLOCK_SLACK_S))?;
+        window.catch_up(&self.rotated, oldest.minus_seconds(CLOCK_SLACK_S))?;
         let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut numbers = numbers.open(&self.segments)?;
+        let mut numbers = numbers.open(&self.rotated)?;
         let (numbered, lines) = number(window, &numbers, events)?;
         if lines.is_empty() {
             return Ok(numbered);
         }
         if len > 0 && len + lines.len() as u64 > self.limit {
-            self.segments.rotate(self.first_needed())?;
+            self.rotated.rotate(self.first_needed())?;
             file = open_private(path).map_err(failed)?;
             len = 0;
         }
@@ -169,7 +167,7 @@ impl Log {
 
     fn mark(&self) -> Option<Mark> {
         use std::os::unix::fs::MetadataExt;
-        let found = fs::metadata(self.segments.newest()).ok()?;
+        let found = fs::metadata(self.rotated.newest()).ok()?;
         Some(Mark { inode: found.ino(), len: found.len() })
     }
 
@@ -178,11 +176,11 @@ impl Log {
         if self.unchanged().is_some_and(|last| last <= after) {
             return Ok(Vec::new());
         }
-        let segments = self.segments.open()?;
+        let log_files = self.rotated.open()?;
         let mut last = None;
         let mut events = Vec::new();
-        for segment in &segments {
-            let going_on = segment.lines_back(|line| {
+        for log_file in &log_files {
+            let going_on = log_file.lines_back(|line| {
                 let Ok(event) = serde_json::from_slice::<Event>(line) else { return true };
                 last.get_or_insert(event.seq);
                 let newer = event.seq > after;
@@ -195,14 +193,14 @@ impl Log {
                 break;
             }
         }
-        self.remember(&segments, last);
+        self.remember(&log_files, last);
         events.reverse();
         Ok(events)
     }
 
-    fn remember(&self, segments: &[Segment], last: Option<u64>) {
-        let newest = segments.first().filter(|segment| segment.is_newest);
-        let mark = newest.map(|segment| Mark { inode: segment.inode, len: segment.len });
+    fn remember(&self, log_files: &[LogFile], last: Option<u64>) {
+        let newest = log_files.first().filter(|log_file| log_file.is_newest);
+        let mark = newest.map(|log_file| Mark { inode: log_file.inode, len: log_file.len });
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner) =
             mark.map(|mark| (mark, last.unwrap_or(0)));
     }
@@ -211,30 +209,30 @@ impl Log {
         if let Some(last) = self.unchanged() {
             return Ok(last);
         }
-        let segments = self.segments.open()?;
+        let log_files = self.rotated.open()?;
         let mut last = None;
-        for segment in &segments {
-            last = segment.last_seq()?;
+        for log_file in &log_files {
+            last = log_file.last_seq()?;
             if last.is_some() {
                 break;
             }
         }
-        self.remember(&segments, last);
+        self.remember(&log_files, last);
         Ok(last.unwrap_or(0))
     }
 
     /// The lines of every file that cannot be read, the oldest file first.
-    fn passed_over(&self) -> Result<Vec<PassedOver>, Error> {
+    fn unreadable_lines(&self) -> Result<Vec<UnreadableLines>, Error> {
         let mut found = Vec::new();
         // No event passes: only whether it can be read counts.
         let none =
             EventFilter { since: Some(Time::new(jiff::Timestamp::MAX)), ..EventFilter::default() };
-        for segment in self.segments.open()?.iter().rev() {
-            let file = segment.path.display().to_string();
-            let lines = read_segment(segment, &none, &mut Vec::new())
-                .map_err(|error| io_fault("read", &segment.path, error))?;
+        for log_file in self.rotated.open()?.iter().rev() {
+            let file = log_file.path.display().to_string();
+            let lines = read_log_file(log_file, &none, &mut Vec::new())
+                .map_err(|error| io_error("read", &log_file.path, error))?;
             if !lines.is_empty() {
-                found.push(PassedOver { file, lines });
+                found.push(UnreadableLines { file, lines });
             }
         }
         Ok(found)
@@ -243,7 +241,7 @@ impl Log {
     /// The events that pass, oldest first.
     fn read(&self, filter: &EventFilter) -> Result<Vec<Event>, Error> {
         if let Some(newest) = filter.newest {
-            return read_newest(&self.segments, filter, newest);
+            return read_newest(&self.rotated, filter, newest);
         }
         if let Some(after) = filter.after_seq {
             // From the end back: mostly little is asked for.
@@ -252,14 +250,14 @@ impl Log {
             return Ok(events);
         }
         let mut events = Vec::new();
-        for segment in self.segments.open()?.iter().rev() {
-            if is_older(segment, filter) {
+        for log_file in self.rotated.open()?.iter().rev() {
+            if is_older(log_file, filter) {
                 continue;
             }
-            let lines = read_segment(segment, filter, &mut events)
-                .map_err(|error| io_fault("read", &segment.path, error))?;
+            let lines = read_log_file(log_file, filter, &mut events)
+                .map_err(|error| io_error("read", &log_file.path, error))?;
             if !lines.is_empty() {
-                tracing::warn!(file = %segment.path.display(), ?lines, "passed over lines that cannot be read");
+                tracing::warn!(file = %log_file.path.display(), ?lines, "passed over lines that cannot be read");
             }
         }
         Ok(events)
@@ -268,14 +266,14 @@ impl Log {
 
 /// Gives each event its numbers, and writes the lines of those that are new.
 fn number(
-    window: &mut Window,
+    window: &mut EventWindow,
     numbers: &OpenNumbers<'_>,
     events: Vec<PendingEvent>,
 ) -> Result<(Vec<Event>, Vec<u8>), Error> {
     let mut lines = Vec::new();
     let mut numbered = Vec::with_capacity(events.len());
     for event in events {
-        let known = window.place_of(&event.id);
+        let known = window.position_of(&event.id);
         let (seq, sandbox_seq) = known.unwrap_or_else(|| {
             let next_of = |sandbox| window.last_of(sandbox).max(numbers.last_of(sandbox)) + 1;
             (window.last_seq().max(numbers.last()) + 1, event.sandbox_id.as_ref().map(next_of))
@@ -286,7 +284,7 @@ fn number(
                 Error::internal("an event cannot be written as JSON").because(error)
             })?;
             lines.push(b'\n');
-            window.note(Head {
+            window.note(LineHead {
                 seq,
                 id: event.id.clone(),
                 time: event.time,
@@ -305,11 +303,11 @@ impl EventLog for EventFile {
         if events.is_empty() {
             return Ok(Vec::new());
         }
-        let turn = self.gate.enter().await?;
+        let guard = self.lock.acquire().await?;
         let log = Arc::clone(&self.log);
         blocking(move || {
             let appended = log.append(events);
-            drop(turn);
+            drop(guard);
             appended
         })
         .await
@@ -325,9 +323,9 @@ impl EventLog for EventFile {
         blocking(move || log.tail(after)).await
     }
 
-    async fn passed_over(&self) -> Result<Vec<PassedOver>, Error> {
+    async fn unreadable_lines(&self) -> Result<Vec<UnreadableLines>, Error> {
         let log = Arc::clone(&self.log);
-        blocking(move || log.passed_over()).await
+        blocking(move || log.unreadable_lines()).await
     }
 
     async fn last_seq(&self) -> Result<u64, Error> {
@@ -337,18 +335,18 @@ impl EventLog for EventFile {
 
     async fn page(&self, page: EventPage) -> Result<Vec<Event>, Error> {
         let log = Arc::clone(&self.log);
-        blocking(move || read_page(&log.segments, &page)).await
+        blocking(move || read_page(&log.rotated, &page)).await
     }
 
     async fn drop_delivered(&self) -> Result<(), Error> {
-        if !self.log.segments.has_more_than_kept() {
+        if !self.log.rotated.has_more_than_kept() {
             return Ok(());
         }
-        let turn = self.gate.enter().await?;
+        let guard = self.lock.acquire().await?;
         let log = Arc::clone(&self.log);
         blocking(move || {
-            let dropped = log.segments.drop_delivered(log.first_needed());
-            drop(turn);
+            let dropped = log.rotated.drop_delivered(log.first_needed());
+            drop(guard);
             dropped
         })
         .await

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 
 use crate::domain::error::Error;
 use crate::domain::name::SandboxId;
-use crate::store::files::{io_fault, no_wait, open_private_as};
-use crate::store::segments::{Head, Segments};
+use crate::store::files::{io_error, no_wait, open_private_as};
+use crate::store::rotation::{LineHead, RotatedLog};
 
 /// The key of the number of all events; no sandbox's id.
 const ALL: &str = "*";
@@ -27,7 +27,6 @@ const NUMBER: usize = 20;
 /// The largest file that is read: a million sandboxes; bytes.
 const LARGEST: u64 = 1_000_000 * LINE;
 
-/// Bytes of a line.
 const LINE: u64 = (KEY + NUMBER + 2) as u64;
 
 /// The file, and where each key's line is. Every use is under the log's lock.
@@ -35,7 +34,6 @@ const LINE: u64 = (KEY + NUMBER + 2) as u64;
 pub(super) struct Numbers {
     path: PathBuf,
     inode: u64,
-    /// How far it was read.
     read: u64,
     lines: HashMap<String, u64>,
 }
@@ -54,7 +52,7 @@ impl Numbers {
 
     /// Opens them, with what other processes added; where there are none they are what the log says. A file that cannot be used is
     /// told in the log, and keeps no event from being written.
-    pub(super) fn open(&mut self, segments: &Segments) -> Result<OpenNumbers<'_>, Error> {
+    pub(super) fn open(&mut self, rotated: &RotatedLog) -> Result<OpenNumbers<'_>, Error> {
         let file = match self.usable() {
             Ok(file) => file,
             Err(error) => {
@@ -66,7 +64,7 @@ impl Numbers {
         let is_new = !self.lines.contains_key(ALL);
         let mut open = OpenNumbers { numbers: self, file: Some(file) };
         if is_new {
-            open.take_from(segments)?;
+            open.take_from(rotated)?;
         }
         Ok(open)
     }
@@ -156,13 +154,13 @@ impl OpenNumbers<'_> {
         }
     }
 
-    /// What a log says that was written before there were numbers beside it.
-    fn take_from(&mut self, segments: &Segments) -> Result<(), Error> {
+    /// Numbers of a log that was written before there were numbers beside it.
+    fn take_from(&mut self, rotated: &RotatedLog) -> Result<(), Error> {
         let mut last = 0;
         let mut of: HashMap<SandboxId, (u64, u64)> = HashMap::new();
-        for segment in segments.open()? {
-            segment.lines_back(|line| {
-                if let Ok(head) = serde_json::from_slice::<Head>(line) {
+        for log_file in rotated.open()? {
+            log_file.lines_back(|line| {
+                if let Ok(head) = serde_json::from_slice::<LineHead>(line) {
                     last = last.max(head.seq);
                     if let Some(sandbox) = head.sandbox_id {
                         let (count, highest) = of.entry(sandbox).or_default();
@@ -175,6 +173,6 @@ impl OpenNumbers<'_> {
         }
         let of: HashMap<SandboxId, u64> =
             of.into_iter().map(|(id, (count, highest))| (id, count.max(highest))).collect();
-        self.put(last, of.iter()).map_err(|error| io_fault("write", &self.numbers.path, error))
+        self.put(last, of.iter()).map_err(|error| io_error("write", &self.numbers.path, error))
     }
 }

@@ -6,14 +6,14 @@ use crate::domain::error::Error;
 use crate::domain::event::{Event, EventKind};
 use crate::store::EventFilter;
 use crate::store::event_window::CLOCK_SLACK_S;
-use crate::store::segments::{FromPlace, Segment, Segments};
+use crate::store::rotation::{FromOffset, LogFile, RotatedLog};
 
 /// Whether a file has only events of before the filter's time: its last line was written then, and no event is appended
 /// before it happened.
-pub(super) fn is_older(segment: &Segment, filter: &EventFilter) -> bool {
-    match (filter.since, segment.modified()) {
+pub(super) fn is_older(log_file: &LogFile, filter: &EventFilter) -> bool {
+    match (filter.since, log_file.modified()) {
         (Some(since), Some(written)) => {
-            !segment.is_newest && written < since.minus_seconds(CLOCK_SLACK_S)
+            !log_file.is_newest && written < since.minus_seconds(CLOCK_SLACK_S)
         }
         _ => false,
     }
@@ -21,7 +21,7 @@ pub(super) fn is_older(segment: &Segment, filter: &EventFilter) -> bool {
 
 /// The newest events that pass, oldest first; no more than these are ever held.
 pub(super) fn read_newest(
-    segments: &Segments,
+    rotated: &RotatedLog,
     filter: &EventFilter,
     newest: usize,
 ) -> Result<Vec<Event>, Error> {
@@ -29,11 +29,11 @@ pub(super) fn read_newest(
     if newest == 0 {
         return Ok(events);
     }
-    for segment in &segments.open()? {
-        if is_older(segment, filter) {
+    for log_file in &rotated.open()? {
+        if is_older(log_file, filter) {
             continue;
         }
-        let going_on = segment.lines_back(|line| {
+        let going_on = log_file.lines_back(|line| {
             let Ok(event) = serde_json::from_slice::<Event>(line) else { return true };
             // Numbers only fall from here on; times do so roughly.
             let is_behind = filter.after_seq.is_some_and(|after| event.seq <= after);
@@ -51,12 +51,12 @@ pub(super) fn read_newest(
 }
 
 /// Adds a file's events that pass; which lines cannot be read.
-pub(super) fn read_segment(
-    segment: &Segment,
+pub(super) fn read_log_file(
+    log_file: &LogFile,
     filter: &EventFilter,
     events: &mut Vec<Event>,
 ) -> io::Result<Vec<u64>> {
-    let mut reader = BufReader::with_capacity(256 * 1024, FromPlace::new(segment, 0));
+    let mut reader = BufReader::with_capacity(256 * 1024, FromOffset::new(log_file, 0));
     let mut line = Vec::new();
     let mut unreadable = Vec::new();
     let mut number = 0;

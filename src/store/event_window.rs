@@ -8,52 +8,48 @@ use std::os::unix::fs::MetadataExt;
 use crate::domain::Time;
 use crate::domain::error::Error;
 use crate::domain::name::{EventId, SandboxId};
-use crate::store::segments::{Head, Segments};
+use crate::store::rotation::{LineHead, RotatedLog};
 
-/// How much further back than a time the clock of another process may have been, in seconds.
+/// Slack for the clock of another process, in seconds.
 pub(super) const CLOCK_SLACK_S: u64 = 600;
 
-/// How many events are looked at, however old the new one is.
+/// Events that are looked at, however old the new one is.
 const AT_LEAST: usize = 4096;
 
-/// How many are remembered before old ones are let go.
+/// Events that are remembered before old ones are let go.
 const AT_MOST: usize = 16_384;
 
 /// After how many older events in a row a search ends. Events are only roughly in the order of their times: what a
 /// crash left pending is appended late.
 const OLDER_IN_A_ROW: usize = 256;
 
-/// How far back it goes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Reach {
-    /// Nothing was read yet.
+enum WindowExtent {
     #[default]
     Nothing,
     /// At least the events that happened since.
     Since(Time),
-    /// Everything that is kept.
     All,
 }
 
 /// An event's place in the log's order, and in its sandbox's.
-pub(super) type Place = (u64, Option<u64>);
+pub(super) type EventPosition = (u64, Option<u64>);
 
-/// What is known of the log's end.
+/// Knowledge of the log's end.
 #[derive(Debug, Default)]
-pub(super) struct Window {
+pub(super) struct EventWindow {
     inode: u64,
     read: u64,
     last_seq: u64,
-    numbers: HashMap<EventId, Place>,
+    numbers: HashMap<EventId, EventPosition>,
     /// The last number of each sandbox's own.
     of: HashMap<SandboxId, u64>,
     /// In the log's order.
     order: VecDeque<(EventId, Time)>,
-    reach: Reach,
+    extent: WindowExtent,
 }
 
-impl Window {
-    /// The last number.
+impl EventWindow {
     pub(super) fn last_seq(&self) -> u64 {
         self.last_seq
     }
@@ -64,12 +60,11 @@ impl Window {
     }
 
     /// The place that this event has already.
-    pub(super) fn place_of(&self, id: &EventId) -> Option<Place> {
+    pub(super) fn position_of(&self, id: &EventId) -> Option<EventPosition> {
         self.numbers.get(id).copied()
     }
 
-    /// Takes in an event.
-    pub(super) fn note(&mut self, head: Head) {
+    pub(super) fn note(&mut self, head: LineHead) {
         self.last_seq = self.last_seq.max(head.seq);
         if let Some((sandbox, number)) = head.sandbox_id.zip(head.sandbox_seq) {
             let last = self.of.entry(sandbox).or_default();
@@ -91,9 +86,9 @@ impl Window {
         {
             if let Some((id, time)) = self.order.pop_front() {
                 self.numbers.remove(&id);
-                self.reach = match self.reach {
-                    Reach::Since(since) => Reach::Since(since.max(time)),
-                    _ => Reach::Since(time),
+                self.extent = match self.extent {
+                    WindowExtent::Since(since) => WindowExtent::Since(since.max(time)),
+                    _ => WindowExtent::Since(time),
                 };
             }
         }
@@ -104,7 +99,7 @@ impl Window {
         *self = Self::default();
     }
 
-    /// What is in the file now was read or written by us.
+    /// Bytes in the file now were read or written by us.
     pub(super) fn written_up_to(&mut self, file: &File) -> io::Result<()> {
         let found = file.metadata()?;
         (self.inode, self.read) = (found.ino(), found.len());
@@ -112,20 +107,20 @@ impl Window {
     }
 
     /// Takes in what other processes appended, and older events as far back as `since`.
-    pub(super) fn catch_up(&mut self, segments: &Segments, since: Time) -> Result<(), Error> {
-        let reaches = match self.reach {
-            Reach::Nothing => false,
-            Reach::Since(reach) => reach <= since,
-            Reach::All => true,
+    pub(super) fn catch_up(&mut self, rotated: &RotatedLog, since: Time) -> Result<(), Error> {
+        let reaches = match self.extent {
+            WindowExtent::Nothing => false,
+            WindowExtent::Since(extent) => extent <= since,
+            WindowExtent::All => true,
         };
-        let opened = segments.open()?;
+        let opened = rotated.open()?;
         if let Some(newest) =
             opened.first().filter(|newest| newest.inode == self.inode && newest.len >= self.read)
             && reaches
         {
             let mut heads = Vec::new();
             self.read = newest.lines_after(self.read, |line| {
-                heads.extend(serde_json::from_slice::<Head>(line));
+                heads.extend(serde_json::from_slice::<LineHead>(line));
             })?;
             for head in heads {
                 self.note(head);
@@ -136,9 +131,9 @@ impl Window {
         let mut heads = Vec::new();
         let mut older = 0;
         let mut all = true;
-        for segment in &opened {
-            all = segment.lines_back(|line| {
-                let Ok(head) = serde_json::from_slice::<Head>(line) else { return true };
+        for log_file in &opened {
+            all = log_file.lines_back(|line| {
+                let Ok(head) = serde_json::from_slice::<LineHead>(line) else { return true };
                 older = if head.time < since { older + 1 } else { 0 };
                 heads.push(head);
                 heads.len() < AT_LEAST || older < OLDER_IN_A_ROW
@@ -147,11 +142,11 @@ impl Window {
                 break;
             }
         }
-        self.reach = if all { Reach::All } else { Reach::Since(since) };
+        self.extent = if all { WindowExtent::All } else { WindowExtent::Since(since) };
         for head in heads.into_iter().rev() {
             self.note(head);
         }
-        if let Some(newest) = opened.first().filter(|segment| segment.is_newest) {
+        if let Some(newest) = opened.first().filter(|log_file| log_file.is_newest) {
             (self.inode, self.read) = (newest.inode, newest.len);
         }
         Ok(())

@@ -21,7 +21,7 @@ impl DataDir {
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         // Absolute: a later change of the working directory must not move the data.
         let path = std::path::absolute(path)
-            .map_err(|error| io_fault("use the data directory", path, error))?;
+            .map_err(|error| io_error("use the data directory", path, error))?;
         match fs::metadata(&path) {
             Ok(found) if found.is_dir() => Ok(Self(path)),
             Ok(_) => Err(unusable(format!("the data directory {} is a file", path.display()))
@@ -39,11 +39,10 @@ impl DataDir {
                 }
                 Ok(Self(path))
             }
-            Err(error) => Err(io_fault("look at the data directory", &path, error)),
+            Err(error) => Err(io_error("look at the data directory", &path, error)),
         }
     }
 
-    /// The path of something in it.
     pub(super) fn join(&self, name: impl AsRef<Path>) -> PathBuf {
         self.0.join(name)
     }
@@ -52,7 +51,7 @@ impl DataDir {
     pub(super) fn prepare(&self, folder: Option<&str>) -> Result<(), Error> {
         make_private(&self.0)?;
         let found = fs::metadata(&self.0)
-            .map_err(|error| io_fault("look at the data directory", &self.0, error))?;
+            .map_err(|error| io_error("look at the data directory", &self.0, error))?;
         let me = rustix::process::geteuid().as_raw();
         if found.uid() != me {
             // Also for root: files of root in a user's directory would lock that user out of their own records.
@@ -95,7 +94,7 @@ impl DataDir {
 /// The permissions of a mode that others than the owner have.
 const OTHERS: u32 = 0o077;
 
-/// What a data directory has, files and folders, by how their names begin.
+/// Names of a data directory's files and folders, by how they begin.
 const OURS: &[&str] = &[
     "sandboxes.json",
     "snapshots.json",
@@ -134,13 +133,13 @@ fn make_private(path: &Path) -> Result<(), Error> {
         return Ok(());
     }
     let failed = |error: io::Error| {
-        // What leads to it is there: this is no place for directories.
+        // A missing parent: this is no place for directories.
         let nowhere = error.kind() == io::ErrorKind::NotFound;
-        let mut fault = io_fault("make the directory", path, error);
+        let mut failure = io_error("make the directory", path, error);
         if nowhere {
-            fault.code = Code::InvalidConfig;
+            failure.code = Code::InvalidConfig;
         }
-        fault
+        failure
     };
     if let Some(parent) = path.parent() {
         make_private(parent)?;
@@ -185,7 +184,7 @@ pub(super) fn open_private_as(path: &Path, options: &OpenOptions) -> io::Result<
     }
 }
 
-/// Which version of a file this is. Writers replace files whole, so the same stamp means the same content.
+/// Stamp of a file's version. Writers replace files whole, so the same stamp means the same content.
 ///
 /// Inode, size and time are not enough: with fast writes a freed inode comes back within one tick of the file
 /// system's clock. The head holds the document's revision, which never comes back.
@@ -214,7 +213,7 @@ impl Stamp {
 
 /// A file opened for reading, with its stamp. `None` if there is none.
 pub(super) fn open_stamped(path: &Path) -> Result<Option<(File, Stamp)>, Error> {
-    let failed = |error| io_fault("read", path, error);
+    let failed = |error| io_error("read", path, error);
     match fs::metadata(path) {
         // Opening a fifo would wait for ever.
         Ok(found) if !found.is_file() => {
@@ -240,7 +239,7 @@ pub(super) fn read_whole(path: &Path) -> Result<Option<(Vec<u8>, Stamp)>, Error>
     let Some((mut file, stamp)) = open_stamped(path)? else { return Ok(None) };
     let mut bytes = Vec::with_capacity(usize::try_from(stamp.len).unwrap_or(0) + 1);
     bytes.extend_from_slice(&stamp.head[..usize::try_from(stamp.len).unwrap_or(64).min(64)]);
-    file.read_to_end(&mut bytes).map_err(|error| io_fault("read", path, error))?;
+    file.read_to_end(&mut bytes).map_err(|error| io_error("read", path, error))?;
     Ok(Some((bytes, stamp)))
 }
 
@@ -259,21 +258,21 @@ fn beside(path: &Path, name: impl FnOnce(&str) -> String) -> PathBuf {
 /// Whenever the process dies, the file is there and whole: the new content is complete and on disk before it gets
 /// the name, and the backup is a second name of the old one, never a move of it.
 pub(super) fn replace(path: &Path, content: &[u8], keep_backup: bool) -> Result<Stamp, Error> {
-    let stamp = replace_for_now(path, content, keep_backup)?;
+    let stamp = replace_non_durable(path, content, keep_backup)?;
     sync_folder(path.parent().unwrap_or_else(|| Path::new("/")))
-        .map_err(|error| io_fault("write", path, error))?;
+        .map_err(|error| io_error("write", path, error))?;
     Ok(stamp)
 }
 
-/// As [`replace`], but after a power cut the version before may be back: whole, and with its backup.
-pub(super) fn replace_for_now(
+/// [`replace`], but after a power cut the version before may be back: whole, and with its backup.
+pub(super) fn replace_non_durable(
     path: &Path,
     content: &[u8],
     keep_backup: bool,
 ) -> Result<Stamp, Error> {
     let folder = path.parent().unwrap_or_else(|| Path::new("/"));
     or_from_reserve(folder, || put(path, folder, content, keep_backup))
-        .map_err(|error| io_fault("write", path, error))
+        .map_err(|error| io_error("write", path, error))
 }
 
 fn put(path: &Path, folder: &Path, content: &[u8], keep_backup: bool) -> io::Result<Stamp> {
@@ -354,7 +353,7 @@ pub(super) fn in_the_way(path: &Path) -> Error {
 }
 
 /// An error of the file system: which file, what for, and what to do about it.
-pub(super) fn io_fault(doing: &str, path: &Path, error: io::Error) -> Error {
+pub(super) fn io_error(doing: &str, path: &Path, error: io::Error) -> Error {
     use io::ErrorKind::{
         NotADirectory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
     };
@@ -376,13 +375,13 @@ pub(super) fn io_fault(doing: &str, path: &Path, error: io::Error) -> Error {
         }
         _ => "see the cause; --data-dir chooses another directory",
     };
-    // What the choice of the directory decides, as against what befell it.
+    // Errors that the choice of the directory decides, as against what befell it.
     let chosen = matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem | NotADirectory)
         || is(rustix::io::Errno::LOOP)
         || is(rustix::io::Errno::ISDIR);
     let message = format!("cannot {doing} {}", path.display());
-    let fault = if chosen { unusable(message) } else { Error::internal(message) };
-    fault.hint(hint).detail("path", path.display().to_string()).because(error)
+    let failure = if chosen { unusable(message) } else { Error::internal(message) };
+    failure.hint(hint).detail("path", path.display().to_string()).because(error)
 }
 
 /// Runs file work on a thread that may wait. It begins at once, and runs to its end even if the caller is dropped.

@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::domain::SandboxRecord;
 use crate::domain::error::Error;
-use crate::store::PassedOver;
-use crate::store::entry::{key_of, parse};
-use crate::store::files::{DataDir, blocking, io_fault, open_private, open_stamped, sync_folder};
+use crate::store::UnreadableLines;
+use crate::store::document_entry::{key_of, parse};
+use crate::store::files::{DataDir, blocking, io_error, open_private, open_stamped, sync_folder};
 
 /// The history. Whoever appends holds the lock of `sandboxes.json`.
 #[derive(Debug, Clone)]
@@ -41,7 +41,7 @@ impl History {
         blocking(move || history.contains(&id)).await
     }
 
-    /// As [`Self::has`], for who is on a thread that may wait.
+    /// [`Self::has`], for who is on a thread that may wait.
     pub(super) fn contains(&self, id: &str) -> Result<bool, Error> {
         let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((mut file, _)) = open_stamped(&self.path)? else {
@@ -54,7 +54,7 @@ impl History {
 
     /// Reads the lines that were appended since the last time.
     fn catch_up(&self, file: &mut File, ids: &mut Ids) -> Result<(), Error> {
-        let failed = |error| io_fault("read", &self.path, error);
+        let failed = |error| io_error("read", &self.path, error);
         let found = file.metadata().map_err(failed)?;
         if found.ino() != ids.inode || found.len() < ids.read {
             *ids = Ids { inode: found.ino(), ..Ids::default() };
@@ -74,7 +74,7 @@ impl History {
 
     /// Appends records (each a JSON text without line breaks) so that a power cut does not lose them.
     pub(super) fn append(&self, lines: &[String]) -> Result<(), Error> {
-        let failed = |error| io_fault("write", &self.path, error);
+        let failed = |error| io_error("write", &self.path, error);
         self.dir.prepare(None)?;
         let mut file = open_private(&self.path).map_err(failed)?;
         let before = file.metadata().map_err(failed)?.len();
@@ -96,12 +96,12 @@ impl History {
     }
 
     /// All records in it, in its order, each id once; and the lines that cannot be read.
-    pub(super) fn read(&self) -> Result<(Vec<Arc<SandboxRecord>>, Option<PassedOver>), Error> {
+    pub(super) fn read(&self) -> Result<(Vec<Arc<SandboxRecord>>, Option<UnreadableLines>), Error> {
         let Some((mut file, _)) = open_stamped(&self.path)? else { return Ok((Vec::new(), None)) };
         let mut bytes = Vec::new();
         file.rewind()
             .and_then(|()| file.read_to_end(&mut bytes))
-            .map_err(|error| io_fault("read", &self.path, error))?;
+            .map_err(|error| io_error("read", &self.path, error))?;
         let mut seen = HashSet::new();
         let mut lines = Vec::new();
         let mut records = Vec::new();
@@ -122,7 +122,7 @@ impl History {
             tracing::warn!(file = %self.path.display(), ?lines, "passed over lines that cannot be read");
         }
         let file = self.path.display().to_string();
-        Ok((records, (!lines.is_empty()).then_some(PassedOver { file, lines })))
+        Ok((records, (!lines.is_empty()).then_some(UnreadableLines { file, lines })))
     }
 }
 
@@ -137,7 +137,6 @@ pub(super) fn ends_torn(file: &mut File, len: u64) -> std::io::Result<bool> {
     Ok(last != *b"\n")
 }
 
-/// The id of a line.
 fn id_of(line: &[u8]) -> Option<String> {
     key_of(std::str::from_utf8(line).ok()?).map(Cow::into_owned)
 }

@@ -8,7 +8,7 @@ use crate::domain::error::Error;
 use crate::domain::name::HostName;
 use crate::domain::root::HostRecord;
 use crate::store::document::Document;
-use crate::store::entry::{Entry, Record};
+use crate::store::document_entry::{DocumentEntry, Record};
 use crate::store::files::DataDir;
 use crate::store::{Change, HostStore};
 
@@ -51,9 +51,10 @@ impl HostStore for HostFile {
         let mut entries = content.entries.clone();
         match found {
             Some((index, _)) => {
-                entries[index] = Arc::new(Entry::new(new.clone(), Some(&content.entries[index]))?);
+                entries[index] =
+                    Arc::new(DocumentEntry::new(new.clone(), Some(&content.entries[index]))?);
             }
-            None => entries.push(Arc::new(Entry::new(new.clone(), None)?)),
+            None => entries.push(Arc::new(DocumentEntry::new(new.clone(), None)?)),
         }
         self.document.commit(writing, entries).await?;
         Ok(new)

@@ -11,19 +11,17 @@ use serde_json::{Map, Value};
 use crate::domain::error::Error;
 use crate::domain::extension::OwnerStamp;
 use crate::domain::name::{HostName, OwnerId};
-use crate::store::damage::{self, Foreign, Place, START};
+use crate::store::corruption::{self, Foreign, Position, START};
 use crate::store::document::utf8;
 use crate::store::files::{self, DataDir, blocking};
-use crate::store::lock::Gate;
-use crate::store::{Installation, Standing};
+use crate::store::lock::FileLock;
+use crate::store::{Installation, Ownership};
 
-/// The schema this version reads and writes.
 const SCHEMA: u64 = 1;
 
 /// Step by which a claim or an adoption raises a counter: no other copy comes by it in what it makes before it asks.
 const CLAIM_STEP: u64 = 1000;
 
-/// What the file holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Owner {
     schema: u64,
@@ -33,10 +31,10 @@ struct Owner {
     /// Counters of the owner ids that were adopted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     adopted: BTreeMap<OwnerId, u64>,
-    /// Which host had seen a later state than this, and its counter.
+    /// Host that had seen a later state than this, and its counter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     behind: Option<Behind>,
-    /// What a newer version wrote beside it.
+    /// Keys that a newer version wrote beside it.
     #[serde(flatten)]
     extra: Map<String, Value>,
 }
@@ -52,7 +50,7 @@ struct Behind {
 pub struct OwnerFile {
     dir: DataDir,
     path: Arc<Path>,
-    gate: Gate,
+    lock: FileLock,
     machine_id: Arc<str>,
 }
 
@@ -62,7 +60,7 @@ impl OwnerFile {
         Self {
             dir: dir.clone(),
             path,
-            gate: Gate::new(dir, "owner"),
+            lock: FileLock::new(dir, "owner"),
             machine_id: machine_id.into(),
         }
     }
@@ -72,7 +70,7 @@ impl OwnerFile {
         &self,
         change: impl FnOnce(&mut Owner) -> T + Send + 'static,
     ) -> Result<(Owner, T), Error> {
-        let turn = self.gate.enter().await?;
+        let guard = self.lock.acquire().await?;
         let (dir, path, machine_id) =
             (self.dir.clone(), Arc::clone(&self.path), Arc::clone(&self.machine_id));
         blocking(move || {
@@ -96,7 +94,7 @@ impl OwnerFile {
                 text.push(b'\n');
                 files::replace(&path, &text, true)?;
             }
-            drop(turn);
+            drop(guard);
             Ok((owner, result))
         })
         .await
@@ -112,13 +110,13 @@ impl OwnerFile {
         })
     }
 
-    fn judge(&self, owner: &Owner) -> Standing {
+    fn judge(&self, owner: &Owner) -> Ownership {
         match &owner.behind {
-            _ if owner.machine_id != *self.machine_id => Standing::Copied,
+            _ if owner.machine_id != *self.machine_id => Ownership::Copied,
             Some(Behind { host, counter }) => {
-                Standing::Behind { host: host.clone(), counter: *counter }
+                Ownership::Behind { host: host.clone(), counter: *counter }
             }
-            None => Standing::Own,
+            None => Ownership::Own,
         }
     }
 
@@ -131,24 +129,38 @@ impl OwnerFile {
 /// Reads the file. A backup without it is an error: a new owner id would make everything on the hosts a stranger's.
 fn read(path: &Path) -> Result<Option<Owner>, Error> {
     let Some((bytes, _)) = files::read_whole(path)? else {
-        return if files::backup_of(path).exists() { Err(damage::missing(path)) } else { Ok(None) };
+        return if files::backup_of(path).exists() {
+            Err(corruption::missing(path))
+        } else {
+            Ok(None)
+        };
     };
     let text = utf8(path, &bytes)?;
     let value: Value = serde_json::from_str(text).map_err(|error| {
-        damage::corrupt(path, "the file", Place::of_json(&error, START), damage::words(&error))
+        corruption::corrupt(
+            path,
+            "the file",
+            Position::of_json(&error, START),
+            corruption::words(&error),
+        )
     })?;
     match value.get("schema").map(Value::as_u64) {
         Some(Some(SCHEMA)) => {}
         Some(Some(newer)) if newer > SCHEMA => {
-            return Err(damage::foreign(path, Foreign::Newer(newer)));
+            return Err(corruption::foreign(path, Foreign::Newer(newer)));
         }
-        _ => return Err(damage::foreign(path, Foreign::Unknown)),
+        _ => return Err(corruption::foreign(path, Foreign::Unknown)),
     }
     let owner: Owner = serde_json::from_str(text).map_err(|error| {
-        damage::corrupt(path, "the file", Place::of_json(&error, START), damage::words(&error))
+        corruption::corrupt(
+            path,
+            "the file",
+            Position::of_json(&error, START),
+            corruption::words(&error),
+        )
     })?;
     if owner.owners.is_empty() {
-        return Err(damage::corrupt(path, "`owners`", START, "it names nobody"));
+        return Err(corruption::corrupt(path, "`owners`", START, "it names nobody"));
     }
     Ok(Some(owner))
 }
@@ -179,11 +191,11 @@ impl Installation for OwnerFile {
         }
     }
 
-    async fn standing(&self) -> Result<Standing, Error> {
-        Ok(self.read().await?.map_or(Standing::Own, |owner| self.judge(&owner)))
+    async fn ownership(&self) -> Result<Ownership, Error> {
+        Ok(self.read().await?.map_or(Ownership::Own, |owner| self.judge(&owner)))
     }
 
-    async fn seen_on(&self, host: &HostName, counter: u64) -> Result<Standing, Error> {
+    async fn seen_on(&self, host: &HostName, counter: u64) -> Result<Ownership, Error> {
         let host = host.clone();
         // Compared under the lock: another process may have raised the counter and told the host a moment ago.
         let (owner, ()) = self
@@ -245,7 +257,7 @@ impl Installation for OwnerFile {
     }
 }
 
-/// What tells this machine from others: systemd's or D-Bus's machine id, else its name.
+/// Id of this machine: systemd's or D-Bus's machine id, else its name.
 pub(super) fn this_machine() -> String {
     ["/etc/machine-id", "/var/lib/dbus/machine-id"]
         .map(PathBuf::from)

@@ -17,8 +17,8 @@ use crate::store::named_files::NamedFiles;
 use crate::store::operations::OperationFile;
 use crate::store::outbox::OutboxFolder;
 use crate::store::patches::PatchFile;
+use crate::store::pinned_profiles::PinnedProfileFolder;
 use crate::store::plans::PlanFolder;
-use crate::store::recipes::RecipeFolder;
 use crate::store::sandboxes::SandboxFile;
 use crate::store::snapshots::SnapshotFile;
 use crate::store::sweeps::SweepFile;
@@ -51,8 +51,8 @@ pub struct JsonStores {
     /// `owner`.
     pub installation: Arc<OwnerFile>,
     /// `recipes/`.
-    pub recipes: Arc<RecipeFolder>,
-    /// What the earlier tool left.
+    pub pinned_profiles: Arc<PinnedProfileFolder>,
+    /// Files of the earlier tool.
     pub earlier: Arc<EarlierFolder>,
 }
 
@@ -64,7 +64,7 @@ impl JsonStores {
         Self::open_on(data_dir, &this_machine())
     }
 
-    /// As [`Self::open`], on a machine with this id.
+    /// [`Self::open`], on a machine with this id.
     pub fn open_on(data_dir: &Path, machine_id: &str) -> Result<Self, Error> {
         let dir = DataDir::open(data_dir)?;
         let files = NamedFiles {
@@ -85,7 +85,7 @@ impl JsonStores {
             outbox: Arc::new(OutboxFolder::new(&dir)),
             locks: Arc::new(LockFolder::new(&dir)),
             installation: Arc::new(OwnerFile::new(&dir, machine_id)),
-            recipes: Arc::new(RecipeFolder::new(&dir)),
+            pinned_profiles: Arc::new(PinnedProfileFolder::new(&dir)),
             earlier: Arc::new(EarlierFolder::new(&dir)),
         })
     }

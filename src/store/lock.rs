@@ -15,22 +15,20 @@ use async_trait::async_trait;
 
 use crate::domain::error::{Code, Error};
 use crate::domain::name::{SandboxId, SnapshotId};
-use crate::store::files::{DataDir, blocking, io_fault, open_private};
+use crate::store::files::{DataDir, blocking, io_error, open_private};
 use crate::store::{Held, Locks};
 
-/// How long a writer waits for another one before it gives up. A write takes milliseconds.
+/// Time that a writer waits for another one. A write takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The folder of the lock files.
 const FOLDER: &str = "locks";
 
-/// A lock that is held.
 #[derive(Debug)]
-pub(super) struct FileLock {
+pub(super) struct LockedFile {
     file: File,
 }
 
-impl Drop for FileLock {
+impl Drop for LockedFile {
     fn drop(&mut self) {
         // Closing the file is not enough: a child that another thread starts right now has a copy of the descriptor
         // until it runs its program, and the lock would stay with that copy. Unlocking frees it for all copies.
@@ -38,9 +36,8 @@ impl Drop for FileLock {
     }
 }
 
-/// Takes the lock if it is free.
-fn try_take(path: &Path) -> Result<Option<FileLock>, Error> {
-    let failed = |error| io_fault("lock", path, error);
+fn try_take(path: &Path) -> Result<Option<LockedFile>, Error> {
+    let failed = |error| io_error("lock", path, error);
     loop {
         let file = open_private(path).map_err(failed)?;
         match file.try_lock() {
@@ -51,7 +48,7 @@ fn try_take(path: &Path) -> Result<Option<FileLock>, Error> {
         // If the file was deleted in between, the lock is on a file that nobody else will find: take it again.
         let ours = file.metadata().map_err(failed)?.ino();
         match fs::metadata(path) {
-            Ok(found) if found.ino() == ours => return Ok(Some(FileLock { file })),
+            Ok(found) if found.ino() == ours => return Ok(Some(LockedFile { file })),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(failed(error)),
@@ -63,7 +60,7 @@ fn try_take(path: &Path) -> Result<Option<FileLock>, Error> {
 ///
 /// Asks again and again instead of sleeping in the kernel: a holder that was stopped (Ctrl-Z) would otherwise hang
 /// this process without a word, beyond its end.
-fn wait_for(path: &Path, wanted: &Weak<()>) -> Result<FileLock, Error> {
+fn wait_for(path: &Path, wanted: &Weak<()>) -> Result<LockedFile, Error> {
     let began = Instant::now();
     let mut pause = Duration::from_micros(200);
     loop {
@@ -91,7 +88,7 @@ fn wait_for(path: &Path, wanted: &Weak<()>) -> Result<FileLock, Error> {
 /// Callers of this process queue in memory first: at most one thread of ours waits for other processes, so that
 /// waiting writers never take all the threads that the one who holds the lock needs to finish.
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(super) struct FileLock {
     dir: DataDir,
     name: String,
     queue: Arc<tokio::sync::Mutex<()>>,
@@ -99,34 +96,34 @@ pub(super) struct Gate {
 
 /// A turn to write; dropping it frees the lock.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct FileLockGuard {
     // Fields are dropped in order: the file's lock first, then the place in the queue.
-    _lock: FileLock,
+    _lock: LockedFile,
     _place: tokio::sync::OwnedMutexGuard<()>,
 }
 
-impl Gate {
-    /// The gate of a file. Its name begins with `_`, which no sandbox's id does.
+impl FileLock {
+    /// The lock of a file. Its name begins with `_`, which no sandbox's id does.
     pub(super) fn new(dir: &DataDir, name: &str) -> Self {
         Self { dir: dir.clone(), name: format!("_{name}.lock"), queue: Arc::default() }
     }
 
     /// Waits for a turn.
-    pub(super) async fn enter(&self) -> Result<Turn, Error> {
+    pub(super) async fn acquire(&self) -> Result<FileLockGuard, Error> {
         let place = Arc::clone(&self.queue).lock_owned().await;
         let dir = self.dir.clone();
         let name = self.name.clone();
         // Lives as long as this future: a caller that went away must not keep a thread.
         let here = Arc::new(());
         let wanted = Arc::downgrade(&here);
-        let turn = blocking(move || {
+        let guard = blocking(move || {
             dir.prepare(Some(FOLDER))?;
             let lock = wait_for(&dir.join(FOLDER).join(name), &wanted)?;
-            Ok(Turn { _lock: lock, _place: place })
+            Ok(FileLockGuard { _lock: lock, _place: place })
         })
         .await;
         drop(here);
-        turn
+        guard
     }
 }
 
@@ -156,9 +153,9 @@ impl LockFolder {
     }
 }
 
-impl Held for FileLock {}
+impl Held for LockedFile {}
 
-impl Held for Turn {}
+impl Held for FileLockGuard {}
 
 #[async_trait]
 impl Locks for LockFolder {
@@ -182,7 +179,7 @@ impl Locks for LockFolder {
     async fn tidy(&self, live: BTreeSet<SandboxId>) -> Result<(), Error> {
         let folder = self.dir.join(FOLDER);
         blocking(move || {
-            let failed = |error| io_fault("read", &folder, error);
+            let failed = |error| io_error("read", &folder, error);
             let entries = match fs::read_dir(&folder) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
                 entries => entries.map_err(failed)?,
@@ -198,7 +195,7 @@ impl Locks for LockFolder {
                 if id.and_then(|id| SandboxId::parse(id).ok()).is_some_and(|id| over(&id))
                     && let Some(_held) = try_take(&path)?
                 {
-                    fs::remove_file(&path).map_err(|error| io_fault("remove", &path, error))?;
+                    fs::remove_file(&path).map_err(|error| io_error("remove", &path, error))?;
                 }
             }
             Ok(())

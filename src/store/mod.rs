@@ -1,4 +1,4 @@
-//! What survives. Traits that any store can keep (a file, a database), and their contract.
+//! Stores: traits that a file or a database can keep, and their contract.
 //!
 //! `insert` fails on an existing id; `update` is a compare-and-set on the record's revision. Only transitions are
 //! stored, never progress. Errors: `not_found`, `conflict` (with the current record in `details.current`),
@@ -7,21 +7,21 @@
 
 pub mod catalogue;
 mod compact;
+mod corruption;
 pub mod credits;
-mod damage;
 mod document;
-pub mod earlier;
+mod document_entry;
+pub(crate) mod earlier;
 mod earlier_store;
-mod entry;
-pub mod event_file;
+pub(crate) mod event_file;
 mod event_numbers;
 mod event_pages;
 mod event_reading;
 mod event_window;
 mod files;
 mod history;
-pub mod hosts;
-pub mod installation;
+pub(crate) mod hosts;
+pub(crate) mod installation;
 pub mod json;
 pub mod lock;
 mod merge;
@@ -32,11 +32,12 @@ pub mod patches;
 pub mod plans;
 pub mod recipes;
 mod reserve;
+mod rotation;
 pub mod sandboxes;
-mod segments;
 mod shape;
 pub mod snapshots;
-pub mod sweeps;
+pub(crate) mod sweeps;
+mod unknown_fields;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -55,35 +56,35 @@ use crate::domain::operation::Operation;
 use crate::domain::outbox::{Cursor, DeadLetter, EventsOf};
 use crate::domain::patch::Patch;
 use crate::domain::profile::Profile;
+use crate::domain::raw_json::JsonText;
 use crate::domain::root::HostRecord;
 use crate::domain::stale::ReapPlan;
-use crate::domain::verbatim::JsonText;
 use crate::domain::{SandboxRecord, SnapshotRecord, Time};
 
 pub use earlier_store::{EarlierFile, EarlierKind, EarlierStore};
 pub use reserve::ending;
 
-/// How a record is changed: in place, under the store's lock. An error leaves it as it was.
+/// Change of a record: in place, under the store's lock. An error leaves it as it was.
 pub type Change<'a, R> = Box<dyn FnOnce(&mut R) -> Result<(), Error> + Send + 'a>;
 
 /// Change of a batch: the record, its revision (`None`: whatever it is), and what is done to it.
 pub type ChangeOf<'a, R = SandboxRecord, I = SandboxId> = (I, Option<u64>, Change<'a, R>);
 
-/// As [`Change`], with all records at hand as they are at that moment, in the order in which they were inserted.
+/// [`Change`], with all records at hand as they are at that moment, in the order in which they were inserted.
 pub type ChangeAmong<'a, R> = Box<dyn FnOnce(&mut R, &[&R]) -> Result<(), Error> + Send + 'a>;
 
-/// Says whether a record may join the live ones. An error keeps it out.
+/// Admission of a record among the live ones. An error keeps it out.
 pub type Admit<'a> = &'a (dyn Fn(&[&SandboxRecord]) -> Result<(), Error> + Send + Sync);
 
-/// Says whether a record is asked for.
+/// Filter of records.
 pub type Wanted = Arc<dyn Fn(&SandboxRecord) -> bool + Send + Sync>;
 
 /// Whether this data directory may act for what its records name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
-    /// It is this machine's own, as far as it can be told.
+pub enum Ownership {
+    /// Own data directory of this machine, as far as it can be told.
     Own,
-    /// It was copied here from another machine, which may still work with the original.
+    /// Copy from another machine, which may still work with the original.
     Copied,
     /// A host has seen a later state of it: it is an old copy, put back.
     Behind {
@@ -96,10 +97,10 @@ pub enum Standing {
 
 /// Lines that cannot be read, and that readers pass over.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PassedOver {
+pub struct UnreadableLines {
     /// The file, or whatever has lines.
     pub file: String,
-    /// Which lines of it, from 1.
+    /// Numbers of the lines, from 1.
     pub lines: Vec<u64>,
 }
 
@@ -113,7 +114,7 @@ pub trait SandboxStore: Send + Sync {
         self.insert_if(record, &|_| Ok(())).await
     }
 
-    /// As [`Self::insert`], if `admit` agrees to the live records as they are at that moment: two processes that
+    /// [`Self::insert`], if `admit` agrees to the live records as they are at that moment: two processes that
     /// insert at once are asked one after the other.
     async fn insert_if(
         &self,
@@ -163,7 +164,7 @@ pub trait SandboxStore: Send + Sync {
 
     /// Takes these events, which are in the log by now, out of what is pending on any record: one write for all of
     /// them. No record's revision changes by it, because nothing that anybody decides on does.
-    async fn told(&self, events: &BTreeSet<EventId>) -> Result<(), Error>;
+    async fn clear_pending(&self, events: &BTreeSet<EventId>) -> Result<(), Error>;
 
     /// Writes the records of earlier versions as this one writes them, all at once. How many. No record's revision changes by it,
     /// because nothing that anybody decides on does.
@@ -178,8 +179,8 @@ pub trait SandboxStore: Send + Sync {
     /// The records in the history, oldest first.
     async fn history(&self) -> Result<Vec<Arc<SandboxRecord>>, Error>;
 
-    /// What of the history cannot be read, and is not among its records. A store whose history is whole has none.
-    async fn passed_over(&self) -> Result<Vec<PassedOver>, Error> {
+    /// Lines of the history that cannot be read, and are not among its records. A store whose history is whole has none.
+    async fn unreadable_lines(&self) -> Result<Vec<UnreadableLines>, Error> {
         Ok(Vec::new())
     }
 
@@ -203,7 +204,7 @@ pub trait SnapshotStore: Send + Sync {
     async fn list(&self) -> Result<Vec<SnapshotRecord>, Error>;
 
     /// All records, in the order in which they were inserted, whatever the clock said then.
-    async fn by_arrival(&self) -> Result<Vec<SnapshotRecord>, Error>;
+    async fn list_by_insertion(&self) -> Result<Vec<SnapshotRecord>, Error>;
 
     /// Changes the record if its revision is still `expected` (`None`: whatever it is), and raises the revision.
     /// `conflict` as [`SandboxStore::update`] has it.
@@ -218,13 +219,13 @@ pub trait SnapshotStore: Send + Sync {
             .unwrap_or_else(|| Err(Error::internal(format!("the change of {id} came to nothing"))))
     }
 
-    /// As [`SandboxStore::update_many`].
+    /// [`SandboxStore::update_many`].
     async fn update_many(
         &self,
         changes: Vec<ChangeOf<'_, SnapshotRecord, SnapshotId>>,
     ) -> Result<Vec<Result<SnapshotRecord, Error>>, Error>;
 
-    /// As [`Self::update`], for a change that is right only as long as the others are what they are: nobody writes any of
+    /// [`Self::update`], for a change that is right only as long as the others are what they are: nobody writes any of
     /// them meanwhile.
     async fn update_among(
         &self,
@@ -239,7 +240,7 @@ pub trait SnapshotStore: Send + Sync {
 
     /// Takes these events, which are in the log by now, out of what is pending on any record: one write for all of them. No
     /// record's revision changes by it, because nothing that anybody decides on does.
-    async fn told(&self, events: &BTreeSet<EventId>) -> Result<(), Error>;
+    async fn clear_pending(&self, events: &BTreeSet<EventId>) -> Result<(), Error>;
 
     /// A number that changes whenever any record changed, by whichever process; cheap.
     async fn version(&self) -> Result<u64, Error>;
@@ -255,7 +256,7 @@ pub trait PatchStore: Send + Sync {
     async fn list(&self) -> Result<Vec<Patch>, Error>;
 
     /// Takes these events, which are in the log by now, out of what is pending on any of them: one write for all.
-    async fn told(&self, events: &BTreeSet<EventId>) -> Result<(), Error>;
+    async fn clear_pending(&self, events: &BTreeSet<EventId>) -> Result<(), Error>;
 
     /// Takes it out; `None` if it is not there.
     async fn remove(&self, id: &PatchId) -> Result<Option<Patch>, Error>;
@@ -283,7 +284,7 @@ pub trait OperationStore: Send + Sync {
 /// The hosts, as what they said last has them known.
 #[async_trait]
 pub trait HostStore: Send + Sync {
-    /// What is known of a host; `None` where it was never met.
+    /// Record of a host; `None` where it was never met.
     async fn get(&self, host: &HostName) -> Result<Option<HostRecord>, Error>;
     /// Changes what is known of a host, of which nothing need be known yet; what `change` leaves as it was is not written.
     async fn update(
@@ -319,7 +320,7 @@ pub trait PlanStore: Send + Sync {
     async fn try_lock(&self) -> Result<Option<Box<dyn Held>>, Error>;
 }
 
-/// What to read of the event log.
+/// Query of the event log.
 #[derive(Debug, Clone, Default)]
 pub struct EventFilter {
     /// Only events after this number.
@@ -377,8 +378,8 @@ pub trait EventLog: Send + Sync {
     async fn drop_delivered(&self) -> Result<(), Error> {
         Ok(())
     }
-    /// What of the log cannot be read, and is not among its events; reads all of it. A log that is whole has none.
-    async fn passed_over(&self) -> Result<Vec<PassedOver>, Error> {
+    /// Lines of the log that cannot be read, and are not among its events; reads all of it. A log that is whole has none.
+    async fn unreadable_lines(&self) -> Result<Vec<UnreadableLines>, Error> {
         Ok(Vec::new())
     }
 }
@@ -386,7 +387,7 @@ pub trait EventLog: Send + Sync {
 /// The ledger of credits: append-only.
 #[async_trait]
 pub trait CreditStore: Send + Sync {
-    /// What its entries add up to; cheap while nothing was appended.
+    /// Sums of its entries; cheap while nothing was appended.
     ///
     /// Errors: `store_corrupt` with the entry that cannot be read: nothing is counted past it.
     async fn sums(&self) -> Result<LedgerSums, Error>;
@@ -397,8 +398,8 @@ pub trait CreditStore: Send + Sync {
     async fn append(&self, entries: Vec<LedgerEntry>) -> Result<Vec<LedgerEntry>, Error>;
     /// All entries with the balance behind each, oldest first.
     async fn history(&self) -> Result<Vec<HistoryEntry>, Error>;
-    /// Turn of whoever holds credits and then writes that on a record; waits for others'.
-    async fn turn(&self) -> Result<Box<dyn Held>, Error>;
+    /// FileLockGuard of whoever holds credits and then writes that on a record; waits for others'.
+    async fn lock_holders(&self) -> Result<Box<dyn Held>, Error>;
 }
 
 /// Cursor of the outbox as it is found.
@@ -406,9 +407,9 @@ pub trait CreditStore: Send + Sync {
 pub enum CursorFound {
     /// Nothing was ever delivered.
     None,
-    /// It is this.
+    /// Cursor.
     Cursor(Cursor),
-    /// It cannot be read: nobody knows what was delivered.
+    /// Cursor cannot be read: nobody knows what was delivered.
     Unreadable,
 }
 
@@ -447,23 +448,23 @@ pub trait Locks: Send + Sync {
     async fn tidy(&self, live: BTreeSet<SandboxId>) -> Result<(), Error>;
 }
 
-/// This installation: its owner ids, its machine, its counter.
+/// Installation: its owner ids, its machine, its counter.
 #[async_trait]
 pub trait Installation: Send + Sync {
-    /// This machine's id; nothing is written for it.
+    /// Id of this machine; nothing is written for it.
     fn machine_id(&self) -> &str;
     /// Raises the counter and returns what the next prepare call writes to the host.
     async fn next_stamp(&self) -> Result<OwnerStamp, Error>;
     /// The owner ids that count as ours, the one for new sandboxes first. The first one is made when asked for.
     async fn owners(&self) -> Result<Vec<OwnerId>, Error>;
-    /// What the last prepare call wrote to its host, by whichever process.
+    /// Stamp that the last prepare call wrote to its host, by whichever process.
     async fn stamp(&self) -> Result<OwnerStamp, Error>;
     /// Whether this directory may act for what its records name.
-    async fn standing(&self) -> Result<Standing, Error>;
+    async fn ownership(&self) -> Result<Ownership, Error>;
     /// Notes the counter that a host has. Higher than ours, it says that we are an old copy, until `claim`.
-    async fn seen_on(&self, host: &HostName, counter: u64) -> Result<Standing, Error>;
-    /// Says that this machine is the installation's from now on, and raises the counter above its own and `counters_seen`: what
-    /// hosts are to be told, so that every other copy is behind them.
+    async fn seen_on(&self, host: &HostName, counter: u64) -> Result<Ownership, Error>;
+    /// Makes this machine the installation's from now on, and raises the counter above its own and `counters_seen`: hosts
+    /// are to be told that, so that every other copy is behind them.
     async fn claim(&self, counters_seen: u64) -> Result<OwnerStamp, Error>;
     /// Counter of each owner id that counts as ours, as far as it is known here.
     async fn owner_counters(&self) -> Result<BTreeMap<OwnerId, u64>, Error>;
@@ -474,7 +475,7 @@ pub trait Installation: Send + Sync {
 
 /// Recipes by content, so that a sandbox can be made again as it was although the catalogue changed.
 #[async_trait]
-pub trait RecipeStore: Send + Sync {
+pub trait PinnedProfileStore: Send + Sync {
     /// Keeps a recipe under its hash.
     async fn put(&self, profile: &Profile) -> Result<(), Error>;
     /// The recipe with this hash.

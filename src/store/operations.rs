@@ -9,10 +9,10 @@ use crate::domain::name::OperationId;
 use crate::domain::{Operation, OperationState, Time};
 use crate::store::OperationStore;
 use crate::store::document::Document;
-use crate::store::entry::{Entry, Record};
+use crate::store::document_entry::{DocumentEntry, Record};
 use crate::store::files::DataDir;
 
-/// How long an ended operation is kept, in seconds.
+/// Time for which an ended operation is kept, in seconds.
 const KEPT_S: u64 = 24 * 3600;
 
 impl Record for Operation {}
@@ -24,7 +24,7 @@ pub struct OperationFile {
 
 impl OperationFile {
     pub(super) fn new(dir: &DataDir) -> Self {
-        Self { document: Document::for_now(dir, "operations") }
+        Self { document: Document::non_durable(dir, "operations") }
     }
 }
 
@@ -45,9 +45,9 @@ impl OperationStore for OperationFile {
         let mut entries = writing.content.entries.clone();
         if let Some((index, _)) = writing.content.find(operation.id.as_str())? {
             entries[index] =
-                Arc::new(Entry::new(operation, Some(&writing.content.entries[index]))?);
+                Arc::new(DocumentEntry::new(operation, Some(&writing.content.entries[index]))?);
         } else {
-            entries.push(Arc::new(Entry::new(operation, None)?));
+            entries.push(Arc::new(DocumentEntry::new(operation, None)?));
         }
         entries.retain(|entry| entry.read().ok().is_none_or(|record| is_kept(record, now)));
         self.document.commit(writing, entries).await
@@ -63,7 +63,7 @@ impl OperationStore for OperationFile {
         let asked = Operation { cancel_requested: true, ..operation };
         let mut entries = writing.content.entries.clone();
         entries[index] =
-            Arc::new(Entry::new(asked.clone(), Some(&writing.content.entries[index]))?);
+            Arc::new(DocumentEntry::new(asked.clone(), Some(&writing.content.entries[index]))?);
         self.document.commit(writing, entries).await?;
         Ok(Some(asked))
     }

@@ -16,23 +16,21 @@ use serde::{Deserialize, Serialize};
 use crate::domain::error::{Code, Error};
 use crate::domain::outbox::{Cursor, DeadLetter, Missed};
 use crate::store::files::{
-    self, DataDir, blocking, in_the_way, io_fault, open_private, sync_folder,
+    self, DataDir, blocking, in_the_way, io_error, open_private, sync_folder,
 };
 use crate::store::history::ends_torn;
 use crate::store::lock::try_lock_file;
-use crate::store::segments::Segments;
+use crate::store::rotation::RotatedLog;
 use crate::store::{CursorFound, Held, OutboxStore};
 
-/// Its folder.
 const FOLDER: &str = "outbox";
 
-/// Schema that this version reads and writes.
 const SCHEMA: u64 = 1;
 
 /// Largest cursor that is read, in bytes; 256 sandboxes that are held back take a quarter of it.
 const LARGEST: u64 = 1 << 20;
 
-/// How long the dead letter grows before it is rotated, in bytes.
+/// Size at which the dead letter is rotated, in bytes.
 const LIMIT: u64 = 64 * 1024 * 1024;
 
 /// Content of the cursor's file.
@@ -52,7 +50,7 @@ pub struct OutboxFolder {
 impl OutboxFolder {
     pub(super) fn new(dir: &DataDir) -> Self {
         let letters = Letters {
-            segments: Segments::new(dir.join(FOLDER).join("dead.jsonl")),
+            rotated: RotatedLog::new(dir.join(FOLDER).join("dead.jsonl")),
             limit: LIMIT,
             counted: Mutex::default(),
         };
@@ -78,7 +76,7 @@ fn read(path: &Path) -> Result<CursorFound, Error> {
         Ok(found) if found.len() > LARGEST => return Ok(CursorFound::Unreadable),
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(CursorFound::None),
-        Err(error) => return Err(io_fault("read", path, error)),
+        Err(error) => return Err(io_error("read", path, error)),
     }
     let Some((bytes, _)) = files::read_whole(path)? else { return Ok(CursorFound::None) };
     let schema = serde_json::from_slice::<serde_json::Value>(&bytes).ok();
@@ -103,7 +101,7 @@ fn write(dir: &DataDir, cursor: &Cursor) -> Result<(), Error> {
     dir.prepare(Some(FOLDER))?;
     if matches!(read(&path)?, CursorFound::Unreadable) {
         let beside = path.with_file_name("cursor.json.unreadable");
-        fs::rename(&path, &beside).map_err(|error| io_fault("rename", &path, error))?;
+        fs::rename(&path, &beside).map_err(|error| io_error("rename", &path, error))?;
     }
     files::remove_leftovers(&path);
     let written = Written { schema: SCHEMA, cursor: cursor.clone() };
@@ -111,18 +109,17 @@ fn write(dir: &DataDir, cursor: &Cursor) -> Result<(), Error> {
         .map_err(|error| Error::internal("a cursor cannot be written as JSON").because(error))?;
     text.push(b'\n');
     // After a power cut the version before may be back: then some events are told again.
-    files::replace_for_now(&path, &text, false).map(|_| ())
+    files::replace_non_durable(&path, &text, false).map(|_| ())
 }
 
 /// The dead letter's files, and what was counted in them.
 struct Letters {
-    segments: Segments,
+    rotated: RotatedLog,
     limit: u64,
     /// Events of each file as far as it was read, by inode.
     counted: Mutex<HashMap<u64, (u64, u64)>>,
 }
 
-/// What is counted of a line.
 #[derive(Deserialize)]
 struct Counted {
     #[serde(default)]
@@ -131,8 +128,8 @@ struct Counted {
 
 impl Letters {
     fn append(&self, letters: &[DeadLetter]) -> Result<(), Error> {
-        let path = self.segments.newest();
-        let failed = |error| io_fault("write", path, error);
+        let path = self.rotated.newest();
+        let failed = |error| io_error("write", path, error);
         let mut lines = Vec::new();
         for letter in letters {
             serde_json::to_writer(&mut lines, letter).map_err(|error| {
@@ -147,7 +144,7 @@ impl Letters {
             len += 1;
         }
         if len > 0 && len + lines.len() as u64 > self.limit {
-            self.segments.rotate(None)?;
+            self.rotated.rotate(None)?;
             file = open_private(path).map_err(failed)?;
             len = 0;
         }
@@ -163,17 +160,17 @@ impl Letters {
     fn count(&self) -> Result<u64, Error> {
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         let mut now = HashMap::new();
-        for segment in self.segments.open()? {
-            let known = counted.get(&segment.inode).copied();
+        for log_file in self.rotated.open()? {
+            let known = counted.get(&log_file.inode).copied();
             let (place, mut count) =
-                known.filter(|(place, _)| *place <= segment.len).unwrap_or_default();
-            let place = segment.lines_after(place, |line| {
+                known.filter(|(place, _)| *place <= log_file.len).unwrap_or_default();
+            let place = log_file.lines_after(place, |line| {
                 if !line.is_empty() {
                     let read = serde_json::from_slice::<Counted>(line).ok();
                     count += read.and_then(|read| read.missed).map_or(1, |missed| missed.count);
                 }
             })?;
-            now.insert(segment.inode, (place, count));
+            now.insert(log_file.inode, (place, count));
         }
         *counted = now;
         Ok(counted.values().map(|(_, count)| count).sum())
@@ -208,7 +205,7 @@ impl OutboxStore for OutboxFolder {
 
     async fn dead(&self) -> Result<(u64, String), Error> {
         let letters = Arc::clone(&self.letters);
-        blocking(move || Ok((letters.count()?, letters.segments.newest().display().to_string())))
+        blocking(move || Ok((letters.count()?, letters.rotated.newest().display().to_string())))
             .await
     }
 }

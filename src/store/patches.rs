@@ -10,7 +10,7 @@ use crate::domain::name::{EventId, PatchId};
 use crate::domain::patch::Patch;
 use crate::store::PatchStore;
 use crate::store::document::Document;
-use crate::store::entry::{Entry, Record};
+use crate::store::document_entry::{DocumentEntry, Record};
 use crate::store::files::DataDir;
 
 impl Record for Patch {}
@@ -41,7 +41,7 @@ impl PatchStore for PatchFile {
         }
         patch.revision = 1;
         let mut entries = writing.content.entries.clone();
-        entries.push(Arc::new(Entry::new(patch.clone(), None)?));
+        entries.push(Arc::new(DocumentEntry::new(patch.clone(), None)?));
         self.document.commit(writing, entries).await?;
         Ok(patch)
     }
@@ -54,8 +54,8 @@ impl PatchStore for PatchFile {
         Ok(patches)
     }
 
-    async fn told(&self, events: &BTreeSet<EventId>) -> Result<(), Error> {
-        let without = |_: &Entry<Patch>, patch: &Patch| {
+    async fn clear_pending(&self, events: &BTreeSet<EventId>) -> Result<(), Error> {
+        let without = |_: &DocumentEntry<Patch>, patch: &Patch| {
             patch.pending.iter().any(|event| events.contains(&event.id)).then(|| {
                 let mut patch = Patch::clone(patch);
                 patch.pending.retain(|event| !events.contains(&event.id));

@@ -61,7 +61,7 @@ impl PlanStore for PlanFolder {
             if let Some(folder) = path.parent() {
                 prune(folder);
             }
-            files::replace_for_now(&path, &text, false).map(|_| ())
+            files::replace_non_durable(&path, &text, false).map(|_| ())
         })
         .await
     }
@@ -70,7 +70,7 @@ impl PlanStore for PlanFolder {
         let Some(path) = self.path(id) else { return Ok(None) };
         blocking(move || {
             let Some((bytes, _)) = files::read_whole(&path)? else { return Ok(None) };
-            // What cannot be read is no plan: nothing is done by halves of one.
+            // A plan that cannot be read is none: nothing is done by halves of one.
             Ok(serde_json::from_slice(&bytes)
                 .inspect_err(|error| tracing::warn!(path = %path.display(), %error, "no plan"))
                 .ok())
@@ -82,7 +82,7 @@ impl PlanStore for PlanFolder {
         let path = self.folder.join(CLOCK);
         blocking(move || {
             let Some((bytes, _)) = files::read_whole(&path)? else { return Ok(None) };
-            // What cannot be read says nothing, and the next plan writes it anew.
+            // A mark that cannot be read says nothing, and the next plan writes it anew.
             Ok(serde_json::from_slice(&bytes).ok())
         })
         .await
@@ -94,7 +94,7 @@ impl PlanStore for PlanFolder {
             .map_err(|error| Error::internal("the clocks cannot be written").because(error))?;
         blocking(move || {
             dir.prepare(Some("plans"))?;
-            files::replace_for_now(&path, &text, false).map(|_| ())
+            files::replace_non_durable(&path, &text, false).map(|_| ())
         })
         .await
     }

@@ -10,13 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
 
-/// Its name.
 const NAME: &str = "reserve";
 
 /// Room that is reserved beside the largest file: events, operations, locks; bytes.
 const BESIDE: u64 = 64 * 1024;
 
-/// Its size is a multiple of this, so that it seldom grows; bytes.
+/// Size is a multiple of this, so that it seldom grows; bytes.
 const STEP: u64 = 64 * 1024;
 
 /// Reserves that were given up, and their sizes.
@@ -28,7 +27,7 @@ tokio::task_local! {
 }
 
 thread_local! {
-    /// As [`ENDING`], on a thread that works for such a task.
+    /// [`ENDING`], on a thread that works for such a task.
     static WORKS_FOR: RefCell<Option<Arc<GivenUp>>> = const { RefCell::new(None) };
 }
 
@@ -130,7 +129,7 @@ fn report(path: &Path, made: io::Result<()>) {
     }
 }
 
-/// What the account can still write beside this file; bytes.
+/// Bytes that the account can still write beside this file.
 fn free(path: &Path) -> u64 {
     let folder = path.parent().unwrap_or(path);
     statvfs(folder).map_or(0, |found| found.f_bavail.saturating_mul(found.f_frsize))

@@ -8,11 +8,11 @@ use async_trait::async_trait;
 
 use crate::domain::error::{Code, Error, Unique};
 use crate::domain::name::{EventId, SandboxId, is_hex8};
-use crate::domain::verbatim::JsonText;
+use crate::domain::raw_json::JsonText;
 use crate::domain::{SandboxRecord, SnapshotRecord, State, Time};
 use crate::store::compact;
 use crate::store::document::{Content, Document};
-use crate::store::entry::Entry;
+use crate::store::document_entry::DocumentEntry;
 use crate::store::files::blocking;
 use crate::store::history::History;
 use crate::store::named_files::NamedFiles;
@@ -43,7 +43,7 @@ impl SandboxFile {
         }
         self.refuse_old_id(record.name_in_use()).await?;
         let id = record.id.as_str();
-        // As a random one is, which no snapshot is called.
+        // Shape of a random id, which no snapshot is called.
         if is_hex8(id) {
             return Ok(());
         }
@@ -65,7 +65,7 @@ impl SandboxFile {
     async fn change(
         &self,
         content: &Content<SandboxRecord>,
-        entries: &mut [Arc<Entry<SandboxRecord>>],
+        entries: &mut [Arc<DocumentEntry<SandboxRecord>>],
         index: usize,
         expected: Option<u64>,
         change: Change<'_, SandboxRecord>,
@@ -94,7 +94,7 @@ impl SandboxFile {
             refuse_taken(&new, &others)?;
             self.refuse_old_id(new.name_in_use().filter(|_| new.name != old.name)).await?;
         }
-        let entry = Entry::new(new, Some(&entries[index]))?;
+        let entry = DocumentEntry::new(new, Some(&entries[index]))?;
         let written = SandboxRecord::clone(content.meaning(&entry)?);
         entries[index] = Arc::new(entry);
         Ok(written)
@@ -172,7 +172,7 @@ fn refuse_taken(record: &SandboxRecord, others: &[&SandboxRecord]) -> Result<(),
     Ok(())
 }
 
-/// What an update may not do, whoever asks.
+/// Changes that no update may make, whoever asks.
 fn refuse_illegal(old: &SandboxRecord, new: &SandboxRecord) -> Result<(), Error> {
     if new.id != old.id {
         return Err(Error::internal(format!("a change of {} tried to give it another id", old.id)));
@@ -204,10 +204,13 @@ struct Shown {
     text: JsonText,
 }
 
-/// Those records of a part that pass, with every field: the file's text is shorter than that.
+/// Records of a part that pass, with every field: the file's text is shorter than that.
 fn shown(
     content: &Content<SandboxRecord>,
-    part: impl SliceIndex<[Arc<Entry<SandboxRecord>>], Output = [Arc<Entry<SandboxRecord>>]>,
+    part: impl SliceIndex<
+        [Arc<DocumentEntry<SandboxRecord>>],
+        Output = [Arc<DocumentEntry<SandboxRecord>>],
+    >,
     wanted: &Wanted,
 ) -> Result<Vec<Shown>, Error> {
     let mut found = Vec::new();
@@ -221,7 +224,7 @@ fn shown(
             serde_json::to_writer(&mut texts, record)?;
             Ok(Some((record.created_at, record.id.clone(), begin..texts.len())))
         };
-        match entry.glance(look) {
+        match entry.peek(look) {
             Some(one) => found.extend(one.map_err(not_json)?),
             // Read as others read it, it says what is wrong with it.
             None => drop(content.meaning(entry)?),
@@ -243,7 +246,7 @@ fn not_json(error: serde_json::Error) -> Error {
 }
 
 /// The bytes of a record on one line.
-fn on_one_line(entry: &Entry<SandboxRecord>) -> Result<String, Error> {
+fn on_one_line(entry: &DocumentEntry<SandboxRecord>) -> Result<String, Error> {
     if !entry.text().contains(['\n', '\r']) {
         return Ok(entry.text().to_owned());
     }
@@ -273,7 +276,7 @@ impl SandboxStore for SandboxFile {
         }
         self.refuse_elsewhere(&record).await?;
         record.revision = 1;
-        let entry = Entry::new(record, None)?;
+        let entry = DocumentEntry::new(record, None)?;
         let written = SandboxRecord::clone(writing.content.meaning(&entry)?);
         let mut entries = writing.content.entries.clone();
         entries.push(Arc::new(entry));
@@ -332,8 +335,8 @@ impl SandboxStore for SandboxFile {
         Ok(outcomes)
     }
 
-    async fn told(&self, events: &BTreeSet<EventId>) -> Result<(), Error> {
-        let without = |_: &Entry<_>, record: &SandboxRecord| {
+    async fn clear_pending(&self, events: &BTreeSet<EventId>) -> Result<(), Error> {
+        let without = |_: &DocumentEntry<_>, record: &SandboxRecord| {
             record.pending.iter().any(|event| events.contains(&event.id)).then(|| {
                 let mut record = SandboxRecord::clone(record);
                 record.pending.retain(|event| !events.contains(&event.id));
@@ -344,20 +347,23 @@ impl SandboxStore for SandboxFile {
     }
 
     async fn renew(&self) -> Result<usize, Error> {
-        let is_old = |entry: &Entry<_>| compact::is_of_earlier_version(entry.text());
+        let is_old = |entry: &DocumentEntry<_>| compact::is_of_earlier_version(entry.text());
         let old = |content: &Content<_>| content.entries.iter().any(|entry| is_old(entry));
         // Mostly there is none: that needs no lock.
         if !old(&*self.document.read().await?) {
             return Ok(0);
         }
-        let anew = |entry: &Entry<_>, record: &SandboxRecord| is_old(entry).then(|| record.clone());
+        let anew = |entry: &DocumentEntry<_>, record: &SandboxRecord| {
+            is_old(entry).then(|| record.clone())
+        };
         self.document.rewrite(anew).await
     }
 
     async fn archive(&self, before: Time) -> Result<usize, Error> {
         let due = |content: &Content<SandboxRecord>| {
-            let due =
-                |entry: &Entry<_>| entry.read().is_ok_and(|record| is_archivable(record, before));
+            let due = |entry: &DocumentEntry<_>| {
+                entry.read().is_ok_and(|record| is_archivable(record, before))
+            };
             content.entries.iter().cloned().partition::<Vec<_>, _>(|entry| due(entry))
         };
         // Mostly nothing is due: that needs no lock.
@@ -396,7 +402,7 @@ impl SandboxStore for SandboxFile {
         Ok(records)
     }
 
-    async fn passed_over(&self) -> Result<Vec<PassedOver>, Error> {
+    async fn unreadable_lines(&self) -> Result<Vec<UnreadableLines>, Error> {
         let history = self.history.clone();
         Ok(blocking(move || history.read()).await?.1.into_iter().collect())
     }

@@ -10,16 +10,15 @@ use serde_json::value::RawValue;
 
 use crate::domain::earlier::entries_of;
 use crate::domain::error::Error;
-use crate::store::damage::{self, Foreign, Place, START};
+use crate::store::corruption::{self, Foreign, Position, START};
 
-/// The schema this version reads and writes.
 pub(super) const SCHEMA: u64 = 1;
 
-/// Says why a text is no document of ours: broken JSON, or whole JSON of another kind.
+/// Error of a text that is no document of ours: broken JSON, or whole JSON of another kind.
 pub(super) fn misfit(path: &Path, text: &str, error: &serde_json::Error) -> Error {
     let corrupt = |error: &serde_json::Error| {
         let what = if text.is_empty() { "an empty file" } else { "the file" };
-        damage::corrupt(path, what, Place::of_json(error, START), damage::words(error))
+        corruption::corrupt(path, what, Position::of_json(error, START), corruption::words(error))
     };
     let value: serde_json::Value = match serde_json::from_str(text) {
         Ok(value) => value,
@@ -27,13 +26,13 @@ pub(super) fn misfit(path: &Path, text: &str, error: &serde_json::Error) -> Erro
     };
     match value.get("schema").map(serde_json::Value::as_u64) {
         Some(Some(SCHEMA)) => corrupt(error),
-        Some(Some(newer)) if newer > SCHEMA => damage::foreign(path, Foreign::Newer(newer)),
-        Some(_) => damage::foreign(path, Foreign::Unknown),
-        None => damage::foreign(path, shape_of(&value)),
+        Some(Some(newer)) if newer > SCHEMA => corruption::foreign(path, Foreign::Newer(newer)),
+        Some(_) => corruption::foreign(path, Foreign::Unknown),
+        None => corruption::foreign(path, shape_of(&value)),
     }
 }
 
-/// Whose it is, of which we know that it is not ours.
+/// Origin of a value that is known not to be ours.
 fn shape_of(value: &serde_json::Value) -> Foreign {
     if entries_of(value).is_some() { Foreign::Python } else { Foreign::Unknown }
 }

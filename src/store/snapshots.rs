@@ -9,7 +9,7 @@ use crate::domain::error::{Code, Error, Unique};
 use crate::domain::name::{EventId, SnapshotId};
 use crate::domain::{SandboxRecord, SnapshotRecord};
 use crate::store::document::{Content, Document};
-use crate::store::entry::{Entry, Record};
+use crate::store::document_entry::{DocumentEntry, Record};
 use crate::store::history::History;
 use crate::store::named_files::NamedFiles;
 use crate::store::{ChangeAmong, ChangeOf, SnapshotStore};
@@ -55,7 +55,7 @@ impl SnapshotFile {
 /// Changes one of these, of which earlier changes of the same turn may be a part.
 fn change_one(
     content: &Content<SnapshotRecord>,
-    entries: &mut [Arc<Entry<SnapshotRecord>>],
+    entries: &mut [Arc<DocumentEntry<SnapshotRecord>>],
     index: usize,
     expected: Option<u64>,
     change: impl FnOnce(&mut SnapshotRecord) -> Result<(), Error>,
@@ -85,13 +85,13 @@ fn change_one(
         let all = meanings(content, entries)?;
         refuse_taken(&new, all.into_iter().filter(|other| other.id != old.id))?;
     }
-    entries[index] = Arc::new(Entry::new(new.clone(), Some(&entries[index]))?);
+    entries[index] = Arc::new(DocumentEntry::new(new.clone(), Some(&entries[index]))?);
     Ok(new)
 }
 
 fn meanings<'a>(
     content: &'a Content<SnapshotRecord>,
-    entries: &'a [Arc<Entry<SnapshotRecord>>],
+    entries: &'a [Arc<DocumentEntry<SnapshotRecord>>],
 ) -> Result<Vec<&'a SnapshotRecord>, Error> {
     entries.iter().map(|entry| content.meaning(entry).map(|record| &**record)).collect()
 }
@@ -150,7 +150,7 @@ impl SnapshotStore for SnapshotFile {
         refuse_taken(&record, writing.content.records()?.into_iter().map(|other| &**other))?;
         record.revision += 1;
         let mut entries = writing.content.entries.clone();
-        entries.push(Arc::new(Entry::new(record.clone(), None)?));
+        entries.push(Arc::new(DocumentEntry::new(record.clone(), None)?));
         self.document.commit(writing, entries).await?;
         drop(sandboxes);
         Ok(record)
@@ -173,7 +173,7 @@ impl SnapshotStore for SnapshotFile {
         Ok(records)
     }
 
-    async fn by_arrival(&self) -> Result<Vec<SnapshotRecord>, Error> {
+    async fn list_by_insertion(&self) -> Result<Vec<SnapshotRecord>, Error> {
         // New ones are written behind the others, and none changes its place.
         let content = self.document.read().await?;
         Ok(content.records()?.into_iter().map(|record| SnapshotRecord::clone(record)).collect())
@@ -238,8 +238,8 @@ impl SnapshotStore for SnapshotFile {
         Ok(gone)
     }
 
-    async fn told(&self, events: &BTreeSet<EventId>) -> Result<(), Error> {
-        let without = |_: &Entry<_>, record: &SnapshotRecord| {
+    async fn clear_pending(&self, events: &BTreeSet<EventId>) -> Result<(), Error> {
+        let without = |_: &DocumentEntry<_>, record: &SnapshotRecord| {
             record.pending.iter().any(|event| events.contains(&event.id)).then(|| {
                 let mut record = SnapshotRecord::clone(record);
                 record.pending.retain(|event| !events.contains(&event.id));

@@ -11,10 +11,8 @@ use crate::store::files::{self, DataDir, blocking};
 use crate::store::lock::try_lock_file;
 use crate::store::{Held, SweepStore};
 
-/// Schema that this version reads and writes.
 const SCHEMA: u64 = 1;
 
-/// Content of the file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Swept {
     schema: u64,
@@ -65,7 +63,7 @@ impl SweepStore for SweepFile {
         text.push(b'\n');
         blocking(move || {
             dir.prepare(None)?;
-            files::replace_for_now(&path, &text, false).map(|_| ())
+            files::replace_non_durable(&path, &text, false).map(|_| ())
         })
         .await
     }

@@ -24,7 +24,6 @@ const BODY: Duration = Duration::from_secs(1);
 /// Bytes of an answer's body that are read.
 const BODY_BYTES: u64 = 4096;
 
-/// Largest token file, in bytes.
 const TOKEN_BYTES: u64 = 64 * 1024;
 
 /// Source of the bearer token.
@@ -40,11 +39,11 @@ pub enum HubToken {
 
 /// State Hub behind HTTP.
 pub struct HttpHub {
-    way: Arc<Way>,
+    client: Arc<HubClient>,
     address: String,
 }
 
-struct Way {
+struct HubClient {
     url: String,
     token: HubToken,
     /// Made when first used: reading this machine's certificates costs more than most commands.
@@ -55,12 +54,12 @@ impl HttpHub {
     /// Hub at this URL (`http://` or `https://`, without a user). Connects to nothing.
     pub fn new(url: &str, token: HubToken) -> Self {
         let address = url.split(['?', '#']).next().unwrap_or_default().to_owned();
-        let way = Way { url: url.to_owned(), token, agent: OnceLock::new() };
-        Self { way: Arc::new(way), address }
+        let client = HubClient { url: url.to_owned(), token, agent: OnceLock::new() };
+        Self { client: Arc::new(client), address }
     }
 }
 
-impl Way {
+impl HubClient {
     fn agent(&self) -> &Agent {
         self.agent.get_or_init(|| {
             let agent = Agent::config_builder()
@@ -178,7 +177,7 @@ fn read_file(path: &Path) -> Result<Secret, Error> {
         return Err(lacks(format!("{} is no file with a token", path.display())));
     }
     let text = std::fs::read(path).map_err(failed)?;
-    // What is not text is no token, and none of it is said.
+    // Bytes that are no text are no token, and none of them is said.
     Ok(Secret::new(String::from_utf8(text).unwrap_or_default().trim()))
 }
 
@@ -205,9 +204,9 @@ impl HubEndpoint for HttpHub {
     }
 
     async fn check(&self) -> Result<Vec<String>, Error> {
-        let way = Arc::clone(&self.way);
+        let client = Arc::clone(&self.client);
         let checked = tokio::task::spawn_blocking(move || {
-            way.token.read().map(|_| way.token.remarks(&way.url))
+            client.token.read().map(|_| client.token.remarks(&client.url))
         });
         checked.await.unwrap_or_else(|error| {
             Err(Error::internal("the way to the State Hub could not be checked").because(error))
@@ -215,8 +214,8 @@ impl HubEndpoint for HttpHub {
     }
 
     async fn post(&self, message: Vec<u8>, media_type: &'static str, limit: Duration) -> HubReply {
-        let way = Arc::clone(&self.way);
-        let posted = tokio::task::spawn_blocking(move || way.post(&message, media_type, limit));
+        let client = Arc::clone(&self.client);
+        let posted = tokio::task::spawn_blocking(move || client.post(&message, media_type, limit));
         posted.await.unwrap_or_else(|error| {
             let error = Error::internal("an event could not be posted").because(error);
             HubReply::NotSent(error)

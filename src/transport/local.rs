@@ -1,4 +1,4 @@
-//! This machine as a host: child processes instead of sessions.
+//! Local host: child processes instead of sessions.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -18,14 +18,14 @@ use crate::domain::error::{Code, Error};
 use crate::domain::host::HostSpec;
 use crate::domain::output::OutputSink;
 use crate::transport::shell::channel::{Channel, Process};
-use crate::transport::shell::endings::{killed, late, stalled, unread};
-use crate::transport::shell::exchange::{self, Answer};
-use crate::transport::shell::feed::{self, Fed};
+use crate::transport::shell::disconnect::{killed, late, stalled, unread};
+use crate::transport::shell::request::{self, Answer};
+use crate::transport::shell::stdin::{self, Fed};
 use crate::transport::{Command, InputStream, LineSink, Output, RemoteShell, Transport, watchdog};
 
 /// The machine sandboxer runs on. Each command is an `sh` in a process group of its own, under the same watchdog as on
 /// any other host, so that what it started ends with us.
-pub struct LocalTransport {
+pub(crate) struct LocalTransport {
     spec: HostSpec,
     trips: AtomicU64,
     latency: Mutex<Option<Duration>>,
@@ -62,7 +62,7 @@ impl LocalTransport {
         sink: &mut dyn OutputSink,
     ) -> Result<Option<i32>, Error> {
         let mut channel = self.open(&[])?;
-        match exchange::attach(&mut channel, command, input, sink).await? {
+        match request::attach(&mut channel, command, input, sink).await? {
             Some(Answer::Done { status, .. }) => {
                 channel.end().await;
                 Ok(Some(status))
@@ -93,7 +93,7 @@ impl Transport for LocalTransport {
     async fn run(&self, command: &Command, deadline: Duration) -> Result<Output, Error> {
         let work = async {
             let mut channel = self.open(&[])?;
-            let answer = exchange::run(&mut channel, command, true).await?;
+            let answer = request::run(&mut channel, command, true).await?;
             self.finish(channel, answer).await
         };
         timeout(deadline, work).await.unwrap_or_else(|_| Err(late(&self.spec, deadline)))
@@ -107,7 +107,7 @@ impl Transport for LocalTransport {
     ) -> Result<Output, Error> {
         let work = async {
             let mut channel = self.open(&[])?;
-            let answer = exchange::stream(&mut channel, command, sink).await?;
+            let answer = request::stream(&mut channel, command, sink).await?;
             self.finish(channel, answer).await
         };
         timeout(deadline, work).await.unwrap_or_else(|_| Err(late(&self.spec, deadline)))
@@ -121,13 +121,13 @@ impl Transport for LocalTransport {
     ) -> Result<Output, Error> {
         let nonce = watchdog::nonce();
         let mut channel = self.open(&watchdog::feed_words(command, &nonce, idle)?[1..])?;
-        match feed::drive(&mut channel, &nonce, source, idle).await {
+        match stdin::drive(&mut channel, &nonce, source, idle).await {
             Fed::Done(output) => {
                 channel.end().await;
                 Ok(output)
             }
             Fed::Stalled => Err(stalled(&self.spec, idle)),
-            Fed::Source(fault) => Err(unread(fault)),
+            Fed::Source(error) => Err(unread(error)),
             Fed::Broken(broken) => Err(killed(&self.spec, broken)),
         }
     }
@@ -230,7 +230,6 @@ mod tests {
         assert_eq!(way.run(&look, SOON).await.unwrap().status, 0);
     }
 
-    /// What a command wrote, and what its errors were.
     #[derive(Default)]
     struct Written(Vec<u8>, Vec<u8>);
 
@@ -271,7 +270,7 @@ mod tests {
             (ended.unwrap(), written.0.as_slice()),
             (Some(0), b"\x1eH\n\x1eE0 1\n".as_slice())
         );
-        // Who reads no further, or not at all, ends as he ends. What is left is nobody's command.
+        // A command that reads no further, or not at all, ends as it ends. Input that is left is nobody's command.
         let (ended, written) = given("head -c 3", pieces()).await;
         assert_eq!((ended.unwrap(), written.0.as_slice()), (Some(0), &bytes[..3]));
         let (ended, written) = given("exit 3", vec![Ok(b"echo run\n".repeat(100_000))]).await;

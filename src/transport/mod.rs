@@ -1,19 +1,19 @@
-//! How to run something somewhere. Knows hosts, not sandboxes.
+//! Transport: how to run something somewhere. Knows hosts, not sandboxes.
 //!
 //! A [`Transport`] is one open way to one host: child processes on `local`, one multiplexed SSH connection
 //! elsewhere. A [`Command`] is arguments, or a script that is compiled into sandboxer plus arguments, never a shell
 //! string that somebody's text was spliced into.
 
 pub mod hub;
-pub mod local;
+pub(crate) mod local;
 pub mod pool;
 pub mod probe;
-mod reach;
-pub mod shell;
-pub mod ssh;
-pub mod ssh_config;
+pub(crate) mod shell;
+pub(crate) mod ssh;
+pub(crate) mod ssh_config;
 pub mod transfer;
-pub mod watchdog;
+mod tunnels;
+pub(crate) mod watchdog;
 
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use crate::domain::sandbox::{Attachment, Reachability};
 
 pub use crate::domain::output::Source;
 
-/// What to run: a program with arguments, or one of our scripts with positional parameters (`$1`, `$2`, ...).
+/// Command: a program with arguments, or one of our scripts with positional parameters (`$1`, `$2`, ...).
 #[derive(Debug, Clone)]
 pub struct Command {
     script: Option<&'static str>,
@@ -40,7 +40,7 @@ pub struct Command {
     as_account: bool,
 }
 
-/// What a command has of our side's end of its session.
+/// Our side's end of a session, as a command has it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Session {
     /// Nothing: our own watchdog reads it, and stdin is empty.
@@ -48,7 +48,7 @@ pub enum Session {
     Watched,
     /// The end that our watchdog reads, as descriptor 3: see [`Command::with_lifeline`].
     Lifeline,
-    /// What we send is its stdin: see [`Transport::attach_with_input`].
+    /// Stdin of the command: see [`Transport::attach_with_input`].
     Input,
 }
 
@@ -92,7 +92,7 @@ impl Command {
 
     /// Gives the command what we send as stdin. For [`Transport::attach_with_input`] alone.
     #[must_use]
-    pub fn with_input(mut self) -> Self {
+    pub(crate) fn with_input(mut self) -> Self {
         self.session = Session::Input;
         self
     }
@@ -100,23 +100,21 @@ impl Command {
     /// Leaves the account's environment to a script of ours that becomes a user's own command or patch. Any other script
     /// runs behind the prelude (`scripts/prelude.sh`).
     #[must_use]
-    pub fn with_account_environment(mut self) -> Self {
+    pub(crate) fn with_account_environment(mut self) -> Self {
         self.as_account = true;
         self
     }
 
     /// Whether the account's environment is left as it is.
-    pub fn has_account_environment(&self) -> bool {
+    pub(crate) fn has_account_environment(&self) -> bool {
         self.as_account
     }
 
-    /// What it has of our side's end of its session.
-    pub fn session(&self) -> Session {
+    pub(crate) fn session(&self) -> Session {
         self.session
     }
 
-    /// The script, if it is one.
-    pub fn script_text(&self) -> Option<&'static str> {
+    pub(crate) fn script_text(&self) -> Option<&'static str> {
         self.script
     }
 
@@ -126,14 +124,14 @@ impl Command {
     }
 }
 
-/// How a command ended and what it wrote.
+/// Output of a command, and its end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Output {
-    /// Its exit status; 128 + n after signal n. 127 means what the host's shell means by it.
+    /// Exit status; 128 + n after signal n. 127 means what the host's shell means by it.
     pub status: i32,
-    /// What it wrote to stdout.
+    /// Bytes of stdout.
     pub stdout: Vec<u8>,
-    /// What it wrote to stderr.
+    /// Bytes of stderr.
     pub stderr: Vec<u8>,
     /// Whether more was written than is kept ([`OUTPUT_LIMIT`]).
     pub truncated: bool,
@@ -156,24 +154,24 @@ impl Output {
     }
 }
 
-/// What of a command's stdout, and of its stderr, is kept; bytes.
+/// Longest part of a command's stdout, and of its stderr, that is kept; bytes.
 pub const OUTPUT_LIMIT: usize = 8 * 1024 * 1024;
 
 /// Where a line that a command writes is cut; bytes.
-pub const LINE_LIMIT: usize = 64 * 1024;
+pub(crate) const LINE_LIMIT: usize = 64 * 1024;
 
 /// Takes lines as a command writes them, without their line break.
 pub type LineSink<'a> = &'a mut (dyn FnMut(Source, &[u8]) + Send);
 
-/// What a command reads on stdin, in pieces as they come.
+/// Stdin of a command, in pieces as they come.
 pub type InputStream<'a> = &'a mut (dyn Stream<Item = Result<Vec<u8>, Error>> + Send + Unpin);
 
-/// How another program (rsync) reaches the host over our connection.
+/// Way for another program (rsync) to reach the host over our connection.
 #[derive(Debug, Clone)]
 pub struct RemoteShell {
-    /// What goes behind rsync's `-e`, as words; empty for a host that is this machine.
+    /// Words behind rsync's `-e`; empty for a host that is this machine.
     pub command: Vec<OsString>,
-    /// What goes before `:path`; empty for a host that is this machine.
+    /// Word before `:path`; empty for a host that is this machine.
     pub target: String,
 }
 
@@ -218,7 +216,7 @@ pub trait Transport: Send + Sync {
         sink: &mut dyn OutputSink,
     ) -> Result<Option<i32>, Error>;
 
-    /// As [`Transport::attach`], for a command [`with_input`](Command::with_input): it reads `input` as it comes, and its end
+    /// [`Transport::attach`], for a command [`with_input`](Command::with_input): it reads `input` as it comes, and its end
     /// as the end of stdin. What it leaves unread when it ends is not waited for. When our side is gone it reads an end, too,
     /// and is ended within a few seconds.
     ///
@@ -234,14 +232,14 @@ pub trait Transport: Send + Sync {
     /// the connection for followers, which is opened if need be.
     async fn interactive(&self, command: &Command) -> Result<Vec<OsString>, Error>;
 
-    /// How another program reaches the host over our connection: the one that had room for the last session.
+    /// Way for another program to reach the host over our connection: the one that had room for the last session.
     fn remote_shell(&self) -> RemoteShell;
 
     /// Waits until there is a connection with room for one more session, for a program that was refused one; from then
     /// on [`Transport::remote_shell`] names it.
     async fn make_room(&self) -> Result<(), Error>;
 
-    /// How many round trips `run`, and sessions `stream` and `feed`, have been made. For tests and benchmarks.
+    /// Count of `run`'s round trips, and of `stream`'s and `feed`'s sessions. For tests and benchmarks.
     fn round_trips(&self) -> u64;
 
     /// The last measured round trip.
@@ -260,8 +258,8 @@ pub trait Transports: Send + Sync {
     /// `unknown_host_key`, `other`), `host_changed` (its key changed), `forbidden`, `missing_dependency` (no `ssh` here).
     async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error>;
 
-    /// As [`Transports::open`], for who only attaches: the connection that small commands use is not made first.
-    async fn way(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
+    /// [`Transports::open`], for who only attaches: the connection that small commands use is not made first.
+    async fn open_lazily(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
         self.open(host).await
     }
 

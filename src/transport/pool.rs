@@ -1,4 +1,4 @@
-//! All hosts and one way to each of them per process.
+//! All hosts and one transport to each of them per process.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -15,12 +15,12 @@ use crate::domain::sandbox::{Attachment, Reachability};
 use crate::transport::local::LocalTransport;
 use crate::transport::ssh::SshTransport;
 use crate::transport::ssh_config::Names;
-use crate::transport::{Transport, Transports, reach};
+use crate::transport::{Transport, Transports, tunnels};
 
-/// How long a shared connection stays that nobody uses.
+/// Time that a shared connection stays when nobody uses it.
 pub const PERSIST: Duration = Duration::from_mins(1);
 
-/// The ways to all hosts of one process.
+/// The transports to all hosts of one process.
 pub struct Pool {
     hosts: Vec<HostSpec>,
     control_dir: PathBuf,
@@ -28,12 +28,12 @@ pub struct Pool {
     ssh_config: Option<PathBuf>,
     /// Read when first asked for a name that is not configured.
     names: OnceLock<Names>,
-    ways: Mutex<HashMap<String, Way>>,
+    transports: Mutex<HashMap<String, OpenTransport>>,
     connecting: Arc<AtomicUsize>,
 }
 
 #[derive(Clone)]
-enum Way {
+enum OpenTransport {
     Local(Arc<LocalTransport>),
     Ssh(Arc<SshTransport>),
 }
@@ -48,8 +48,8 @@ impl Pool {
         if !hosts.iter().any(|spec| spec.name.is_local()) {
             hosts.insert(0, HostSpec::local());
         }
-        let (names, ways, connecting) = Default::default();
-        Self { hosts, control_dir, persist: PERSIST, ssh_config, names, ways, connecting }
+        let (names, transports, connecting) = Default::default();
+        Self { hosts, control_dir, persist: PERSIST, ssh_config, names, transports, connecting }
     }
 
     /// The same pool with connections that stay for `persist`, not for [`PERSIST`].
@@ -58,24 +58,25 @@ impl Pool {
         Self { persist, ..self }
     }
 
-    fn shared(&self, spec: HostSpec) -> Way {
-        let mut ways = self.ways.lock().unwrap_or_else(PoisonError::into_inner);
-        let way = ways.entry(spec.name.as_str().to_ascii_lowercase()).or_insert_with(|| {
-            if spec.name.is_local() {
-                Way::Local(Arc::new(LocalTransport::new(spec)))
-            } else {
-                Way::Ssh(Arc::new(SshTransport::new(
-                    spec,
-                    self.control_dir.clone(),
-                    self.persist,
-                    &self.connecting,
-                )))
-            }
-        });
-        way.clone()
+    fn shared(&self, spec: HostSpec) -> OpenTransport {
+        let mut transports = self.transports.lock().unwrap_or_else(PoisonError::into_inner);
+        let transport =
+            transports.entry(spec.name.as_str().to_ascii_lowercase()).or_insert_with(|| {
+                if spec.name.is_local() {
+                    OpenTransport::Local(Arc::new(LocalTransport::new(spec)))
+                } else {
+                    OpenTransport::Ssh(Arc::new(SshTransport::new(
+                        spec,
+                        self.control_dir.clone(),
+                        self.persist,
+                        &self.connecting,
+                    )))
+                }
+            });
+        transport.clone()
     }
 
-    fn permitted(&self, host: &HostName) -> Result<Way, Error> {
+    fn permitted(&self, host: &HostName) -> Result<OpenTransport, Error> {
         // A name that nothing configures was given by the operator himself (`--host`), or stands on a record: it is tried.
         let spec = self.spec(host).unwrap_or_else(|| unconfigured(host));
         match self.out_of_bounds(&spec) {
@@ -114,8 +115,8 @@ fn forbidden(spec: &HostSpec, why: &str) -> Error {
 impl Transports for Pool {
     async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
         match self.permitted(host)? {
-            Way::Local(local) => Ok(local),
-            Way::Ssh(ssh) => {
+            OpenTransport::Local(local) => Ok(local),
+            OpenTransport::Ssh(ssh) => {
                 ssh.connect().await?;
                 Ok(ssh)
             }
@@ -128,15 +129,15 @@ impl Transports for Pool {
         there: &Reachability,
     ) -> Result<Vec<Attachment>, Error> {
         match self.spec(&there.host).and_then(|spec| spec.reach) {
-            Some(command) => reach::ask(&command, id, there).await,
+            Some(command) => tunnels::ask(&command, id, there).await,
             None => Ok(Vec::new()),
         }
     }
 
-    async fn way(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
+    async fn open_lazily(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
         Ok(match self.permitted(host)? {
-            Way::Local(local) => local,
-            Way::Ssh(ssh) => ssh,
+            OpenTransport::Local(local) => local,
+            OpenTransport::Ssh(ssh) => ssh,
         })
     }
 
@@ -154,12 +155,17 @@ impl Transports for Pool {
     }
 
     async fn close(&self) {
-        let ways: Vec<Way> =
-            self.ways.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
-        for way in ways {
-            match way {
-                Way::Local(local) => local.close().await,
-                Way::Ssh(ssh) => ssh.close().await,
+        let transports: Vec<OpenTransport> = self
+            .transports
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .values()
+            .cloned()
+            .collect();
+        for transport in transports {
+            match transport {
+                OpenTransport::Local(local) => local.close().await,
+                OpenTransport::Ssh(ssh) => ssh.close().await,
             }
         }
     }
@@ -194,8 +200,8 @@ mod tests {
     async fn a_forbidden_host_is_refused_before_anything_is_tried() {
         let (home, pool) = pool("");
         for spelling in ["RAILIANCE01", "root@railiance01", "ssh://ops@Railiance01:2222"] {
-            let fault = pool.open(&HostName::new(spelling)).await.map(drop).unwrap_err();
-            assert_eq!(fault.code, Code::Forbidden, "{spelling}");
+            let error = pool.open(&HostName::new(spelling)).await.map(drop).unwrap_err();
+            assert_eq!(error.code, Code::Forbidden, "{spelling}");
         }
         assert!(!home.path().join("sbx").exists());
     }

@@ -1,4 +1,4 @@
-//! What a host says of itself, in one round trip.
+//! Probe: a host's facts, in one round trip.
 //!
 //! One shell script with the host's own tools; what it prints is read by the parsers beneath, which take any bytes.
 //! Nothing is made or changed on the host.
@@ -12,13 +12,13 @@ mod facts;
 mod headroom;
 mod images;
 mod inventory;
+mod leftovers;
 pub(crate) mod lines;
 mod manifest;
 mod networks;
 mod runtime;
 mod sample;
 mod sizes;
-mod traces;
 
 use std::time::{Duration, Instant};
 
@@ -37,11 +37,11 @@ pub use counter::{counter, raise_counter};
 pub use facts::GNU_TAR;
 pub use headroom::{headroom, network_room, parse_headroom, parse_pools};
 pub use images::{ImageFound, small_image};
-pub use manifest::{ManifestTold, manifest_text, manifest_told};
+pub use leftovers::{LeftoverRequest, leftovers};
+pub use manifest::{HostManifest, manifest_text, read_manifest};
 pub use runtime::{Detecting, RUNTIME_SH, RuntimeReport, parse_runtime, parse_runtimes};
 pub use sample::{Counters, SampleRequest, Sampled, sample};
 pub use sizes::{Sizes, sizes};
-pub use traces::{TraceRequest, traces};
 
 /// The probe's script, runtime detection included.
 const PROBE_SH: &str = concat!(
@@ -50,10 +50,10 @@ const PROBE_SH: &str = concat!(
     include_str!("scripts/probe.sh")
 );
 
-/// How long a probe may take. Each call in it has a limit of its own, well below.
+/// Time that a probe may take. Each call in it has a limit of its own, well below.
 const DEADLINE: Duration = Duration::from_mins(1);
 
-/// What to ask a host.
+/// Questions to a host.
 #[derive(Debug, Clone)]
 pub struct ProbeRequest {
     /// Whether to look for sandboxes: directories, containers, networks, volumes, pods.
@@ -63,7 +63,7 @@ pub struct ProbeRequest {
     pub compose_cmd: Option<Vec<String>>,
     /// Roots to look for directories in, beside the host's workspace root.
     pub roots: Vec<String>,
-    /// What was found there before. Where it holds and the host shows the same fingerprint, compose tools are not asked for their
+    /// Detection from before. Where it holds and the host shows the same fingerprint, compose tools are not asked for their
     /// version again (`podman-compose` takes half a second to say it); engines are.
     pub known: Option<RuntimeDetection>,
     /// The moment of the call, by the clock that judges.
@@ -83,19 +83,17 @@ impl ProbeRequest {
     }
 }
 
-/// What a host said.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Probed {
-    /// The facts.
-    pub facts: HostFacts,
+pub(crate) struct Probed {
+    pub(crate) facts: HostFacts,
     /// The host's fingerprint, where it could be made.
-    pub fingerprint: Option<String>,
+    pub(crate) fingerprint: Option<String>,
     /// The runtimes, to be kept; none where they are those that were known.
-    pub detection: Option<RuntimeDetection>,
+    pub(crate) detection: Option<RuntimeDetection>,
     /// The inventory's podman pods, which the facts have no place for.
-    pub pods: std::collections::BTreeMap<String, Vec<String>>,
+    pub(crate) pods: std::collections::BTreeMap<String, Vec<String>>,
     /// The inventory's running containers of sandboxes, for the light probe.
-    pub containers: Vec<Container>,
+    pub(crate) containers: Vec<Container>,
 }
 
 /// Asks a host for its facts. See [`examine`].
@@ -129,7 +127,7 @@ pub async fn examine(transport: &dyn Transport, want: ProbeRequest) -> Result<Pr
         [before, transport.latency()].into_iter().flatten().min().unwrap_or_default().min(elapsed);
     let host = spec.name.to_string();
     let probed = read(&output, &want, elapsed.saturating_sub(rtt / 2))
-        .map_err(|fault| fault.detail("host", host))?;
+        .map_err(|error| error.detail("host", host))?;
     if want.detecting().known.is_some() && probed.facts.runtimes.is_empty() {
         // Its engine is another one than the fingerprint shows.
         return Box::pin(examine(transport, ProbeRequest { known: None, ..want })).await;
@@ -140,7 +138,7 @@ pub async fn examine(transport: &dyn Transport, want: ProbeRequest) -> Result<Pr
 /// The words of a compose command as a configuration or an environment variable has it; none if there is none.
 ///
 /// Errors: `invalid_config` when it has an open quote, no words, or a line break.
-pub fn override_words(text: Option<&str>) -> Result<Option<Vec<String>>, Error> {
+pub(crate) fn override_words(text: Option<&str>) -> Result<Option<Vec<String>>, Error> {
     let Some(text) = text else { return Ok(None) };
     let words =
         shlex::split(text).filter(|words| !words.is_empty() && !text.contains(['\n', '\r', '\0']));

@@ -5,12 +5,12 @@
 //! late request) is closed, which makes its watchdog end what runs in it.
 
 pub(crate) mod channel;
-pub(crate) mod endings;
-pub(crate) mod exchange;
-pub(crate) mod feed;
+pub(crate) mod disconnect;
 pub(crate) mod frame;
-pub(crate) mod kept;
+pub(crate) mod output_buffer;
 pub(crate) mod quote;
+pub(crate) mod request;
+pub(crate) mod stdin;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -20,23 +20,22 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::domain::error::Error;
-use crate::transport::shell::channel::{Broken, Channel};
-use crate::transport::shell::exchange::Answer;
+use crate::transport::shell::channel::{BrokenChannel, Channel};
+use crate::transport::shell::request::Answer;
 use crate::transport::{Command, Output};
 
-/// How many shells one connection has at most: one busy with a slow command must not block the probe.
+/// Shells of one connection, at most: one busy with a slow command must not block the probe.
 const SHELLS: usize = 2;
-/// How long a request waits for the open shell before a second one is opened.
+/// Time that a request waits for the open shell before a second one is opened.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// What opens shells.
 #[async_trait]
 pub(crate) trait Opener: Send + Sync {
     /// A new shell that reads its requests on stdin.
     async fn open_shell(&self) -> Result<Channel, Error>;
 
-    /// What the early end of a shell on this connection means.
-    async fn explain(&self, link: usize, broken: Broken) -> Error;
+    /// Meaning of the early end of a shell on this connection.
+    async fn explain(&self, connection: usize, broken: BrokenChannel) -> Error;
 }
 
 #[derive(Default)]
@@ -93,24 +92,23 @@ impl Shells {
             };
             // The first answer of a shell includes the account's start-up.
             let fresh = !channel.prepared;
-            match exchange::run(&mut channel, command, false).await? {
+            match request::run(&mut channel, command, false).await? {
                 (Answer::Done { round_trip, .. }, output) => {
                     lease.give_back(channel);
                     return Ok((output, (!fresh).then_some(round_trip)));
                 }
-                // It had ended while it was idle, and its end had not been heard of yet.
+                // A reused shell had ended while it was idle, and its end had not been heard of yet.
                 (Answer::Broken(broken), _) if reused && broken.unsent => {}
                 (Answer::Broken(broken), _) => {
-                    let link = channel.link();
+                    let connection = channel.connection();
                     drop(channel);
                     drop(lease);
-                    return Err(opener.explain(link, broken).await);
+                    return Err(opener.explain(connection, broken).await);
                 }
             }
         }
     }
 
-    /// Closes the shells that are idle.
     pub(crate) async fn close(&self) {
         let idle = {
             let mut state = self.state();

@@ -1,10 +1,10 @@
 //! A host behind SSH: small commands over a long-lived shell, streams in sessions of their own, on shared connections.
 
+pub(crate) mod connection;
 pub(crate) mod control_dir;
-pub(crate) mod lane;
-pub(crate) mod link;
-pub(crate) mod master;
-pub(crate) mod words;
+pub(crate) mod control_master;
+pub(crate) mod session_pool;
+pub(crate) mod ssh_errors;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -23,25 +23,25 @@ pub use control_dir::default_control_dir;
 use crate::domain::error::Error;
 use crate::domain::host::HostSpec;
 use crate::domain::output::OutputSink;
-use crate::transport::shell::channel::{Broken, Channel};
-use crate::transport::shell::endings::{late, stalled, unread};
-use crate::transport::shell::exchange::{self, Answer};
-use crate::transport::shell::feed::{self, Fed};
+use crate::transport::shell::channel::{BrokenChannel, Channel};
+use crate::transport::shell::disconnect::{late, stalled, unread};
+use crate::transport::shell::request::{self, Answer};
+use crate::transport::shell::stdin::{self, Fed};
 use crate::transport::shell::{Opener, Shells};
-use crate::transport::ssh::lane::Lane;
-use crate::transport::ssh::master::{Purpose, Target};
+use crate::transport::ssh::control_master::{ConnectionPurpose, SshTarget};
+use crate::transport::ssh::session_pool::SessionPool;
 use crate::transport::{Command, InputStream, LineSink, Output, RemoteShell, Transport, watchdog};
 
 /// Streams of one process at a time, its two shells not counted: other processes of ours use the same connection.
 const STREAMS: usize = 4;
 
 /// A host behind multiplexed SSH connections. Connects at first use and again when a connection is lost.
-pub struct SshTransport {
-    target: Arc<Target>,
-    /// What `run`, `stream`, `feed` and rsync use.
-    work: Lane,
-    /// What lasts as long as somebody watches; it never takes a session of the work's.
-    followers: Lane,
+pub(crate) struct SshTransport {
+    target: Arc<SshTarget>,
+    /// Sessions of `run`, `stream`, `feed` and rsync.
+    work: SessionPool,
+    /// Sessions that last as long as somebody watches; they never take one of the work's.
+    followers: SessionPool,
     shells: Shells,
     streams: Semaphore,
     trips: AtomicU64,
@@ -58,10 +58,10 @@ impl SshTransport {
         connecting: &Arc<AtomicUsize>,
     ) -> Self {
         let name = spec.ssh.clone().unwrap_or_else(|| spec.name.as_str().to_owned());
-        let target = Arc::new(Target { spec, name, control_dir, persist });
+        let target = Arc::new(SshTarget { spec, name, control_dir, persist });
         Self {
-            work: Lane::new(&target, Purpose::Work, connecting),
-            followers: Lane::new(&target, Purpose::Followers, connecting),
+            work: SessionPool::new(&target, ConnectionPurpose::Work, connecting),
+            followers: SessionPool::new(&target, ConnectionPurpose::Followers, connecting),
             target,
             shells: Shells::default(),
             streams: Semaphore::new(STREAMS),
@@ -70,7 +70,6 @@ impl SshTransport {
         }
     }
 
-    /// Makes sure that the connection is up.
     pub(crate) async fn connect(&self) -> Result<(), Error> {
         self.work.connect().await
     }
@@ -100,13 +99,13 @@ impl SshTransport {
     ) -> Result<Option<i32>, Error> {
         self.count("follower");
         let mut channel = self.followers.open(b"exec sh", None).await?;
-        let link = channel.link();
-        match exchange::attach(&mut channel, command, input, sink).await? {
+        let connection = channel.connection();
+        match request::attach(&mut channel, command, input, sink).await? {
             Some(Answer::Done { status, .. }) => {
                 channel.end().await;
                 Ok(Some(status))
             }
-            Some(Answer::Broken(broken)) => Err(self.followers.explain(link, broken).await),
+            Some(Answer::Broken(broken)) => Err(self.followers.explain(connection, broken).await),
             None => Ok(None),
         }
     }
@@ -122,8 +121,8 @@ impl Opener for SshTransport {
         self.work.open(b"exec sh", Some(&self.shells)).await
     }
 
-    async fn explain(&self, link: usize, broken: Broken) -> Error {
-        self.work.explain(link, broken).await
+    async fn explain(&self, connection: usize, broken: BrokenChannel) -> Error {
+        self.work.explain(connection, broken).await
     }
 }
 
@@ -153,13 +152,13 @@ impl Transport for SshTransport {
     ) -> Result<Output, Error> {
         let work = async {
             let (slot, mut channel) = self.open_stream(b"exec sh").await?;
-            let link = channel.link();
-            let (answer, output) = exchange::stream(&mut channel, command, sink).await?;
+            let connection = channel.connection();
+            let (answer, output) = request::stream(&mut channel, command, sink).await?;
             channel.end().await;
             drop(slot);
             match answer {
                 Answer::Done { .. } => Ok(output),
-                Answer::Broken(broken) => Err(self.work.explain(link, broken).await),
+                Answer::Broken(broken) => Err(self.work.explain(connection, broken).await),
             }
         };
         timeout(deadline, work).await.unwrap_or_else(|_| Err(late(&self.target.spec, deadline)))
@@ -174,14 +173,14 @@ impl Transport for SshTransport {
         let nonce = watchdog::nonce();
         let line = watchdog::login_line(&watchdog::feed_words(command, &nonce, idle)?)?;
         let (_slot, mut channel) = self.open_stream(&line).await?;
-        match feed::drive(&mut channel, &nonce, source, idle).await {
+        match stdin::drive(&mut channel, &nonce, source, idle).await {
             Fed::Done(output) => {
                 channel.end().await;
                 Ok(output)
             }
             Fed::Stalled => Err(stalled(&self.target.spec, idle)),
-            Fed::Source(fault) => Err(unread(fault)),
-            Fed::Broken(broken) => Err(self.work.explain(channel.link(), broken).await),
+            Fed::Source(error) => Err(unread(error)),
+            Fed::Broken(broken) => Err(self.work.explain(channel.connection(), broken).await),
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// As deep as ssh itself follows `Include`.
+/// Depth to which ssh itself follows `Include`.
 const DEPTH: usize = 16;
 
 /// The `Host` lines of a configuration with what it includes.
@@ -29,7 +29,7 @@ impl Names {
         Self { lines: parse(text).filter_map(host).collect() }
     }
 
-    /// How the configuration spells this host, if it names it. Case does not count here, but it does for ssh.
+    /// Spelling of this host in the configuration, if it is there. Case does not count here, but it does for ssh.
     ///
     /// A pattern of wildcards alone (`*`) names nobody, and a negated one that matches takes its line away.
     pub fn find(&self, host: &str) -> Option<String> {

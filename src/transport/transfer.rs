@@ -42,7 +42,7 @@ pub async fn send(
     } else {
         tar::send(transport, plan, source, dest, &mut progress).await
     };
-    let sent = sent.map_err(|fault| fault.step("transfer"))?;
+    let sent = sent.map_err(|error| error.step("transfer"))?;
     on_bytes(plan.bytes, plan.bytes);
     Ok(sent)
 }
@@ -68,7 +68,7 @@ pub async fn feed(
 }
 
 /// Whether this machine has rsync; the host says its own with its facts' `tools`.
-pub fn rsync_here() -> bool {
+pub(crate) fn rsync_here() -> bool {
     let Some(path) = std::env::var_os("PATH") else { return false };
     std::env::split_paths(&path).any(|folder| {
         let program = folder.join("rsync");

@@ -1,4 +1,4 @@
-//! What is sent to a shell: a command, framed, under a watchdog that ends it when our side is gone.
+//! Watchdog: a command is sent to a shell framed, under a watchdog that ends it when our side is gone.
 //!
 //! Dropping a future, a lost connection and a killed console all look the same from the host: the shell's stdin ends.
 //! The watchdog is a fork of that shell which waits for exactly this, then sends TERM and, after 5 s, KILL. It is
@@ -46,9 +46,9 @@ pub(crate) const FEED: &str = concat!(
     include_str!("scripts/feed.sh")
 );
 
-/// How much longer than our side the host waits for a fed command that stands still.
+/// Time that the host waits longer than our side for a fed command that stands still.
 const IDLE_MORE: Duration = Duration::from_secs(10);
-/// How long a command line may be that travels as an argument; Linux takes 128 KiB for one.
+/// Longest command line that travels as an argument; Linux takes 128 KiB for one.
 const LINE_LIMIT: usize = 120 * 1024;
 
 /// A random word that marks one request's frames. It travels on stdin, where no other account's `ps` sees it.
@@ -316,7 +316,7 @@ mod tests {
         );
     }
 
-    /// How many processes are a `sleep` of this many seconds.
+    /// Number of processes that are a `sleep` of this many seconds.
     fn sleeps(nap: &str) -> usize {
         let found = Program::new("pgrep")
             .args(["-fx", &format!("sleep {nap}")])
@@ -326,7 +326,7 @@ mod tests {
         String::from_utf8_lossy(&found.stdout).lines().count()
     }
 
-    fn abandon(shell: &[&str], nap: &str) {
+    fn leave(shell: &[&str], nap: &str) {
         let Some(mut child) = start(shell) else { return };
         send(&mut child, PREAMBLE.as_bytes());
         let script = Command::script("(trap '' TERM; sleep $1) & sleep $1").arg(nap);
@@ -354,7 +354,7 @@ mod tests {
     fn every_shell_ends_its_command_when_its_stdin_ends() {
         std::thread::scope(|scope| {
             for (index, shell) in SHELLS.iter().enumerate() {
-                scope.spawn(move || abandon(shell, &format!("309.00{index}")));
+                scope.spawn(move || leave(shell, &format!("309.00{index}")));
             }
         });
     }
@@ -375,7 +375,7 @@ mod tests {
     }
 
     /// A command that has not read its input to the end, and that is deaf to TERM.
-    fn abandon_reading(shell: &[&str], nap: &str) {
+    fn leave_reading(shell: &[&str], nap: &str) {
         let Some(mut child) = start(shell) else { return };
         send(&mut child, PREAMBLE.as_bytes());
         let script = Command::script("trap '' TERM; sleep $1; sleep $1").arg(nap).with_input();
@@ -398,13 +398,13 @@ mod tests {
     fn every_shell_ends_a_command_with_input_that_nobody_listens_to() {
         std::thread::scope(|scope| {
             for (index, shell) in SHELLS.iter().enumerate() {
-                scope.spawn(move || abandon_reading(shell, &format!("307.20{index}")));
+                scope.spawn(move || leave_reading(shell, &format!("307.20{index}")));
             }
         });
     }
 
     /// A fed command that is deaf to the end of its input and to TERM, and whose input nobody ends here.
-    fn abandon_fed(shell: &[&str], nap: &str) {
+    fn leave_fed(shell: &[&str], nap: &str) {
         let script = Command::script("trap '' TERM; cat >/dev/null & sleep $1; sleep $1").arg(nap);
         let words = feed_words(&script, "n1", Duration::from_mins(2)).unwrap();
         let mut program = Program::new(shell[0]);
@@ -431,7 +431,7 @@ mod tests {
     fn every_shell_ends_a_fed_command_that_nobody_listens_to() {
         std::thread::scope(|scope| {
             for (index, shell) in SHELLS.iter().enumerate() {
-                scope.spawn(move || abandon_fed(shell, &format!("308.10{index}")));
+                scope.spawn(move || leave_fed(shell, &format!("308.10{index}")));
             }
         });
     }

@@ -10,7 +10,7 @@ use super::super::output::{CliError, Context, Outcome};
 use super::delete::delete_one;
 use crate::client::{PruneItem, PruneRequest, SnapshotDeleteRequest};
 use crate::domain::figures::bytes;
-use crate::domain::retention::OldRule;
+use crate::domain::retention::RetentionRule;
 use crate::domain::text::plural;
 use crate::domain::{Code, SnapshotId};
 
@@ -22,7 +22,7 @@ pub(super) async fn prune(context: &mut Context<'_>, args: &PruneArgs) -> Outcom
         .await?;
     if !args.dry_run {
         let seen = agree(context, args, &mut items).await?;
-        let rule = OldRule { keep: args.keep, older_than_s, taken_here: false };
+        let rule = RetentionRule { keep: args.keep, older_than_s, taken_here: false };
         let running = Running::new(client);
         let work = async {
             for item in items.iter_mut().filter(|item| item.ok) {

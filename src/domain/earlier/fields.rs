@@ -44,11 +44,11 @@ const KNOWN: [&str; 12] = [
     "sleeping",
 ];
 
-/// What an import knows of this installation.
+/// Installation that imports.
 pub struct ImportInto<'a> {
     /// Now.
     pub now: Time,
-    /// Who imports.
+    /// Actor that imports.
     pub actor: Actor,
     /// The installation.
     pub owner: OwnerId,

@@ -1,6 +1,6 @@
-//! What goes into an extension for an adoption, and what comes out of it.
+//! Types that an extension takes and answers for an adoption.
 
-use crate::domain::extension::exchange::Inspection;
+use crate::domain::extension::types::Inspection;
 use crate::domain::facts::{Engine, HostIdentity, Runtime};
 use crate::domain::sandbox::Handle;
 

@@ -13,7 +13,7 @@ pub struct Preview {
     pub bytes: u64,
     /// Files to transfer.
     pub files: u64,
-    /// What the renderer would change.
+    /// Changes that the renderer would make.
     pub rewrites: Vec<Rewrite>,
     /// Everything that would be refused, not only the first.
     pub refusals: Vec<Refusal>,
@@ -21,12 +21,12 @@ pub struct Preview {
     pub services: Vec<String>,
 }
 
-/// One thing that is refused.
+/// Thing that is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Refusal {
     /// Where, such as `services.web.privileged` or an input's name.
     pub path: String,
-    /// One sentence.
+    /// Sentence.
     pub message: String,
     /// The word for the profile's `compose.allow` that would permit it.
     pub allow: Option<String>,
@@ -38,7 +38,7 @@ impl Preview {
     /// Errors: `invalid_input` for the first refusal, with all of them (each a cause) and the words that would permit them.
     pub fn check(&self) -> Result<(), Error> {
         let Some(first) = self.refusals.first() else { return Ok(()) };
-        let fault = Refusal::fault(&first.path, &self.refusals)
+        let error = Refusal::error(&first.path, &self.refusals)
             .detail("refusals", serde_json::to_value(&self.refusals).unwrap_or_default());
         let mut words: Vec<&str> = Vec::new();
         for word in self.refusals.iter().filter_map(|refusal| refusal.allow.as_deref()) {
@@ -47,18 +47,18 @@ impl Preview {
             }
         }
         if words.is_empty() {
-            return Err(fault);
+            return Err(error);
         }
         let words = words.join(", ");
-        Err(fault.hint(format!(
+        Err(error.hint(format!(
             "change the compose file, or use a profile whose compose.allow names {words}"
         )))
     }
 }
 
 impl Refusal {
-    /// The fault of a field for which these are refused: the only one is its sentence, of several each is a cause.
-    pub fn fault(field: &str, refusals: &[Self]) -> Error {
+    /// Error of a field for which these are refused: the only one is its sentence, of several each is a cause.
+    pub fn error(field: &str, refusals: &[Self]) -> Error {
         let sentence = |refusal: &Self| format!("{}: {}", refusal.path, refusal.message);
         if let [one] = refusals {
             return Error::invalid_input(field, sentence(one));
@@ -66,15 +66,15 @@ impl Refusal {
         let sentences = refusals.iter().map(sentence);
         let causes =
             sentences.rev().fold(None, |next, sentence| Some(Box::new(Listed { sentence, next })));
-        let fault = Error::invalid_input(field, format!("{} things are refused", refusals.len()));
+        let error = Error::invalid_input(field, format!("{} things are refused", refusals.len()));
         match causes {
-            Some(causes) => fault.because(causes),
-            None => fault,
+            Some(causes) => error.because(causes),
+            None => error,
         }
     }
 }
 
-/// One sentence of several that stand side by side, as an error's cause; the next one is its source.
+/// Sentence of several that stand side by side, as an error's cause; the next one is its source.
 #[derive(Debug, thiserror::Error)]
 #[error("{sentence}")]
 struct Listed {

@@ -1,4 +1,4 @@
-//! What is believed of a manifest that anybody may have written.
+//! Claims of manifests, which anybody may have written, and what is believed of them.
 
 use serde_json::{Value, json};
 
@@ -8,11 +8,11 @@ fn now() -> Time {
     Time::from_unix(1_800_000_000)
 }
 
-fn recipe(max_ttl: Option<Seconds>) -> Profile {
-    let mut recipe = Profile::unknown("profile.x".into(), "1.2.0", "ext.compose-ssh".into());
-    recipe.ttl = Some(Seconds::hours(4));
-    recipe.max_ttl = max_ttl;
-    recipe
+fn profile(max_ttl: Option<Seconds>) -> Profile {
+    let mut profile = Profile::unknown("profile.x".into(), "1.2.0", "ext.compose-ssh".into());
+    profile.ttl = Some(Seconds::hours(4));
+    profile.max_ttl = max_ttl;
+    profile
 }
 
 /// An honest record of a day ago, with these fields instead.
@@ -36,17 +36,17 @@ fn manifest(expires_at: Option<Time>, fields: &Value) -> SandboxManifest {
     .unwrap()
 }
 
-fn believed(manifest: &SandboxManifest, recipe: &Profile) -> Believed {
+fn believed(manifest: &SandboxManifest, profile: &Profile) -> Believed {
     let actor = Actor::parse("adm:me").unwrap();
     let host = HostName::new("there");
     let at = FoundAt { host: &host, workdir: "/srv/sbx-a1b2c3d4", now: now(), actor: &actor };
-    believe(manifest, recipe, at)
+    believe(manifest, profile, at)
 }
 
 #[test]
 fn an_honest_manifest_gives_the_record_back_but_for_what_others_say() {
     let Believed { record, remarks } =
-        believed(&manifest(Some(now().plus_seconds(9000)), &json!({})), &recipe(None));
+        believed(&manifest(Some(now().plus_seconds(9000)), &json!({})), &profile(None));
     assert_eq!(remarks, Vec::<String>::new());
     assert_eq!(record.name.as_deref(), Some("mine"));
     assert!(record.is_protected() && record.labels["team"] == "a");
@@ -55,14 +55,14 @@ fn an_honest_manifest_gives_the_record_back_but_for_what_others_say() {
     assert_eq!(record.expires_at, Some(now().plus_seconds(9000)));
     assert_eq!(record.ready_at, Some(now().minus_seconds(86_300)));
     assert_eq!(record.adopted_at, Some(now()));
-    // These are the scan's, the recipe's and the store's.
+    // Fields of the scan, the profile and the store.
     assert_eq!(
         (record.host.as_str(), record.workdir.as_deref()),
         ("there", Some("/srv/sbx-a1b2c3d4"))
     );
     assert_eq!(
         (record.profile.version.as_str(), &record.profile.hash),
-        ("1.2.0", &recipe(None).hash())
+        ("1.2.0", &profile(None).hash())
     );
     assert_eq!(record.extension.as_str(), "ext.compose-ssh");
     assert_eq!((record.idempotency_key, record.operation, record.handle), (None, None, None));
@@ -88,7 +88,7 @@ fn a_deadline_is_an_hour_ahead_at_least_and_never_beyond_what_the_profile_allows
             None,
         ),
     ] {
-        let Believed { record, remarks } = believed(&manifest(was, &json!({})), &recipe(max_ttl));
+        let Believed { record, remarks } = believed(&manifest(was, &json!({})), &profile(max_ttl));
         assert_eq!((record.expires_at, record.max_expires_at), (deadline, latest), "{what}");
         assert_eq!(remarks.len(), usize::from(deadline != was), "{what}: {remarks:?}");
     }
@@ -107,7 +107,7 @@ fn what_nobody_could_have_typed_is_left_out_and_said() {
         ),
     ] {
         let Believed { record, remarks } =
-            believed(&manifest(Some(now().plus_seconds(9000)), &fields), &recipe(None));
+            believed(&manifest(Some(now().plus_seconds(9000)), &fields), &profile(None));
         assert!(remarks.len() == 1 && remarks[0].starts_with(said), "{said}: {remarks:?}");
         assert!(record.inputs.is_empty() && record.applied_patches.is_empty());
     }
@@ -116,7 +116,7 @@ fn what_nobody_could_have_typed_is_left_out_and_said() {
         "actor": {"type": "root", "name": "x"}, "ttl_s": u64::MAX,
         "not_preserved": {"owners": 3, "\u{1b}[2J": 1},
     });
-    let record = believed(&manifest(None, &wild), &recipe(None)).record;
+    let record = believed(&manifest(None, &wild), &profile(None)).record;
     assert_eq!((record.ready_at, record.based_on_snapshot, record.undo_of), (None, None, None));
     assert_eq!(record.actor.to_string(), "adm:me");
     assert_eq!(record.ttl_s, Some(Seconds::MAX.get()));
@@ -130,7 +130,7 @@ fn a_script_whose_end_is_not_known_is_unknown_and_its_words_are_gone() {
         {"id": "pat-00000001", "sequence": 1, "state": "applied", "output": "y"},
         {"id": "pat-00000001", "sequence": 3, "state": "applied"},
     ]});
-    let record = believed(&manifest(None, &patches), &recipe(None)).record;
+    let record = believed(&manifest(None, &patches), &profile(None)).record;
     let states: Vec<_> =
         record.applied_patches.iter().map(|one| (one.sequence, &one.state)).collect();
     assert_eq!(states, [(1, &PatchState::Applied), (2, &PatchState::Unknown)]);
@@ -141,10 +141,13 @@ fn a_script_whose_end_is_not_known_is_unknown_and_its_words_are_gone() {
 #[test]
 fn a_manifest_of_an_earlier_sandboxer_makes_a_record_too() {
     let old = SandboxManifest { sandbox: None, ..manifest(None, &json!({})) };
-    let Believed { record, remarks } = believed(&old, &recipe(None));
+    let Believed { record, remarks } = believed(&old, &profile(None));
     assert_eq!((&record.name, record.ttl_s), (&None, Some(4 * 3600)));
     assert_eq!(remarks, Vec::<String>::new());
     assert!(!record.kept_failed && !record.is_protected());
     let long = SandboxManifest { protect: true, ..old };
-    assert!(believed(&long, &recipe(None)).record.is_protected(), "its record was too long for it");
+    assert!(
+        believed(&long, &profile(None)).record.is_protected(),
+        "its record was too long for it"
+    );
 }

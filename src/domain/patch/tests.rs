@@ -40,9 +40,9 @@ fn what_is_no_patch_is_refused_with_the_field() {
         description,
     ) {
         Ok(()) => String::new(),
-        Err(fault) => {
-            assert_eq!(fault.code, Code::InvalidInput);
-            fault.details["field"].as_str().unwrap().to_owned()
+        Err(error) => {
+            assert_eq!(error.code, Code::InvalidInput);
+            error.details["field"].as_str().unwrap().to_owned()
         }
     };
     let long = "x".repeat(MAX_SCRIPT_BYTES);

@@ -9,11 +9,11 @@ use crate::domain::archive::TreeEntry;
 use crate::domain::error::{Error, Kind};
 use crate::domain::name::{HostName, OperationId, PatchId, SandboxId, SnapshotId};
 use crate::domain::patch::{AppliedPatch, Patch, PatchState};
-use crate::domain::retention::OldRule;
+use crate::domain::retention::RetentionRule;
 use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::text::plural;
 
-/// What a sleep or a wake asks for.
+/// Request of a sleep or a wake.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SleepRequest {
@@ -26,7 +26,7 @@ pub struct SleepRequest {
     pub patches: Option<Vec<PatchId>>,
 }
 
-/// What a snapshot asks for.
+/// Request of a snapshot.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SnapshotRequest {
@@ -49,7 +49,7 @@ pub struct SnapshotStarted {
     pub snapshot: SnapshotRecord,
 }
 
-/// Which snapshots.
+/// Query of snapshots.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SnapshotQuery {
@@ -57,7 +57,7 @@ pub struct SnapshotQuery {
     pub all: bool,
 }
 
-/// What a restore asks for.
+/// Request of a restore.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RestoreRequest {
@@ -77,7 +77,7 @@ pub struct RestoreRequest {
     pub strict: bool,
 }
 
-/// What a deletion asks for.
+/// Request of a deletion.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SnapshotDeleteRequest {
@@ -87,8 +87,8 @@ pub struct SnapshotDeleteRequest {
     pub revision: Option<u64>,
     /// Although patches or sandboxes depend on it.
     pub force: bool,
-    /// What the asker saw depend on it, as [`SnapshotView::dependants`] has it; with `force`, more than that is `conflict`.
-    /// None: whatever does.
+    /// Dependants that the asker saw, as [`SnapshotView::dependants`] has them; with `force`, more than that is `conflict`.
+    /// None: whatever there is.
     ///
     /// [`SnapshotView::dependants`]: crate::domain::lineage::SnapshotView::dependants
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,10 +98,10 @@ pub struct SnapshotDeleteRequest {
     /// Only while this calls it old: that is judged in the write with which its deletion begins. One that stays after all, or
     /// is gone, is an error with `details.skipped`, the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rule: Option<OldRule>,
+    pub rule: Option<RetentionRule>,
 }
 
-/// What a verification asks for.
+/// Request of a verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SnapshotVerifyRequest {
@@ -109,7 +109,7 @@ pub struct SnapshotVerifyRequest {
     pub id: String,
 }
 
-/// What a copy asks for.
+/// Request of a copy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SnapshotCopyRequest {
@@ -119,7 +119,7 @@ pub struct SnapshotCopyRequest {
     pub host: String,
 }
 
-/// What an import asks for. The file's content comes beside it.
+/// Request of an import. The file's content comes beside it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SnapshotImportRequest {
@@ -129,41 +129,41 @@ pub struct SnapshotImportRequest {
     pub name: Option<String>,
 }
 
-/// What a comparison asks for.
+/// Request of a comparison.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SnapshotDiffRequest {
     /// The snapshot: exact id.
     pub a: String,
-    /// What it is compared with: exact id of a snapshot or of a sandbox. None: the sandbox it was taken from, or its parent
-    /// where that is over.
+    /// Other side: exact id of a snapshot or of a sandbox. None: the sandbox it was taken from, or its parent where that is
+    /// over.
     pub b: Option<String>,
 }
 
-/// One difference.
+/// Difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
     /// `workspace/…` or `volumes/<name>/…`, escaped as in [`TreeEntry`].
     pub path: String,
     /// `added`, `removed` or `changed`, seen from `a` to `b`.
     pub change: String,
-    /// What differs of a changed one: `kind`, `mode`, `owner`, `size`, `modified`, `target`.
+    /// Differences of a changed one: `kind`, `mode`, `owner`, `size`, `modified`, `target`.
     #[serde(default)]
     pub differs: Vec<String>,
-    /// As it is in `a`.
+    /// Entry in `a`.
     pub a: Option<TreeEntry>,
-    /// As it is in `b`.
+    /// Entry in `b`.
     pub b: Option<TreeEntry>,
 }
 
-/// What differs between two trees. Contents are not compared: a file of the same size and time counts as the same.
+/// Differences between two trees. Contents are not compared: a file of the same size and time counts as the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SnapshotDiff {
-    /// What was compared: a snapshot's id.
+    /// Snapshot's id.
     pub a: String,
     /// With what: a snapshot's or a sandbox's id.
     pub b: String,
-    /// How many entries came, went and changed.
+    /// Number of entries that came, went and changed.
     pub added: u64,
     /// See `added`.
     pub removed: u64,
@@ -175,15 +175,15 @@ pub struct SnapshotDiff {
     pub changes: Vec<Change>,
     /// Whether there are more.
     pub truncated: bool,
-    /// What could not be compared, in a sentence each.
+    /// Parts that could not be compared, in a sentence each.
     pub notes: Vec<String>,
 }
 
-/// Which snapshots go.
+/// Rule of the snapshots that go.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PruneRequest {
-    /// How many of each sandbox's are kept, the newest.
+    /// Number of each sandbox's newest that are kept.
     pub keep: Option<u32>,
     /// Only those older than this; seconds.
     pub older_than_s: Option<u64>,
@@ -191,16 +191,16 @@ pub struct PruneRequest {
     pub dry_run: bool,
 }
 
-/// One snapshot of a prune.
+/// Snapshot of a prune.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PruneItem {
     /// The snapshot.
     pub id: SnapshotId,
-    /// Its name.
+    /// Name.
     pub name: Option<String>,
     /// Whether it is gone (with `dry_run`: would go).
     pub ok: bool,
-    /// Its size; bytes.
+    /// Size; bytes.
     pub bytes: Option<u64>,
     /// Why it goes; or why it stays, or is passed over: what depends on it, or what changed since it was called old.
     pub reason: String,
@@ -218,10 +218,10 @@ impl PruneItem {
         (self.ok, self.reason) = (false, reason.into());
     }
 
-    /// How its deletion ended: with its last record, or with why not.
+    /// End of its deletion: its last record, or why it stays.
     pub fn ended(&mut self, ended: Result<SnapshotRecord, Error>) {
         match ended {
-            // What was true when it went.
+            // Facts from when it went.
             Ok(last) => {
                 self.reason = last.message.unwrap_or_else(|| std::mem::take(&mut self.reason));
             }
@@ -236,7 +236,7 @@ impl PruneItem {
     }
 }
 
-/// What a patch is to be.
+/// Request of a patch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PatchRequest {
@@ -244,20 +244,20 @@ pub struct PatchRequest {
     pub snapshot: String,
     /// The script.
     pub script: String,
-    /// What it is for.
+    /// Purpose, for people.
     pub description: Option<String>,
     /// `workspace` or a service; none: `workspace`.
     pub run_in: Option<String>,
 }
 
-/// How one sandbox stands to one patch.
+/// Patch on one sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PatchStanding {
     /// The sandbox.
     pub id: SandboxId,
-    /// Its name.
+    /// Name.
     pub name: Option<String>,
-    /// Its host.
+    /// Host.
     pub host: HostName,
     /// `pending` (it will get it), `applying`, `applied`, `failed` or `unknown`.
     pub state: PatchState,
@@ -267,7 +267,7 @@ pub struct PatchStanding {
     pub run: Option<AppliedPatch>,
 }
 
-/// One patch and the sandboxes that have it, will get it, or failed.
+/// Patch and the sandboxes that have it, will get it, or failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PatchStatus {
     /// The patch.
@@ -276,7 +276,7 @@ pub struct PatchStatus {
     pub sandboxes: Vec<PatchStanding>,
 }
 
-/// Which sandbox gets what it owes.
+/// Sandbox that gets its pending patches.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ApplyRequest {
@@ -307,7 +307,7 @@ pub struct RolloutRequest {
     pub canary: Option<u32>,
 }
 
-/// One sandbox of a rollout.
+/// Sandbox of a rollout.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RolloutItem {
     /// The sandbox.
@@ -328,7 +328,7 @@ pub struct RolloutItem {
 }
 
 /// Counts by kind, as `not_preserved` has them, in words: `3 owners, 1 xattr`.
-pub fn counted(counts: &BTreeMap<String, u64>) -> String {
+pub(crate) fn counted(counts: &BTreeMap<String, u64>) -> String {
     let words = |(kind, count): (&String, &u64)| {
         plural(*count, kind.strip_suffix('s').unwrap_or(kind), kind)
     };

@@ -33,14 +33,14 @@ fn line(words: &str) -> Vec<SnapshotRecord> {
     words.split(',').map(one).collect()
 }
 
-fn old(rule: OldRule, records: &[SnapshotRecord]) -> String {
+fn old(rule: RetentionRule, records: &[SnapshotRecord]) -> String {
     let all: Vec<&SnapshotRecord> = records.iter().collect();
     let old = rule.old(&all, at(100));
     old.iter().map(|(record, _)| record.id.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-fn keep(keep: u32) -> OldRule {
-    OldRule { keep: Some(keep), ..OldRule::default() }
+fn keep(keep: u32) -> RetentionRule {
+    RetentionRule { keep: Some(keep), ..RetentionRule::default() }
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn the_newest_is_what_came_last_whatever_the_clock_said() {
         // The clock was set back before the last one.
         ("a 50, b 60, c 3", 1, "a b"),
         ("a 50, b 4, c 3", 2, "a"),
-        // What is imported stands where its time puts it among those that were there, and before all that came later.
+        // An import stands where its time puts it among those that were there, and before all that came later.
         ("a 10, b 20, i 15 import", 1, "a i"),
         ("a 10, b 20, i 15 import", 2, "a"),
         ("a 10, b 20, i 30 import", 1, "a b"),
@@ -68,12 +68,15 @@ fn the_newest_is_what_came_last_whatever_the_clock_said() {
 
 #[test]
 fn an_age_goes_by_the_clock() {
-    let age = |older_than_s| OldRule { older_than_s: Some(older_than_s), ..OldRule::default() };
+    let age = |older_than_s| RetentionRule {
+        older_than_s: Some(older_than_s),
+        ..RetentionRule::default()
+    };
     assert_eq!(old(age(50), &line("a 20, b 50, c 60, d 49")), "a d");
-    // One of a time to come is not old.
+    // A snapshot of a time to come is not old.
     assert_eq!(old(age(0), &line("a 200, b 99")), "b");
     assert_eq!(
-        old(OldRule { keep: Some(1), ..age(50) }, &line("a 20, b 60, c 10")),
+        old(RetentionRule { keep: Some(1), ..age(50) }, &line("a 20, b 60, c 10")),
         "a",
         "what is both"
     );
@@ -81,7 +84,7 @@ fn an_age_goes_by_the_clock() {
 
 #[test]
 fn what_a_profile_keeps_is_counted_without_what_was_imported() {
-    let rule = OldRule { taken_here: true, ..keep(1) };
+    let rule = RetentionRule { taken_here: true, ..keep(1) };
     assert_eq!(old(rule, &line("i 1 import, a 10, j 20 import")), "");
     assert_eq!(old(rule, &line("i 1 import, a 10, j 20 import, b 15")), "a");
 }
@@ -104,8 +107,11 @@ fn only_what_is_ready_and_sound_counts() {
 fn it_says_why() {
     let records = line("a 1, b 2, c 3");
     let all: Vec<&SnapshotRecord> = records.iter().collect();
-    let said = |rule: OldRule, at_: usize| rule.judge(all[at_], &all, at(100));
-    let age = |older_than_s| OldRule { older_than_s: Some(older_than_s), ..OldRule::default() };
+    let said = |rule: RetentionRule, at_: usize| rule.judge(all[at_], &all, at(100));
+    let age = |older_than_s| RetentionRule {
+        older_than_s: Some(older_than_s),
+        ..RetentionRule::default()
+    };
     assert_eq!(said(keep(1), 0).unwrap(), "2 newer ones of sandbox a1b2c3d4 are there");
     assert_eq!(said(keep(1), 2).unwrap_err(), "it is the newest of sandbox a1b2c3d4");
     assert_eq!(said(keep(2), 1).unwrap_err(), "it is one of the newest 2 of sandbox a1b2c3d4");
@@ -148,14 +154,14 @@ fn undo_snapshots_of_a_host_go_when_their_window_is_over_and_the_oldest_where_th
     copy.bytes = Some(90);
     records[3].list_replica(copy);
     assert_eq!(surplus(99, "elsewhere", &records), "second");
-    // One that was adopted goes by its time, not by when its record was made.
+    // An adopted one goes by its time, not by when its record was made.
     let mut adopted = line("old 30, found 2 adopt");
     for record in &mut adopted {
         record.archive.bytes = Some(10);
         record.kind = SnapshotKind::Undo;
     }
     assert_eq!(surplus(10, "here", &adopted), "found");
-    // What a sandbox was protected from, its undo snapshot is not.
+    // Protection of a sandbox is none of its undo snapshot.
     records[0].labels.insert("protect".into(), "true".into());
     records[1].labels.insert("protect".into(), "true".into());
     assert_eq!((records[0].is_protected(), records[1].is_protected()), (false, true));

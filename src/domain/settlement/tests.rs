@@ -55,7 +55,7 @@ fn a_recreate_holds_for_the_next_run_and_gives_it_back_where_it_does_not_begin()
     let events = settle(&mut one, Usd::from_micros(10), After::Next);
     assert_eq!(told(&events), [("credits.charged", 10), ("credits.released", 90)]);
     assert_eq!((held_by(&one).micros(), one.quote_usd), (45, Some(Usd::from_micros(45))));
-    // One whose run is settled has only what the next one begins with.
+    // A record whose run is settled has only what the next one begins with.
     let mut failed = record(None);
     note_next_hold(&mut failed, Usd::from_micros(5));
     release_next(&mut failed);

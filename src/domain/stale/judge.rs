@@ -28,20 +28,20 @@ pub struct Standpoint {
 pub struct RecordSight<'a> {
     /// The record.
     pub record: &'a SandboxRecord,
-    /// What `recover` would do, where a dead process left it.
+    /// Remains of a dead process, with what `recover` would do.
     pub left_by_dead: Option<&'a LeftByDead>,
     /// Whether its proved host has nothing of it.
     pub is_gone: bool,
-    /// What of it its host was seen to have.
+    /// Things of it that its host was seen to have.
     pub found: Option<&'a InventoryItem>,
     /// Why its host cannot be judged by.
     pub unjudged: Option<&'a str>,
 }
 
-/// What a dead process left, and what `recover` does about it.
+/// Remains of a dead process, and what `recover` does about them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftByDead {
-    /// Its operation or state, for a person.
+    /// Operation or state, for a person.
     pub was: String,
     /// `destroy`, `close` or `recover`.
     pub action: ReapAction,
@@ -132,7 +132,7 @@ fn verdict(sight: RecordSight<'_>, from: &Standpoint) -> Option<Verdict> {
 pub struct FoundSight<'a> {
     /// The host.
     pub host: &'a HostName,
-    /// What it has.
+    /// Things of it that the host has.
     pub found: &'a InventoryItem,
     /// Engines that answered.
     pub answering: &'a [Engine],
@@ -191,7 +191,7 @@ fn unanswered<'a>(sight: &FoundSight<'a>) -> Option<&'a str> {
     (!answers).then_some(made_on)
 }
 
-/// What may be done, and is by default, with a sandbox of ours that no live record knows, and why.
+/// Actions for a sandbox of ours that no live record knows: possible ones, the default, and why.
 fn orphan_action(
     sight: FoundSight<'_>,
     class: &StaleClass,
@@ -211,7 +211,7 @@ fn orphan_action(
     }
     let possible = std::iter::once(ReapAction::Remove).chain(adopt).collect();
     let by_class = format!("`--class {class}` removes it");
-    // What a directory says nothing of may be on an engine that says nothing.
+    // A stack of which the directory says nothing may be on an engine that says nothing.
     let unseen = sight.silent.filter(|_| found.directory.is_some() && found.made_on.is_none());
     let ago = |then| rounded(age(from.now, then));
     let (remove, why) = match (sight.destroyed_at, found.expires_at) {

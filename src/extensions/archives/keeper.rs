@@ -37,8 +37,8 @@ impl Keeper {
     }
 
     /// For who only attaches.
-    async fn way(&self, place: &ArchivePlace) -> Result<Arc<dyn Transport>, Error> {
-        self.transports.way(&place.host).await
+    async fn open_lazily(&self, place: &ArchivePlace) -> Result<Arc<dyn Transport>, Error> {
+        self.transports.open_lazily(&place.host).await
     }
 
     /// Whether the archive that `manifest` is of is sealed there; it is not read.
@@ -164,7 +164,7 @@ impl SnapshotArchives for Keeper {
         place: &ArchivePlace,
         facts: &ArchiveFacts,
     ) -> Result<Vec<TreeEntry>, Error> {
-        listing::entries(self.way(place).await?.as_ref(), place, facts).await
+        listing::entries(self.open_lazily(place).await?.as_ref(), place, facts).await
     }
 
     async fn copy(

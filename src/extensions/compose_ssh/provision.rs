@@ -146,7 +146,7 @@ pub(super) fn host_of(request: &ProvisionRequest, runtime: &Runtime) -> ComposeH
 
 /// A compose file that is refused, with all that is wrong with it.
 pub(super) fn refused(error: &RenderError) -> Error {
-    Refusal::fault("compose_file", &source::refusals(error)).step("render")
+    Refusal::error("compose_file", &source::refusals(error)).step("render")
 }
 
 /// Same as [`refused`], by a host that is perhaps another one than the one that was asked.

@@ -60,7 +60,8 @@ impl StubSandbox {
     pub(super) fn write(&self, account: &Account) -> Result<(), Error> {
         let mut text = json(self)?;
         if text.len() > LONGEST {
-            let head = SandboxManifest { sandbox: None, recipe: None, ..self.manifest.clone() };
+            let head =
+                SandboxManifest { sandbox: None, pinned_profile: None, ..self.manifest.clone() };
             text = json(&Self { manifest: head, ..self.clone() })?;
         }
         account.write(Room::Sandboxes, self.manifest.id.as_str(), &text)

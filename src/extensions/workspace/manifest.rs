@@ -42,11 +42,11 @@ pub(crate) fn manifest_of(request: &ProvisionRequest) -> SandboxManifest {
         project: request.id.project(),
         protect: request.sandbox.as_ref().is_some_and(|record| record.is_protected()),
         sandbox: None,
-        recipe: None,
+        pinned_profile: None,
     };
     let Some(record) = &request.sandbox else { return head };
     let whole = SandboxManifest::of(record, &request.profile);
-    SandboxManifest { sandbox: whole.sandbox, recipe: whole.recipe, ..head }
+    SandboxManifest { sandbox: whole.sandbox, pinned_profile: whole.pinned_profile, ..head }
 }
 
 /// Writes it anew from the record, once the place is proved to be the sandbox's, and the target's stamp, if it has one, where
@@ -73,11 +73,11 @@ pub(crate) async fn write(
 
 /// Its text. One that became too long to be sent has only what tells whose it is, until when, and whether it is protected.
 fn text(manifest: &SandboxManifest) -> Result<String, Error> {
-    let head = SandboxManifest { sandbox: None, recipe: None, ..manifest.clone() };
+    let head = SandboxManifest { sandbox: None, pinned_profile: None, ..manifest.clone() };
     let mut text = serde_json::to_string_pretty(&head).map_err(unfit)?;
     let whole = [
         ("sandbox", manifest.sandbox.as_ref().map(on_one_line)),
-        ("recipe", manifest.recipe.as_ref().map(on_one_line)),
+        ("recipe", manifest.pinned_profile.as_ref().map(on_one_line)),
     ];
     let mut lines = String::new();
     for (key, value) in whole {
@@ -125,7 +125,7 @@ mod tests {
             project: "sbx-a1b2c3d4".to_owned(),
             protect: false,
             sandbox: None,
-            recipe: None,
+            pinned_profile: None,
         }
     }
 
@@ -140,12 +140,12 @@ mod tests {
 
     #[test]
     fn a_recipe_is_on_one_line_behind_the_head_and_read_again() {
-        let recipe = crate::domain::profile::Profile::unknown(
+        let profile = crate::domain::profile::Profile::unknown(
             "profile.x".into(),
             "1.0.0",
             "ext.compose-ssh".into(),
         );
-        let whole = SandboxManifest { recipe: Some(Box::new(recipe)), ..manifest() };
+        let whole = SandboxManifest { pinned_profile: Some(Box::new(profile)), ..manifest() };
         let text = text(&whole).unwrap();
         assert_eq!(text.lines().count(), 10, "{text}");
         assert!(text.lines().any(|line| line == "  \"owner\": \"0f\","), "{text}");
@@ -154,13 +154,17 @@ mod tests {
 
     #[test]
     fn one_that_is_too_long_says_still_that_it_is_protected() {
-        let mut recipe = crate::domain::profile::Profile::unknown(
+        let mut profile = crate::domain::profile::Profile::unknown(
             "profile.x".into(),
             "1.0.0",
             "ext.compose-ssh".into(),
         );
-        recipe.summary = "x".repeat(LONGEST);
-        let long = SandboxManifest { protect: true, recipe: Some(Box::new(recipe)), ..manifest() };
+        profile.summary = "x".repeat(LONGEST);
+        let long = SandboxManifest {
+            protect: true,
+            pinned_profile: Some(Box::new(profile)),
+            ..manifest()
+        };
         let read: SandboxManifest = serde_json::from_str(&text(&long).unwrap()).unwrap();
         assert_eq!(read, SandboxManifest { protect: true, ..manifest() });
         assert!(read.is_protected());

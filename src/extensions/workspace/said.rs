@@ -5,7 +5,7 @@ use crate::domain::error::{Code, Error, Kind};
 use crate::domain::name::HostName;
 use crate::domain::root::{MarkedRoot, RootMark};
 use crate::domain::sandbox::Failure;
-use crate::transport::probe::lines::{Entry, entries};
+use crate::transport::probe::lines::{ScriptEntry, entries};
 use crate::transport::{OUTPUT_LIMIT, Source, Transport};
 
 /// The keys of lines that say how far a script is, each of which takes the place of the last one.
@@ -45,14 +45,14 @@ impl Heard {
 }
 
 /// The lines of one script.
-pub(crate) struct Said<'a>(Vec<Entry<'a>>);
+pub(crate) struct Said<'a>(Vec<ScriptEntry<'a>>);
 
 impl<'a> Said<'a> {
     pub(crate) fn read(text: &'a str) -> Self {
         Self(entries(text))
     }
 
-    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry<'a>> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &ScriptEntry<'a>> {
         self.0.iter()
     }
 
@@ -63,7 +63,7 @@ impl<'a> Said<'a> {
 
     /// The text beneath the first line with this key.
     pub(crate) fn text(&self, key: &str) -> Option<String> {
-        self.0.iter().find(|entry| entry.key == key).map(Entry::text)
+        self.0.iter().find(|entry| entry.key == key).map(ScriptEntry::text)
     }
 
     /// The SHA-256 behind the first line with this key. What is empty or cut off is none.

@@ -30,7 +30,6 @@ pub(crate) async fn credits(deps: &Deps) -> Result<Credits, Error> {
     Ok(Credits { balance_usd: ledger.balance(), held_usd: ledger.held(), burn_usd_per_h })
 }
 
-/// Entries of the ledger, oldest first.
 pub(crate) async fn history(deps: &Deps) -> Result<Vec<HistoryEntry>, Error> {
     deps.credits.history().await
 }

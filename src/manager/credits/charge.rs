@@ -18,7 +18,6 @@ use crate::manager::operation::Op;
 pub(crate) enum Ran {
     /// Nothing of it was ever there.
     Nothing,
-    /// What its extension metered.
     Metered,
 }
 

@@ -6,7 +6,7 @@ use crate::domain::error::Error;
 use crate::domain::meter::RENEWED_S;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::{Time, Usd};
-use crate::manager::credits::hold::{Hold, hold_in_turn};
+use crate::manager::credits::hold::{Hold, hold_locked};
 use crate::manager::deps::Deps;
 use crate::manager::journal::{self, Guard};
 use crate::manager::sandboxes::find::find_sandbox;
@@ -41,24 +41,24 @@ pub(crate) async fn hold_until(
         return Ok(None);
     }
     let price = price_until(deps, record, deadline).await?;
-    let turn = deps.credits.turn().await?;
-    // As it is now: somebody may have raised it.
+    let lock = deps.credits.lock_holders().await?;
+    // Read again: somebody may have raised it.
     let record = find_sandbox(deps, record.id.as_str()).await?;
-    hold_lacking(deps, &record, price, turn).await
+    hold_lacking(deps, &record, price, lock).await
 }
 
-/// Holds for a record what its hold lacks of a price, for whoever has the turn.
+/// Holds for a record what its hold lacks of a price, for whoever has the holders' lock.
 pub(crate) async fn hold_lacking(
     deps: &Deps,
     record: &SandboxRecord,
     price: Usd,
-    turn: Box<dyn Held>,
+    lock: Box<dyn Held>,
 ) -> Result<Option<Hold>, Error> {
     let lacking = price - record.hold_usd.unwrap_or_default();
     if lacking <= Usd::ZERO {
         return Ok(None);
     }
-    hold_in_turn(deps, &record.id, lacking, turn).await.map(Some)
+    hold_locked(deps, &record.id, lacking, lock).await.map(Some)
 }
 
 /// Raises the hold of a record to what its run comes to until its deadline; the record as it is then.

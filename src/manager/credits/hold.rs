@@ -1,6 +1,6 @@
 //! Hold: credits that are set aside in the ledger, and then noted on the record of the sandbox that they are for.
 //!
-//! Whoever holds has the holders' turn until that record is written: what the ledger holds beyond the records is a dead process's
+//! Whoever holds has the holders' lock until that record is written: what the ledger holds beyond the records is a dead process's
 //! then, and nobody else's.
 
 use crate::domain::Usd;
@@ -13,14 +13,14 @@ use crate::domain::sandbox::SandboxRecord;
 use crate::domain::settlement::{note_hold, note_next_hold};
 use crate::failpoint;
 use crate::manager::credits::entries::{add_events, random_entry_id};
-use crate::manager::credits::unclaimed::release_unclaimed_in_turn;
+use crate::manager::credits::unclaimed::release_unclaimed_locked;
 use crate::manager::deps::Deps;
 use crate::store::Held;
 
 /// Credits that are held, and not on a record yet.
 pub(crate) struct Hold {
     entry: LedgerEntry,
-    _turn: Box<dyn Held>,
+    _lock: Box<dyn Held>,
 }
 
 /// Holds the price of a run for a sandbox. `None`: it costs nothing.
@@ -32,16 +32,16 @@ pub(crate) async fn hold_for(
     quote: Option<&MeterQuote>,
 ) -> Result<Option<Hold>, Error> {
     let Some(quote) = quote else { return Ok(None) };
-    let turn = deps.credits.turn().await?;
-    hold_in_turn(deps, id, quote.usd, turn).await.map(Some)
+    let lock = deps.credits.lock_holders().await?;
+    hold_locked(deps, id, quote.usd, lock).await.map(Some)
 }
 
-/// Holds an amount for a sandbox, for whoever has the turn.
-pub(crate) async fn hold_in_turn(
+/// Holds an amount for a sandbox, for whoever has the holders' lock.
+pub(crate) async fn hold_locked(
     deps: &Deps,
     id: &SandboxId,
     usd: Usd,
-    turn: Box<dyn Held>,
+    lock: Box<dyn Held>,
 ) -> Result<Hold, Error> {
     let entry = LedgerEntry {
         id: random_entry_id(deps),
@@ -55,14 +55,14 @@ pub(crate) async fn hold_in_turn(
     let held = deps.credits.append(vec![entry.clone()]).await;
     if let Err(error) = held {
         if error.code != Code::InsufficientCredits
-            || release_unclaimed_in_turn(deps).await?.is_empty()
+            || release_unclaimed_locked(deps).await?.is_empty()
         {
             return Err(error);
         }
         deps.credits.append(vec![entry.clone()]).await?;
     }
     failpoint::reached("credits.held");
-    Ok(Hold { entry, _turn: turn })
+    Ok(Hold { entry, _lock: lock })
 }
 
 impl Hold {

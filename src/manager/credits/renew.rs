@@ -11,12 +11,10 @@ use crate::manager::credits::hold::give_back;
 use crate::manager::deps::Deps;
 use crate::manager::journal::{self, Guard};
 
-/// Outcome of a renewal.
 pub(crate) enum Renewal {
-    /// It is held for another hour.
     Renewed,
     /// Credits are missing, which was told now.
-    Told(Time, Error),
+    Warned(Time, Error),
     /// Credits are missing still; when it ends for that.
     Unpaid(Time, Error),
 }
@@ -26,8 +24,8 @@ pub(crate) enum Renewal {
 /// Errors: `conflict` where somebody changed it; why its price is not known.
 pub(crate) async fn renew(deps: &Deps, judged: &SandboxRecord) -> Result<Renewal, Error> {
     let price = price_until(deps, judged, None).await?;
-    let turn = deps.credits.turn().await?;
-    let hold = match hold_lacking(deps, judged, price, turn).await {
+    let lock = deps.credits.lock_holders().await?;
+    let hold = match hold_lacking(deps, judged, price, lock).await {
         Ok(hold) => hold,
         Err(error) if error.code == Code::InsufficientCredits => {
             return tell_unpaid(deps, judged, error).await;
@@ -77,5 +75,5 @@ async fn tell_unpaid(deps: &Deps, judged: &SandboxRecord, error: Error) -> Resul
     journal::update(deps, &judged.id, guard, vec![(EventKind::SandboxExpiring, data)], told)
         .await?;
     failpoint::reached("credits.unpaid");
-    Ok(Renewal::Told(end, error))
+    Ok(Renewal::Warned(end, error))
 }

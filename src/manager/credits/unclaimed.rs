@@ -35,17 +35,17 @@ pub(crate) async fn release_unclaimed(deps: &Deps) -> Result<Vec<(SandboxId, Usd
     if find_unclaimed(deps, &sums).await?.is_empty() {
         return Ok(Vec::new());
     }
-    let _turn = deps.credits.turn().await?;
-    release_unclaimed_in_turn(deps).await
+    let _lock = deps.credits.lock_holders().await?;
+    release_unclaimed_locked(deps).await
 }
 
-/// [`release_unclaimed`], for whoever has the turn.
-pub(crate) async fn release_unclaimed_in_turn(deps: &Deps) -> Result<Vec<(SandboxId, Usd)>, Error> {
+/// [`release_unclaimed`], for whoever has the holders' lock.
+pub(crate) async fn release_unclaimed_locked(deps: &Deps) -> Result<Vec<(SandboxId, Usd)>, Error> {
     let mut released = release_abandoned(deps).await?;
     // Records before the ledger: whatever ends a hold meanwhile is in both or only there, and nobody holds more.
     let records = deps.sandboxes.list().await?;
     for record in records.iter().filter(|record| !record.pending.is_empty()) {
-        // What waits for the ledger is no dead process's: without it nobody knows what is.
+        // Entries that wait for the ledger are no dead process's: without them nobody knows what is.
         append_to_ledger(deps, &record.pending).await?;
         append(deps, &record.pending).await?;
     }
@@ -61,7 +61,7 @@ pub(crate) async fn release_unclaimed_in_turn(deps: &Deps) -> Result<Vec<(Sandbo
 
 /// Holds what records have and the ledger lacks: a line was lost or taken out of it. What was held anew, and why some was not.
 pub(crate) async fn hold_lost(deps: &Deps) -> Result<Vec<LostHold>, Error> {
-    let _turn = deps.credits.turn().await?;
+    let _lock = deps.credits.lock_holders().await?;
     let mut found = Vec::new();
     // The ledger before the records: whatever ends a hold meanwhile is in both or only in the record, and nobody holds more.
     let sums = deps.credits.sums().await?;
@@ -144,7 +144,7 @@ async fn release(deps: &Deps, sandbox: &SandboxId, usd: Usd) -> Result<(), Error
     append(deps, &[event]).await.map(drop)
 }
 
-/// What no record has, or a dead recreate. Somebody may be about to write a record.
+/// Holds that no record has, or a dead recreate. Somebody may be about to write a record.
 pub(crate) async fn find_unclaimed(
     deps: &Deps,
     sums: &LedgerSums,

@@ -34,7 +34,6 @@ pub(crate) fn fullness<'a>(
     (there >= max as usize).then(|| format!("full: {there} of {max} sandboxes"))
 }
 
-/// Error of a host that is full.
 pub(crate) fn host_full(spec: &HostSpec, fullness: &str) -> Error {
     Error::new(Code::Conflict, format!("host {} is {fullness}", spec.name))
         .hint("destroy one, or raise the host's max_sandboxes")

@@ -25,7 +25,6 @@ use crate::transport::{Command, Transport};
 /// A round trip beyond which a host is shown as slow.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// Limit of the smallest command.
 const PING_LIMIT: Duration = Duration::from_secs(10);
 
 /// All configured hosts as last seen; contacts none.

@@ -18,7 +18,7 @@ use crate::manager::deps::Deps;
 use crate::manager::hosts::check::host_spec;
 use crate::manager::hosts::deep_check::cleanup::cleanup;
 use crate::manager::hosts::deep_check::run::HostCheck;
-use crate::manager::hosts::deep_check::steps::{ENDING, Steps};
+use crate::manager::hosts::deep_check::steps::{DeepCheckSteps, ENDING};
 use crate::manager::operation::Op;
 use crate::manager::operation::record::new_operation;
 use crate::manager::upkeep::ownership::ensure_own;
@@ -56,20 +56,20 @@ async fn check_deeply(op: &Op<HostName>) -> HostView {
         host: &op.subject,
         cancel: op.cancel_token(),
     };
-    let mut steps = Steps::new(&op.progress, &op.subject, op.cancel_token());
+    let mut steps = DeepCheckSteps::new(&op.progress, &op.subject, op.cancel_token());
     let work = check.run(&mut steps);
     let cancel_requested = async {
         op.cancel_requested().await;
         op.cancel_token().cancel();
         std::future::pending::<Infallible>().await
     };
-    let (mut view, trace) = tokio::select! {
+    let (mut view, scope) = tokio::select! {
         biased;
         seen = work => seen,
         never = cancel_requested => match never {},
     };
     // From here on nobody cancels it: what was made must go.
-    let (made, left) = check.end(&mut steps, trace).await;
+    let (made, left) = check.end(&mut steps, scope).await;
     let steps = steps.into_list();
     view.deep = Some(Box::new(DeepCheck {
         ok: steps.iter().all(|step| step.error.is_none()),

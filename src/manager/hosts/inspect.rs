@@ -1,4 +1,4 @@
-//! One host looked at closely: its inventory, how it is now, and the sizes of its directories where they come soon.
+//! Host looked at closely: its inventory, how it is now, and the sizes of its directories where they come soon.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::manager::deps::Deps;
 use crate::manager::hosts::check::check_host;
 use crate::manager::hosts::sample::sample_host;
 
-/// How long the answer waits for sizes: they are measured at idle priority, and one answer may go without.
+/// Time that the answer waits for sizes: they are measured at idle priority, and one answer may go without.
 const SIZES_WAIT: Duration = Duration::from_millis(300);
 
 /// Checks a host and samples it once. A host that is down is a view that says so.
@@ -20,7 +20,7 @@ pub(crate) async fn inspect_host(deps: &Deps, name: &str) -> Result<HostView, Er
     let measured = deps.measured.notified();
     let wait = async {
         tokio::pin!(measured);
-        // Whoever measures tells of every host: only this one's matters.
+        // Measurements tell of every host: only this one's matters.
         while deps.telemetry.with(&view.name, |host| host.is_measuring()) {
             measured.as_mut().await;
             measured.set(deps.measured.notified());

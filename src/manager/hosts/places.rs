@@ -10,18 +10,16 @@ use crate::domain::extension::{OwnerStamp, SandboxExtension};
 use crate::domain::facts::HostFacts;
 use crate::domain::name::{HostName, OwnerId, SandboxId};
 use crate::manager::deps::Deps;
-use crate::transport::probe::{self, ManifestTold};
+use crate::transport::probe::{self, HostManifest};
 
 /// Place of an extension, as it was read.
 pub(crate) struct PlaceReading {
-    /// Its name.
     pub(crate) place: HostName,
-    /// What it has, or why it cannot be read.
+    /// Facts of what it has, or why it cannot be read.
     pub(crate) facts: Result<HostFacts, Error>,
 }
 
 impl PlaceReading {
-    /// Whether something is there, or may be.
     pub(crate) fn has_something(&self) -> bool {
         self.facts.as_ref().map_or(true, |facts| {
             let inventory = facts.inventory.as_ref();
@@ -126,16 +124,16 @@ pub(crate) async fn manifest_text(
 }
 
 /// Words of a sandbox's manifest on a host or at a place against its end; none where it is not this sandbox's and this owner's.
-pub(crate) async fn manifest_told(
+pub(crate) async fn read_manifest(
     deps: &Deps,
     host: &HostName,
     workdir: &str,
     (id, owner): (&SandboxId, &OwnerId),
-) -> Result<Option<ManifestTold>, Error> {
+) -> Result<Option<HostManifest>, Error> {
     let Some(extension) = extension_at(deps, host) else {
         let transport = deps.transports.open(host).await?;
-        return probe::manifest_told(transport.as_ref(), workdir, id, owner).await;
+        return probe::read_manifest(transport.as_ref(), workdir, id, owner).await;
     };
     let text = extension.manifest_text(workdir).await?;
-    Ok(text.and_then(|text| ManifestTold::of(&text, id, owner)))
+    Ok(text.and_then(|text| HostManifest::of(&text, id, owner)))
 }

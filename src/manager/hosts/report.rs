@@ -8,7 +8,7 @@ use crate::domain::profile::Profile;
 use crate::domain::root::HostRecord;
 use crate::manager::deps::Deps;
 
-/// What a host said last. Where it cannot be read nothing is known, and the host is asked anew.
+/// Last report of a host. Where it cannot be read nothing is known, and the host is asked anew.
 pub(crate) async fn last_report(deps: &Deps, host: &HostName) -> Option<HostReport> {
     match deps.hosts.get(host).await {
         Ok(known) => known.and_then(|known| known.last_report()),

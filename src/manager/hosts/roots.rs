@@ -61,7 +61,8 @@ pub(crate) async fn recorded_roots(
     let places = sandboxes.iter().filter_map(|record| place_of_sandbox(record));
     let places = places.chain(snapshots.iter().flat_map(places_of_snapshot));
     let mut found: Vec<UnmarkedRoot> = Vec::new();
-    for Place { identity, root, .. } in places.filter(|place| is_meant(place.host, place.identity))
+    for RootPlace { identity, root, .. } in
+        places.filter(|place| is_meant(place.host, place.identity))
     {
         let machine_id = identity.map(|identity| identity.machine_id.clone()).unwrap_or_default();
         let root =
@@ -109,7 +110,7 @@ pub(crate) async fn learn_roots_during<T>(
             result = &mut work => break result,
         }
     };
-    // It may have come to one at its very end.
+    // A root may have come at its very end.
     while let Some(root) = progress.take_root() {
         learn_root(deps, host, root).await;
     }
@@ -117,15 +118,15 @@ pub(crate) async fn learn_roots_during<T>(
 }
 
 /// Folder that a record names on a host, and the root that it is in; empty for `/`.
-struct Place<'a> {
+struct RootPlace<'a> {
     host: &'a HostName,
     identity: Option<&'a HostIdentity>,
     root: &'a str,
 }
 
-fn place_of_sandbox(record: &SandboxRecord) -> Option<Place<'_>> {
+fn place_of_sandbox(record: &SandboxRecord) -> Option<RootPlace<'_>> {
     let (root, _) = record.workdir.as_deref().filter(|_| occupies(record))?.rsplit_once('/')?;
-    Some(Place { host: &record.host, identity: record.host_identity.as_ref(), root })
+    Some(RootPlace { host: &record.host, identity: record.host_identity.as_ref(), root })
 }
 
 fn places_of_snapshot(record: &SnapshotRecord) -> impl Iterator<Item = Place<'_>> {

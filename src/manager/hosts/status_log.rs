@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use crate::domain::event::{Event, EventKind};
 use crate::domain::host_sight::HostMemory;
 
-/// Events that carry a host's status.
 pub(crate) const KINDS: [EventKind; 3] =
     [EventKind::HostDown, EventKind::HostUp, EventKind::HostChanged];
 

@@ -9,9 +9,9 @@ use crate::domain::facts::{HostFacts, Inventory};
 use crate::domain::name::HostName;
 use crate::transport::probe::{Container, Counters, Sizes};
 
-/// How old sizes of directories may be before they are measured again.
+/// Age of directories' sizes at which they are measured again.
 const SIZES_KEPT: Duration = Duration::from_mins(10);
-/// How long a disk that did not answer is left alone; twice as long after each further time, up to the longest.
+/// Time for which a disk that did not answer is left alone; twice as long after each further time, up to the longest.
 const DISK_PAUSE_S: u64 = 60;
 const LONGEST_PAUSE: u32 = 4;
 
@@ -21,12 +21,10 @@ pub(crate) struct Telemetry {
     hosts: Mutex<BTreeMap<String, HostTelemetry>>,
 }
 
-/// One host's.
 #[derive(Default)]
 pub(crate) struct HostTelemetry {
     /// Running containers of sandboxes.
     pub(crate) containers: Arc<[Container]>,
-    /// Counters of the last sample.
     pub(crate) counters: Option<Counters>,
     /// Processors that programs may use.
     pub(crate) cpus: Option<u32>,
@@ -68,7 +66,6 @@ impl HostTelemetry {
         self.disk = DiskPause { times: self.disk.times + 1, until: Some(now.plus_seconds(pause)) };
     }
 
-    /// Takes an inventory in.
     pub(crate) fn learn(&mut self, facts: &HostFacts, containers: Vec<Container>) {
         self.containers = containers.into();
         self.cpus = Some(facts.cpus).filter(|count| *count > 0);
@@ -90,7 +87,6 @@ impl HostTelemetry {
         }
     }
 
-    /// Whether the directories are being measured.
     pub(crate) fn is_measuring(&self) -> bool {
         self.measuring
     }

@@ -10,7 +10,7 @@ use crate::domain::hub::FlushReport;
 use crate::domain::outbox::LONGEST_WAIT_S;
 use crate::manager::deps::{Deps, Hub};
 use crate::manager::hub::backlog::backlog;
-use crate::manager::hub::drain::{Limits, Waits, drain};
+use crate::manager::hub::drain::{DrainLimits, Waits, drain};
 use crate::manager::upkeep::flush::flush_all_pending;
 
 /// Time that a command has for the hub after its work (contract 8).
@@ -31,7 +31,7 @@ const AFTER_ERROR: Duration = Duration::from_mins(1);
 /// Delivers as long as this process lives.
 pub(crate) async fn follow(deps: &Deps) {
     let Some(hub) = &deps.hub else { return };
-    let limits = Limits { until: None, waits: Waits::Kept };
+    let limits = DrainLimits { until: None, waits: Waits::Kept };
     loop {
         // Read first: what is appended during the drain is news for the next look.
         let last = deps.events.last_seq().await.ok();
@@ -71,7 +71,7 @@ pub(crate) async fn after_command(deps: &Deps, always: bool) {
     };
     let until = Instant::now() + AFTER_COMMAND;
     deps.delivery_end.send_replace(Some(until));
-    let limits = Limits { until: Some(until), waits: Waits::Kept };
+    let limits = DrainLimits { until: Some(until), waits: Waits::Kept };
     loop {
         match drain(deps, hub, limits).await {
             Ok(None) if always && Instant::now() < until + NOTING => {
@@ -94,7 +94,7 @@ pub(crate) async fn flush_events(deps: &Deps) -> Result<FlushReport, Error> {
     let hub = configured(deps)?;
     hub.endpoint.check().await?;
     flush_all_pending(deps).await?;
-    let limits = Limits { until: None, waits: Waits::Ignored };
+    let limits = DrainLimits { until: None, waits: Waits::Ignored };
     let Some(drained) = drain(deps, hub, limits).await? else {
         return Err(Error::new(Code::Busy, "another process delivers to the State Hub right now")
             .hint(

@@ -18,7 +18,7 @@ use crate::failpoint;
 use crate::manager::deps::{Deps, Hub};
 use crate::store::{CursorFound, EventPage};
 
-/// How long a hub may take for an answer.
+/// Time that a hub may take for an answer.
 const ANSWER: Duration = Duration::from_secs(10);
 
 /// Events that are read from the log at once.
@@ -28,30 +28,25 @@ const PAGE: usize = 256;
 const UNWRITTEN: usize = 64;
 const UNWRITTEN_FOR: Duration = Duration::from_millis(250);
 
-/// Bounds of a drain.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct DrainLimits {
     /// When it ends, delivered or not.
     pub(super) until: Option<Instant>,
     /// Whether waits after failed tries count.
     pub(super) waits: Waits,
 }
 
-/// What a drain makes of waits that are not over.
+/// Treatment of waits that are not over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waits {
-    /// They are kept.
     Kept,
     /// Each is tried once all the same: somebody asked for it.
     Ignored,
 }
 
-/// Outcome of a drain.
 #[derive(Debug, Default)]
 pub(super) struct Drained {
-    /// Events that the hub took.
     pub(super) delivered: u64,
-    /// Events that went to the dead letter.
     pub(super) dead: u64,
     /// Failure that ended it, or the last one of a sandbox's.
     pub(super) error: Option<Error>,
@@ -85,7 +80,7 @@ async fn oldest(deps: &Deps) -> Result<Option<u64>, Error> {
 pub(super) async fn drain(
     deps: &Deps,
     hub: &Hub,
-    limits: Limits,
+    limits: DrainLimits,
 ) -> Result<Option<Drained>, Error> {
     let Some(_lock) = deps.outbox.try_lock().await? else { return Ok(None) };
     let mut drain = Drain {
@@ -114,8 +109,7 @@ pub(super) async fn drain(
     Ok(Some(drain.drained))
 }
 
-/// Whether a drain goes on.
-enum Next {
+enum AfterEvent {
     GoesOn,
     Ends,
 }
@@ -123,14 +117,13 @@ enum Next {
 struct Drain<'a> {
     deps: &'a Deps,
     hub: &'a Hub,
-    limits: Limits,
+    limits: DrainLimits,
     owner: Option<OwnerId>,
     cursor: Cursor,
     /// Events behind the cursor that were read.
     page: VecDeque<Event>,
     /// Numbers of those that failed in this drain.
     tried: Vec<u64>,
-    /// Failures in a row.
     failures: u32,
     /// Longest that the hub took for an answer.
     slowest: Option<Duration>,
@@ -157,8 +150,8 @@ impl Drain<'_> {
             }
             let receipt = self.post(&event, limit).await?;
             match self.note(event, receipt).await? {
-                Next::GoesOn => {}
-                Next::Ends => break,
+                AfterEvent::GoesOn => {}
+                AfterEvent::Ends => break,
             }
         }
         Ok(())
@@ -283,13 +276,13 @@ impl Drain<'_> {
         self.owner.clone().ok_or_else(|| Error::internal("this installation has no owner id"))
     }
 
-    async fn note(&mut self, event: Event, receipt: Receipt) -> Result<Next, Error> {
+    async fn note(&mut self, event: Event, receipt: Receipt) -> Result<AfterEvent, Error> {
         match receipt {
             Receipt::Taken => {
                 failpoint::reached("outbox.delivered");
                 self.drained.delivered += 1;
                 self.done(&event).await?;
-                Ok(Next::GoesOn)
+                Ok(AfterEvent::GoesOn)
             }
             Receipt::Refused(status, reason) => {
                 tracing::warn!(seq = event.seq, %reason, "an event goes to the dead letter");
@@ -297,12 +290,12 @@ impl Drain<'_> {
                 self.give_up(|_| Some(letter)).await?;
                 failpoint::reached("outbox.given_up");
                 self.done(&event).await?;
-                Ok(Next::GoesOn)
+                Ok(AfterEvent::GoesOn)
             }
             Receipt::Failed(failure) => self.failed(&event, *failure).await,
             Receipt::NotSent(error) => {
                 self.drained.error = Some(*error);
-                Ok(Next::Ends)
+                Ok(AfterEvent::Ends)
             }
         }
     }
@@ -326,10 +319,14 @@ impl Drain<'_> {
         if self.unwritten >= UNWRITTEN || is_old { self.write().await } else { Ok(()) }
     }
 
-    async fn failed(&mut self, event: &Event, mut failure: HubFailure) -> Result<Next, Error> {
+    async fn failed(
+        &mut self,
+        event: &Event,
+        mut failure: HubFailure,
+    ) -> Result<AfterEvent, Error> {
         // The hub works, and the time of a command was too short for one more.
         if self.until().is_some_and(|until| Instant::now() >= until) && self.drained.delivered > 0 {
-            return Ok(Next::Ends);
+            return Ok(AfterEvent::Ends);
         }
         tracing::warn!(seq = event.seq, error = %failure.error, causes = ?failure.error.causes, "an event was not delivered");
         let (now, random) = (self.deps.now(), (self.deps.random_u32)());
@@ -343,8 +340,8 @@ impl Drain<'_> {
         self.drained.error = Some(failure.error);
         self.write().await?;
         Ok(match scope {
-            FailureScope::Sandbox => Next::GoesOn,
-            FailureScope::Hub => Next::Ends,
+            FailureScope::Sandbox => AfterEvent::GoesOn,
+            FailureScope::Hub => AfterEvent::Ends,
         })
     }
 

@@ -22,7 +22,7 @@ pub(crate) async fn request_cancel(
         Ok(())
     });
     let record = ending(ask).await?;
-    // One that still waits for the sandbox is not on the record.
+    // An operation that still waits for the sandbox is not on the record.
     let asked = only.or(record.operation.as_ref().map(|running| &running.id));
     if let Some(asked) = asked {
         deps.operations.request_cancel(asked).await?;
@@ -43,11 +43,11 @@ pub(crate) async fn cancel_operation(deps: &Deps, id: &OperationId) -> Result<()
         Some(sandbox) if operation.state == OperationState::Running => {
             request_cancel(deps, sandbox, Some(id)).await.map(|_| ())
         }
-        // One that works on a snapshot alone looks for this by itself.
+        // An operation on a snapshot alone looks for this by itself.
         None if operation.state == OperationState::Running => {
             deps.operations.request_cancel(id).await.map(|_| ())
         }
-        // It has ended by itself.
+        // Ended by itself.
         _ => Ok(()),
     }
 }

@@ -24,7 +24,7 @@ pub(crate) fn check_can_start(kind: &OperationKind, record: &SandboxRecord) -> R
     let hides_nothing = match &dead.kind {
         // Nobody knows whether its script ran, which is on the record from here on.
         Patch => true,
-        // It removes nothing before the record says so.
+        // Recreate removes nothing before the record says so.
         Recreate => record.state != State::Provisioning,
         // A sleep or a wake does all of it, whatever was done already.
         Sleep | Wake => matches!(kind, Sleep | Wake),

@@ -103,7 +103,6 @@ impl Jobs {
         let _ = self.updates.send(update);
     }
 
-    /// Everything from now on.
     pub(crate) fn listen(&self) -> broadcast::Receiver<Update> {
         self.updates.subscribe()
     }

@@ -19,7 +19,6 @@ use crate::store::Held;
 /// Tries to read who holds a lock: that is written right behind the lock.
 const HOLDER_TRIES: u32 = 20;
 
-/// Pause between two tries.
 const HOLDER_POLL: Duration = Duration::from_millis(20);
 
 /// Time that a restore waits for whoever holds its snapshot: a copy of it may take that long.

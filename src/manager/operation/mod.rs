@@ -44,13 +44,11 @@ const CANCEL_POLL: Duration = Duration::from_millis(250);
 
 /// An operation of this process, and what it works on.
 pub(crate) struct Op<S> {
-    /// Dependencies of its work.
     pub(crate) deps: Deps,
     /// Record of the operation, as it was written when it began.
     pub(crate) operation: Operation,
     /// Record that it works on, as that was when the operation began.
     pub(crate) subject: S,
-    /// Progress of its steps.
     pub(crate) progress: ProgressReporter,
     cancel: CancellationToken,
     lock: Option<Box<dyn Held>>,
@@ -84,7 +82,6 @@ impl<S> Op<S> {
         Ok(Self::new(deps, operation, subject, lock))
     }
 
-    /// Id of the operation.
     pub(crate) fn id(&self) -> &OperationId {
         &self.operation.id
     }
@@ -99,7 +96,6 @@ impl<S> Op<S> {
         running(&self.operation)
     }
 
-    /// The milliseconds since it began.
     pub(crate) fn took_ms(&self) -> u64 {
         took_ms(self.deps.now().since(self.operation.started_at))
     }

@@ -23,7 +23,7 @@ pub(crate) async fn outcome_of(deps: &Deps, operation: &Operation) -> Result<Rec
             failure(operation)?;
             last_record(deps, snapshot).await.map(Record::from)
         }
-        // What failed is in its item, and no failure of the report.
+        // A failure is in its item, and none of the report.
         (Subject::Host, OperationKind::Reap) => {
             let report =
                 deps.reaps.lock().unwrap_or_else(PoisonError::into_inner).remove(&operation.id);

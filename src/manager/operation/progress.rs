@@ -226,7 +226,7 @@ mod tests {
             [("prepare", 1, 5), ("extract", 2, 5), ("render", 3, 5), ("up", 4, 5), ("up", 4, 5)];
         assert_eq!(place_all(&mut steps, &restore), ["3/8", "4/8", "5/8", "6/8", "6/8"]);
         assert_eq!(place_all(&mut steps, &[("ready", 0, 0), ("patch", 0, 0)]), ["7/8", "8/8"]);
-        // What nobody expected.
+        // A step that nobody expected.
         assert_eq!(place_all(&mut steps, &[("rollback", 0, 0)]), ["9/9"]);
     }
 

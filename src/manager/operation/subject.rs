@@ -11,7 +11,6 @@ use crate::manager::deps::Deps;
 use crate::manager::journal::{self, Guard, JournalRecord, NewEvent};
 use crate::manager::patches::pending::{patch_base, refresh_patch_state, settle};
 
-/// Record that an operation works on.
 pub(crate) trait OperationRecord: JournalRecord {
     /// Changes it, with the events that this causes, and what it means when an operation leaves it.
     fn write(
@@ -61,7 +60,7 @@ impl OperationRecord for SandboxRecord {
             Ok(())
         });
         let record = Box::pin(write).await?;
-        // Whoever added or removed a patch meanwhile has seen the record as it was, or is seen now.
+        // A patch that was added or removed meanwhile has seen the record as it was, or is seen now.
         if before.is_some() && record.operation.is_none() {
             return Ok(Box::pin(refresh_patch_state(deps, record)).await);
         }

@@ -56,7 +56,7 @@ async fn wait_for_other_process(deps: &Deps, id: &OperationId) -> Result<Operati
         }
         if let Some(free) = try_lock_of(deps, &operation).await? {
             drop(free);
-            // It may have ended between the two looks.
+            // Ended between the two looks, perhaps.
             if let Some(ended) = deps.operations.get(id).await?
                 && ended.state != OperationState::Running
             {

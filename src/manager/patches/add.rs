@@ -49,7 +49,7 @@ pub(crate) async fn add_patch(deps: &Deps, request: &PatchRequest) -> Result<Pat
     failpoint::reached("patch.numbered");
     let patch = insert_patch(deps, &snapshot, request, run_in).await?;
     let flushed = flush_pending(deps, patch.pending.clone()).await.into_iter().collect();
-    if let Err(error) = deps.patches.told(&flushed).await {
+    if let Err(error) = deps.patches.clear_pending(&flushed).await {
         tracing::warn!(patch = %patch.id, %error, "its event stays pending");
     }
     refresh_patch_states(deps, &snapshot.id).await;

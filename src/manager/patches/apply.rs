@@ -12,8 +12,8 @@ use crate::domain::error::{Code, Error, Kind};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{Capability, PatchOutcome, PatchRun};
 use crate::domain::operation::{CancelOutcome, OperationKind};
-use crate::domain::owed::owed;
 use crate::domain::patch::{AppliedPatch, Patch, PatchState};
+use crate::domain::pending_patches::pending_patches;
 use crate::domain::profile::Seconds;
 use crate::domain::reporter::{Report, Reporter};
 use crate::domain::request::{ApplyRequest, Started};
@@ -35,7 +35,6 @@ const LEAST_LEFT: Duration = Duration::from_secs(1);
 
 /// End of one patch of a pass.
 enum Step {
-    /// The next one may run.
     Applied(SandboxRecord),
     /// Removed from the snapshot before it began. The next one may run.
     TakenAway(SandboxRecord),
@@ -45,9 +44,7 @@ enum Step {
     Stopped(SandboxRecord, String),
 }
 
-/// End of a pass.
 pub(crate) struct PassResult {
-    /// The record as it is then.
     pub(crate) record: SandboxRecord,
     /// The patch that it stopped at now and why, without what somebody may do about it: that depends on who asks.
     pub(crate) stopped: Option<String>,
@@ -115,7 +112,7 @@ pub(crate) async fn apply_pending(
     let deps = &op.deps;
     let Some(base) = &record.based_on_snapshot else { return Ok(record.clone().into()) };
     let patches = patches_of(deps, base).await?;
-    let pending = owed(record, &patches, retry);
+    let pending = pending_patches(record, &patches, retry);
     if pending.blocked.is_some() || pending.run.is_empty() {
         return settle_patches(op, record).await.map(PassResult::from);
     }
@@ -256,7 +253,7 @@ async fn apply_one(
                     "sandbox {}: the script of {patch} was cut off, and may be half done",
                     record.id
                 );
-                return Err(CancelOutcome::Stopped.fault(message).hint(how).step("patch"));
+                return Err(CancelOutcome::Stopped.error(message).hint(how).step("patch"));
             }
             Ok(Step::Stopped(record, why))
         }
@@ -325,7 +322,7 @@ fn look_first(record: &SandboxRecord, error: Error) -> Error {
 fn note_run(record: &mut SandboxRecord, run: AppliedPatch) {
     record.applied_patches.retain(|applied| applied.id != run.id);
     record.applied_patches.push(run);
-    // Whoever adopts it must not run a script twice.
+    // An adoption must not run a script twice.
     record.manifest_pending = true;
     record.applied_patches.sort_by(|a, b| (a.sequence, &a.id).cmp(&(b.sequence, &b.id)));
     let has = record.applied_patches.iter().filter(|applied| applied.state == PatchState::Applied);
@@ -340,11 +337,11 @@ fn cancelled_before(record: &SandboxRecord, patch: &Patch, tried: bool) -> Error
             "sandbox {id}: cancelled before {patch}; the patches before it are applied, and stay"
         );
         return CancelOutcome::Stopped
-            .fault(message)
+            .error(message)
             .hint(format!("`sandboxer patches apply {id}` goes on"));
     }
     CancelOutcome::Undone
-        .fault(format!("sandbox {id}: cancelled before {patch}; no patch was begun"))
+        .error(format!("sandbox {id}: cancelled before {patch}; no patch was begun"))
 }
 
 fn patch_title(patch: &Patch) -> String {

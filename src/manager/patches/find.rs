@@ -2,8 +2,8 @@
 
 use crate::domain::error::{Code, Error, Kind};
 use crate::domain::name::{PatchId, SnapshotId};
-use crate::domain::owed::owed;
 use crate::domain::patch::{AppliedPatch, Patch, PatchState};
+use crate::domain::pending_patches::pending_patches;
 use crate::domain::request::{PatchStanding, PatchStatus};
 use crate::domain::sandbox::SandboxRecord;
 use crate::manager::deps::Deps;
@@ -22,7 +22,6 @@ pub(crate) async fn patch_status(deps: &Deps, snapshot: &str) -> Result<Vec<Patc
         .collect())
 }
 
-/// A snapshot's patches, in their order.
 pub(crate) async fn patches_of(deps: &Deps, snapshot: &SnapshotId) -> Result<Vec<Patch>, Error> {
     let mut patches = deps.patches.list().await?;
     patches.retain(|patch| patch.snapshot_id == *snapshot);
@@ -50,7 +49,7 @@ fn standing(record: &SandboxRecord, patches: &[Patch], patch: &Patch) -> PatchSt
         name: record.name.clone(),
         host: record.host.clone(),
         state: run.map_or(PatchState::Pending, |run| run.state.clone()),
-        blocked: run.is_none() && owed(record, patches, false).blocked.is_some(),
+        blocked: run.is_none() && pending_patches(record, patches, false).blocked.is_some(),
         run: run.cloned(),
     }
 }

@@ -3,10 +3,10 @@
 
 use crate::domain::error::{Code, Error};
 use crate::domain::name::{PatchId, SnapshotId};
-use crate::domain::owed::{
-    Blocked, next_step_words, owed, settle_applying, settled_state, unknown_words,
-};
 use crate::domain::patch::{Patch, PatchState};
+use crate::domain::pending_patches::{
+    Blocked, next_step_words, pending_patches, settle_applying, settled_state, unknown_words,
+};
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::update::Update;
 use crate::manager::deps::Deps;
@@ -20,13 +20,12 @@ const REFRESH_TRIES: u32 = 8;
 pub(crate) async fn has_pending(deps: &Deps, record: &SandboxRecord) -> bool {
     let Some(base) = &record.based_on_snapshot else { return false };
     let patches = patches_of(deps, base).await.unwrap_or_default();
-    let pending = owed(record, &patches, false);
+    let pending = pending_patches(record, &patches, false);
     pending.blocked.is_none() && !pending.run.is_empty()
 }
 
 /// Patches of the snapshot that sandboxes are based on.
 pub(crate) struct PatchBase {
-    /// The snapshot's name or id.
     title: String,
     patches: Vec<Patch>,
 }
@@ -139,7 +138,7 @@ fn settled_error(record: &SandboxRecord, base: &PatchBase) -> Option<(PatchId, S
         let error = record.patch_error.clone().filter(|_| is_about(id))?;
         Some((id.clone(), error))
     };
-    let pending = owed(record, &base.patches, false);
+    let pending = pending_patches(record, &base.patches, false);
     match pending.blocked {
         None => pending.run.iter().find_map(|patch| last_error_for(&patch.id)),
         Some(Blocked::Failed(run)) => last_error_for(&run.id).or_else(|| {

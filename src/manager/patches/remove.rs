@@ -45,7 +45,7 @@ async fn remove_one(deps: &Deps, patch: &Patch) -> Result<Option<Patch>, Error> 
     let data = serde_json::json!({
         "patch_id": gone.id, "sequence": gone.sequence, "run_in": gone.run_in, "description": gone.description,
     });
-    // What it caused before comes before what this causes; where the log could not be written, the snapshot carries it on.
+    // Earlier events come before this one's; where the log could not be written, the snapshot carries them on.
     let unflushed: Vec<PendingEvent> =
         gone.pending.iter().filter(|event| !flushed.contains(&event.id)).cloned().collect();
     let carry_on = |snapshot: &mut SnapshotRecord| {

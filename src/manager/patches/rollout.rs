@@ -4,7 +4,7 @@ use futures_util::stream::{self, StreamExt};
 
 use crate::domain::error::{Code, Error};
 use crate::domain::extension::Capability;
-use crate::domain::owed::{Blocked, applied_ids, owed};
+use crate::domain::pending_patches::{Blocked, applied_ids, pending_patches};
 use crate::domain::request::{ApplyRequest, RolloutItem, RolloutRequest};
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::manager::deps::Deps;
@@ -14,7 +14,6 @@ use crate::manager::patches::apply::apply_patches;
 use crate::manager::patches::find::{based_on, patches_of};
 use crate::manager::snapshots::find::get_snapshot_at_revision;
 
-/// Sandboxes that are patched at a time.
 const AT_ONCE: usize = 4;
 
 /// Applies a snapshot's patches to all sandboxes based on it, the oldest `canary` of them first; stops at the first
@@ -40,7 +39,7 @@ pub(crate) async fn roll_out(
         request.sandboxes.as_ref().is_some_and(|seen| !seen.contains(&record.id))
     };
     for record in based_on(deps, &snapshot.id).await? {
-        let pending = owed(&record, &patches, false);
+        let pending = pending_patches(&record, &patches, false);
         let nothing = pending.run.is_empty() && pending.blocked.is_none();
         match passed_over(&record) {
             _ if nothing => items.push(item(&record, true, Vec::new(), None)),

@@ -139,17 +139,17 @@ fn cancelled_error(establishment: &Establishment, report: Option<&TeardownReport
         let message = format!(
             "sandbox {id}: cancelled, and not all that was made on {host} could be taken back"
         );
-        return CancelOutcome::Stopped.fault(message);
+        return CancelOutcome::Stopped.error(message);
     }
     if establishment.recreate {
         let message = format!(
             "sandbox {id}: cancelled after the old one was removed; nothing of the new one is left"
         );
         return CancelOutcome::Stopped
-            .fault(message)
+            .error(message)
             .hint(format!("`sandboxer recreate {id}` makes it again"));
     }
-    CancelOutcome::Undone.fault(format!("sandbox {id}: cancelled; nothing of it is left on {host}"))
+    CancelOutcome::Undone.error(format!("sandbox {id}: cancelled; nothing of it is left on {host}"))
 }
 
 fn nothing_made(id: &SandboxId) -> TeardownReport {

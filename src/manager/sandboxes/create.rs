@@ -7,8 +7,8 @@ use crate::domain::event::EventKind;
 use crate::domain::extension::{MeterQuote, ProvisionRequest};
 use crate::domain::name::{SandboxId, SnapshotId};
 use crate::domain::operation::{OperationKind, Subject};
-use crate::domain::owed::settled_state;
 use crate::domain::patch::Patch;
+use crate::domain::pending_patches::settled_state;
 use crate::domain::request::{CreateRequest, Decision, Started};
 use crate::domain::route::Attempt;
 use crate::domain::sandbox::{ProfileRef, RecordStart, Route, SandboxRecord};
@@ -193,7 +193,7 @@ async fn write_first(
         if let Err(error) = archive_old(deps).await {
             tracing::warn!(%error, "the history could not be written");
         }
-        deps.recipes.put(&found.resolved.profile).await?;
+        deps.pinned_profiles.put(&found.resolved.profile).await?;
         let host = route.host.clone();
         let new_sandbox = NewSandbox {
             request,

@@ -7,12 +7,12 @@ use crate::domain::event::EventKind;
 use crate::domain::extension::{Provisioned, Readiness, Target};
 use crate::domain::name::{OperationId, SnapshotId};
 use crate::domain::profile::Seconds;
+use crate::domain::raw_json::RawJson;
 use crate::domain::route::Attempt;
 use crate::domain::sandbox::{Failure, Reason, SandboxRecord, State};
 use crate::domain::sandbox_manifest::is_same_manifest;
 use crate::domain::text::last_lines;
 use crate::domain::time::{Time, took_ms};
-use crate::domain::verbatim::Kept;
 use crate::failpoint;
 use crate::manager::hosts::report::{last_report, note_report};
 use crate::manager::hosts::roots::{learn_roots_during, roots_for_new};
@@ -316,7 +316,7 @@ fn note_provisioned(record: &mut SandboxRecord, made: Provisioned) {
     record.rewrites = made.rewrites;
     // Plain data with strings for keys: it is always JSON.
     let telemetry = made.report.as_ref().and_then(|report| report.telemetry());
-    record.telemetry = telemetry.and_then(|telemetry| Kept::new(&telemetry).ok());
+    record.telemetry = telemetry.and_then(|telemetry| RawJson::new(&telemetry).ok());
     let certified = made.report.and_then(|report| report.certificate);
-    record.certificate = certified.and_then(|certified| Kept::new(&certified.certificate).ok());
+    record.certificate = certified.and_then(|certified| RawJson::new(&certified.certificate).ok());
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use crate::domain::error::{Code, Error, Kind};
 use crate::domain::name::{SandboxId, is_hex8};
+use crate::domain::raw_json::JsonText;
 use crate::domain::request::ListQuery;
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::text::nearest;
-use crate::domain::verbatim::JsonText;
 use crate::manager::deps::Deps;
 
 /// The sandbox with exactly this id, at this revision.

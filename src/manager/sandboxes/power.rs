@@ -258,7 +258,7 @@ fn outcome(op: &Op<SandboxRecord>, error: Error, seen: Option<&Inspection>) -> R
         Some(seen) if seen.ready && sleeps || seen.asleep => {
             let state = if sleeps { "runs" } else { "sleeps" };
             Err(CancelOutcome::Undone
-                .fault(format!("sandbox {id}: {verb} was cancelled; it {state} as before")))
+                .error(format!("sandbox {id}: {verb} was cancelled; it {state} as before")))
         }
         _ => {
             let message = format!(
@@ -267,7 +267,7 @@ fn outcome(op: &Op<SandboxRecord>, error: Error, seen: Option<&Inspection>) -> R
             let hint = format!(
                 "`sandboxer get {id}` shows them; `sandboxer {verb} {id}` again does all of it"
             );
-            Err(CancelOutcome::Stopped.fault(message).hint(hint))
+            Err(CancelOutcome::Stopped.error(message).hint(hint))
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::domain::event::EventKind;
 use crate::domain::extension::ProvisionRequest;
 use crate::domain::name::SnapshotId;
 use crate::domain::operation::{CancelOutcome, OperationKind};
-use crate::domain::owed::settled_state;
+use crate::domain::pending_patches::settled_state;
 use crate::domain::profile::{InputKind, Profile};
 use crate::domain::request::{RecreateRequest, Started};
 use crate::domain::root::KnownRoots;

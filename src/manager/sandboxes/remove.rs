@@ -328,9 +328,9 @@ async fn write_removed(
 /// A removal that was cancelled before it began; `asked`: whose end it had asked for by then.
 fn not_begun(id: &SandboxId, asked: Option<&String>) -> Error {
     match asked {
-        None => CancelOutcome::Undone.fault(format!("sandbox {id}: nothing was removed")),
+        None => CancelOutcome::Undone.error(format!("sandbox {id}: nothing was removed")),
         Some(what) => CancelOutcome::Stopped
-            .fault(format!(
+            .error(format!(
                 "sandbox {id}: nothing was removed, but {what} was asked to end before that"
             ))
             .hint(format!("`sandboxer get {id}` shows what became of it")),
@@ -339,7 +339,7 @@ fn not_begun(id: &SandboxId, asked: Option<&String>) -> Error {
 
 /// A removal that was cancelled: what is removed stays removed.
 fn cut_off(id: &SandboxId) -> Error {
-    CancelOutcome::Stopped.fault(format!("the removal of sandbox {id} was cut off"))
+    CancelOutcome::Stopped.error(format!("the removal of sandbox {id} was cut off"))
 }
 
 /// Error of a removal that is not over, with what ends it.

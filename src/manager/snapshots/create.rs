@@ -372,10 +372,10 @@ fn is_refusal(error: &Error) -> bool {
 fn cancelled_error(id: &SnapshotId, cleared: bool) -> Error {
     if cleared {
         return CancelOutcome::Undone
-            .fault(format!("snapshot {id}: cancelled; nothing of it is left"));
+            .error(format!("snapshot {id}: cancelled; nothing of it is left"));
     }
     CancelOutcome::Stopped
-        .fault(format!("snapshot {id}: cancelled, and not everything could be put back"))
+        .error(format!("snapshot {id}: cancelled, and not everything could be put back"))
 }
 
 fn parse_mode(word: &str) -> Result<SnapshotMode, Error> {

@@ -7,7 +7,7 @@ use crate::domain::lineage::SnapshotView;
 use crate::domain::name::SnapshotId;
 use crate::domain::operation::OperationKind;
 use crate::domain::request::{PruneItem, SnapshotDeleteRequest, SnapshotStarted};
-use crate::domain::retention::OldRule;
+use crate::domain::retention::RetentionRule;
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::snapshot::{Replica, ReplicaState, SnapshotKind, SnapshotRecord, SnapshotState};
 use crate::domain::time::Time;
@@ -59,7 +59,7 @@ async fn start_deletion(
     let record = get_snapshot_at_revision(deps, &request.id, request.revision).await?;
     ensure_own(deps).await?;
     if let Some(rule) = &request.rule {
-        let all = deps.snapshots.by_arrival().await?;
+        let all = deps.snapshots.list_by_insertion().await?;
         still_old(rule, &record, &all.iter().collect::<Vec<_>>(), deps.now())?;
     }
     refuse_protected(&record, request.force_protected)?;
@@ -103,7 +103,7 @@ async fn begin_deleting(
 /// last one that is left. Why it goes is its message then.
 async fn write_deleting(
     op: &Op<SnapshotRecord>,
-    rule: Option<OldRule>,
+    rule: Option<RetentionRule>,
 ) -> Result<SnapshotRecord, Error> {
     let (deps, record, running) = (&op.deps, &op.subject, op.running());
     let (id, expected) = (&record.id, Some(record.revision));
@@ -267,7 +267,7 @@ fn refuse_protected(record: &SnapshotRecord, forced: bool) -> Result<(), Error> 
 ///
 /// Errors: `conflict` with why not, in `details.skipped` too.
 fn still_old(
-    rule: &OldRule,
+    rule: &RetentionRule,
     record: &SnapshotRecord,
     all: &[&SnapshotRecord],
     now: Time,

@@ -46,7 +46,7 @@ pub(crate) async fn import_snapshot(
     let (manifest, archive) = opened?;
     archives_of(deps.extension(&manifest.snapshot.extension)?.as_ref())?;
     ensure_trusted_profile(deps, &manifest.recipe)?;
-    deps.recipes.put(&manifest.recipe).await?;
+    deps.pinned_profiles.put(&manifest.recipe).await?;
     let draft = draft_import(deps, request, &manifest, &host).await?;
     let op = write_ahead(deps, draft).await?;
     let snapshot = op.subject.clone();

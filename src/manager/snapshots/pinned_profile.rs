@@ -41,7 +41,7 @@ pub(crate) async fn pinned_profile_here(
     deps: &Deps,
     recorded: &ProfileRef,
 ) -> Result<Option<Profile>, Error> {
-    if let Some(kept) = deps.recipes.get(&recorded.hash).await? {
+    if let Some(kept) = deps.pinned_profiles.get(&recorded.hash).await? {
         return Ok(Some(kept));
     }
     let today = deps.catalogue.profile(recorded.id.as_str()).and_then(|entry| entry.definition());
@@ -64,7 +64,7 @@ pub(crate) fn profile_lost_error(whose: &str, profile: &ProfileRef) -> Error {
     Error::new(Code::NotFound, message)
         .because(why)
         .hint(format!("put recipes/{}.json back into the data directory", profile.hash))
-        .of_kind(Kind::RecipeLost)
+        .of_kind(Kind::ProfileLost)
         .detail("kind", "recipe_lost")
         .detail("hash", profile.hash.as_str())
 }

@@ -43,7 +43,7 @@ pub(crate) async fn prune_snapshots(
         ensure_own(deps).await?;
     }
     let rule =
-        OldRule { keep: request.keep, older_than_s: request.older_than_s, taken_here: false };
+        RetentionRule { keep: request.keep, older_than_s: request.older_than_s, taken_here: false };
     let mut items = Vec::new();
     for (view, why) in old_snapshots(deps, &rule).await? {
         let record = &view.record;
@@ -73,7 +73,7 @@ pub(crate) async fn prune_snapshots(
 async fn delete_while_old(
     deps: &Deps,
     id: &SnapshotId,
-    rule: OldRule,
+    rule: RetentionRule,
 ) -> Result<SnapshotRecord, Error> {
     let request = SnapshotDeleteRequest {
         id: id.to_string(),
@@ -96,7 +96,7 @@ pub(crate) async fn apply_keep(
     progress: &ProgressReporter,
 ) {
     let sandbox = &newest.sandbox_id;
-    let rule = OldRule { keep: Some(keep), taken_here: true, ..OldRule::default() };
+    let rule = RetentionRule { keep: Some(keep), taken_here: true, ..RetentionRule::default() };
     let old = match beyond_newest(deps, sandbox, keep).await {
         Ok(old) => old,
         Err(error) => {
@@ -141,7 +141,7 @@ pub(crate) async fn beyond_newest(
     sandbox: &SandboxId,
     keep: u32,
 ) -> Result<Vec<Arc<SnapshotView>>, Error> {
-    let rule = OldRule { keep: Some(keep), taken_here: true, ..OldRule::default() };
+    let rule = RetentionRule { keep: Some(keep), taken_here: true, ..RetentionRule::default() };
     let old = old_snapshots(deps, &rule).await?.into_iter().map(|(view, _)| view);
     let goes =
         |view: &Arc<SnapshotView>| !view.record.is_protected() && view.dependants().is_empty();
@@ -151,9 +151,9 @@ pub(crate) async fn beyond_newest(
 /// Snapshots that a rule calls old, and why.
 async fn old_snapshots(
     deps: &Deps,
-    rule: &OldRule,
+    rule: &RetentionRule,
 ) -> Result<Vec<(Arc<SnapshotView>, String)>, Error> {
-    let records = deps.snapshots.by_arrival().await?;
+    let records = deps.snapshots.list_by_insertion().await?;
     let views = list_snapshots(deps, &SnapshotQuery { all: true }).await?;
     let view_of = |id: &SnapshotId| views.iter().find(|view| view.record.id == *id).cloned();
     let old = rule.old(&records.iter().collect::<Vec<_>>(), deps.now());

@@ -90,7 +90,7 @@ pub(crate) async fn start_restore(
     if let Err(error) = archive_old(deps).await {
         tracing::warn!(%error, "the history could not be written");
     }
-    deps.recipes.put(&resolved.profile).await?;
+    deps.pinned_profiles.put(&resolved.profile).await?;
     let asked = CreateRequest { labels, ..CreateRequest::default() };
     let mut names = names.into_iter().peekable();
     let op = loop {

@@ -11,7 +11,7 @@ use crate::domain::facts::InventoryItem;
 use crate::domain::name::{HostName, OwnerId, SandboxId};
 use crate::domain::sandbox::SandboxRecord;
 use crate::manager::deps::Deps;
-use crate::manager::stale::adopt_id::{Judged, judge_id};
+use crate::manager::stale::adopt_id::{JudgedId, judge_id};
 use crate::manager::stale::adopt_item::{
     AdoptItem, foreign_words, lives, sandbox_item, sent_again, unreadable_words,
 };
@@ -19,17 +19,15 @@ use crate::manager::stale::adopt_sandbox::{
     FoundSandbox, SandboxDraft, insert_adopted, lock_unrecorded, message, read_found,
 };
 use crate::manager::stale::owners::{ensure_current, ensure_met, parse_owner, take_over};
-use crate::manager::stale::scan::{Scan, by_place, scan_hosts};
+use crate::manager::stale::scan::{HostScan, by_place, scan_hosts};
 use crate::store::Held;
 
-/// How many things are read at once.
 pub(super) const AT_ONCE: usize = 6;
 
 /// Loss of a sandbox with its store.
 const LOST_WITH_STORE: &str =
     "its events, prices and the output of its patches are with the store that made it";
 
-/// Adoption at work.
 pub(super) struct Adoption<'a> {
     pub(super) deps: &'a Deps,
     pub(super) owners: Vec<OwnerId>,
@@ -96,7 +94,7 @@ impl Adoption<'_> {
         owner.is_some_and(|owner| self.owners.iter().any(|ours| ours.as_str() == owner))
     }
 
-    async fn sandboxes(&self, scans: &[Scan]) -> Result<Vec<Adopted>, Error> {
+    async fn sandboxes(&self, scans: &[HostScan]) -> Result<Vec<Adopted>, Error> {
         let known = self.known().await?;
         let mut items = Vec::new();
         let found = scans.iter().flat_map(|scan| {
@@ -105,7 +103,7 @@ impl Adoption<'_> {
         });
         let places =
             by_place(found, |item: &InventoryItem| item.directory.as_deref().unwrap_or_default());
-        let mut by_id: BTreeMap<&str, Vec<Vec<(&Scan, &InventoryItem)>>> = BTreeMap::new();
+        let mut by_id: BTreeMap<&str, Vec<Vec<(&HostScan, &InventoryItem)>>> = BTreeMap::new();
         for seen in places.values() {
             let Some((scan, item)) = seen.first().copied() else { continue };
             if self.is_ours(item.owner.as_ref()) {
@@ -118,9 +116,9 @@ impl Adoption<'_> {
         let mut wanted = Vec::new();
         for (id, places) in by_id {
             match judge_id(id, &places, known.get(id)) {
-                Judged::Known => {}
-                Judged::Refused(refused) => items.extend(refused),
-                Judged::Wanted => wanted.extend(places.into_iter().next()),
+                JudgedId::Known => {}
+                JudgedId::Refused(refused) => items.extend(refused),
+                JudgedId::Wanted => wanted.extend(places.into_iter().next()),
             }
         }
         let mut reading = Vec::new();
@@ -146,9 +144,9 @@ impl Adoption<'_> {
     /// first. A dry run takes no lock.
     async fn read(
         &self,
-        seen: &[(&Scan, &InventoryItem)],
+        seen: &[(&HostScan, &InventoryItem)],
     ) -> Result<(SandboxDraft, Option<Box<dyn Held>>), Error> {
-        let read_on = async |(scan, item): (&Scan, &InventoryItem)| {
+        let read_on = async |(scan, item): (&HostScan, &InventoryItem)| {
             let found = FoundSandbox {
                 host: &scan.host,
                 facts: &scan.facts,
@@ -176,7 +174,7 @@ impl Adoption<'_> {
 
     async fn sandbox(
         &self,
-        scan: &Scan,
+        scan: &HostScan,
         found: &InventoryItem,
         mut draft: SandboxDraft,
         names: &mut BTreeSet<String>,
@@ -220,7 +218,7 @@ impl Adoption<'_> {
     }
 
     /// Item of a directory that is left: another installation's, where somebody only looks, and one of which nobody can tell.
-    fn left_sandbox(&self, scan: &Scan, found: &InventoryItem) -> Option<Adopted> {
+    fn left_sandbox(&self, scan: &HostScan, found: &InventoryItem) -> Option<Adopted> {
         let item = sandbox_item(scan, found);
         match &found.owner {
             Some(owner) => self.is_dry.then(|| item.left(&foreign_words(owner))),
@@ -231,8 +229,8 @@ impl Adoption<'_> {
     /// Items of what has containers, networks or volumes of ours, and no directory anywhere: nothing says what it was.
     fn without_directory(
         &self,
-        scans: &[Scan],
-        with: &BTreeMap<&str, Vec<Vec<(&Scan, &InventoryItem)>>>,
+        scans: &[HostScan],
+        with: &BTreeMap<&str, Vec<Vec<(&HostScan, &InventoryItem)>>>,
         known: &BTreeMap<String, SandboxRecord>,
     ) -> Vec<Adopted> {
         let mut told: BTreeSet<&str> = BTreeSet::new();

@@ -15,7 +15,7 @@ use crate::manager::stale::adopt_snapshot::{
     FoundArchive, SnapshotDraft, add_replica, ensure_same_archive, insert_adopted_snapshot,
     lock_found, merged, read_archive,
 };
-use crate::manager::stale::scan::{Scan, by_place};
+use crate::manager::stale::scan::{HostScan, by_place};
 use crate::store::Held;
 
 /// Loss of a snapshot with its store.
@@ -23,21 +23,20 @@ const PATCHES_LOST: &str = "patches on it are with the store that had them";
 
 /// Archives of one snapshot as they were read.
 struct ReadSnapshot<'a> {
-    /// Its lock, held until it has a record; none in a dry run, or where somebody else has it.
+    /// Lock, held until it has a record; none in a dry run, or where somebody else has it.
     lock: Option<Box<dyn Held>>,
-    /// Whether it has a record already.
     has_record: bool,
-    /// Its archives, and what each says.
-    archives: Vec<(&'a Scan, &'a InventoryArchive, Result<SnapshotDraft, Error>)>,
+    /// Archives, and what each says.
+    archives: Vec<(&'a HostScan, &'a InventoryArchive, Result<SnapshotDraft, Error>)>,
 }
 
 impl Adoption<'_> {
-    pub(super) async fn snapshots(&self, scans: &[Scan]) -> Result<Vec<Adopted>, Error> {
+    pub(super) async fn snapshots(&self, scans: &[HostScan]) -> Result<Vec<Adopted>, Error> {
         let found = scans
             .iter()
             .flat_map(|scan| scan.inventory.archives.iter().map(move |item| (scan, item)));
         let mut items = Vec::new();
-        let mut wanted: BTreeMap<&str, Vec<(&Scan, &InventoryArchive)>> = BTreeMap::new();
+        let mut wanted: BTreeMap<&str, Vec<(&HostScan, &InventoryArchive)>> = BTreeMap::new();
         for seen in by_place(found, |item: &InventoryArchive| &item.directory).into_values() {
             let Some((scan, item)) = seen.first().copied() else { continue };
             if !self.is_ours(item.owner.as_ref()) {
@@ -86,9 +85,9 @@ impl Adoption<'_> {
     /// Reads all archives of a snapshot under its lock.
     async fn read_archives<'s>(
         &self,
-        seen: Vec<(&'s Scan, &'s InventoryArchive)>,
+        seen: Vec<(&'s HostScan, &'s InventoryArchive)>,
     ) -> ReadSnapshot<'s> {
-        let found = |scan: &'s Scan, item: &'s InventoryArchive| FoundArchive {
+        let found = |scan: &'s HostScan, item: &'s InventoryArchive| FoundArchive {
             host: &scan.host,
             facts: &scan.facts,
             item,
@@ -159,7 +158,7 @@ impl Adoption<'_> {
     /// Lists a further archive of a snapshot that has a record.
     async fn replica(
         &self,
-        scan: &Scan,
+        scan: &HostScan,
         found: &InventoryArchive,
         draft: SnapshotDraft,
     ) -> Adopted {
@@ -182,7 +181,7 @@ impl Adoption<'_> {
         }
     }
 
-    fn left_archive(&self, scan: &Scan, found: &InventoryArchive) -> Option<Adopted> {
+    fn left_archive(&self, scan: &HostScan, found: &InventoryArchive) -> Option<Adopted> {
         let item = archive_item(scan, found);
         match &found.owner {
             Some(owner) => self.is_dry.then(|| item.left(&foreign_words(owner))),

@@ -5,11 +5,10 @@ use crate::domain::error::{Code, Error};
 use crate::domain::facts::InventoryItem;
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::manager::stale::adopt_item::sandbox_item;
-use crate::manager::stale::scan::Scan;
+use crate::manager::stale::scan::HostScan;
 
-/// Verdict on an id that hosts have.
-pub(crate) enum Judged {
-    /// Its record is of what is there.
+pub(crate) enum JudgedId {
+    /// Record is of what is there.
     Known,
     /// Not to be adopted, and why, for each place.
     Refused(Vec<Adopted>),
@@ -21,29 +20,29 @@ pub(crate) enum Judged {
 /// is recorded elsewhere, is left of it or a copy.
 pub(crate) fn judge_id(
     id: &str,
-    places: &[Vec<(&Scan, &InventoryItem)>],
+    places: &[Vec<(&HostScan, &InventoryItem)>],
     record: Option<&SandboxRecord>,
-) -> Judged {
-    let refused = |why: &dyn Fn(&Scan) -> Error| {
+) -> JudgedId {
+    let refused = |why: &dyn Fn(&HostScan) -> Error| {
         let first = places.iter().filter_map(|seen| seen.first().copied());
         first.map(|(scan, item)| sandbox_item(scan, item).failed(why(scan))).collect()
     };
     let Some(record) = record else {
         if places.len() == 1 {
-            return Judged::Wanted;
+            return JudgedId::Wanted;
         }
         let hosts: Vec<&str> =
             places.iter().flatten().map(|(scan, _)| scan.host.as_str()).collect();
-        let why = |_: &Scan| {
+        let why = |_: &HostScan| {
             let message =
                 format!("{} each have a sandbox {id}: one is a copy", hosts.join(" and "));
             Error::new(Code::Conflict, message)
                 .hint("look at both; --host adopts the one that is there")
         };
-        return Judged::Refused(refused(&why));
+        return JudgedId::Refused(refused(&why));
     };
     if record.state == State::Destroyed {
-        let why = |scan: &Scan| {
+        let why = |scan: &HostScan| {
             let message = format!(
                 "sandbox {id} was destroyed on {}, and {} has something of it",
                 record.since, scan.host
@@ -51,9 +50,9 @@ pub(crate) fn judge_id(
             Error::new(Code::Conflict, message)
                 .hint("an id is used once; `sandboxer reap-stale` removes what is left of it")
         };
-        return Judged::Refused(refused(&why));
+        return JudgedId::Refused(refused(&why));
     }
-    let is_its = |seen: &Vec<(&Scan, &InventoryItem)>| {
+    let is_its = |seen: &Vec<(&HostScan, &InventoryItem)>| {
         seen.iter().any(|(scan, item)| {
             let same_machine = record
                 .host_identity
@@ -66,9 +65,9 @@ pub(crate) fn judge_id(
     };
     let others: Vec<_> = places.iter().filter(|seen| !is_its(seen)).collect();
     if others.is_empty() {
-        return Judged::Known;
+        return JudgedId::Known;
     }
-    let item = |(scan, item): (&Scan, &InventoryItem)| {
+    let item = |(scan, item): (&HostScan, &InventoryItem)| {
         let message = format!(
             "sandbox {id} is recorded on {}, and what {} has under this id is not that one",
             record.host, scan.host
@@ -78,5 +77,5 @@ pub(crate) fn judge_id(
                 .hint("nothing was touched; look at it there, and move it away"),
         )
     };
-    Judged::Refused(others.iter().filter_map(|seen| seen.first().copied()).map(item).collect())
+    JudgedId::Refused(others.iter().filter_map(|seen| seen.first().copied()).map(item).collect())
 }

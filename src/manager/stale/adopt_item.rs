@@ -5,7 +5,7 @@ use crate::domain::error::Error;
 use crate::domain::facts::{InventoryArchive, InventoryItem};
 use crate::domain::name::HostName;
 use crate::domain::sandbox::SandboxRecord;
-use crate::manager::stale::scan::Scan;
+use crate::manager::stale::scan::HostScan;
 
 /// Remark on a directory of this machine that a manifest from a host names.
 pub(crate) fn sent_again(record: &SandboxRecord) -> Option<String> {
@@ -31,27 +31,22 @@ pub(crate) fn unreadable_words(directory: Option<&str>) -> String {
     )
 }
 
-pub(crate) fn sandbox_item(scan: &Scan, found: &InventoryItem) -> AdoptItem {
+pub(crate) fn sandbox_item(scan: &HostScan, found: &InventoryItem) -> AdoptItem {
     let item = AdoptItem::new(AdoptedKind::Sandbox, &found.sandbox_id, &scan.host);
     AdoptItem { owner: found.owner.clone(), ..item }
 }
 
-pub(crate) fn archive_item(scan: &Scan, found: &InventoryArchive) -> AdoptItem {
+pub(crate) fn archive_item(scan: &HostScan, found: &InventoryArchive) -> AdoptItem {
     let item = AdoptItem::new(AdoptedKind::Snapshot, &found.snapshot_id, &scan.host);
     AdoptItem { owner: found.owner.clone(), ..item }
 }
 
 /// Item of an adoption before it is known how that ended.
 pub(crate) struct AdoptItem {
-    /// Id of the thing.
     pub(crate) id: String,
-    /// Its kind.
     pub(crate) kind: AdoptedKind,
-    /// Its host.
     pub(crate) host: HostName,
-    /// Its name.
     pub(crate) name: Option<String>,
-    /// The owner that it bears.
     pub(crate) owner: Option<String>,
 }
 

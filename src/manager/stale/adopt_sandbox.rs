@@ -24,7 +24,7 @@ use crate::manager::hosts::roots::learn_root;
 use crate::manager::journal::{JournalRecord as _, publish_pending};
 use crate::manager::operation::locks::sandbox_busy_error;
 use crate::manager::sandboxes::inspect::attach_tunnels;
-use crate::manager::stale::adopt_trust::{roots_to_look, trusted_recipe};
+use crate::manager::stale::adopt_trust::{roots_to_look, trusted_profile};
 use crate::manager::upkeep::ownership::count_change;
 use crate::store::Held;
 
@@ -35,24 +35,17 @@ const PAUSED: &str = "containers of it are paused, by a snapshot that another co
 /// Sandbox on a host that no record knows, and whose owner counts as ours.
 #[derive(Clone, Copy)]
 pub(crate) struct FoundSandbox<'a> {
-    /// The host.
     pub(crate) host: &'a HostName,
-    /// Facts that it said.
     pub(crate) facts: &'a HostFacts,
-    /// Item of its inventory.
     pub(crate) item: &'a InventoryItem,
-    /// Owner ids that count as ours.
     pub(crate) owners: &'a [OwnerId],
-    /// Whether nothing is written down.
     pub(crate) is_dry: bool,
 }
 
 /// Record that was made of a sandbox, not written yet.
 pub(crate) struct SandboxDraft {
-    /// The record.
     pub(crate) record: SandboxRecord,
-    /// Its recipe.
-    pub(crate) recipe: Profile,
+    pub(crate) profile: Profile,
     /// Remarks on what was left out or changed, a sentence each.
     pub(crate) remarks: Vec<String>,
     /// Host that its manifest names: one of several names of a host may be the one that it was made under.
@@ -98,9 +91,10 @@ pub(crate) async fn read_found(
 ) -> Result<SandboxDraft, Error> {
     let (host, item) = (found.host, found.item);
     let (manifest, workdir) = read_manifest(deps, found).await?;
-    let (recipe, replaced) = trusted_recipe(deps, manifest.recipe.as_deref(), &manifest.profile)?;
+    let (profile, replaced) =
+        trusted_profile(deps, manifest.pinned_profile.as_deref(), &manifest.profile)?;
     let at = FoundAt { host, workdir: &workdir, now: deps.now(), actor: &deps.actor() };
-    let Believed { mut record, mut remarks } = believe(&manifest, &recipe, at);
+    let Believed { mut record, mut remarks } = believe(&manifest, &profile, at);
     remarks.extend(replaced);
     let extension = deps.extension(&record.extension)?;
     if extension.place().is_some_and(|place| !place.same(host.as_str())) {
@@ -124,7 +118,7 @@ pub(crate) async fn read_found(
         runtimes: &found.facts.runtimes,
     };
     let roots = roots_to_look(deps, host, found.is_dry).await;
-    let target = target(&record, &recipe, found.owners, roots);
+    let target = target(&record, &profile, found.owners, roots);
     let look = extension.adopt(&target, claim).await?;
     // Nobody can tell here whether the console that paused them is alive: resuming would end its snapshot.
     if look.seen.services.iter().any(|service| service.state == "paused") {
@@ -142,7 +136,7 @@ pub(crate) async fn read_found(
     remarks.extend(drop_distant_base(deps, &mut record).await?);
     note_look(deps, &mut record, look, found.is_dry).await;
     let claimed_host = manifest.sandbox.map(|claimed| claimed.host);
-    Ok(SandboxDraft { record, recipe, remarks, claimed_host })
+    Ok(SandboxDraft { record, profile, remarks, claimed_host })
 }
 
 /// The manifest, where it is this sandbox's and this owner's; and its directory.
@@ -202,7 +196,7 @@ async fn read_manifest(
 
 fn target(
     record: &SandboxRecord,
-    recipe: &Profile,
+    profile: &Profile,
     owners: &[OwnerId],
     roots: KnownRoots,
 ) -> Target {
@@ -213,7 +207,7 @@ fn target(
         id: record.id.clone(),
         owners,
         host: record.host.clone(),
-        profile: recipe.clone().for_extension(&record.extension),
+        profile: profile.clone().for_extension(&record.extension),
         inputs: record.inputs.clone(),
         created_at: record.created_at,
         handle: None,
@@ -280,13 +274,13 @@ pub(crate) async fn insert_adopted(
     deps: &Deps,
     draft: SandboxDraft,
 ) -> Result<(SandboxRecord, Vec<String>), Error> {
-    let SandboxDraft { mut record, recipe, mut remarks, .. } = draft;
-    deps.recipes.put(&recipe).await?;
+    let SandboxDraft { mut record, profile, mut remarks, .. } = draft;
+    deps.pinned_profiles.put(&profile).await?;
     let (reading, deadline) = (deps.read_clocks(), record.expires_at);
     // A part of a second counts as a whole one.
     let seconds = |left: Duration| left.as_secs() + u64::from(left.subsec_nanos() > 0);
     let left_s = deadline.map(|end| seconds(end.since(reading.wall)));
-    let quote = quote_run(deps, &record.extension, &recipe, &record.inputs, left_s).await?;
+    let quote = quote_run(deps, &record.extension, &profile, &record.inputs, left_s).await?;
     let hold = hold_for(deps, &record.id, quote.as_ref()).await?;
     if let Some(quote) = &quote {
         // From here on it costs this installation.
@@ -332,7 +326,6 @@ pub(crate) fn no_name(record: &mut SandboxRecord, error: &Error) -> String {
     format!("it has no name: {name} is taken ({})", error.message)
 }
 
-/// Message of an adopted sandbox.
 pub(crate) fn message(record: &SandboxRecord, remarks: &[String]) -> String {
     let how = match (&record.state, record.degraded().next()) {
         (State::Failed, _) => "it never became ready, and is kept to be looked at",

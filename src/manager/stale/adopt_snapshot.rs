@@ -26,22 +26,16 @@ use crate::store::Held;
 /// Archive on a host that no record knows, and whose owner counts as ours.
 #[derive(Clone, Copy)]
 pub(crate) struct FoundArchive<'a> {
-    /// The host.
     pub(crate) host: &'a HostName,
-    /// Facts that it said.
     pub(crate) facts: &'a HostFacts,
-    /// Item of its inventory.
     pub(crate) item: &'a InventoryArchive,
-    /// Owner ids that count as ours.
     pub(crate) owners: &'a [OwnerId],
-    /// Whether nothing is written down.
     pub(crate) is_dry: bool,
 }
 
 /// Record that was made of a snapshot's archives, not written yet.
 #[derive(Clone)]
 pub(crate) struct SnapshotDraft {
-    /// The record.
     pub(crate) record: SnapshotRecord,
     /// Host on which it was made, by the manifest beside the first of its archives.
     pub(crate) made_on: HostName,
@@ -140,7 +134,7 @@ pub(crate) async fn read_archive(
     check_works_at(deps, extension.as_ref(), host)?;
     archives_of(extension.as_ref())?;
     let id = manifest.recipe.id.as_str();
-    let (recipe, replaced) = trusted_recipe(deps, Some(&manifest.recipe), id)?;
+    let (profile, replaced) = trusted_profile(deps, Some(&manifest.recipe), id)?;
     let mut remarks: Vec<String> = replaced.into_iter().collect();
     let mut record = believed(deps, &manifest, &recipe, &mut remarks);
     record.host = host.clone();
@@ -158,7 +152,7 @@ pub(crate) async fn read_archive(
 fn believed(
     deps: &Deps,
     manifest: &ArchiveManifest,
-    recipe: &Profile,
+    profile: &Profile,
     remarks: &mut Vec<String>,
 ) -> SnapshotRecord {
     let claimed = &manifest.snapshot;
@@ -180,9 +174,9 @@ fn believed(
             Err(_) => SandboxId::from_random(0),
         },
         profile: ProfileRef {
-            id: recipe.id.clone(),
-            version: recipe.version.to_string(),
-            hash: recipe.hash(),
+            id: profile.id.clone(),
+            version: profile.version.to_string(),
+            hash: profile.hash(),
         },
         state: SnapshotState::Ready,
         message: None,

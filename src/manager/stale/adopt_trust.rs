@@ -1,4 +1,4 @@
-//! Trust in an adoption: the roots by which a host is looked at, and the recipe of what is found there.
+//! Trust in an adoption: the roots by which a host is looked at, and the profile of what is found there.
 
 use crate::domain::error::Error;
 use crate::domain::name::HostName;
@@ -24,7 +24,7 @@ pub(crate) async fn roots_to_look(deps: &Deps, host: &HostName, is_dry: bool) ->
 /// the catalogue's, with a sentence that says so.
 ///
 /// Errors: `invalid_input` where neither will do.
-pub(crate) fn trusted_recipe(
+pub(crate) fn trusted_profile(
     deps: &Deps,
     claimed: Option<&Profile>,
     id: &str,

@@ -73,8 +73,9 @@ async fn apply(op: &Op<ReapPlan>, no_undo: bool) -> Result<(), Error> {
         }
     }
     let count = by_host.values().map(Vec::len).sum();
-    let told = Told { op, count, done: Mutex::new(Vec::new()) };
-    let hosts = by_host.into_values().map(|items| Box::pin(apply_on_host(&told, items, no_undo)));
+    let outcomes = ReapOutcomes { op, count, done: Mutex::new(Vec::new()) };
+    let hosts =
+        by_host.into_values().map(|items| Box::pin(apply_on_host(&outcomes, items, no_undo)));
     let cancel_requested = async {
         op.cancel_requested().await;
         op.cancel_token().cancel();
@@ -85,7 +86,7 @@ async fn apply(op: &Op<ReapPlan>, no_undo: bool) -> Result<(), Error> {
         _ = join_all(hosts) => {}
         never = cancel_requested => match never {},
     }
-    let items = told.in_order(plan);
+    let items = outcomes.in_order(plan);
     let counts =
         |outcome: &ReapOutcome| items.iter().filter(|item| item.outcome == *outcome).count();
     let data = serde_json::json!({
@@ -109,15 +110,14 @@ async fn apply(op: &Op<ReapPlan>, no_undo: bool) -> Result<(), Error> {
     outcome
 }
 
-/// What is done so far, and who hears of it.
-struct Told<'a> {
+struct ReapOutcomes<'a> {
     op: &'a Op<ReapPlan>,
     count: usize,
     done: Mutex<Vec<ReapItem>>,
 }
 
-impl Told<'_> {
-    fn tell(&self, planned: &StaleItem, done: Result<Done, Error>) {
+impl ReapOutcomes<'_> {
+    fn add(&self, planned: &StaleItem, done: Result<Done, Error>) {
         let (ok, outcome, message, error) = match done {
             Ok(Done::As(outcome, message)) => (true, outcome, message, None),
             Ok(Done::Skipped(why)) => (true, ReapOutcome::Skipped, why, None),
@@ -152,20 +152,19 @@ impl Told<'_> {
         });
     }
 
-    /// What was done, in the plan's order.
     fn in_order(&self, plan: &ReapPlan) -> Vec<ReapItem> {
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         let of = |planned: &StaleItem| {
             done.iter().find(|item| item.id == planned.id() && item.host == planned.host).cloned()
         };
-        let mut told = BTreeSet::new();
-        let once = |item: &ReapItem| told.insert((item.host.clone(), item.id.clone()));
+        let mut counted = BTreeSet::new();
+        let once = |item: &ReapItem| counted.insert((item.host.clone(), item.id.clone()));
         plan.to_do().filter_map(of).filter(once).collect()
     }
 }
 
-async fn apply_on_host(told: &Told<'_>, items: Vec<&StaleItem>, no_undo: bool) {
-    let deps = &told.op.deps;
+async fn apply_on_host(outcomes: &ReapOutcomes<'_>, items: Vec<&StaleItem>, no_undo: bool) {
+    let deps = &outcomes.op.deps;
     let Some(host) = items.first().map(|item| item.host.clone()) else { return };
     let query = StaleQuery { hosts: vec![host.to_string()], as_last_seen: false };
     let read = inspect_with_readings(deps, &query).await;
@@ -178,15 +177,16 @@ async fn apply_on_host(told: &Told<'_>, items: Vec<&StaleItem>, no_undo: bool) {
         Ok(read) => read,
         Err(error) => {
             for item in items {
-                told.tell(item, Err(error.clone()));
+                outcomes.add(item, Err(error.clone()));
             }
             return;
         }
     };
     let down: Mutex<Option<Error>> = Mutex::new(None);
     let work = items.into_iter().map(|planned| {
-        let item = ItemOnHost { told, planned, fresh: &fresh, facts: &facts, down: &down, no_undo };
-        Box::pin(async move { told.tell(planned, item.apply().await) })
+        let item =
+            ItemOnHost { outcomes, planned, fresh: &fresh, facts: &facts, down: &down, no_undo };
+        Box::pin(async move { outcomes.add(planned, item.apply().await) })
     });
     join_all(work).await;
     let is_reached = down.lock().unwrap_or_else(PoisonError::into_inner).is_none();
@@ -195,7 +195,7 @@ async fn apply_on_host(told: &Told<'_>, items: Vec<&StaleItem>, no_undo: bool) {
     }
 }
 
-/// What was judged of a host just now.
+/// Report of a host, judged just now.
 ///
 /// Errors: why nothing on it may be touched.
 fn judged(fresh: StaleReport) -> Result<StaleReport, Error> {
@@ -214,9 +214,9 @@ fn judged(fresh: StaleReport) -> Result<StaleReport, Error> {
     }
 }
 
-/// One item of a plan, on a host that was looked at just now.
+/// Item of a plan, on a host that was looked at just now.
 struct ItemOnHost<'a> {
-    told: &'a Told<'a>,
+    outcomes: &'a ReapOutcomes<'a>,
     planned: &'a StaleItem,
     fresh: &'a StaleReport,
     facts: &'a HostFacts,
@@ -226,7 +226,7 @@ struct ItemOnHost<'a> {
 
 impl ItemOnHost<'_> {
     async fn apply(&self) -> Result<Done, Error> {
-        let op = self.told.op;
+        let op = self.outcomes.op;
         let deps = &op.deps;
         let item = match unchanged(self.planned, self.fresh) {
             Ok(item) => item,

@@ -25,10 +25,10 @@ use crate::manager::stale::found::{
     destroyed_ids, judge_archives, judge_sandboxes, needed_snapshots,
 };
 use crate::manager::stale::read_hosts::{HostReading, marked_roots, read_hosts};
-use crate::manager::upkeep::ownership::{CLAIM_HINT, standing_words};
+use crate::manager::upkeep::ownership::{CLAIM_HINT, ownership_words};
 use crate::manager::upkeep::recover::{RecoveryAction, plan_recovery};
 use crate::manager::upkeep::recover_snapshots::needs_recovery;
-use crate::store::Standing;
+use crate::store::Ownership;
 
 /// Sandboxes of one host that are asked for at a time.
 const AT_ONCE: usize = 6;
@@ -100,11 +100,11 @@ pub(crate) async fn inspect_with_readings(
 
 /// Why nothing may be reaped from here.
 async fn held_back(deps: &Deps) -> Result<Option<HeldBack>, Error> {
-    Ok(match deps.installation.standing().await? {
-        Standing::Own => None,
-        standing => Some(HeldBack {
+    Ok(match deps.installation.ownership().await? {
+        Ownership::Own => None,
+        ownership => Some(HeldBack {
             reason: HoldReason::NotOwn,
-            message: format!("nothing is reaped from here: {}", standing_words(&standing)),
+            message: format!("nothing is reaped from here: {}", ownership_words(&ownership)),
             hint: Some(CLAIM_HINT.to_owned()),
         }),
     })
@@ -193,7 +193,7 @@ async fn judge_recorded(
     ))
 }
 
-/// What a dead process left of a sandbox; none where somebody works on it, or it is in order.
+/// Remains of a dead process on a sandbox; none where somebody works on it, or it is in order.
 async fn left_by_dead(deps: &Deps, record: &SandboxRecord) -> Result<Option<LeftByDead>, Error> {
     let Some(plan) = plan_recovery(record) else { return Ok(None) };
     // Of a forgotten one the next contact with its host removes what is there.

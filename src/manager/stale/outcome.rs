@@ -2,7 +2,6 @@
 
 use crate::domain::stale::ReapOutcome;
 
-/// Outcome of an item of a plan.
 pub(crate) enum Done {
     /// The planned action, done; a sentence on it.
     As(ReapOutcome, String),

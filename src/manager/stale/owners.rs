@@ -7,9 +7,9 @@ use crate::domain::error::{Code, Error};
 use crate::domain::name::{HostName, OwnerId};
 use crate::manager::deps::Deps;
 use crate::manager::hosts::places::{owner_counter, raise_owner_counter, used_places};
-use crate::manager::stale::scan::Scan;
-use crate::manager::upkeep::ownership::{CLAIM_HINT, standing_words};
-use crate::store::Standing;
+use crate::manager::stale::scan::HostScan;
+use crate::manager::upkeep::ownership::{CLAIM_HINT, ownership_words};
+use crate::store::Ownership;
 
 /// An owner id as somebody typed it. It becomes a file's name on hosts.
 ///
@@ -24,7 +24,7 @@ pub(crate) fn parse_owner(text: &str) -> Result<OwnerId, Error> {
 }
 
 /// Refuses an owner of which no host that was read has anything: it may be a slip of the pen.
-pub(crate) fn ensure_met(owner: &OwnerId, scans: &[Scan]) -> Result<(), Error> {
+pub(crate) fn ensure_met(owner: &OwnerId, scans: &[HostScan]) -> Result<(), Error> {
     let is_it = |of: &Option<String>| of.as_deref() == Some(owner.as_str());
     let met = scans.iter().any(|scan| {
         scan.inventory.sandboxes.iter().any(|item| is_it(&item.owner))
@@ -41,10 +41,10 @@ pub(crate) fn ensure_met(owner: &OwnerId, scans: &[Scan]) -> Result<(), Error> {
 /// Refuses an adoption by a data directory that may be an old or somebody else's copy, as far as the hosts that were read know:
 /// what it does not know may be what the original made since.
 pub(crate) async fn ensure_current(deps: &Deps) -> Result<(), Error> {
-    match deps.installation.standing().await? {
-        Standing::Own => Ok(()),
-        standing => {
-            let message = format!("nothing was adopted: {}", standing_words(&standing));
+    match deps.installation.ownership().await? {
+        Ownership::Own => Ok(()),
+        ownership => {
+            let message = format!("nothing was adopted: {}", ownership_words(&ownership));
             Err(Error::new(Code::Conflict, message).hint(CLAIM_HINT))
         }
     }

@@ -17,11 +17,9 @@ use crate::manager::hosts::capacity::occupies;
 use crate::manager::hosts::check::{host_spec, probe_host};
 use crate::manager::hosts::places::{PlaceReading, extension_at, owner_counter, used_places};
 
-/// Reading of one host.
 pub(crate) struct HostReading {
-    /// How it ended.
     pub(crate) pass: HostPass,
-    /// What the host said, where all of it could be read.
+    /// Facts of the host, where all of it could be read.
     pub(crate) facts: Option<HostFacts>,
     /// Owner ids of ours under which another console works there.
     pub(crate) owners_ahead: Vec<OwnerId>,
@@ -33,7 +31,7 @@ impl HostReading {
         Self { pass, facts: None, owners_ahead: Vec::new() }
     }
 
-    /// What the host has, where it may be judged by.
+    /// Inventory of the host, where it may be judged by.
     pub(crate) fn inventory(&self) -> Option<&Inventory> {
         let facts = self.facts.as_ref().filter(|_| self.pass.state == PassState::Read)?;
         facts.inventory.as_ref()
@@ -149,11 +147,8 @@ fn unanswered(facts: &HostFacts, record: &SandboxRecord) -> Option<String> {
         .then(|| format!("{engine} does not answer, and sandbox {} was made on it", record.id))
 }
 
-/// Backend that is to be read.
 enum Backend {
-    /// A host.
     Host(HostSpec),
-    /// Place of an extension.
     Place(HostName),
     /// Host of a record that nothing configures any more.
     Unknown(HostName),
@@ -253,7 +248,6 @@ async fn read(deps: &Deps, backend: &Backend, as_last_seen: bool) -> Option<Host
     })
 }
 
-/// Reading of an extension's place.
 async fn read_place(deps: &Deps, place: &HostName) -> HostReading {
     let read = async {
         let gone = || Error::internal(format!("no extension has the place {place}"));

@@ -16,7 +16,7 @@ use crate::domain::stale::{ReapOutcome, StaleItem};
 use crate::domain::teardown::{TeardownLine, TeardownOutcome, TeardownReport};
 use crate::manager::deps::Deps;
 use crate::manager::hosts::check::unchecked_host;
-use crate::manager::hosts::places::{check_works_at, extension_at, manifest_told};
+use crate::manager::hosts::places::{check_works_at, extension_at, read_manifest};
 use crate::manager::hosts::roots::{known_roots, learn_root};
 use crate::manager::journal::publish_pending;
 use crate::manager::sandboxes::teardown::leftovers_error;
@@ -210,7 +210,7 @@ async fn changed_on_host(
 ) -> Result<Option<String>, Error> {
     let (Some(directory), Some(owner)) = (directory_of(item), &item.owner) else { return Ok(None) };
     let owner = OwnerId::new(owner.as_str());
-    let told = manifest_told(deps, &item.host, &directory, (id, &owner)).await?;
+    let told = read_manifest(deps, &item.host, &directory, (id, &owner)).await?;
     let told = told.map(|told| (told.expires_at, told.protected));
     let is_same = told == Some((item.expires_at, item.protected));
     Ok((!is_same).then(|| "its manifest changed since the plan was made".to_owned()))

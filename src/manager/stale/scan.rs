@@ -12,21 +12,17 @@ use crate::manager::hosts::places::extension_at;
 use crate::manager::stale::read_hosts::{HostReading, marked_roots, read_hosts};
 
 /// Host of which all was read.
-pub(crate) struct Scan {
-    /// The host.
+pub(crate) struct HostScan {
     pub(crate) host: HostName,
-    /// Facts that it said.
     pub(crate) facts: HostFacts,
-    /// Inventory of all that it has.
     pub(crate) inventory: Inventory,
 }
 
 /// A folder, whatever its hosts are called: the machine, or the host where that has no id, and the path.
-pub(crate) type Place = (String, String);
+pub(crate) type FolderPlace = (String, String);
 
-impl Scan {
-    /// Place of a folder on it.
-    pub(crate) fn place(&self, directory: &str) -> Place {
+impl HostScan {
+    pub(crate) fn place(&self, directory: &str) -> FolderPlace {
         let machine = Some(self.facts.machine_id.clone()).filter(|id| !id.is_empty());
         (machine.unwrap_or_else(|| format!("host {}", self.host)), directory.to_owned())
     }
@@ -48,7 +44,7 @@ impl Scan {
 pub(crate) async fn scan_hosts(
     deps: &Deps,
     named: &[String],
-) -> Result<(Vec<Scan>, Vec<Adopted>), Error> {
+) -> Result<(Vec<HostScan>, Vec<Adopted>), Error> {
     let query = StaleQuery { hosts: named.to_vec(), as_last_seen: false };
     let readings = read_hosts(deps, &query).await?;
     let records = deps.sandboxes.list().await?;
@@ -64,7 +60,7 @@ pub(crate) async fn scan_hosts(
         let roots = marked_roots(deps, &host).await;
         let live = there.filter(|record| !record.state.is_over());
         reading.prove(live.map(|record| &**record), &roots);
-        match Scan::of(reading) {
+        match HostScan::of(reading) {
             Ok(scan) => scans.push(scan),
             Err(error) => unread.push(unread_item(&host, error)),
         }
@@ -90,10 +86,10 @@ fn unread_item(host: &HostName, error: Option<Error>) -> Adopted {
 /// Things of hosts by where they are: those that are one thing under several names of a host are one, with the scans that saw
 /// it.
 pub(crate) fn by_place<'a, T>(
-    found: impl IntoIterator<Item = (&'a Scan, &'a T)>,
+    found: impl IntoIterator<Item = (&'a HostScan, &'a T)>,
     directory: impl Fn(&T) -> &str,
-) -> BTreeMap<Place, Vec<(&'a Scan, &'a T)>> {
-    let mut places: BTreeMap<Place, Vec<(&Scan, &T)>> = BTreeMap::new();
+) -> BTreeMap<FolderPlace, Vec<(&'a HostScan, &'a T)>> {
+    let mut places: BTreeMap<FolderPlace, Vec<(&HostScan, &T)>> = BTreeMap::new();
     for (scan, thing) in found {
         places.entry(scan.place(directory(thing))).or_default().push((scan, thing));
     }

@@ -21,15 +21,14 @@ use crate::manager::operation::dead::is_alive;
 use crate::manager::sandboxes::manifest::has_manifest;
 use crate::manager::sandboxes::observe::refresh_services;
 use crate::manager::upkeep::claim::claim;
-use crate::manager::upkeep::ownership::{CLAIM_HINT, standing_words};
+use crate::manager::upkeep::ownership::{CLAIM_HINT, ownership_words};
 use crate::manager::upkeep::recover_snapshots::needs_recovery;
 use crate::manager::upkeep::unswept::{SWEEP_HINT, last_sweep};
-use crate::store::{PassedOver, Standing};
+use crate::store::{Ownership, UnreadableLines};
 
 /// A host's clock may differ by this many seconds before somebody should look (contract 4).
 const CLOCK_OFFSET_S: f64 = 2.0;
 
-/// Line numbers that a message shows.
 const LINES_SHOWN: usize = 10;
 
 /// Looks at everything; with `claim` makes this data directory this machine's first. A host that is down is a
@@ -66,12 +65,16 @@ pub(crate) async fn doctor(deps: &Deps, claim: bool) -> Result<Vec<Check>, Error
         Ok(patches) => ok("patches", plural(patches.len() as u64, "record", "records")),
         Err(error) => failed("patches", &error),
     });
-    checks.push(match tokio::try_join!(deps.sandboxes.history(), deps.sandboxes.passed_over()) {
-        Ok((records, passed_over)) => {
-            lines("history", plural(records.len() as u64, "record", "records"), &passed_over)
-        }
-        Err(error) => failed("history", &error),
-    });
+    checks.push(
+        match tokio::try_join!(deps.sandboxes.history(), deps.sandboxes.unreadable_lines()) {
+            Ok((records, unreadable_lines)) => lines(
+                "history",
+                plural(records.len() as u64, "record", "records"),
+                &unreadable_lines,
+            ),
+            Err(error) => failed("history", &error),
+        },
+    );
     checks.push(check_pinned_profiles(deps).await);
     checks.push(match deps.hosts.get(&HostName::new(HostName::LOCAL)).await {
         Ok(_) => ok("known hosts", "what is known of them can be read".to_owned()),
@@ -79,8 +82,10 @@ pub(crate) async fn doctor(deps: &Deps, claim: bool) -> Result<Vec<Check>, Error
     });
     checks.extend(check_ledger(deps).await);
     checks.push(check_operations(deps).await);
-    checks.push(match tokio::try_join!(deps.events.last_seq(), deps.events.passed_over()) {
-        Ok((last, passed_over)) => lines("events", format!("{last} so far"), &passed_over),
+    checks.push(match tokio::try_join!(deps.events.last_seq(), deps.events.unreadable_lines()) {
+        Ok((last, unreadable_lines)) => {
+            lines("events", format!("{last} so far"), &unreadable_lines)
+        }
         Err(error) => failed("events", &error),
     });
     checks.extend(check_hub(deps).await);
@@ -89,7 +94,6 @@ pub(crate) async fn doctor(deps: &Deps, claim: bool) -> Result<Vec<Check>, Error
     Ok(checks)
 }
 
-/// Makes the data directory this machine's.
 async fn claim_directory(deps: &Deps) -> Result<Check, Error> {
     let untold = claim(deps).await?;
     let message =
@@ -108,12 +112,12 @@ async fn claim_directory(deps: &Deps) -> Result<Check, Error> {
 }
 
 async fn check_installation(deps: &Deps) -> Check {
-    match deps.installation.standing().await {
-        Ok(Standing::Own) => ok("installation", standing_words(&Standing::Own)),
-        Ok(standing) => Check {
+    match deps.installation.ownership().await {
+        Ok(Ownership::Own) => ok("installation", ownership_words(&Ownership::Own)),
+        Ok(ownership) => Check {
             name: "installation".to_owned(),
             state: CheckState::Failed,
-            message: format!("{}; nothing is removed from here", standing_words(&standing)),
+            message: format!("{}; nothing is removed from here", ownership_words(&ownership)),
             hint: Some(CLAIM_HINT.to_owned()),
         },
         Err(error) => failed("installation", &error),
@@ -209,7 +213,7 @@ async fn check_pinned_profiles(deps: &Deps) -> Check {
     let hashes: BTreeSet<&String> =
         hashes.chain(snapshots.iter().map(|record| &record.profile.hash)).collect();
     for hash in &hashes {
-        if let Err(error) = deps.recipes.get(hash).await {
+        if let Err(error) = deps.pinned_profiles.get(hash).await {
             return failed("recipes", &error);
         }
     }
@@ -310,12 +314,12 @@ fn judge_host(title: &str, view: &HostView) -> Check {
 }
 
 /// Check of a file of lines, with the lines that were passed over.
-fn lines(name: &str, found: String, passed_over: &[PassedOver]) -> Check {
-    if passed_over.is_empty() {
+fn lines(name: &str, found: String, unreadable_lines: &[UnreadableLines]) -> Check {
+    if unreadable_lines.is_empty() {
         return ok(name, found);
     }
     let mut words = vec![found];
-    for PassedOver { file, lines } in passed_over {
+    for UnreadableLines { file, lines } in unreadable_lines {
         let shown: Vec<String> = lines.iter().take(LINES_SHOWN).map(ToString::to_string).collect();
         let more = match lines.len().saturating_sub(LINES_SHOWN) {
             0 => String::new(),

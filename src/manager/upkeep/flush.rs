@@ -37,13 +37,13 @@ pub(crate) async fn flush_all_pending(deps: &Deps) -> Result<(), Error> {
         snapshots.into_iter().flat_map(|snapshot| snapshot.pending).collect();
     if !pending.is_empty() {
         let flushed = append(deps, &pending).await?.into_iter().collect();
-        deps.snapshots.told(&flushed).await?;
+        deps.snapshots.clear_pending(&flushed).await?;
     }
     let patches = deps.patches.list().await?;
     let pending: Vec<PendingEvent> = patches.into_iter().flat_map(|patch| patch.pending).collect();
     if !pending.is_empty() {
         let flushed = append(deps, &pending).await?.into_iter().collect();
-        deps.patches.told(&flushed).await?;
+        deps.patches.clear_pending(&flushed).await?;
     }
     archive_old(deps).await
 }
@@ -56,7 +56,7 @@ async fn flush_sandboxes<'a>(
         records.flat_map(|record| record.pending.iter().cloned()).collect();
     if !pending.is_empty() {
         let flushed = append(deps, &pending).await?.into_iter().collect();
-        deps.sandboxes.told(&flushed).await?;
+        deps.sandboxes.clear_pending(&flushed).await?;
     }
     Ok(())
 }

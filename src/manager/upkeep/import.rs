@@ -50,7 +50,7 @@ async fn import_file(
 ) -> Vec<Adopted> {
     let imported = async {
         let items = import_entries(deps, kind, file, is_dry).await?;
-        // What could not be written is tried again by the next import.
+        // A failed write is tried again by the next import.
         let failed = |item: &Adopted| {
             item.error
                 .as_ref()
@@ -74,8 +74,8 @@ async fn import_entries(
     let owner = owners.into_iter().next();
     let owner = owner.ok_or_else(|| Error::internal("this installation has no owner id"))?;
     let profile = |name: &str| -> Option<(ProfileId, ExtensionId)> {
-        let recipe = deps.catalogue.recipe(name).ok()?;
-        Some((recipe.id.clone(), recipe.extension.clone()))
+        let profile = deps.catalogue.recipe(name).ok()?;
+        Some((profile.id.clone(), profile.extension.clone()))
     };
     let into = ImportInto { now: deps.now(), actor: deps.actor(), owner, profile: &profile };
     let mut seen = BTreeSet::new();

@@ -4,7 +4,7 @@ use crate::domain::error::{Code, Error};
 use crate::domain::name::HostName;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::places::raise_owner_counter;
-use crate::store::Standing;
+use crate::store::Ownership;
 
 /// Hint at how to make a copy one's own.
 pub(crate) const CLAIM_HINT: &str = "if the original is not used any more, `sandboxer doctor --claim` makes this data directory the one that counts";
@@ -12,14 +12,14 @@ pub(crate) const CLAIM_HINT: &str = "if the original is not used any more, `sand
 /// Refuses what removes things on hosts while the data directory may be an old or somebody else's copy: its
 /// records may call a stranger's sandbox ours, and a living one half-made.
 pub(crate) async fn ensure_own(deps: &Deps) -> Result<(), Error> {
-    match deps.installation.standing().await? {
-        Standing::Own => Ok(()),
-        standing => Err(Error::new(
+    match deps.installation.ownership().await? {
+        Ownership::Own => Ok(()),
+        ownership => Err(Error::new(
             Code::Conflict,
-            format!("nothing was removed: {}", standing_words(&standing)),
+            format!("nothing was removed: {}", ownership_words(&ownership)),
         )
         .hint(CLAIM_HINT)
-        .detail("standing", if standing == Standing::Copied { "copied" } else { "behind" })),
+        .detail("standing", if ownership == Ownership::Copied { "copied" } else { "behind" })),
     }
 }
 
@@ -49,14 +49,13 @@ pub(crate) async fn count_change(deps: &Deps, host: &HostName) {
     }
 }
 
-/// A sentence on a directory's standing.
-pub(crate) fn standing_words(standing: &Standing) -> String {
-    match standing {
-        Standing::Own => "this data directory is this machine's own".to_owned(),
-        Standing::Copied => {
+pub(crate) fn ownership_words(ownership: &Ownership) -> String {
+    match ownership {
+        Ownership::Own => "this data directory is this machine's own".to_owned(),
+        Ownership::Copied => {
             "this data directory was made on another machine, which may still work with the original".to_owned()
         }
-        Standing::Behind { host, counter } => format!(
+        Ownership::Behind { host, counter } => format!(
             "this data directory is an old copy: {host} counts {counter} changes by this installation, more than are known here"
         ),
     }

@@ -4,7 +4,7 @@ use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
 use crate::domain::extension::{Inspection, SandboxExtension, Target};
 use crate::domain::operation::{CancelOutcome, OperationKind};
-use crate::domain::owed::owed;
+use crate::domain::pending_patches::pending_patches;
 use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
 use crate::domain::settlement::After;
 use crate::failpoint;
@@ -19,7 +19,6 @@ use crate::manager::sandboxes::inspect::{attach_tunnels, inspect_sandbox, lose, 
 use crate::manager::sandboxes::resolve::resolve_as_known;
 use crate::manager::sandboxes::teardown::{note_teardown, tear_down_checked};
 
-/// Message of a record that was reconciled.
 const RECONCILED: &str = "the process that worked on it died; this is what its host says";
 
 /// Asks the host. What runs as it should is ready again; a recreate that died half-way is a failed one, of which
@@ -28,7 +27,7 @@ pub(crate) async fn reconcile(op: &Op<SandboxRecord>, before: &SandboxRecord) ->
     let deps = &op.deps;
     let id = &before.id;
     let dead = before.operation.as_ref().map(|dead| &dead.kind);
-    // Whoever dies over this leaves what the dead one left, and the next one has to know what that was.
+    // A death over this leaves what the dead one left, and the next one has to know what that was.
     let kind = dead.unwrap_or(&op.operation.kind).clone();
     let running = Running { kind, ..op.running() };
     let record = SandboxRecord::write(deps, id, Guard::Any, Vec::new(), |record| {
@@ -55,7 +54,7 @@ pub(crate) async fn reconcile(op: &Op<SandboxRecord>, before: &SandboxRecord) ->
         }?;
         inspect_sandbox(deps, extension.as_ref(), &target).await
     };
-    let cancelled = || CancelOutcome::Undone.fault(format!("sandbox {id}: not looked at yet"));
+    let cancelled = || CancelOutcome::Undone.error(format!("sandbox {id}: not looked at yet"));
     let seen = op.or_cancelled_with(cancelled, look).await;
     failpoint::reached("recover.inspected");
     match seen {
@@ -116,7 +115,7 @@ async fn is_between_power_states(
         (OperationKind::Wake | OperationKind::Sleep, _) => Vec::new(),
         _ => return Ok(false),
     };
-    let pending = owed(record, &patches, false);
+    let pending = pending_patches(record, &patches, false);
     let awake = seen.ready && (pending.run.is_empty() || pending.blocked.is_some());
     Ok(!awake && !seen.asleep && !seen.resources.is_empty())
 }
@@ -129,7 +128,7 @@ async fn lacks_patches(deps: &Deps, record: &SandboxRecord) -> Result<bool, Erro
         return Ok(false);
     }
     let patches = patches_of(deps, base).await?;
-    let pending = owed(record, &patches, false);
+    let pending = pending_patches(record, &patches, false);
     Ok(pending.blocked.is_none() && !pending.run.is_empty())
 }
 

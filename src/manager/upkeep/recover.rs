@@ -51,7 +51,6 @@ pub(crate) enum RecoveryAction {
 
 /// Plan for a record that a dead process left.
 pub(crate) struct RecoveryPlan {
-    /// What is done about it.
     pub(crate) action: RecoveryAction,
     /// Operation or state that it was left in, for a person.
     pub(crate) was: String,
@@ -250,7 +249,7 @@ async fn end_dead_operations(deps: &Deps) -> Result<Vec<Recovered>, Error> {
         if operation.state != OperationState::Running || is_alive(deps, &operation).await? {
             continue;
         }
-        // What it made is by now as sandboxes and snapshots are that nobody works on, and nobody's all the same.
+        // Things that it made are by now as sandboxes and snapshots are that nobody works on, and nobody's all the same.
         let cleared = match operation.kind {
             OperationKind::Check => cleanup(deps, &operation.id).await.map(|made| made.words()),
             _ => Ok(String::new()),
@@ -320,7 +319,6 @@ pub(crate) fn plan_recovery(record: &SandboxRecord) -> Option<RecoveryPlan> {
     Some(RecoveryPlan { action, was })
 }
 
-/// Outcome of a recovery, in a sentence.
 fn outcome(record: &SandboxRecord) -> String {
     match &record.state {
         State::Destroyed => "removed".to_owned(),

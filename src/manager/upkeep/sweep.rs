@@ -23,10 +23,10 @@ use crate::manager::credits::renew::{Renewal, renew};
 use crate::manager::credits::unclaimed::release_unclaimed;
 use crate::manager::deps::Deps;
 use crate::manager::journal::{Observed, update_observed};
-use crate::manager::upkeep::ownership::{CLAIM_HINT, standing_words};
+use crate::manager::upkeep::ownership::{CLAIM_HINT, ownership_words};
 use crate::manager::upkeep::sweep_memory::Paused;
 use crate::manager::upkeep::sweep_removal::{Due, failed_item, item, remove_due, skipped_item};
-use crate::store::Standing;
+use crate::store::Ownership;
 
 /// Time after which the next sweep is noted, in milliseconds: so many writes less.
 const NOTE_AFTER_MS: u64 = 60_000;
@@ -100,12 +100,12 @@ fn another_sweeps() -> HeldBack {
 
 /// Why nothing may be judged now. What is not held back is noted, so that others know that somebody sweeps.
 async fn hold_back(deps: &Deps, reading: &ClockReading) -> Result<Option<HeldBack>, Error> {
-    match deps.installation.standing().await? {
-        Standing::Own => {}
-        standing => {
+    match deps.installation.ownership().await? {
+        Ownership::Own => {}
+        ownership => {
             return Ok(Some(HeldBack {
                 reason: HoldReason::NotOwn,
-                message: format!("nothing is ended from here: {}", standing_words(&standing)),
+                message: format!("nothing is ended from here: {}", ownership_words(&ownership)),
                 hint: Some(CLAIM_HINT.to_owned()),
             }));
         }
@@ -199,7 +199,7 @@ async fn renew_due(deps: &Deps, due: &Due) -> Option<SweepItem> {
             SweepOutcome::Renewed,
             "credits are held for another hour of it".to_owned(),
         ),
-        Ok(Renewal::Told(end, error)) => {
+        Ok(Renewal::Warned(end, error)) => {
             let words = format!("its credits ran out: it ends at {end} ({})", error.message);
             item(record, SweepOutcome::Warned, words)
         }

@@ -15,10 +15,8 @@ const AT_ONCE: usize = 6;
 /// Pause after the first failure, in milliseconds; each further one doubles it.
 const FIRST_PAUSE_MS: u64 = 15_000;
 
-/// Longest pause, in milliseconds.
 const LONGEST_PAUSE_MS: u64 = 15 * 60_000;
 
-/// Sweeps of one process.
 #[derive(Default)]
 pub(crate) struct SweepMemory(Mutex<Memory>);
 
@@ -34,7 +32,6 @@ struct Memory {
 
 /// Scan of the records in which nothing was due.
 struct Quiet {
-    /// Version of the store.
     version: u64,
     /// Moment from which on something may be due.
     until: Option<Time>,
@@ -51,7 +48,6 @@ pub(crate) enum Paused {
     Warnings,
 }
 
-/// Pause before something is tried again.
 #[derive(Debug, Clone)]
 struct Pause {
     failures: u32,
@@ -72,7 +68,6 @@ impl Drop for UnderWay<'_> {
 }
 
 impl Paused {
-    /// A host.
     pub(crate) fn host(host: &HostName) -> Self {
         Self::Host(host.as_str().to_ascii_lowercase())
     }
@@ -98,7 +93,6 @@ impl SweepMemory {
         })
     }
 
-    /// Remembers that a sweep was noted.
     pub(crate) fn set_noted(&self, reading: &ClockReading) {
         self.lock().noted = Some(reading.clone());
     }
@@ -158,7 +152,6 @@ impl SweepMemory {
         why.clone_into(&mut pause.why);
     }
 
-    /// Forgets the failures of a subject.
     pub(crate) fn went_well(&self, paused: &Paused) {
         self.lock().pauses.remove(paused);
     }

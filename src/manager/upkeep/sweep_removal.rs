@@ -11,7 +11,7 @@ use crate::domain::sweep::{
     SkipReason, SweepItem, SweepOutcome, SweepTask, reason_to_finish, task_of,
 };
 use crate::manager::deps::Deps;
-use crate::manager::hosts::places::manifest_told;
+use crate::manager::hosts::places::read_manifest;
 use crate::manager::operation::Op;
 use crate::manager::operation::dead::{has_ended, runs_here};
 use crate::manager::operation::locks::sandbox_busy_error;
@@ -20,21 +20,17 @@ use crate::manager::sandboxes::remove::destroy_unchanged;
 use crate::manager::snapshots::undo_snapshot::UndoPolicy;
 use crate::manager::upkeep::sweep_memory::Paused;
 use crate::store::Held;
-use crate::transport::probe::ManifestTold;
+use crate::transport::probe::HostManifest;
 
-/// Record with which something is due.
 pub(crate) struct Due {
     /// Record as it was judged.
     pub(crate) record: Arc<SandboxRecord>,
-    /// What is due.
     pub(crate) task: SweepTask,
 }
 
-/// Outcome of the look under the lock.
 enum Locked {
-    /// It is as it was judged, and nobody works on it.
+    /// Record is as it was judged, and nobody works on it.
     Unchanged(Box<dyn Held>),
-    /// It is left to a later sweep.
     Left(SkipReason, String),
     /// Somebody does what is due already.
     AtWork,
@@ -111,7 +107,7 @@ async fn remove_locked(deps: &Deps, due: &Due) -> Result<Option<SweepItem>, Erro
     if let Some(error) = ended.operation.error {
         return Err(*error);
     }
-    // What was kept of it, or why nothing was.
+    // Undo snapshot of it, or why there is none.
     let note = ended.outcome.ok().and_then(|record| record.into_sandbox().ok()?.message);
     let words = note.map_or_else(|| words.to_owned(), |note| format!("{words}; {note}"));
     Ok(Some(item(record, outcome, words)))
@@ -172,15 +168,15 @@ pub(crate) async fn told_by_manifest(
     deps: &Deps,
     record: &SandboxRecord,
 ) -> Result<Option<String>, Error> {
-    // What this data directory knows is newer then.
+    // Knowledge of this data directory is newer then.
     let Some(workdir) = record.workdir.as_deref().filter(|_| !record.manifest_pending) else {
         return Ok(None);
     };
-    let told = manifest_told(deps, &record.host, workdir, (&record.id, &record.owner)).await?;
+    let told = read_manifest(deps, &record.host, workdir, (&record.id, &record.owner)).await?;
     Ok(told.and_then(|told| spared_by(deps, record, &told)))
 }
 
-fn spared_by(deps: &Deps, record: &SandboxRecord, told: &ManifestTold) -> Option<String> {
+fn spared_by(deps: &Deps, record: &SandboxRecord, told: &HostManifest) -> Option<String> {
     let whence = "from another copy of this data directory";
     if told.protected {
         let host = &record.host;

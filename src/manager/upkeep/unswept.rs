@@ -11,16 +11,13 @@ const TOO_LONG: Duration = Duration::from_mins(10);
 /// Time that the clock may lie behind the last sweep's without being another one's.
 const CLOCK_SLACK: Duration = Duration::from_mins(1);
 
-/// What to do about it.
 pub(crate) const SWEEP_HINT: &str =
     "keep the dashboard open, or let a timer run `sandboxer sweep` (assets/systemd in the source)";
 
 /// Last sweep, as far as it matters to deadlines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LastSweep {
-    /// So long ago.
     Ago(Duration),
-    /// None is known.
     Never,
 }
 
@@ -33,7 +30,6 @@ impl LastSweep {
         }
     }
 
-    /// A sentence.
     pub(crate) fn words(self) -> String {
         match self {
             Self::Ago(ago) if self.is_too_long_ago() => {

@@ -85,8 +85,8 @@ async fn an_unfinished_line_is_ended_and_the_next_ones_are_whole() {
     assert_eq!(seqs(&log.read(&EventFilter::default()).await.unwrap()), [1, 2]);
     let file = path.display().to_string();
     assert_eq!(
-        log.passed_over().await.unwrap(),
-        [PassedOver { file: file.clone(), lines: vec![2] }]
+        log.unreadable_lines().await.unwrap(),
+        [UnreadableLines { file: file.clone(), lines: vec![2] }]
     );
     // Torn just before its end: it was written, so it counts.
     let mut text = std::fs::read_to_string(&path).unwrap();
@@ -100,7 +100,10 @@ async fn an_unfinished_line_is_ended_and_the_next_ones_are_whole() {
     std::fs::write(&path, bytes).unwrap();
     assert_eq!(seqs(&log.append(vec![event(5)]).await.unwrap()), [5]);
     assert_eq!(seqs(&log.read(&EventFilter::default()).await.unwrap()), [1, 2, 3, 4, 5]);
-    assert_eq!(log.passed_over().await.unwrap(), [PassedOver { file, lines: vec![2, 6, 7] }]);
+    assert_eq!(
+        log.unreadable_lines().await.unwrap(),
+        [UnreadableLines { file, lines: vec![2, 6, 7] }]
+    );
 }
 
 #[tokio::test]
@@ -251,7 +254,7 @@ async fn files_stay_until_the_hub_has_what_is_in_them_up_to_a_bound() {
         log.append(vec![event(number)]).await.unwrap();
     }
     assert_eq!(page(&log, 0, 3).await, [1, 2, 3], "nothing was delivered, nothing is dropped");
-    // What was delivered goes, at once or with the next rotation.
+    // Delivered files go, at once or with the next rotation.
     let cursor = Cursor { after: 10, ..Cursor::default() };
     outbox.write(&cursor).await.unwrap();
     log.drop_delivered().await.unwrap();

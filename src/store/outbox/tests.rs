@@ -48,7 +48,7 @@ async fn a_cursor_is_what_was_written_last_and_a_damaged_one_says_nothing() {
     fs::write(&path, vec![b' '; (LARGEST + 1) as usize]).unwrap();
     assert_eq!(b.cursor().await.unwrap(), CursorFound::Unreadable);
     fs::write(&path, "garbage").unwrap();
-    // It is kept beside the next one.
+    // Kept beside the next one.
     a.write(&cursor).await.unwrap();
     assert_eq!(b.cursor().await.unwrap(), CursorFound::Cursor(cursor));
     assert_eq!(fs::read(path.with_file_name("cursor.json.unreadable")).unwrap(), b"garbage");
@@ -101,7 +101,7 @@ async fn letters_are_counted_whatever_lies_between_them() {
     let text = fs::read_to_string(&path).unwrap();
     let last: DeadLetter = serde_json::from_str(text.lines().last().unwrap()).unwrap();
     assert_eq!(last, letter(15));
-    // Whoever looked at them moves them away.
+    // Moved away by who looked at them.
     fs::remove_file(&path).unwrap();
     assert_eq!(a.dead().await.unwrap().0, 0);
 }

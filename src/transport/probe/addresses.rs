@@ -1,11 +1,11 @@
-//! Which addresses lead somewhere on a host: its routes in all tables, what its engine's networks have, its resolvers, and
+//! Addresses that lead somewhere on a host: its routes in all tables, what its engine's networks have, its resolvers, and
 //! where we come from. A network of a sandbox that takes one of them would have the host's own traffic to it.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::lines::{Entry, entries};
+use super::lines::{ScriptEntry, entries};
 use crate::domain::compose_host::{Subnet, TakenSubnet};
 use crate::domain::error::Error;
 use crate::domain::name::{OwnerId, SandboxId};
@@ -42,7 +42,7 @@ pub async fn taken_subnets(
 fn read(text: &str, id: &SandboxId, owner: &OwnerId) -> Vec<TakenSubnet> {
     let entries = entries(text);
     let has = |key: &str| entries.iter().any(|entry| entry.key == key);
-    let networks = entries.iter().find(|entry| entry.key == "networks").map(Entry::text);
+    let networks = entries.iter().find(|entry| entry.key == "networks").map(ScriptEntry::text);
     let networks: Option<Vec<Value>> = networks.and_then(|json| serde_json::from_str(&json).ok());
     let Some(networks) = networks.filter(|_| has("addresses") && !has("failed")) else {
         return everywhere("the host's routes and networks cannot be read");
@@ -129,7 +129,6 @@ fn leads(subnet: &Subnet, device: &str) -> String {
 /// A network as either engine's `inspect` tells it.
 struct Network {
     name: String,
-    /// Its bridge on the host.
     interface: String,
     sandbox: String,
     owner: String,

@@ -2,56 +2,49 @@
 
 use std::collections::BTreeMap;
 
-use super::lines::Entry;
+use super::lines::ScriptEntry;
 use crate::domain::Time;
 use crate::domain::name::SandboxId;
 
-/// Where control groups are mounted.
 const MOUNT: &str = "/sys/fs/cgroup";
-/// Length of a container's id.
 const ID_LENGTH: usize = 64;
 
-/// Which generation of control groups has the figures.
+/// Generation of control groups that has the figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum CgroupVersion {
     /// A hierarchy for each controller.
     V1,
-    /// One hierarchy.
     V2,
 }
 
 /// Control groups of containers that are alike: their paths are the same but for the container's id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ControlGroup {
-    /// The generation.
     pub(super) version: CgroupVersion,
-    /// What stands before the id in the path of the processor's figures.
+    /// Part before the id in the path of the processor's figures.
     pub(super) processor: String,
     /// The same for the memory's.
     pub(super) memory: String,
-    /// What stands behind the id in both.
+    /// Part behind the id in both.
     pub(super) ending: String,
 }
 
 /// Use of a container, as its engine said it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct SaidUse {
-    /// When.
     pub(super) at: Time,
     /// Percent of one processor.
     pub(super) cpu_pct: Option<f64>,
-    /// Memory.
     pub(super) memory_bytes: u64,
 }
 
 /// A running container of a sandbox.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Container {
-    /// Its id: 64 hexadecimal digits.
+    /// Id: 64 hexadecimal digits.
     pub(super) id: String,
-    /// The sandbox.
     pub(super) sandbox: SandboxId,
-    /// Its control group; none where the host does not show it.
+    /// Control group; none where the host does not show it.
     pub(super) group: Option<ControlGroup>,
     /// The engine's own figures, where there is no control group to read.
     pub(super) said: Option<SaidUse>,
@@ -64,7 +57,7 @@ pub(super) fn is_container_id(text: &str) -> bool {
 
 /// The running containers among those that belong to sandboxes, `sandboxes` by the container's id; and findings.
 pub(super) fn parse(
-    entries: &[Entry<'_>],
+    entries: &[ScriptEntry<'_>],
     sandboxes: &BTreeMap<String, SandboxId>,
     now: Time,
 ) -> (Vec<Container>, Vec<String>) {

@@ -6,14 +6,14 @@ use crate::domain::facts::{Disk, HostFacts};
 use crate::domain::text::clean_line;
 use crate::domain::time::Time;
 
-use super::lines::Entry;
+use super::lines::ScriptEntry;
 use super::sample::{self, memory};
 
 /// The key under which [`HostFacts::tools`] has the path of a tar that is GNU tar.
 pub const GNU_TAR: &str = "gnu-tar";
 
 /// The facts, but for runtimes, inventory and clock.
-pub(super) fn parse(entries: &[Entry<'_>], at: Time) -> HostFacts {
+pub(super) fn parse(entries: &[ScriptEntry<'_>], at: Time) -> HostFacts {
     let value =
         |key: &str| entries.iter().find(|entry| entry.key == key).map_or("", |entry| entry.value);
     let (uid, user) = account(value("id"));
@@ -79,7 +79,7 @@ fn unquoted(value: &str) -> String {
     inner.unwrap_or(value).replace("\\\"", "\"")
 }
 
-fn disk(entries: &[Entry<'_>]) -> Option<Disk> {
+fn disk(entries: &[ScriptEntry<'_>]) -> Option<Disk> {
     let found = entries.iter().filter(|entry| entry.key == "disk").find_map(sample::disk);
     if let Some(found) = found {
         return Some(Disk {
@@ -106,7 +106,7 @@ fn disk(entries: &[Entry<'_>]) -> Option<Disk> {
 }
 
 /// Programs with their path. What the shell has built in, or calls an alias, is no program.
-fn tools(entries: &[Entry<'_>]) -> BTreeMap<String, String> {
+fn tools(entries: &[ScriptEntry<'_>]) -> BTreeMap<String, String> {
     let mut tools: BTreeMap<String, String> = entries
         .iter()
         .filter_map(|entry| Some((entry.key.strip_prefix("tool.")?, entry.value)))

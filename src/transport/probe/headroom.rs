@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::lines::{Entry, entries};
+use super::lines::{ScriptEntry, entries};
 use super::sample::memory;
 use crate::domain::compose_host::Subnet;
 use crate::domain::error::Error;
@@ -45,7 +45,7 @@ pub fn parse_headroom(lines: &str) -> Headroom {
 }
 
 /// Disk in use as df has it: of what the account can have, so that what is kept for root is neither used nor free.
-fn disk_used_pct(entries: &[Entry<'_>]) -> Option<f64> {
+fn disk_used_pct(entries: &[ScriptEntry<'_>]) -> Option<f64> {
     if let Some(stat) = entries.iter().find(|entry| entry.key == "room.stat") {
         let figures: Vec<u64> =
             stat.value.split_whitespace().map_while(|word| word.parse().ok()).collect();
@@ -101,7 +101,7 @@ pub fn network_room(lines: &str, pools: Option<&[AddressPool]>) -> NetworkRoom {
     NetworkRoom::Left { left: blocks_left(pools, &subnets), of }
 }
 
-fn subnets(entries: &[Entry<'_>]) -> Vec<Subnet> {
+fn subnets(entries: &[ScriptEntry<'_>]) -> Vec<Subnet> {
     let lines = entries.iter().filter(|entry| entry.key == "net.subnet");
     lines.filter_map(|entry| Subnet::parse(entry.value.trim())).collect()
 }
@@ -157,7 +157,7 @@ mod tests {
                 Some(&small),
                 left(0, 2),
             ),
-            // They were counted and could not be looked at.
+            // Counted, and not to be looked at.
             ("net.count=2\n", Some(&small), NetworkRoom::Unread),
             ("net.failed=yes\n", Some(&small), NetworkRoom::Unread),
             ("net.count=2\n", None, NetworkRoom::Unread),

@@ -1,4 +1,4 @@
-//! Which image of a host can run a shell. The engine is asked for what is there; nothing is pulled.
+//! Image of a host that can run a shell. The engine is asked for what is there; nothing is pulled.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const TRIED: usize = 8;
 /// Each try has a limit of its own, well below.
 const DEADLINE: Duration = Duration::from_mins(4);
 
-/// What was found.
+/// Image, if there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ImageFound {
     /// The smallest that can, by name.
@@ -52,7 +52,7 @@ fn read(text: &str) -> Result<ImageFound, String> {
     }
     match (of("failed"), of("had").and_then(|had| had.value.parse().ok())) {
         (None, Some(had)) => Ok(ImageFound::None(had)),
-        (failed, _) => Err(failed.map(lines::Entry::text).unwrap_or_default()),
+        (failed, _) => Err(failed.map(lines::ScriptEntry::text).unwrap_or_default()),
     }
 }
 
@@ -72,7 +72,7 @@ case $1 in
 esac
 "#;
 
-    /// What the script finds, and how often a container was run.
+    /// Finding of the script, and how often a container was run.
     fn asked(
         images: &[(&str, &str)],
         environment: &[(&str, &str)],

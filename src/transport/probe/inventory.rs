@@ -1,11 +1,11 @@
-//! What of ours, or of another installation, is on a host: read from what `scripts/probe.sh` printed.
+//! Inventory of a host, ours and of another installation: read from what `scripts/probe.sh` printed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::archives::{archive, archive_manifest};
-use super::lines::{Entry, below, fingerprint};
+use super::lines::{ScriptEntry, below, fingerprint};
 use super::manifest::is_plain;
 use crate::domain::Time;
 use crate::domain::facts::{Inventory, InventoryArchive, InventoryItem, InventoryRoot, NO_ENGINE};
@@ -14,35 +14,35 @@ use crate::domain::text::clean_line;
 
 /// An inventory, and what does not fit into one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Found {
-    /// One item per sandbox id, ordered by it; archives; no networks yet.
+pub(super) struct ReadInventory {
+    /// Item per sandbox id, ordered by it; archives; no networks yet.
     pub(super) inventory: Inventory,
     /// Names of podman's pods by sandbox id; each has an item, which may be empty otherwise.
     pub(super) pods: BTreeMap<String, Vec<String>>,
     /// The sandbox of each container, by the container's id.
     pub(super) containers: BTreeMap<String, SandboxId>,
-    /// What could not be read, a sentence each. When there are any, the inventory must not be taken for the whole.
+    /// Parts that could not be read, a sentence each. When there are any, the inventory must not be taken for the whole.
     pub(super) failed: Vec<String>,
 }
 
-/// What the manifest of a sandbox's directory tells of whose it is.
+/// Owner by the manifest of a sandbox's directory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Told {
+enum ManifestOwner {
     /// There is none, or nothing of it was read yet.
     #[default]
     Nothing,
-    /// This sandbox, and an owner.
+    /// Manifest names this sandbox, and an owner.
     Owner,
-    /// It is not this directory's, or cannot be read: nobody's, whatever the labels say.
+    /// Manifest is not this directory's, or cannot be read: nobody's, whatever the labels say.
     Nobody,
 }
 
-/// What is known of one sandbox while reading.
+/// Sandbox of which lines are still read.
 #[derive(Default)]
 struct Draft {
     directory: Option<String>,
     owners: BTreeSet<String>,
-    manifest: Told,
+    manifest: ManifestOwner,
     // Sets: `docker` may be a second way to the same podman.
     containers: BTreeSet<String>,
     container_ids: BTreeSet<String>,
@@ -62,11 +62,10 @@ struct Draft {
     read: BTreeSet<String>,
 }
 
-/// What stands in a label, a manifest or a name of something an engine has.
+/// Marks in a label, a manifest or a name of something an engine has.
 #[derive(Debug, Default)]
 struct Marks {
     name: String,
-    /// The engine's id.
     container: Option<String>,
     id: Option<String>,
     owner: Option<String>,
@@ -76,10 +75,10 @@ struct Marks {
 }
 
 /// Reads the inventory's lines.
-pub(super) fn parse(entries: &[Entry<'_>]) -> Found {
+pub(super) fn parse(entries: &[ScriptEntry<'_>]) -> ReadInventory {
     let mut drafts: BTreeMap<String, Draft> = BTreeMap::new();
     let mut archives: BTreeMap<String, InventoryArchive> = BTreeMap::new();
-    let mut found = Found::default();
+    let mut found = ReadInventory::default();
     let mut root = String::new();
     for entry in entries {
         match entry.key {
@@ -124,7 +123,7 @@ pub(super) fn parse(entries: &[Entry<'_>]) -> Found {
         }
         let containers = draft.container_ids.clone();
         let item = item(id, draft);
-        // What cannot be told whose it is speaks for no sandbox.
+        // A thing of unknown owner speaks for no sandbox.
         if item.owner.is_some() && is_id(&item.sandbox_id) {
             let of = SandboxId::new(item.sandbox_id.as_str());
             found.containers.extend(containers.into_iter().map(|id| (id, of.clone())));
@@ -140,9 +139,9 @@ fn item(sandbox_id: String, draft: Draft) -> InventoryItem {
     let mut owners = draft.owners.into_iter();
     // A directory that nothing identifies is nobody's, whatever the labels say.
     let identified = match draft.manifest {
-        Told::Owner => true,
-        Told::Nothing => draft.directory.is_none(),
-        Told::Nobody => false,
+        ManifestOwner::Owner => true,
+        ManifestOwner::Nothing => draft.directory.is_none(),
+        ManifestOwner::Nobody => false,
     };
     let owner = owners.next().filter(|_| owners.next().is_none() && identified);
     InventoryItem {
@@ -164,14 +163,14 @@ fn item(sandbox_id: String, draft: Draft) -> InventoryItem {
     }
 }
 
-fn directory(drafts: &mut BTreeMap<String, Draft>, root: &str, entry: &Entry<'_>) {
+fn directory(drafts: &mut BTreeMap<String, Draft>, root: &str, entry: &ScriptEntry<'_>) {
     let name = if entry.value.is_empty() { entry.text() } else { entry.value.to_owned() };
     let Some(id) = name.strip_prefix("sbx-").filter(|id| !id.is_empty()) else { return };
     let draft = drafts.entry(id.to_owned()).or_default();
     draft.read.insert(format!("directory {}", below(root, &name)));
     if draft.directory.is_some() {
         // The same id under two roots: one of them is a copy, and which one is not ours to guess.
-        draft.manifest = Told::Nobody;
+        draft.manifest = ManifestOwner::Nobody;
     } else {
         draft.directory = Some(below(root, &name));
     }
@@ -182,7 +181,7 @@ fn manifests(
     drafts: &mut BTreeMap<String, Draft>,
     archives: &mut BTreeMap<String, InventoryArchive>,
     root: &str,
-    entry: &Entry<'_>,
+    entry: &ScriptEntry<'_>,
 ) {
     let mut files: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for line in &entry.body {
@@ -221,8 +220,8 @@ fn manifest(draft: &mut Draft, id: &str, text: &str) {
         (Some(named), Some(owner))
             if named == id && !owner.is_empty() && is_ours && is_plain(text, id, owner) =>
         {
-            if draft.manifest == Told::Nothing {
-                draft.manifest = Told::Owner;
+            if draft.manifest == ManifestOwner::Nothing {
+                draft.manifest = ManifestOwner::Owner;
             }
             draft.owners.insert(owner.to_owned());
             draft.profile = field("profile").map(|profile| clean_line(profile, 100));
@@ -244,13 +243,12 @@ fn manifest(draft: &mut Draft, id: &str, text: &str) {
                     clean_line(engine, 100)
                 });
         }
-        _ => draft.manifest = Told::Nobody,
+        _ => draft.manifest = ManifestOwner::Nobody,
     }
     draft.read.insert(format!("manifest {text}"));
 }
 
-/// One engine's containers, networks, volumes or pods.
-fn list(drafts: &mut BTreeMap<String, Draft>, entry: &Entry<'_>) {
+fn list(drafts: &mut BTreeMap<String, Draft>, entry: &ScriptEntry<'_>) {
     let (kind, engine) = entry.value.split_once(' ').unwrap_or((entry.value, ""));
     for marks in objects(entry).iter().filter_map(|object| marks(kind, object)) {
         let Some(id) = sandbox_of(kind, &marks) else { continue };
@@ -298,7 +296,7 @@ fn is_id(text: &str) -> bool {
 }
 
 /// The objects of a list: one a line, or (podman's networks) one array of them.
-pub(super) fn objects(entry: &Entry<'_>) -> Vec<Value> {
+pub(super) fn objects(entry: &ScriptEntry<'_>) -> Vec<Value> {
     let lines = || entry.body.iter().filter_map(|line| serde_json::from_str(line).ok());
     let all = match serde_json::from_str::<Value>(&entry.text()) {
         Ok(Value::Array(objects)) => objects,

@@ -6,9 +6,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::domain::text::hex;
 
-/// One key, what stands behind it, and the text beneath.
+/// Key, what stands behind it, and the text beneath.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct ScriptEntry<'a> {
     /// Before the first `=`.
     pub(crate) key: &'a str,
     /// Behind it, to the end of the line.
@@ -17,7 +17,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) body: Vec<&'a str>,
 }
 
-impl Entry<'_> {
+impl ScriptEntry<'_> {
     /// The text beneath as it was before it was indented.
     pub(crate) fn text(&self) -> String {
         self.body.join("\n").trim_end_matches('\n').to_owned()
@@ -25,8 +25,8 @@ impl Entry<'_> {
 }
 
 /// Splits a script's output. Lines that are neither a key nor text beneath one are skipped: a host may print a banner.
-pub(crate) fn entries(text: &str) -> Vec<Entry<'_>> {
-    let mut found: Vec<Entry<'_>> = Vec::new();
+pub(crate) fn entries(text: &str) -> Vec<ScriptEntry<'_>> {
+    let mut found: Vec<ScriptEntry<'_>> = Vec::new();
     // Not `lines()`: a carriage return before the line break may be part of a name.
     for line in text.split('\n') {
         if let Some(rest) = line.strip_prefix(' ') {
@@ -34,7 +34,7 @@ pub(crate) fn entries(text: &str) -> Vec<Entry<'_>> {
                 entry.body.push(rest);
             }
         } else if let Some((key, value)) = line.split_once('=') {
-            found.push(Entry { key, value, body: Vec::new() });
+            found.push(ScriptEntry { key, value, body: Vec::new() });
         }
     }
     found
@@ -65,9 +65,9 @@ mod tests {
         assert_eq!(
             found,
             [
-                Entry { key: "a", value: "1=2", body: vec![] },
-                Entry { key: "b", value: "", body: vec!["now=3", " indented"] },
-                Entry { key: "c", value: "x\r", body: vec![] },
+                ScriptEntry { key: "a", value: "1=2", body: vec![] },
+                ScriptEntry { key: "b", value: "", body: vec!["now=3", " indented"] },
+                ScriptEntry { key: "c", value: "x\r", body: vec![] },
             ]
         );
         assert_eq!(found[1].text(), "now=3\n indented");

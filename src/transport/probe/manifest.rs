@@ -19,15 +19,15 @@ const LONGEST: usize = 128 * 1024;
 
 /// Words of a manifest against the end of its sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ManifestTold {
-    /// Its deadline.
+pub struct HostManifest {
+    /// Deadline.
     pub expires_at: Option<Time>,
     /// Whether it is labelled `protect=true`.
     pub protected: bool,
 }
 
 #[derive(Deserialize)]
-struct Head {
+struct ManifestHead {
     id: String,
     owner: String,
     expires_at: Option<Time>,
@@ -64,24 +64,24 @@ pub async fn manifest_text(
     }
 }
 
-/// What the manifest in a sandbox's directory says, where that is this sandbox's and this owner's; none where it cannot be read.
+/// Manifest in a sandbox's directory, where that is this sandbox's and this owner's; none where it cannot be read.
 ///
 /// Errors: the transport's.
-pub async fn manifest_told(
+pub async fn read_manifest(
     transport: &dyn Transport,
     workdir: &str,
     id: &SandboxId,
     owner: &OwnerId,
-) -> Result<Option<ManifestTold>, Error> {
+) -> Result<Option<HostManifest>, Error> {
     let command = Command::script(MANIFEST_SH).arg(workdir).arg(LONGEST.to_string());
     let output = transport.run(&command, LIMIT).await?;
-    Ok(ManifestTold::of(&output.text(), id, owner))
+    Ok(HostManifest::of(&output.text(), id, owner))
 }
 
-impl ManifestTold {
+impl HostManifest {
     /// Words of a manifest's text, where that is this sandbox's and this owner's.
     pub fn of(text: &str, id: &SandboxId, owner: &OwnerId) -> Option<Self> {
-        let head: Option<Head> = serde_json::from_str(text).ok();
+        let head: Option<ManifestHead> = serde_json::from_str(text).ok();
         let ours = head.filter(|found| found.id == id.as_str() && found.owner == owner.as_str());
         ours.map(|found| {
             let protect = found.sandbox.as_ref().and_then(|sandbox| sandbox.labels.get("protect"));

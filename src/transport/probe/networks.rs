@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::addresses;
-use super::lines::Entry;
+use super::lines::ScriptEntry;
 use crate::domain::compose_host::Subnet;
 use crate::domain::facts::NetworkUse;
 
@@ -22,7 +22,7 @@ const MANY: u64 = 4096;
 
 /// Networks of each engine whose list is there. Docker gives a network the first block of its pools that overlaps neither
 /// another network nor a route of the host.
-pub(super) fn parse(entries: &[Entry<'_>]) -> Vec<NetworkUse> {
+pub(super) fn parse(entries: &[ScriptEntry<'_>]) -> Vec<NetworkUse> {
     let routes: Vec<Subnet> = entries
         .iter()
         .filter(|entry| entry.key == "route4")

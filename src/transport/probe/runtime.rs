@@ -1,17 +1,17 @@
-//! Which compose runtimes a host has, read from what `scripts/runtime.sh` printed.
+//! Compose runtimes of a host, read from what `scripts/runtime.sh` printed.
 
 use crate::domain::facts::{Engine, Flavour, Runtime};
 use crate::domain::host_report::{DetectionScope, RuntimeDetection};
 use crate::domain::text::clean_line;
 use crate::domain::time::Time;
 
-use super::lines::{Entry, entries};
+use super::lines::{ScriptEntry, entries};
 
 /// Shell function definitions (`sbx_runtime`, `sbx_bounded`) to put before another script with `concat!`, so that
 /// the runtime is found in the round trip that also does the work.
 pub const RUNTIME_SH: &str = include_str!("../scripts/runtime.sh");
 
-/// What was found, and why the rest does not count.
+/// Runtime that was found, and why the rest does not count.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RuntimeReport {
     /// The runtimes whose engine answers, the preferred one first.
@@ -22,18 +22,18 @@ pub struct RuntimeReport {
     pub findings: Vec<String>,
     /// The host's fingerprint, where it was asked for and could be made.
     pub fingerprint: Option<String>,
-    /// What was found, to be kept; none where it rests on what was known, or on nothing that shows a change.
+    /// Detection, to be kept; none where it rests on what was known, or on nothing that shows a change.
     pub detection: Option<RuntimeDetection>,
 }
 
 /// Question for compose runtimes, and what is known of the answer.
 #[derive(Debug, Clone)]
 pub struct Detecting<'a> {
-    /// How far to ask.
+    /// Extent of the question.
     pub scope: DetectionScope,
     /// The compose command that the operator named, in words; empty: none.
     pub words: &'a [String],
-    /// What was found before, where it holds by all that is known on this side.
+    /// Detection from before, where it holds by all that is known on this side.
     pub known: Option<&'a RuntimeDetection>,
     /// The present moment.
     pub now: Time,
@@ -53,12 +53,12 @@ impl<'a> Detecting<'a> {
 
     /// Same without what was found before.
     #[must_use]
-    pub fn anew(&self) -> Self {
+    pub(crate) fn anew(&self) -> Self {
         Self { known: None, ..self.clone() }
     }
 
     /// The mode of `sbx_runtime`, and the words behind it.
-    pub fn arguments(&self) -> (&'a str, Vec<String>) {
+    pub(crate) fn arguments(&self) -> (&'a str, Vec<String>) {
         let scope = match self.scope {
             DetectionScope::First => "first",
             _ => "all",
@@ -95,7 +95,7 @@ impl<'a> Detecting<'a> {
             findings: report.findings.clone(),
             address_pools: None,
         };
-        // What could not be used the next time need not be kept.
+        // A detection that could not be used the next time need not be kept.
         detection.holds(self.now, self.words, &self.scope).then_some(detection)
     }
 }
@@ -154,7 +154,7 @@ fn refresh(known: &[Runtime], report: &mut RuntimeReport) {
 
 /// The tagged lines of a run.
 struct Said<'a> {
-    entries: Vec<Entry<'a>>,
+    entries: Vec<ScriptEntry<'a>>,
 }
 
 impl<'a> Said<'a> {
@@ -166,7 +166,7 @@ impl<'a> Said<'a> {
             .filter(|value| !value.is_empty())
     }
 
-    /// What only looks like a hash is none.
+    /// Fingerprint; text that only looks like a hash is none.
     fn fingerprint(&self) -> Option<String> {
         let text = self.values("fingerprint").next()?;
         let is_hash = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -185,7 +185,7 @@ impl<'a> Said<'a> {
         entry.value.parse().ok()
     }
 
-    /// What our template printed, warnings of the program around it left out.
+    /// Fields that our template printed, warnings of the program around it left out.
     fn fields(&self, tag: &'a str) -> Option<&'a str> {
         self.values(tag).find_map(|value| value.strip_prefix("sbx|"))
     }
@@ -253,7 +253,7 @@ impl<'a> Said<'a> {
         });
     }
 
-    /// One compose command: what it is, and whether an engine for it answers.
+    /// Compose command: what it is, and whether an engine for it answers.
     fn tool(&self, report: &mut RuntimeReport, tag: &'a str, command: &[&str]) {
         let Some(status) = self.status(tag) else { return };
         let name = clean_line(&command.join(" "), 200);
@@ -309,7 +309,7 @@ impl<'a> Said<'a> {
     }
 }
 
-/// Which tool a line of `version` names, and its version.
+/// Tool that a line of `version` names, and its version.
 fn flavour(line: &str) -> Option<(Flavour, String)> {
     let lower = line.to_ascii_lowercase();
     let flavour = if lower.starts_with("docker compose version") {

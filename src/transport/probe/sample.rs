@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::clock::clock_offset;
 use super::containers::{CgroupVersion, Container, ControlGroup};
-use super::lines::{Entry, entries};
+use super::lines::{ScriptEntry, entries};
 use crate::domain::Time;
 use crate::domain::error::{Code, Error};
 use crate::domain::name::SandboxId;
@@ -16,9 +16,9 @@ use crate::transport::{Command, Output, Transport};
 const SAMPLE_SH: &str =
     concat!(include_str!("../scripts/resolve.sh"), include_str!("../scripts/sample.sh"));
 
-/// How long a light probe may take. What may hang in it has a limit of its own, well below.
+/// Time that a light probe may take. Calls that may hang have a limit of their own, well below.
 const DEADLINE: Duration = Duration::from_secs(10);
-/// How long what an engine said of a container counts.
+/// Time for which an engine's word of a container counts.
 const SAID_KEPT: Duration = Duration::from_secs(90);
 
 /// Sample that is wanted.
@@ -73,7 +73,7 @@ pub async fn sample(transport: &dyn Transport, want: &SampleRequest<'_>) -> Resu
             },
             ..sampled
         })
-        .map_err(|fault| fault.detail("host", transport.spec().name.to_string()))
+        .map_err(|error| error.detail("host", transport.spec().name.to_string()))
 }
 
 /// The containers that have figures in the order in which the script numbers them, and its words for them: paths that are
@@ -172,14 +172,14 @@ fn first_word(text: &str) -> Option<&str> {
 }
 
 /// A figure of `/proc/meminfo`, in bytes.
-pub(super) fn memory(entries: &[Entry<'_>], name: &str) -> Option<u64> {
+pub(super) fn memory(entries: &[ScriptEntry<'_>], name: &str) -> Option<u64> {
     entries.iter().filter(|entry| entry.key == "mem").find_map(|entry| {
         let kibibytes = first_word(entry.value.strip_prefix(name)?.strip_prefix(':')?)?;
         kibibytes.parse::<u64>().ok()?.checked_mul(1024)
     })
 }
 
-/// How many are in the kernel's list of ranges, such as `0-3,6`.
+/// Count of the kernel's list of ranges, such as `0-3,6`.
 fn count_cpus(list: &str) -> u32 {
     let ranges = list.trim().split(',').filter_map(|range| {
         let (lowest, highest) = range.split_once('-').unwrap_or((range, range));
@@ -190,13 +190,13 @@ fn count_cpus(list: &str) -> u32 {
 }
 
 /// A file system from `stat -f`'s numbers: block size, blocks, free ones, available ones, inodes, free ones, path.
-pub(super) fn disk(entry: &Entry<'_>) -> Option<DiskUse> {
+pub(super) fn disk(entry: &ScriptEntry<'_>) -> Option<DiskUse> {
     let mut words = entry.value.splitn(7, ' ');
     let mut figure = || words.next()?.parse::<u64>().ok();
     let (size, total, free, available) = (figure()?, figure()?, figure()?, figure()?);
     let (inodes, inodes_free) = (figure(), figure());
     let path = words.next()?.to_owned();
-    // One that makes inodes as it needs them has none to count.
+    // A file system that makes inodes as it needs them has none to count.
     let inodes = inodes.filter(|count| *count > 0);
     (total > 0).then(|| DiskUse {
         path,
@@ -221,7 +221,7 @@ struct Sum {
 
 /// Use by each sandbox, and the counters behind it.
 fn uses(
-    entries: &[Entry<'_>],
+    entries: &[ScriptEntry<'_>],
     order: &[&Container],
     want: &SampleRequest<'_>,
     uptime_s: f64,

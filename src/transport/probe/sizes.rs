@@ -1,4 +1,4 @@
-//! How much room sandboxes' directories take on a host: long work at idle priority.
+//! Sizes of sandboxes' directories on a host: long work at idle priority.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::transport::{Command, Output, Source, Transport};
 const SIZES_SH: &str =
     concat!(include_str!("../scripts/resolve.sh"), include_str!("../scripts/sizes.sh"));
 
-/// How long it may take. Directories are walked file by file, after everybody else.
+/// Time that it may take. Directories are walked file by file, after everybody else.
 const DEADLINE: Duration = Duration::from_mins(10);
 
 /// Bytes on disk by directory.

@@ -89,13 +89,13 @@ fn what_did_not_come_to_its_end_is_no_answer() {
         Code::OperationFailed
     );
     let failed = Output { status: 2, stderr: b"sh: syntax error".to_vec(), ..output(SAID) };
-    let fault = read(&failed, &want(), Duration::ZERO).unwrap_err();
-    assert_eq!(fault.details["output"], "sh: syntax error");
+    let error = read(&failed, &want(), Duration::ZERO).unwrap_err();
+    assert_eq!(error.details["output"], "sh: syntax error");
     let inventory = ProbeRequest { inventory: true, ..want() };
     let half = SAID.replace("now=", "failed=docker ps -a: status 1\nnow=");
-    let fault = read(&output(&half), &inventory, Duration::ZERO).unwrap_err();
+    let error = read(&output(&half), &inventory, Duration::ZERO).unwrap_err();
     assert_eq!(
-        (fault.code, fault.details["failed"][0].as_str()),
+        (error.code, error.details["failed"][0].as_str()),
         (Code::OperationFailed, Some("docker ps -a: status 1"))
     );
     let long = Output { truncated: true, ..output(SAID) };

@@ -1,4 +1,4 @@
-//! One running shell's three streams, the same for a child process and for a session of an SSH connection.
+//! Running shell's three streams, the same for a child process and for a session of an SSH connection.
 
 use std::io;
 use std::sync::Arc;
@@ -7,20 +7,14 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
-/// How long a shell that has given its answer is waited for.
+/// Time that a shell which has given its answer is waited for.
 const END_WAIT: Duration = Duration::from_secs(1);
 
-/// What runs behind a [`Channel`].
 pub(crate) enum Process {
     /// A child of ours.
     Local(tokio::process::Child),
     /// A session of a shared SSH connection.
-    Remote {
-        /// The session.
-        child: openssh::Child<Arc<openssh::Session>>,
-        /// Which of the connections to the host it is on.
-        link: usize,
-    },
+    Remote { child: openssh::Child<Arc<openssh::Session>>, connection: usize },
 }
 
 /// A shell. Dropping it ends its stdin, which makes the watchdog end what runs in it.
@@ -35,7 +29,6 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
-    /// A channel over these streams.
     pub(crate) fn new(
         stdin: impl AsyncWrite + Send + Unpin + 'static,
         stdout: impl AsyncRead + Send + Unpin + 'static,
@@ -51,11 +44,10 @@ impl Channel {
         }
     }
 
-    /// Which of the connections to its host it is on.
-    pub(crate) fn link(&self) -> usize {
+    pub(crate) fn connection(&self) -> usize {
         match &self.process {
             Process::Local(_) => 0,
-            Process::Remote { link, .. } => *link,
+            Process::Remote { connection, .. } => *connection,
         }
     }
 
@@ -86,12 +78,11 @@ impl Channel {
 
 /// A shell that ended before its answer was complete.
 #[derive(Debug, Default)]
-pub(crate) struct Broken {
-    /// Whether the command had begun.
+pub(crate) struct BrokenChannel {
     pub(crate) begun: bool,
     /// Whether the request could not be sent whole; a shell runs nothing of one that is not.
     pub(crate) unsent: bool,
-    /// What the shell or the login wrote instead.
+    /// Words that the shell or the login wrote instead.
     pub(crate) words: String,
     /// The error of the stream, if there was one.
     pub(crate) error: Option<io::Error>,

@@ -9,7 +9,7 @@ const NOISE_KEPT: usize = 4096;
 const NUMBER_LIMIT: usize = 24;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum FramePosition {
     Before,
     Inside,
     After,
@@ -21,7 +21,7 @@ pub(crate) struct Frame {
     begin: Vec<u8>,
     end: Vec<u8>,
     beat: Vec<u8>,
-    place: Place,
+    position: FramePosition,
     held: Vec<u8>,
     status: Option<i32>,
 }
@@ -31,12 +31,11 @@ impl Frame {
     pub(crate) fn new(nonce: &str) -> Self {
         let mark = |letter: &str| format!("\u{1e}{letter}{nonce} ").into_bytes();
         let (begin, end, beat) = (mark("B"), mark("E"), format!("\u{1e}H{nonce}\n").into_bytes());
-        Self { begin, end, beat, place: Place::Before, held: Vec::new(), status: None }
+        Self { begin, end, beat, position: FramePosition::Before, held: Vec::new(), status: None }
     }
 
-    /// Whether the answer has begun.
     pub(crate) fn begun(&self) -> bool {
-        self.place != Place::Before
+        self.position != FramePosition::Before
     }
 
     /// The command's exit status, once the answer is complete.
@@ -44,7 +43,7 @@ impl Frame {
         self.status
     }
 
-    /// What is held back: before the answer the account's noise.
+    /// Bytes that are held back: before the answer the account's noise.
     pub(crate) fn noise(&self) -> &[u8] {
         &self.held
     }
@@ -52,13 +51,13 @@ impl Frame {
     /// Takes what was read and gives on what belongs to the answer.
     pub(crate) fn push(&mut self, chunk: &[u8], take: &mut dyn FnMut(&[u8])) {
         self.held.extend_from_slice(chunk);
-        if self.place == Place::Before {
+        if self.position == FramePosition::Before {
             self.look_for_begin();
         }
-        if self.place == Place::Inside {
+        if self.position == FramePosition::Inside {
             self.look_for_end(take);
         }
-        if self.place == Place::After {
+        if self.position == FramePosition::After {
             self.held.clear();
         }
     }
@@ -73,7 +72,7 @@ impl Frame {
         // The number is the shell's process id; it is for who looks at the stream by hand.
         if let Some((_, length)) = number(&self.held[at + self.begin.len()..]) {
             self.held.drain(..at + self.begin.len() + length);
-            self.place = Place::Inside;
+            self.position = FramePosition::Inside;
         }
     }
 
@@ -103,7 +102,7 @@ impl Frame {
         }
         if let Some((status, _)) = over {
             self.status = Some(status.unwrap_or(255));
-            self.place = Place::After;
+            self.position = FramePosition::After;
         }
     }
 }

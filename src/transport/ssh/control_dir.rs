@@ -48,7 +48,7 @@ pub(crate) fn prepare(dir: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// How long a log of an attempt to connect is anybody's: the attempt is over long before.
+/// Time for which a log of an attempt to connect is anybody's: the attempt is over long before.
 const LOG_KEPT: Duration = Duration::from_mins(5);
 
 /// Removes what processes left that were killed: sockets that nobody listens on, and logs of attempts that are over. To

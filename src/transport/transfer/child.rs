@@ -12,16 +12,14 @@ use crate::domain::child_process::child;
 use crate::domain::error::{Code, Error};
 use crate::transport::watchdog::scrubbed_names;
 
-/// How much of a program's stderr is kept; its end.
+/// Part of a program's stderr that is kept, its end; bytes.
 const STDERR_LIMIT: usize = 64 * 1024;
 
 /// A running program; dropped before it ended, it is killed with everything it started (rsync starts ssh).
 pub(super) struct Running {
     child: Child,
     group: Option<rustix::process::Pid>,
-    /// Its stdout.
     pub(super) stdout: ChildStdout,
-    /// Its stderr.
     pub(super) stderr: ChildStderr,
 }
 
@@ -70,7 +68,7 @@ impl Running {
         Ok(Self { child, group, stdout, stderr })
     }
 
-    /// Its pipes, and the rest of it.
+    /// Pipes, and the rest of it.
     pub(super) fn split(self) -> (Group, ChildStdout, ChildStderr) {
         (Group { child: self.child, group: self.group }, self.stdout, self.stderr)
     }

@@ -1,4 +1,4 @@
-//! What of a local tree would go onto a host.
+//! Plan of a transfer: what of a local tree would go onto a host.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -20,7 +20,7 @@ use crate::domain::text::clean_line;
 /// The files, in any directory of the tree, that say with gitignore's syntax what stays here.
 pub const IGNORE_FILE: &str = ".sandboxerignore";
 
-/// How many paths an error names.
+/// Paths that an error names.
 const NAMED: usize = 5;
 
 /// Above what a tree is not sent unless the operator agreed.
@@ -35,18 +35,18 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Those of the contract: 200,000 files, 2 GiB.
+    /// Limits of the contract: 200,000 files, 2 GiB.
     pub fn contract() -> Self {
         Self { files: 200_000, bytes: 2 << 30, allow_large: false }
     }
 
     /// None: the operator agreed.
-    pub fn none() -> Self {
+    pub(crate) fn none() -> Self {
         Self { allow_large: true, ..Self::contract() }
     }
 }
 
-/// What would be sent. Holds the list in an unnamed temporary file.
+/// Plan of a transfer. Holds the list in an unnamed temporary file.
 #[derive(Debug)]
 pub struct Plan {
     /// Files and symlinks.
@@ -133,7 +133,7 @@ struct Walk {
     cancelled: Arc<AtomicBool>,
 }
 
-/// What the walk has counted and written so far.
+/// Count of the walk so far, with the list.
 struct Tally {
     plan: Plan,
     directories: Vec<Vec<u8>>,
@@ -359,7 +359,7 @@ impl Tally {
     }
 
     fn unreadable(&mut self, path: PathBuf, error: &ignore::Error) {
-        // What vanished while it was walked is not there; everything else is an obstacle.
+        // A file that vanished while the tree was walked is not there; everything else is an obstacle.
         if error.io_error().is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
             return;
         }

@@ -18,7 +18,7 @@ use super::sent::{IDLE, MAX_WARNINGS, Method, Progress, Sent, failed};
 /// "Some files vanished before they could be transferred."
 const VANISHED: i32 = 24;
 
-/// How long a session is asked for again where the host has no room for one more.
+/// Time for which a session is asked for again where the host has no room for one more.
 const REFUSED_FOR: Duration = Duration::from_mins(1);
 
 /// Runs rsync in a shell that writes to the same stdout every 2 s, an empty line, and ends all of it when it cannot: an

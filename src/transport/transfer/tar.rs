@@ -1,4 +1,4 @@
-//! As a tar stream, for hosts without rsync. The far end may be busybox.
+//! Transfer by a tar stream, for hosts without rsync. The far end may be busybox.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -61,13 +61,13 @@ pub(super) async fn feed(
     Ok((far, sent))
 }
 
-/// Which end failed, or what is to be told of a success.
+/// End that failed, or the warnings of a success.
 fn verdict(status: i32, stderr: &str, far: &Output) -> Result<Vec<String>, Error> {
     let (warnings, errors) = sort_lines(stderr);
     let here = match status {
         // 141 is SIGPIPE: the far end stopped reading, and knows why.
         0 | 1 | 141 => false,
-        // What vanished was in the list, and tar calls that an error.
+        // Vanished files were in the list, and tar calls that an error.
         2 => !errors.is_empty() || warnings.is_empty(),
         _ => true,
     };
@@ -93,7 +93,7 @@ fn verdict(status: i32, stderr: &str, far: &Output) -> Result<Vec<String>, Error
     Ok(warnings.into_iter().take(MAX_WARNINGS).collect())
 }
 
-/// What GNU tar says: what changed under it, and what is wrong.
+/// Lines of GNU tar: changes under it, and errors.
 fn sort_lines(stderr: &str) -> (Vec<String>, Vec<String>) {
     let lines = stderr.lines().filter(|line| {
         !line.is_empty() && !line.contains("Exiting with failure status due to previous")
@@ -183,7 +183,7 @@ mod tests {
         ] {
             let told = match verdict(status, stderr, far) {
                 Ok(warnings) => format!("sent, {} warnings", warnings.len()),
-                Err(fault) => fault.causes[0].clone(),
+                Err(error) => error.causes[0].clone(),
             };
             assert_eq!(told, expected, "{status} {stderr:?}");
         }

@@ -87,7 +87,7 @@ async fn what_is_left_out() {
             vec![("src/.sandboxerignore", "*.log\n# comment\n/main.rs\n")],
             vec![".env", "a.log", "keep.log", "src/.sandboxerignore"],
         ),
-        // It cannot bring back what the profile excludes.
+        // A pattern cannot bring back what the profile excludes.
         (
             vec!["*.log", ".*", "build", "node_modules"],
             vec![(".sandboxerignore", "!keep.log\n")],
@@ -177,13 +177,13 @@ async fn trees_that_are_refused() {
     ] {
         match plan(root, &[], limits).await {
             Ok(plan) => assert!(allowed && plan.files == 10, "{limits:?}"),
-            Err(fault) => {
+            Err(error) => {
                 assert!(!allowed, "{limits:?}");
                 assert_eq!(
-                    (fault.code, fault.details["field"].as_str()),
+                    (error.code, error.details["field"].as_str()),
                     (Code::InvalidInput, Some("repo"))
                 );
-                assert!(fault.hint.unwrap().contains("--yes"));
+                assert!(error.hint.unwrap().contains("--yes"));
             }
         }
     }
@@ -193,9 +193,9 @@ async fn trees_that_are_refused() {
             Code::InvalidInput
         );
     }
-    let fault =
+    let error =
         plan(root, &["a{b".to_owned(), "[z-a]".to_owned()], Limits::contract()).await.unwrap_err();
-    assert_eq!(fault.code, Code::InvalidProfile);
+    assert_eq!(error.code, Code::InvalidProfile);
 }
 
 #[tokio::test]
@@ -212,8 +212,8 @@ async fn an_ignore_file_that_would_hang_is_refused() {
                 .success()
         );
         let walk = plan(temp.path(), &[], Limits::contract());
-        let fault = tokio::time::timeout(Duration::from_secs(30), walk).await.unwrap().unwrap_err();
-        assert_eq!(fault.code, Code::InvalidInput, "deep: {deep}");
+        let error = tokio::time::timeout(Duration::from_secs(30), walk).await.unwrap().unwrap_err();
+        assert_eq!(error.code, Code::InvalidInput, "deep: {deep}");
     }
 }
 
@@ -237,7 +237,7 @@ async fn unreadable_files_are_named() {
         let path = touch(temp.path(), format!("f{n}"), "x");
         fs::set_permissions(path, fs::Permissions::from_mode(0o000)).unwrap();
     }
-    let fault = plan(temp.path(), &[], Limits::contract()).await.unwrap_err();
-    assert_eq!(fault.details["count"], 7);
-    assert_eq!(fault.details["paths"].as_array().unwrap().len(), 5);
+    let error = plan(temp.path(), &[], Limits::contract()).await.unwrap_err();
+    assert_eq!(error.details["count"], 7);
+    assert_eq!(error.details["paths"].as_array().unwrap().len(), 5);
 }

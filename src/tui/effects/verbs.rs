@@ -89,7 +89,7 @@ impl Effects {
                 answer = client.roll_out(request) => Msg::RolledOut(job, answer),
                 () = token.cancelled() => {
                     let message = "no further sandbox is begun; those that run go on to their end";
-                    Msg::RolledOut(job, Err(CancelOutcome::Stopped.fault(message)))
+                    Msg::RolledOut(job, Err(CancelOutcome::Stopped.error(message)))
                 }
             }
         });

@@ -165,6 +165,6 @@ fn stale<'a>(document: &mut Document, items: impl Iterator<Item = &'a StaleItem>
 fn newest_certificate(host: &HostName, sandboxes: &Sandboxes) -> Option<Certificate> {
     let there = sandboxes.all().filter(|entry| entry.record.host.same(host.as_str()));
     there
-        .filter_map(|entry| entry.record.certificate.as_ref().and_then(Kept::read))
+        .filter_map(|entry| entry.record.certificate.as_ref().and_then(RawJson::read))
         .max_by_key(|certificate| certificate.at)
 }

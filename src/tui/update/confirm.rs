@@ -96,8 +96,9 @@ fn notes(model: &Model, purpose: Purpose, record: &SandboxRecord) -> Vec<String>
         },
         (Purpose::Wake | Purpose::Apply { .. }, Some(_)) => {
             let Some((view, sandbox)) = based else { return Vec::new() };
-            let owed = view.patches.iter().filter(|patch| sandbox.owes.contains(&patch.sequence));
-            let mut notes: Vec<String> = owed
+            let pending =
+                view.patches.iter().filter(|patch| sandbox.owes.contains(&patch.sequence));
+            let mut notes: Vec<String> = pending
                 .map(|patch| {
                     let about = patch.description.as_deref().unwrap_or("no description");
                     format!("gets patch {}: {about}", patch.sequence)

@@ -212,9 +212,9 @@ pub(super) fn rolled_out(
         let problem = match cancelled {
             false => Error::new(Code::Partial, text),
             true if well == 0 && failures.iter().all(|(_, error)| undone(error)) => {
-                CancelOutcome::Undone.fault(text)
+                CancelOutcome::Undone.error(text)
             }
-            true => CancelOutcome::Stopped.fault(text),
+            true => CancelOutcome::Stopped.error(text),
         };
         effects.extend(jobs::ended_badly(model, job, problem));
         return effects;

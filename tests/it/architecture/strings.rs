@@ -30,7 +30,7 @@ const READERS: &[(&str, &str, &str)] = &[
     ("src/domain/error.rs", "details", "the one place that reads what an error carries"),
     ("src/domain/event.rs", "data", "the one place that reads an event's particulars"),
     (
-        "src/transport/ssh/lane.rs",
+        "src/transport/ssh/session_pool.rs",
         "to_string",
         "the one place that reads why the mux refused a session: the library has only a sentence",
     ),

@@ -129,7 +129,7 @@ async fn ctrl_c_says_how_it_left_things_and_what_to_look_at() {
     let cut = || {
         let message = "sandbox a1b2c3d4: the script of patch 1 was cut off, and may be half done";
         CancelOutcome::Stopped
-            .fault(message)
+            .error(message)
             .hint("look at what is there with `sandboxer shell a1b2c3d4`")
     };
     let end =

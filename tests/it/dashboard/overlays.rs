@@ -277,7 +277,7 @@ fn the_raw_record_is_yaml_and_is_copied_clean() {
         ps_format: None,
         findings: Vec::new(),
     };
-    wicked.certificate = sandboxer::domain::verbatim::Kept::new(&certificate).ok();
+    wicked.certificate = sandboxer::domain::raw_json::RawJson::new(&certificate).ok();
     wicked.message = Some("a\u{1b}]52;c;eA==\u{7}b\u{202e}".to_owned());
     list(&mut model, vec![wicked]);
     press(&mut model, "esc esc g enter v");

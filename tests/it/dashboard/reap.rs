@@ -411,7 +411,7 @@ fn a_reap_that_was_cancelled_says_what_is_left() {
     );
     press(&mut model, "tab enter");
     assert_eq!(model.jobs.get(job).unwrap().state, JobState::Cancelling);
-    let error = CancelOutcome::Stopped.fault("cancelled; 6 items are left as they were");
+    let error = CancelOutcome::Stopped.error("cancelled; 6 items are left as they were");
     update(&mut model, Msg::Ended(job, Err(error), None));
     let seen = screen(&mut model, (120, 36));
     assert!(seen.contains("1 removed; cancelled; 6 items are left as they were"), "{seen}");

@@ -254,7 +254,7 @@ fn quit_can_roll_back_first_even_before_the_operation_has_an_id() {
     assert!(effects.contains(&Effect::Cancel(job, operation)));
     let effects = update(
         &mut model,
-        Msg::Ended(job, Err(CancelOutcome::Undone.fault("nothing was removed")), None),
+        Msg::Ended(job, Err(CancelOutcome::Undone.error("nothing was removed")), None),
     );
     assert!(effects.contains(&Effect::Quit));
     assert!(matches!(model.jobs.get(job).unwrap().state, JobState::Undone(_)));
@@ -619,14 +619,14 @@ fn each_end_of_a_cancel_has_its_words_and_what_to_look_at_in_toast_activity_and_
         assert!(toast.contains(word), "one word everywhere: {words}, {toast}");
         (state, toast, problem)
     };
-    let (state, text, _) = ended(Err(CancelOutcome::Undone.fault("nothing was removed")));
+    let (state, text, _) = ended(Err(CancelOutcome::Undone.error("nothing was removed")));
     assert!(
         matches!(state, JobState::Undone(_))
             && text.contains("undone after")
             && text.contains("nothing was removed")
     );
     let cut: Error =
-        CancelOutcome::Stopped.fault("it was cut off").hint("`sandboxer destroy X` finishes it");
+        CancelOutcome::Stopped.error("it was cut off").hint("`sandboxer destroy X` finishes it");
     let (state, text, problem) = ended(Err(cut));
     assert_eq!(state.word(), "stopped, may be half done");
     assert!(

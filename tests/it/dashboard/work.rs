@@ -310,7 +310,7 @@ fn what_touches_no_record_is_seen_to_begin_and_to_end_and_can_be_cancelled() {
             assert!(matches!(&press(&mut model, "tab enter")[..], [Effect::Cancel(..)]));
         }
         assert_eq!(heard(&mut model), [Effect::Operations]);
-        let problem = CancelOutcome::Stopped.fault("the script was cut off").hint("look at it");
+        let problem = CancelOutcome::Stopped.error("the script was cut off").hint("look at it");
         let ended = Operation {
             state: OperationState::Cancelled,
             cancel_outcome: Some(CancelOutcome::Stopped),

@@ -10,7 +10,7 @@ use sandboxer::domain::request::{
     CreateRequest, EventQuery, PatchRequest, PruneItem, PruneRequest, SnapshotDeleteRequest,
     SnapshotRequest,
 };
-use sandboxer::domain::retention::OldRule;
+use sandboxer::domain::retention::RetentionRule;
 
 use super::snapshots::source;
 use crate::test_env::script::Act;
@@ -129,7 +129,7 @@ async fn a_plan_that_is_not_true_any_more_deletes_nothing() {
     house.later(&id, "two").await;
     let plan = PruneRequest { keep: Some(1), dry_run: true, ..PruneRequest::default() };
     let one = house.manager.prune_snapshots(&plan).await.unwrap().remove(0).id;
-    let rule = OldRule { keep: Some(1), ..OldRule::default() };
+    let rule = RetentionRule { keep: Some(1), ..RetentionRule::default() };
     let go = async |revision| {
         let request = SnapshotDeleteRequest {
             id: one.to_string(),

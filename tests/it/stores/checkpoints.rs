@@ -202,7 +202,7 @@ async fn snapshots_come_in_the_order_in_which_they_were_inserted_whatever_their_
         records.iter().map(|record| record.id.to_string()).collect::<Vec<_>>()
     };
     let came = ["snap-00000003", "snap-00000001", "snap-00000002"];
-    assert_eq!(ids(&store.by_arrival().await.unwrap()), came);
+    assert_eq!(ids(&store.list_by_insertion().await.unwrap()), came);
     assert_eq!(
         ids(&store.list().await.unwrap()),
         ["snap-00000001", "snap-00000002", "snap-00000003"]

@@ -272,7 +272,7 @@ pub(crate) async fn what_is_destroyed_goes_to_the_history(store: &dyn SandboxSto
     assert_eq!(store.archive(moment(60)).await.unwrap(), 0);
     let told = derived_event_id("pending", 4, &EventKind::SandboxDestroyed);
     let before = store.get(&id("pending")).await.unwrap().unwrap();
-    store.told(&[told].into()).await.unwrap();
+    store.clear_pending(&[told].into()).await.unwrap();
     let after = store.get(&id("pending")).await.unwrap().unwrap();
     assert_eq!(
         (after.pending.len(), after.revision),

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use sandboxer::domain::error::{Code, Error};
 use sandboxer::store::json::JsonStores;
-use sandboxer::store::{EventLog, Installation, Locks, OperationStore, SandboxStore, Standing};
+use sandboxer::store::{EventLog, Installation, Locks, OperationStore, Ownership, SandboxStore};
 
 use super::processes::event;
 use super::{by, id, processes, record, stores};
@@ -33,7 +33,7 @@ async fn looking_makes_nothing_and_the_first_write_makes_it() {
     assert_eq!(all.sandboxes.version().await.unwrap(), 0);
     assert_eq!(all.operations.list().await.unwrap(), []);
     assert_eq!(all.events.tail(0).await.unwrap(), []);
-    assert_eq!(all.installation.standing().await.unwrap(), Standing::Own);
+    assert_eq!(all.installation.ownership().await.unwrap(), Ownership::Own);
     assert!(!dir.path().join("a").exists());
     all.sandboxes.insert(record("a", 1)).await.unwrap();
     assert!(data.join("sandboxes.json").is_file());
@@ -236,7 +236,7 @@ async fn a_full_disk_loses_nothing() {
     store.update(&id("a"), Some(1), by(|_| ())).await.unwrap();
     assert_eq!(all.events.append(vec![event(1), event(2)]).await.unwrap()[1].seq, 2);
     assert_eq!(all.events.read(&sandboxer::store::EventFilter::default()).await.unwrap().len(), 2);
-    assert_eq!(all.events.passed_over().await.unwrap(), []);
+    assert_eq!(all.events.unreadable_lines().await.unwrap(), []);
 }
 
 #[tokio::test]

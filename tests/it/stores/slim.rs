@@ -137,7 +137,7 @@ async fn an_old_file_is_written_anew_at_once_and_loses_nothing_that_a_user_needs
     }
     let records = store.list().await.unwrap();
     let told = records.iter().flat_map(|record| record.pending.iter().map(|e| e.id.clone()));
-    store.told(&told.collect()).await.unwrap();
+    store.clear_pending(&told.collect()).await.unwrap();
     for (now, was) in file(dir.path())["records"]
         .as_array()
         .unwrap()

@@ -6,7 +6,9 @@ use std::fs;
 use sandboxer::domain::{Code, HostName, Operation, OperationId, OperationState, State};
 use sandboxer::store::catalogue::Catalogue;
 use sandboxer::store::json::JsonStores;
-use sandboxer::store::{Installation, Locks, OperationStore, RecipeStore, SandboxStore, Standing};
+use sandboxer::store::{
+    Installation, Locks, OperationStore, Ownership, PinnedProfileStore, SandboxStore,
+};
 
 use super::{by, id, moment, record, stores};
 
@@ -110,16 +112,16 @@ async fn lock_files_of_sandboxes_that_are_over_go_unless_somebody_holds_them() {
 async fn a_host_that_saw_more_than_we_know_makes_us_an_old_copy_until_we_are_claimed() {
     let dir = tempfile::tempdir().unwrap();
     let open = || JsonStores::open_on(dir.path(), "m1").unwrap().installation;
-    let ours = || async { open().standing().await.unwrap() };
+    let ours = || async { open().ownership().await.unwrap() };
     open().next_stamp().await.unwrap();
     open().next_stamp().await.unwrap();
     let host = HostName::new("coulombcore");
     assert_eq!(
         open().seen_on(&host, 2).await.unwrap(),
-        Standing::Own,
+        Ownership::Own,
         "a host may have the newest of our counters"
     );
-    let behind = Standing::Behind { host: host.clone(), counter: 9 };
+    let behind = Ownership::Behind { host: host.clone(), counter: 9 };
     assert_eq!(open().seen_on(&host, 9).await.unwrap(), behind);
     // Counting on past the host does not make the copy any younger.
     for _ in 0..8 {
@@ -128,7 +130,7 @@ async fn a_host_that_saw_more_than_we_know_makes_us_an_old_copy_until_we_are_cla
     assert_eq!((open().stamp().await.unwrap().counter, ours().await), (10, behind));
     // Above what a host has: every other copy is the one behind.
     assert_eq!(open().claim(12).await.unwrap().counter, 1012);
-    assert_eq!((open().stamp().await.unwrap().counter, ours().await), (1012, Standing::Own));
+    assert_eq!((open().stamp().await.unwrap().counter, ours().await), (1012, Ownership::Own));
     assert_eq!(open().next_stamp().await.unwrap().counter, 1013);
 }
 
@@ -149,14 +151,14 @@ async fn the_installation_keeps_its_id_and_counts() {
         .replace(r#""owners":["#, r#""later":[1],"owners":["#)
         .replace("],\"mach", ",\"other\"],\"mach");
     fs::write(&file, more).unwrap();
-    assert_eq!(open("m1").standing().await.unwrap(), Standing::Own);
+    assert_eq!(open("m1").ownership().await.unwrap(), Ownership::Own);
     let moved = open("m2");
-    assert_eq!(moved.standing().await.unwrap(), Standing::Copied);
+    assert_eq!(moved.ownership().await.unwrap(), Ownership::Copied);
     assert_eq!(moved.next_stamp().await.unwrap().machine_id, "m2");
-    assert_eq!(moved.standing().await.unwrap(), Standing::Copied, "counting is not claiming");
+    assert_eq!(moved.ownership().await.unwrap(), Ownership::Copied, "counting is not claiming");
     moved.claim(0).await.unwrap();
-    assert_eq!(moved.standing().await.unwrap(), Standing::Own);
-    assert_eq!(open("m1").standing().await.unwrap(), Standing::Copied);
+    assert_eq!(moved.ownership().await.unwrap(), Ownership::Own);
+    assert_eq!(open("m1").ownership().await.unwrap(), Ownership::Copied);
     assert_eq!(moved.owners().await.unwrap().len(), 2);
     let value: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     assert_eq!(
@@ -168,7 +170,7 @@ async fn the_installation_keeps_its_id_and_counts() {
 #[tokio::test]
 async fn a_recipe_is_kept_under_its_hash() {
     let dir = tempfile::tempdir().unwrap();
-    let store = stores(dir.path()).recipes;
+    let store = stores(dir.path()).pinned_profiles;
     let catalogue = Catalogue::load(None, None, &BTreeSet::from(["ext.compose-ssh"]));
     let profile = catalogue.recipe("profile.sandbox-canary").unwrap();
     assert_eq!(store.get(&profile.hash()).await.unwrap(), None);
@@ -197,10 +199,10 @@ async fn a_record_in_both_places_is_counted_once() {
     fs::write(dir.path().join("history.jsonl"), format!("{line}\n{line}\n{}", &line[..30]))
         .unwrap();
     assert_eq!((store.list().await.unwrap().len(), store.history().await.unwrap().len()), (1, 0));
-    let passed_over = store.passed_over().await.unwrap();
+    let unreadable_lines = store.unreadable_lines().await.unwrap();
     assert!(
-        passed_over[0].file.ends_with("history.jsonl") && passed_over[0].lines == [3],
-        "{passed_over:?}"
+        unreadable_lines[0].file.ends_with("history.jsonl") && unreadable_lines[0].lines == [3],
+        "{unreadable_lines:?}"
     );
     assert_eq!(store.archive(moment(100)).await.unwrap(), 1);
     assert_eq!((store.list().await.unwrap().len(), store.history().await.unwrap().len()), (0, 1));

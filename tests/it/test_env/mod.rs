@@ -84,7 +84,7 @@ pub(crate) fn manager_on(
         locks: Arc::new(SlowLocks { kept: stores.locks, script: Arc::clone(script) }),
         installation: stores.installation,
         earlier: stores.earlier,
-        recipes: stores.recipes,
+        pinned_profiles: stores.pinned_profiles,
         catalogue: Arc::new(LazyLock::new(Box::new(move || {
             Catalogue::load(Some(&profiles), None, &available)
         }))),

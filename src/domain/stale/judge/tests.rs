@@ -181,7 +181,8 @@ fn what_no_record_knows_is_reaped_when_its_time_is_over_and_adopted_before() {
     assert_eq!(judge(&made_on("docker"), Some("podman is silent")), "orphan_dir remove 2");
     assert_eq!(judge(&made_on("none"), Some("podman is silent")), "orphan_dir remove 2");
     assert_eq!(judge(&made_on("podman"), Some("podman is silent")), "orphan_dir keep 0");
-    // What was destroyed and is here all the same came after: it goes, whatever its deadline, and is never adopted.
+    // Things of a destroyed sandbox that are here all the same came after: they go, whatever the deadline, and are never
+    // adopted.
     for found in [found(Some("us"), later), bare(found(Some("us"), None))] {
         let destroyed = FoundSight { destroyed_at: Some(at(-5)), ..seen(&host, &found) };
         let item = judge_found(destroyed, &from(0)).unwrap();

@@ -12,14 +12,14 @@ use crate::domain::request::{DestroyRequest, SnapshotDeleteRequest};
 use crate::domain::teardown::Resource;
 use crate::failpoint;
 use crate::manager::deps::Deps;
-use crate::manager::hosts::deep_check::run::{CheckTrace, HostCheck};
+use crate::manager::hosts::deep_check::run::{CleanupScope, HostCheck};
 use crate::manager::hosts::deep_check::stack;
 use crate::manager::hosts::deep_check::stack::LABEL;
-use crate::manager::hosts::deep_check::steps::{StepOutcome, Steps};
+use crate::manager::hosts::deep_check::steps::{DeepCheckSteps, StepOutcome};
 use crate::manager::operation::wait::{wait_for_operation, wait_for_snapshot};
 use crate::manager::sandboxes::destroy::destroy;
 use crate::manager::snapshots::delete::delete_forced;
-use crate::transport::probe::{self, TraceRequest};
+use crate::transport::probe::{self, LeftoverRequest};
 
 /// Pause and number of inspections while something is left on the host: engines and watchdogs take a moment, and
 /// KILL comes 5 s after TERM.
@@ -85,7 +85,7 @@ async fn cleanup_sandbox(deps: &Deps, id: &SandboxId) -> Result<(), Error> {
 }
 
 async fn cleanup_snapshot(deps: &Deps, id: &SnapshotId) -> Result<(), Error> {
-    // What of the check's own is based on it and could not be removed shall not keep it.
+    // Things of the check itself that are based on it and could not be removed shall not keep it.
     let request = SnapshotDeleteRequest {
         id: id.to_string(),
         force: true,
@@ -108,16 +108,16 @@ impl HostCheck<'_> {
     /// Removes everything and looks the host through; what was made, and what is left of it.
     pub(crate) async fn end(
         &self,
-        steps: &mut Steps<'_>,
-        before: CheckTrace,
+        steps: &mut DeepCheckSteps<'_>,
+        before: CleanupScope,
     ) -> (MadeByCheck, Vec<Resource>) {
         let (mut made, mut left) = (MadeByCheck::default(), Vec::new());
-        let mut trace = before.trace;
+        let mut sought = before.sought;
         // Failures are in the list.
         let _ =
-            steps.finish(&DeepStage::Destroy, self.destroy(&mut made, &mut trace).boxed()).await;
+            steps.finish(&DeepStage::Destroy, self.destroy(&mut made, &mut sought).boxed()).await;
         if before.reached {
-            let _ = steps.finish(&DeepStage::Host, self.look(&trace, &mut left).boxed()).await;
+            let _ = steps.finish(&DeepStage::Host, self.look(&sought, &mut left).boxed()).await;
         } else {
             let unseen =
                 async { Ok(StepOutcome::<()>::Skipped("the host was not reached".to_owned())) };
@@ -129,15 +129,15 @@ impl HostCheck<'_> {
     async fn destroy(
         &self,
         made: &mut MadeByCheck,
-        trace: &mut TraceRequest,
+        sought: &mut LeftoverRequest,
     ) -> Result<StepOutcome<()>, Error> {
         *made = find_made_by(self.deps, self.operation).await?;
-        trace.ids = made.sandboxes.iter().map(ToString::to_string).collect();
-        trace.ids.extend(made.snapshots.iter().map(ToString::to_string));
+        sought.ids = made.sandboxes.iter().map(ToString::to_string).collect();
+        sought.ids.extend(made.snapshots.iter().map(ToString::to_string));
         if !made.is_empty() {
             // Volumes without a name of ours are known by the containers that use them, as long as these are there.
-            trace.volumes = self
-                .traces(trace)
+            sought.volumes = self
+                .leftovers(sought)
                 .await
                 .unwrap_or_default()
                 .into_iter()
@@ -154,12 +154,12 @@ impl HostCheck<'_> {
 
     async fn look(
         &self,
-        trace: &TraceRequest,
+        sought: &LeftoverRequest,
         left: &mut Vec<Resource>,
     ) -> Result<StepOutcome<()>, Error> {
         let (pause, times) = RECHECK;
         for _ in 0..times {
-            *left = self.traces(trace).await?;
+            *left = self.leftovers(sought).await?;
             if left.is_empty() {
                 return Ok(StepOutcome::Well((), Some("nothing of it is left".to_owned())));
             }
@@ -175,9 +175,9 @@ impl HostCheck<'_> {
             .hint("sandboxer takes these for removed: look at them there, and remove them by hand"))
     }
 
-    async fn traces(&self, trace: &TraceRequest) -> Result<Vec<Resource>, Error> {
+    async fn leftovers(&self, sought: &LeftoverRequest) -> Result<Vec<Resource>, Error> {
         let transport = self.deps.transports.open(self.host).await?;
-        probe::traces(transport.as_ref(), self.operation, trace).await
+        probe::leftovers(transport.as_ref(), self.operation, sought).await
     }
 }
 

@@ -23,7 +23,7 @@ use crate::manager::deps::Deps;
 use crate::manager::hosts::check::{check_host, unchecked_host};
 use crate::manager::hosts::deep_check::stack;
 use crate::manager::hosts::deep_check::stack::LABEL;
-use crate::manager::hosts::deep_check::steps::{ENDING, StepFailed, StepOutcome, Steps};
+use crate::manager::hosts::deep_check::steps::{DeepCheckSteps, ENDING, StepFailed, StepOutcome};
 use crate::manager::operation::cancel::cancel_operation;
 use crate::manager::operation::wait::{wait_for_operation, wait_for_snapshot};
 use crate::manager::sandboxes::create::create_labelled;
@@ -31,7 +31,7 @@ use crate::manager::sandboxes::exec::exec;
 use crate::manager::snapshots::create::take_snapshot;
 use crate::manager::snapshots::find::get_snapshot_at_revision;
 use crate::manager::snapshots::restore::restore;
-use crate::transport::probe::{self, TraceRequest};
+use crate::transport::probe::{self, LeftoverRequest};
 
 /// Time to live of what a check makes: a check that was killed is seen as expired then.
 const TTL: &str = "30m";
@@ -39,14 +39,12 @@ const TTL: &str = "30m";
 /// The file in the workspace, and in the volume.
 const FILE: &str = "sandboxer-check.txt";
 
-/// Limit of a command in a sandbox.
 const EXEC_LIMIT: Duration = Duration::from_mins(1);
 
 const WRITE_SH: &str = r#"printf '%s\n' "$2" >"$1" && cat "$1""#;
 
 const READ_SH: &str = r#"cat "$1""#;
 
-/// Deep check of a host.
 pub(crate) struct HostCheck<'a> {
     pub(crate) deps: &'a Deps,
     pub(crate) operation: &'a OperationId,
@@ -56,17 +54,16 @@ pub(crate) struct HostCheck<'a> {
 
 /// Traces that are looked for afterwards, as far as they are known by now.
 #[derive(Default)]
-pub(crate) struct CheckTrace {
-    pub(crate) trace: TraceRequest,
-    /// Whether the host answered.
+pub(crate) struct CleanupScope {
+    pub(crate) sought: LeftoverRequest,
     pub(crate) reached: bool,
 }
 
 impl HostCheck<'_> {
     /// Tries everything up to the first failure; the host as it was seen.
-    pub(crate) async fn run(&self, steps: &mut Steps<'_>) -> (HostView, CheckTrace) {
+    pub(crate) async fn run(&self, steps: &mut DeepCheckSteps<'_>) -> (HostView, CleanupScope) {
         let mut view = None;
-        let mut before = CheckTrace::default();
+        let mut before = CleanupScope::default();
         let _ = self.try_all(steps, &mut view, &mut before).await;
         steps.skip_to(&ENDING);
         (view.unwrap_or_else(|| unchecked_host(self.deps, self.host)), before)
@@ -74,15 +71,15 @@ impl HostCheck<'_> {
 
     async fn try_all(
         &self,
-        steps: &mut Steps<'_>,
+        steps: &mut DeepCheckSteps<'_>,
         view: &mut Option<HostView>,
-        before: &mut CheckTrace,
+        before: &mut CleanupScope,
     ) -> Result<(), StepFailed> {
         let seen = steps.run(&DeepStage::Probe, self.probe(view).boxed()).await?;
         let Some(facts) = seen else { return Ok(()) };
         before.reached = true;
-        before.trace.root.clone_from(&facts.workspace_root);
-        before.trace.engines = engines(&facts);
+        before.sought.root.clone_from(&facts.workspace_root);
+        before.sought.engines = engines(&facts);
         let canary = steps.run(&DeepStage::Canary, self.canary().boxed()).await?;
         let stack = steps.run(&DeepStage::Stack, self.stack(&facts).boxed()).await?;
         let has_volume = stack.is_some();
@@ -355,7 +352,7 @@ impl HostCheck<'_> {
             ended = &mut ended => return ended,
             () = self.cancel.cancelled() => {}
         }
-        // One that has just ended is nothing to cancel.
+        // An operation that has just ended is nothing to cancel.
         let _ = cancel_operation(self.deps, id).await;
         ended.await
     }

@@ -12,10 +12,8 @@ use crate::transport::probe::{self, ImageFound};
 /// The label of what a check makes; its value is the check's operation. Only sandboxer itself can give it.
 pub(crate) const LABEL: &str = "sandboxer.check";
 
-/// Service of the stack.
 pub(crate) const SERVICE: &str = "check";
 
-/// Mount point of the service's volume.
 pub(crate) const VOLUME_AT: &str = "/sandboxer-check";
 
 /// A small image of the host that can run it.
@@ -41,7 +39,7 @@ pub(crate) async fn write(folder: &Path, image: &str) -> Result<(), Error> {
         if let Some(above) = folder.parent() {
             tokio::fs::create_dir_all(above).await?;
         }
-        // It must be new: others may write where it is.
+        // A new folder alone will do: others may write where it is.
         tokio::fs::DirBuilder::new().mode(0o700).create(folder).await?;
         tokio::fs::write(folder.join("docker-compose.yml"), compose(image)).await
     };

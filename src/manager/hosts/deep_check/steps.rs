@@ -24,14 +24,14 @@ pub(crate) enum StepOutcome<T> {
 pub(crate) struct StepFailed;
 
 /// Steps of a check, with their outcomes so far.
-pub(crate) struct Steps<'a> {
+pub(crate) struct DeepCheckSteps<'a> {
     progress: &'a ProgressReporter,
     host: &'a HostName,
     cancel: &'a CancellationToken,
     list: Vec<DeepStep>,
 }
 
-impl<'a> Steps<'a> {
+impl<'a> DeepCheckSteps<'a> {
     pub(crate) fn new(
         progress: &'a ProgressReporter,
         host: &'a HostName,

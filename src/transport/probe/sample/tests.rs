@@ -145,7 +145,7 @@ fn figures_of_odd_hosts() {
         ),
         ("cpus=0-3,6", "cpus=9-2,x,", "cpus 0"),
         ("load=0.38", "load=-1e999", "load 0"),
-        // It waited a second for the disk after it had looked at its clock.
+        // A second's wait for the disk, after the look at the clock.
         ("ended=1000.60", "ended=1001.60", "offset Some(1.0)"),
         ("now=1795780801.500000000", "now=1795781401.500", "offset Some(600.0)"),
         ("now=1795780801.500000000", "now=%s", "offset None"),
@@ -334,7 +334,6 @@ fn of_host(line: &str) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// Figure of a sample.
 type Figure = fn(&HostSample) -> f64;
 
 /// Each figure against the tool that operators read it with.

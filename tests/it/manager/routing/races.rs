@@ -174,7 +174,7 @@ async fn a_fallback_that_loses_the_last_credits_goes_on_to_the_one_after_it() {
     it.house.script(&[fails(), fails()], &[], &[]);
     // Nobody can hold before both have chosen.
     let ledger = JsonStores::open(it.house.folder.path()).unwrap().credits;
-    let turn = ledger.turn().await.unwrap();
+    let turn = ledger.lock_holders().await.unwrap();
     let both_chose = async {
         let asked = |it: &Routed| it.paid.examined.lock().unwrap().len();
         until(|| asked(&it) == 2).await;
@@ -205,7 +205,7 @@ async fn a_fallback_that_loses_the_last_credits_and_has_no_other_ends_with_its_f
     let fails = || Act::Fail(Code::OperationFailed, "the disk is full");
     it.house.script(&[fails(), fails()], &[], &[]);
     let ledger = JsonStores::open(it.house.folder.path()).unwrap().credits;
-    let turn = ledger.turn().await.unwrap();
+    let turn = ledger.lock_holders().await.unwrap();
     let both_chose = async {
         until(|| it.paid.examined.lock().unwrap().len() == 2).await;
         drop(turn);

@@ -179,7 +179,7 @@ fn no_tool_is_asked_where_the_fingerprint_is_the_one_that_was_known() {
         assert_eq!(upgraded.detection.unwrap().runtimes[0].version, "5.0.0", "{shell}");
         host.asked();
 
-        // It does not run any more, which the fingerprint need not show: asked in full, then said.
+        // A runtime that does not run any more, which the fingerprint need not show: asked in full, then said.
         let known = host.detect(shell, None).detection.unwrap();
         host.write("bin/dead", "");
         host.asked();

@@ -5,18 +5,17 @@ use std::path::PathBuf;
 use crate::domain::error::{Code, Error};
 use crate::domain::host::HostSpec;
 
-/// What ssh says it would do for a target (`ssh -G`), as far as it matters here.
+/// Configuration of ssh for a target (`ssh -G`), as far as it matters here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Resolved {
+pub(crate) struct ResolvedConfig {
     /// The name or address it connects to.
     pub(crate) hostname: String,
-    /// The port.
     pub(crate) port: String,
     /// The name its key is kept under, if that is another.
     pub(crate) host_key_alias: Option<String>,
 }
 
-impl Resolved {
+impl ResolvedConfig {
     /// Reads the output of `ssh -G`.
     pub(crate) fn parse(text: &str) -> Self {
         let value = |key: &str| {
@@ -41,22 +40,21 @@ impl Resolved {
     }
 }
 
-/// Whose connection failed.
 #[derive(Debug, Clone)]
 pub(crate) struct Peer<'a> {
     pub(crate) spec: &'a HostSpec,
-    /// What ssh is called with.
+    /// Name with which ssh is called.
     pub(crate) target: &'a str,
     /// Passed as `-F`.
     pub(crate) config: Option<&'a PathBuf>,
-    pub(crate) resolved: &'a Resolved,
+    pub(crate) resolved: &'a ResolvedConfig,
 }
 
 /// Why a connection could not be made, from what ssh wrote about it.
 pub(crate) fn classify(words: &str, peer: &Peer<'_>) -> Error {
     let host = &peer.spec.name;
     let has = |text: &str| words.contains(text);
-    let fault = if has("REMOTE HOST IDENTIFICATION HAS CHANGED") || has("REVOKED HOST KEY DETECTED")
+    let error = if has("REMOTE HOST IDENTIFICATION HAS CHANGED") || has("REVOKED HOST KEY DETECTED")
     {
         Error::new(
             Code::HostChanged,
@@ -97,8 +95,8 @@ pub(crate) fn classify(words: &str, peer: &Peer<'_>) -> Error {
             .hint(format!("try: {}", by_hand(peer, "")))
     };
     let words = words.trim();
-    let fault = fault.detail("host", host.as_str());
-    if words.is_empty() { fault } else { fault.because(words.to_owned()) }
+    let error = error.detail("host", host.as_str());
+    if words.is_empty() { error } else { error.because(words.to_owned()) }
 }
 
 /// Whether the server dropped the connection before it looked at us, as it does when many arrive at once
@@ -122,14 +120,13 @@ pub(crate) fn dropped_early(words: &str) -> bool {
         && !not_that.iter().any(|text| words.contains(text))
 }
 
-/// A fault of a connection, with the kind of `details.kind`.
+/// Error of a connection, with the kind of `details.kind`.
 pub(crate) fn unreachable(host: &str, kind: &str, what: &str) -> Error {
     Error::new(Code::HostUnreachable, format!("host {host} {what}"))
         .detail("kind", kind)
         .detail("host", host)
 }
 
-/// There is no ssh here.
 pub(crate) fn no_ssh(error: std::io::Error) -> Error {
     if error.kind() == std::io::ErrorKind::NotFound {
         return Error::new(Code::MissingDependency, "there is no ssh program on this machine")
@@ -178,19 +175,22 @@ mod tests {
     fn judged(words: &str) -> (String, String, bool) {
         let mut spec = HostSpec::named("lab");
         spec.login_hint = Some("run ops-warden renew".to_owned());
-        let resolved =
-            Resolved { hostname: "10.0.0.7".into(), port: "2222".into(), host_key_alias: None };
+        let resolved = ResolvedConfig {
+            hostname: "10.0.0.7".into(),
+            port: "2222".into(),
+            host_key_alias: None,
+        };
         let config = PathBuf::from("/home/me/lab config");
         let peer =
             Peer { spec: &spec, target: "ops@lab", config: Some(&config), resolved: &resolved };
-        let fault = classify(words, &peer);
-        let kind = fault
+        let error = classify(words, &peer);
+        let kind = error
             .details
             .get("kind")
             .and_then(|kind| kind.as_str())
-            .unwrap_or(fault.code.as_str())
+            .unwrap_or(error.code.as_str())
             .to_owned();
-        (kind, fault.hint.clone().unwrap_or_default(), fault.retryable)
+        (kind, error.hint.clone().unwrap_or_default(), error.retryable)
     }
 
     #[test]
@@ -274,8 +274,8 @@ mod tests {
     #[test]
     fn the_resolved_target_is_read() {
         let resolved =
-            Resolved::parse("host lab\nhostname 10.0.0.7\nport 22\nhostkeyalias lab-key\n");
+            ResolvedConfig::parse("host lab\nhostname 10.0.0.7\nport 22\nhostkeyalias lab-key\n");
         assert_eq!(resolved.key_name(), "lab-key");
-        assert_eq!(Resolved::parse("hostname h\nport 22\n").key_name(), "h");
+        assert_eq!(ResolvedConfig::parse("hostname h\nport 22\n").key_name(), "h");
     }
 }

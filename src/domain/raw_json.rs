@@ -14,12 +14,12 @@ use serde_json::value::RawValue;
 
 /// A large part of a record that few ask for. It is kept as the text it came as: copying it is free, and what a
 /// newer version wrote into it stays.
-pub struct Kept<T> {
+pub struct RawJson<T> {
     text: Arc<RawValue>,
     of: PhantomData<fn() -> T>,
 }
 
-impl<T: Serialize + DeserializeOwned> Kept<T> {
+impl<T: Serialize + DeserializeOwned> RawJson<T> {
     /// Keeps a value.
     ///
     /// Errors: a value that is no JSON, such as a map whose keys are no strings.
@@ -27,7 +27,7 @@ impl<T: Serialize + DeserializeOwned> Kept<T> {
         Ok(Self { text: serde_json::value::to_raw_value(value)?.into(), of: PhantomData })
     }
 
-    /// What it says; `None` if this version cannot understand it.
+    /// Value; `None` if this version cannot understand it.
     pub fn read(&self) -> Option<T> {
         serde_json::from_str(self.text.get()).ok()
     }
@@ -39,31 +39,31 @@ impl<T: Serialize + DeserializeOwned> Kept<T> {
     }
 }
 
-impl<T> Clone for Kept<T> {
+impl<T> Clone for RawJson<T> {
     fn clone(&self) -> Self {
         Self { text: Arc::clone(&self.text), of: PhantomData }
     }
 }
 
-impl<T> PartialEq for Kept<T> {
+impl<T> PartialEq for RawJson<T> {
     fn eq(&self, other: &Self) -> bool {
         self.text.get() == other.text.get()
     }
 }
 
-impl<T> fmt::Debug for Kept<T> {
+impl<T> fmt::Debug for RawJson<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.text.get())
     }
 }
 
-impl<T> Serialize for Kept<T> {
+impl<T> Serialize for RawJson<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.text.serialize(serializer)
     }
 }
 
-impl<'de, T> Deserialize<'de> for Kept<T> {
+impl<'de, T> Deserialize<'de> for RawJson<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut text = Box::<RawValue>::deserialize(deserializer)?;
         // Somebody laid the file out anew: a record is handed on within one line.
@@ -76,7 +76,7 @@ impl<'de, T> Deserialize<'de> for Kept<T> {
     }
 }
 
-impl<T: JsonSchema> JsonSchema for Kept<T> {
+impl<T: JsonSchema> JsonSchema for RawJson<T> {
     fn inline_schema() -> bool {
         T::inline_schema()
     }
@@ -94,7 +94,7 @@ impl<T: JsonSchema> JsonSchema for Kept<T> {
     }
 }
 
-/// One whole JSON document, as text. A piece of a larger text is shared with it, not copied.
+/// Whole JSON document, as text. A piece of a larger text is shared with it, not copied.
 #[derive(Clone)]
 pub struct JsonText {
     of: Arc<String>,

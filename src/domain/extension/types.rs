@@ -1,4 +1,4 @@
-//! What goes into an extension and what comes out of it.
+//! Types that an extension takes and answers.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::domain::words::string_enum;
 use crate::domain::{Time, Usd};
 
 string_enum! {
-    /// What an extension can do beyond making and removing.
+    /// Verb beyond making and removing.
     pub enum Capability {
         /// `snapshot` and `restore_from_snapshot`.
         Snapshots = "snapshots",
@@ -41,10 +41,10 @@ string_enum! {
     }
 }
 
-/// What an extension can do: the capabilities that are there.
+/// Verbs that an extension has.
 pub type Capabilities = std::collections::BTreeSet<Capability>;
 
-/// This installation as a host sees it (contract 1, `owner`).
+/// Installation as a host sees it (contract 1, `owner`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnerStamp {
     /// The id that new sandboxes carry.
@@ -60,7 +60,7 @@ pub struct OwnerStamp {
 pub struct ProvisionRequest {
     /// The sandbox's id: every name on the host derives from it.
     pub id: SandboxId,
-    /// Who makes it.
+    /// Installation that makes it.
     pub owner: OwnerStamp,
     /// Where.
     pub host: HostName,
@@ -87,15 +87,15 @@ pub struct ProvisionRequest {
 /// Answer of a host that may take a sandbox.
 #[derive(Debug, Clone, Default)]
 pub struct HostAnswer {
-    /// How a stack meets it, where there is a stack.
+    /// Host as a stack meets it, where there is a stack.
     pub compose: Option<ComposeHost>,
-    /// Its figures; none where it was not asked for them.
+    /// Figures; none where it was not asked for them.
     pub headroom: Option<Headroom>,
     /// Newer detection, where the known one did not hold.
     pub detection: Option<RuntimeDetection>,
 }
 
-/// Which sandbox a later verb is about.
+/// Sandbox that a later verb is about.
 #[derive(Debug, Clone)]
 pub struct Target {
     /// The sandbox's id.
@@ -110,11 +110,11 @@ pub struct Target {
     pub inputs: BTreeMap<String, String>,
     /// When the record was written, for the host's manifest.
     pub created_at: Time,
-    /// What `provision` returned, if it came so far.
+    /// Handle that `provision` returned, if it came so far.
     pub handle: Option<Handle>,
     /// The recorded directory, if it came so far.
     pub workdir: Option<String>,
-    /// What the host proved to be, if it came so far. A different one is `host_changed`.
+    /// Identity that the host proved, if it came so far. A different one is `host_changed`.
     pub host_identity: Option<HostIdentity>,
     /// Our counter (contract 1, `owner`). A host with a higher one has seen more than our records say: a teardown
     /// then touches nothing and fails with `conflict` (`details.kind` is `behind`, `details.counter` the host's).
@@ -127,16 +127,16 @@ pub struct Target {
     pub start_output: Option<String>,
 }
 
-/// What `provision` made.
+/// Result of `provision`.
 #[derive(Debug, Clone)]
 pub struct Provisioned {
     /// To find it again.
     pub handle: Handle,
     /// `<workspace_root>/sbx-<id>`, absolute.
     pub workdir: String,
-    /// What the host proved to be.
+    /// Identity that the host proved.
     pub identity: HostIdentity,
-    /// What was changed in what the user wrote.
+    /// Changes to what the user wrote.
     pub rewrites: Vec<Rewrite>,
     /// Report of the host with its runtime's certificate, where the profile asks for it.
     pub report: Option<Box<HostReport>>,
@@ -149,10 +149,10 @@ pub struct Provisioned {
     pub ready: Option<Readiness>,
 }
 
-/// What `wait_ready` found.
+/// Result of `wait_ready`.
 #[derive(Debug, Clone)]
 pub struct Readiness {
-    /// How to get there.
+    /// Access to it.
     pub reachability: Reachability,
     /// The services as the engine reported them.
     pub services: Vec<Service>,
@@ -160,7 +160,7 @@ pub struct Readiness {
     pub unsettled: Unsettled,
 }
 
-/// Which containers still have to show that they stay.
+/// Containers that still have to show that they stay.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Unsettled {
     /// Nothing is to be shown any more.
@@ -168,14 +168,14 @@ pub enum Unsettled {
     None,
     /// All that the sandbox should have.
     All,
-    /// Those of these names, which were woken.
+    /// Containers of these names, which were woken.
     Woken(Vec<String>),
 }
 
-/// What a host has of a sandbox (`inspect`).
+/// Resources of a sandbox that a host has (`inspect`).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Inspection {
-    /// What is there: its directory, containers, networks, volumes.
+    /// Resources: its directory, containers, networks, volumes.
     pub resources: Vec<Resource>,
     /// Resources with its id, its project's label or a name of it that are somebody else's, with what tells so.
     pub foreign: Vec<TeardownLine>,
@@ -185,9 +185,9 @@ pub struct Inspection {
     pub asleep: bool,
     /// Whether a sleep or a wake was cut off: some of what ran runs and some does not.
     pub halfway: bool,
-    /// Its services as the backend reports them.
+    /// Services as the backend reports them.
     pub services: Vec<Service>,
-    /// How to get there, where it is ready.
+    /// Access to it, where it is ready.
     pub reachability: Option<Reachability>,
     /// The counter that the host has of this installation (contract 1, `owner`); `None` where it has none.
     pub counter: Option<u64>,
@@ -195,23 +195,23 @@ pub struct Inspection {
     pub root: Option<MarkedRoot>,
 }
 
-/// What a metered extension asks for.
+/// Price that a metered extension asks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MeterQuote {
     /// The price.
     pub usd: Usd,
-    /// How it was reckoned, in a sentence.
+    /// Reckoning, in a sentence.
     pub basis: String,
 }
 
-/// What a snapshot is to be.
+/// Snapshot that is to be taken.
 #[derive(Debug, Clone)]
 pub struct CaptureRequest {
     /// The record as it was written ahead: its id names the folder.
     pub snapshot: SnapshotRecord,
-    /// Who makes it.
+    /// Installation that makes it.
     pub owner: OwnerId,
-    /// What happens to the containers meanwhile; `None`: `pause` where the runtime can, with `stop` never by itself.
+    /// Treatment of the containers meanwhile; `None`: `pause` where the runtime can, with `stop` never by itself.
     pub mode: Option<SnapshotMode>,
     /// Patterns to leave out.
     pub excludes: Vec<String>,
@@ -220,11 +220,11 @@ pub struct CaptureRequest {
 /// A snapshot that was made and sealed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Captured {
-    /// Its folder on the host, absolute.
+    /// Folder on the host, absolute.
     pub path: String,
-    /// What the host proved to be.
+    /// Identity that the host proved.
     pub identity: HostIdentity,
-    /// What is known of its archive.
+    /// Facts of its archive.
     pub archive: ArchiveFacts,
 }
 
@@ -234,48 +234,48 @@ pub struct ExecRun<'a> {
     pub command: &'a [String],
     /// In this service's container; none: in the workspace.
     pub service: Option<&'a str>,
-    /// What it reads on stdin; none: nothing is there.
+    /// Stdin; none: nothing is there.
     pub input: Option<ByteStream>,
 }
 
 /// The archive that a sandbox is made from.
 #[derive(Debug, Clone)]
 pub struct RestoreSource {
-    /// Which, on the same host as the sandbox.
+    /// Archive, on the same host as the sandbox.
     pub place: ArchivePlace,
-    /// What is known of it.
+    /// Facts of it.
     pub archive: ArchiveFacts,
     /// Whether it is an error when the host cannot set everything (`--strict`).
     pub strict: bool,
 }
 
-/// What a restore made.
+/// Result of a restore.
 #[derive(Debug, Clone)]
 pub struct Restored {
-    /// As `provision` answers.
+    /// Sandbox, as `provision` answers.
     pub provisioned: Provisioned,
-    /// What could not be set on the target, counted by kind: `owners`, `modes`, `xattrs`, `devices`, `volumes`.
+    /// Properties that could not be set on the target, counted by kind: `owners`, `modes`, `xattrs`, `devices`, `volumes`.
     pub not_preserved: BTreeMap<String, u64>,
 }
 
-/// One patch to run.
+/// Patch to run.
 #[derive(Debug, Clone)]
 pub struct PatchRun {
     /// The patch.
     pub patch: Patch,
-    /// How long it may take.
+    /// Time that it may take.
     pub limit: Duration,
 }
 
-/// How a patch's script ended.
+/// End of a patch's script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatchOutcome {
-    /// Its exit status (128 + n after signal n).
+    /// Exit status (128 + n after signal n).
     pub exit_status: i32,
     /// Whether it was ended because its time was over.
     pub timed_out: bool,
     /// The last [`crate::domain::patch::KEPT_OUTPUT`] bytes that it wrote, invalid UTF-8 replaced.
     pub output: String,
-    /// How long it ran.
+    /// Duration.
     pub duration: Duration,
 }

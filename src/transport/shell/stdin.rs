@@ -7,14 +7,13 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until};
 
 use crate::transport::Output;
-use crate::transport::shell::channel::{Broken, Channel};
-use crate::transport::shell::exchange::broken;
+use crate::transport::shell::channel::{BrokenChannel, Channel};
 use crate::transport::shell::frame::Frame;
-use crate::transport::shell::kept::Head;
+use crate::transport::shell::output_buffer::OutputHead;
+use crate::transport::shell::request::broken;
 
 const PIECE: usize = 256 * 1024;
 
-/// How feeding a command went.
 pub(crate) enum Fed {
     /// The command ended; also when it did so before the stream's end.
     Done(Output),
@@ -23,7 +22,7 @@ pub(crate) enum Fed {
     /// The stream of ours could not be read.
     Source(io::Error),
     /// The shell ended without an answer.
-    Broken(Broken),
+    Broken(BrokenChannel),
 }
 
 /// Feeds `source` to its end and waits for the command's, which has this nonce. Dropped with the channel at any point,
@@ -37,7 +36,7 @@ pub(crate) async fn drive(
     let mut frames = (Frame::new(nonce), Frame::new(nonce));
     let mut pump = Pump { piece: vec![0; PIECE], filled: 0, sent: 0 };
     let (mut out_buffer, mut err_buffer) = (vec![0; 8 * 1024], vec![0; 8 * 1024]);
-    let (mut out, mut err) = (Head::default(), Head::default());
+    let (mut out, mut err) = (OutputHead::default(), OutputHead::default());
     let (mut out_open, mut err_open) = (true, true);
     let mut error = None;
     let mut moved_at = Instant::now();
@@ -68,8 +67,8 @@ pub(crate) async fn drive(
                     Moved::Bytes => {}
                     Moved::End => channel.stdin = None,
                     // The command reads no further. Why is in its own words, not in a broken pipe.
-                    Moved::Refused(fault) => (channel.stdin, error) = (None, Some(fault)),
-                    Moved::Unreadable(fault) => return Fed::Source(fault),
+                    Moved::Refused(cause) => (channel.stdin, error) = (None, Some(cause)),
+                    Moved::Unreadable(cause) => return Fed::Source(cause),
                 }
             }
             // The marks that say that the host is alive are no movement.
@@ -109,7 +108,7 @@ impl Pump {
             match source.read(&mut self.piece).await {
                 Ok(0) => return Moved::End,
                 Ok(length) => (self.filled, self.sent) = (length, 0),
-                Err(fault) => return Moved::Unreadable(fault),
+                Err(error) => return Moved::Unreadable(error),
             }
             return Moved::Bytes;
         }
@@ -119,7 +118,7 @@ impl Pump {
                 self.sent += length;
                 Moved::Bytes
             }
-            Err(fault) => Moved::Refused(fault),
+            Err(error) => Moved::Refused(error),
         }
     }
 }

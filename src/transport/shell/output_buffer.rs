@@ -1,19 +1,17 @@
-//! What is kept of a command's output, and its lines as they come.
+//! Output of a command as far as it is kept, and its lines as they come.
 
 use crate::transport::{LINE_LIMIT, OUTPUT_LIMIT};
 
-/// What of a streamed command's output is kept at its end; bytes.
+/// Part of a streamed command's output that is kept, its end; bytes.
 const TAIL: usize = 64 * 1024;
 
-/// Keeps the first [`OUTPUT_LIMIT`] bytes.
 #[derive(Debug, Default)]
-pub(crate) struct Head {
+pub(crate) struct OutputHead {
     pub(crate) bytes: Vec<u8>,
     pub(crate) truncated: bool,
 }
 
-impl Head {
-    /// Adds output.
+impl OutputHead {
     pub(crate) fn push(&mut self, chunk: &[u8]) {
         let room = OUTPUT_LIMIT - self.bytes.len();
         self.bytes.extend_from_slice(&chunk[..chunk.len().min(room)]);
@@ -23,13 +21,12 @@ impl Head {
 
 /// Keeps at least the last 64 KiB, at most twice that.
 #[derive(Debug, Default)]
-pub(crate) struct Tail {
+pub(crate) struct OutputTail {
     pub(crate) bytes: Vec<u8>,
     pub(crate) truncated: bool,
 }
 
-impl Tail {
-    /// Adds output.
+impl OutputTail {
     pub(crate) fn push(&mut self, chunk: &[u8]) {
         self.bytes.extend_from_slice(chunk);
         if self.bytes.len() > 2 * TAIL {
@@ -42,14 +39,13 @@ impl Tail {
 
 /// Cuts output into lines, and a line without an end after 64 KiB.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
+pub(crate) struct LineSplitter {
     line: Vec<u8>,
     /// The line was given already; what is left of it is dropped.
     cut: bool,
 }
 
-impl Lines {
-    /// Adds output and gives each complete line.
+impl LineSplitter {
     pub(crate) fn push(&mut self, mut chunk: &[u8], give: &mut dyn FnMut(&[u8])) {
         while let Some(end) = chunk.iter().position(|byte| *byte == b'\n') {
             self.add(&chunk[..end], give);
@@ -91,7 +87,7 @@ mod tests {
 
     fn lines(pieces: &[&[u8]]) -> Vec<Vec<u8>> {
         let mut out = Vec::new();
-        let mut lines = Lines::default();
+        let mut lines = LineSplitter::default();
         for piece in pieces {
             lines.push(piece, &mut |line| out.push(line.to_vec()));
         }
@@ -116,12 +112,12 @@ mod tests {
 
     #[test]
     fn the_tail_keeps_the_end_and_the_head_the_beginning() {
-        let mut tail = Tail::default();
+        let mut tail = OutputTail::default();
         for n in 0..10u8 {
             tail.push(&vec![n; 40_000]);
         }
         assert!(tail.bytes.len() >= TAIL && tail.truncated && tail.bytes.last() == Some(&9));
-        let mut head = Head::default();
+        let mut head = OutputHead::default();
         head.push(b"first");
         head.push(&vec![0; OUTPUT_LIMIT]);
         head.push(b"more");

@@ -10,27 +10,25 @@ use serde::Deserialize;
 use crate::domain::Time;
 use crate::domain::error::Error;
 use crate::domain::name::{EventId, SandboxId};
-use crate::store::files::{in_the_way, io_fault, no_wait};
+use crate::store::files::{in_the_way, io_error, no_wait};
 
-/// How many rotated files are kept.
 const KEPT: usize = 4;
 
-/// How many of them are kept at most, while what is in them is needed: a gibibyte of events.
+/// Rotated files that are kept at most, while what is in them is needed: a gibibyte of events.
 const KEPT_AT_MOST: usize = 16;
 
-/// How much is read at once when a file is read backwards.
+/// Bytes that are read at once when a file is read backwards.
 const CHUNK: u64 = 64 * 1024;
 
-/// Where the files are.
 #[derive(Debug)]
-pub(super) struct Segments {
+pub(super) struct RotatedLog {
     /// Newest first.
     paths: Vec<PathBuf>,
 }
 
-/// One file, open; it is read as far as it went then, wherever it is renamed to.
+/// File, open; it is read as far as it went then, wherever it is renamed to.
 #[derive(Debug)]
-pub(super) struct Segment {
+pub(super) struct LogFile {
     pub(super) path: PathBuf,
     pub(super) file: File,
     pub(super) inode: u64,
@@ -39,9 +37,9 @@ pub(super) struct Segment {
     pub(super) is_newest: bool,
 }
 
-/// What a line says of its place.
+/// Numbers of a line.
 #[derive(Debug, Deserialize)]
-pub(super) struct Head {
+pub(super) struct LineHead {
     pub(super) seq: u64,
     pub(super) id: EventId,
     pub(super) time: Time,
@@ -51,7 +49,7 @@ pub(super) struct Head {
     pub(super) sandbox_seq: Option<u64>,
 }
 
-impl Segments {
+impl RotatedLog {
     /// The log at this path.
     pub(super) fn new(newest: PathBuf) -> Self {
         let older = (1..=KEPT_AT_MOST).map(|number| {
@@ -73,21 +71,21 @@ impl Segments {
     ///
     /// Another process may rotate between two opens, so that a file would be missed or come twice: it is done again
     /// until every name still stands for the file that was opened.
-    pub(super) fn open(&self) -> Result<Vec<Segment>, Error> {
+    pub(super) fn open(&self) -> Result<Vec<LogFile>, Error> {
         loop {
             let mut opened = Vec::new();
             for (index, path) in self.paths.iter().enumerate() {
                 // A pipe in its place is not waited for.
                 let opened_now = OpenOptions::new().read(true).custom_flags(no_wait()).open(path);
-                let segment = match opened_now {
+                let log_file = match opened_now {
                     Ok(file) => {
                         let found =
-                            file.metadata().map_err(|error| io_fault("read", path, error))?;
+                            file.metadata().map_err(|error| io_error("read", path, error))?;
                         if !found.is_file() {
                             return Err(in_the_way(path));
                         }
                         let (inode, len) = (found.ino(), found.len());
-                        Some(Segment {
+                        Some(LogFile {
                             path: path.clone(),
                             file,
                             inode,
@@ -96,13 +94,13 @@ impl Segments {
                         })
                     }
                     Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-                    Err(error) => return Err(io_fault("read", path, error)),
+                    Err(error) => return Err(io_error("read", path, error)),
                 };
-                opened.push(segment);
+                opened.push(log_file);
             }
-            let as_before = self.paths.iter().zip(&opened).all(|(path, segment)| {
+            let as_before = self.paths.iter().zip(&opened).all(|(path, log_file)| {
                 fs::metadata(path).ok().map(|found| found.ino())
-                    == segment.as_ref().map(|segment| segment.inode)
+                    == log_file.as_ref().map(|log_file| log_file.inode)
             });
             if as_before {
                 return Ok(opened.into_iter().flatten().collect());
@@ -127,7 +125,7 @@ impl Segments {
             match fs::rename(&pair[0], &pair[1]) {
                 // A gap: a process died while it rotated.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                other => other.map_err(|error| io_fault("rotate", &pair[0], error))?,
+                other => other.map_err(|error| io_error("rotate", &pair[0], error))?,
             }
         }
         Ok(())
@@ -140,14 +138,14 @@ impl Segments {
 
     fn drop_from(&self, first: usize, needed: Option<u64>) -> Result<(), Error> {
         let beyond = &self.paths[first..];
-        for segment in self.open()?.iter().filter(|segment| beyond.contains(&segment.path)) {
+        for log_file in self.open()?.iter().filter(|log_file| beyond.contains(&log_file.path)) {
             let is_needed = match needed {
-                Some(needed) => segment.last_seq()?.is_some_and(|last| last >= needed),
+                Some(needed) => log_file.last_seq()?.is_some_and(|last| last >= needed),
                 None => false,
             };
             if !is_needed {
-                fs::remove_file(&segment.path)
-                    .map_err(|error| io_fault("remove", &segment.path, error))?;
+                fs::remove_file(&log_file.path)
+                    .map_err(|error| io_error("remove", &log_file.path, error))?;
             }
         }
         Ok(())
@@ -155,28 +153,28 @@ impl Segments {
 }
 
 /// Reads a file from a place on, as far as it went when it was opened.
-pub(super) struct FromPlace<'a> {
-    segment: &'a Segment,
+pub(super) struct FromOffset<'a> {
+    log_file: &'a LogFile,
     at: u64,
 }
 
-impl<'a> FromPlace<'a> {
-    pub(super) fn new(segment: &'a Segment, place: u64) -> Self {
-        Self { segment, at: place }
+impl<'a> FromOffset<'a> {
+    pub(super) fn new(log_file: &'a LogFile, place: u64) -> Self {
+        Self { log_file, at: place }
     }
 }
 
-impl io::Read for FromPlace<'_> {
+impl io::Read for FromOffset<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = self.segment.len.saturating_sub(self.at);
+        let left = self.log_file.len.saturating_sub(self.at);
         let left = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
-        let read = self.segment.file.read_at(&mut buffer[..left], self.at)?;
+        let read = self.log_file.file.read_at(&mut buffer[..left], self.at)?;
         self.at += read as u64;
         Ok(read)
     }
 }
 
-impl Segment {
+impl LogFile {
     /// Visits its lines from the last to the first, while `visit` wants more. Whether it wanted all.
     ///
     /// What comes after the last line end is not a line yet.
@@ -191,7 +189,7 @@ impl Segment {
             let mut chunk = vec![0; usize::try_from(size).unwrap_or(0)];
             self.file
                 .read_exact_at(&mut chunk, at)
-                .map_err(|error| io_fault("read", &self.path, error))?;
+                .map_err(|error| io_error("read", &self.path, error))?;
             chunk.append(&mut text);
             text = chunk;
             if !found_end {
@@ -213,7 +211,7 @@ impl Segment {
         Ok(true)
     }
 
-    /// Its lines after a place, first to last, and the place after them.
+    /// Lines after a place, first to last, and the place after them.
     pub(super) fn lines_after(
         &self,
         place: u64,
@@ -222,23 +220,21 @@ impl Segment {
         let mut text = vec![0; usize::try_from(self.len.saturating_sub(place)).unwrap_or(0)];
         self.file
             .read_exact_at(&mut text, place)
-            .map_err(|error| io_fault("read", &self.path, error))?;
+            .map_err(|error| io_error("read", &self.path, error))?;
         let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         text[..whole].split(|byte| *byte == b'\n').for_each(&mut visit);
         Ok(place + whole as u64)
     }
 
-    /// The number of its last event.
     pub(super) fn last_seq(&self) -> Result<Option<u64>, Error> {
         let mut last = None;
         self.lines_back(|line| {
-            last = serde_json::from_slice::<Head>(line).ok().map(|head| head.seq);
+            last = serde_json::from_slice::<LineHead>(line).ok().map(|head| head.seq);
             last.is_none()
         })?;
         Ok(last)
     }
 
-    /// When it was written last.
     pub(super) fn modified(&self) -> Option<Time> {
         let modified = self.file.metadata().ok()?.modified().ok()?;
         jiff::Timestamp::try_from(modified).ok().map(Time::new)

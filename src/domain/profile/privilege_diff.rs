@@ -1,13 +1,13 @@
-//! What a recipe from outside may not do: ask for more than the operator's own of its name.
+//! Privilege diff: a profile from outside may not ask for more than the operator's own of its name.
 
 use super::{Compose, PortPolicy, Profile, Routing, Seconds};
 use crate::domain::problem::shown;
 use crate::domain::text::plural;
 
 impl Profile {
-    /// What this recipe asks for beyond `known`, the operator's of the same name, in a phrase each. Without one it may ask
-    /// for nothing that a recipe must ask for by name, and for an end.
-    pub fn widens(&self, known: Option<&Self>) -> Vec<String> {
+    /// Phrases, one for each thing that this profile asks for beyond `known`, the operator's of the same name. Without one
+    /// it may ask for nothing that a profile must ask for by name, and for an end.
+    pub(crate) fn widens(&self, known: Option<&Self>) -> Vec<String> {
         let mut more = self.compose.beyond(known.map(|known| &known.compose));
         if known.map_or_else(
             || has_config(self),

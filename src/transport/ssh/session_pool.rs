@@ -17,28 +17,30 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::domain::error::Error;
 use crate::transport::shell::Shells;
-use crate::transport::shell::channel::{Broken, Channel, Process};
-use crate::transport::shell::endings::killed;
-use crate::transport::ssh::link::{Link, alive};
-use crate::transport::ssh::master::{MOST, Place, Purpose, Target, jitter};
-use crate::transport::ssh::words::unreachable;
+use crate::transport::shell::channel::{BrokenChannel, Channel, Process};
+use crate::transport::shell::disconnect::killed;
+use crate::transport::ssh::connection::{Connection, alive};
+use crate::transport::ssh::control_master::{
+    ConnectionPlace, ConnectionPurpose, MOST, SshTarget, jitter,
+};
+use crate::transport::ssh::ssh_errors::unreachable;
 
-/// How long a session is asked for where every connection refuses.
+/// Time for which a session is asked for where every connection refuses.
 const REFUSED_FOR: Duration = Duration::from_mins(1);
-/// How long every connection that is there must have refused before one more is made. sshd frees a slot late.
+/// Time for which every connection that is there must have refused before one more is made. sshd frees a slot late.
 const WIDEN_AFTER: Duration = Duration::from_millis(150);
-/// How long a session may take to open on a connection that is up.
+/// Time that a session may take to open on a connection that is up.
 const OPEN: Duration = Duration::from_secs(20);
 
 /// The connections to one host for one purpose.
-pub(crate) struct Lane {
-    target: Arc<Target>,
-    links: [Link; MOST],
+pub(crate) struct SessionPool {
+    target: Arc<SshTarget>,
+    connections: [Connection; MOST],
     /// The one that had room for the last session.
     last: AtomicUsize,
 }
 
-/// What came of asking one connection for a session.
+/// Answer of one connection that was asked for a session.
 enum Asked {
     Opened(Box<Channel>),
     Refused,
@@ -46,24 +48,30 @@ enum Asked {
     Gone,
 }
 
-impl Lane {
+impl SessionPool {
     pub(crate) fn new(
-        target: &Arc<Target>,
-        purpose: Purpose,
+        target: &Arc<SshTarget>,
+        purpose: ConnectionPurpose,
         connecting: &Arc<AtomicUsize>,
     ) -> Self {
-        let link = |index| Link::new(target.clone(), Place { purpose, index }, connecting.clone());
-        Self { target: target.clone(), links: std::array::from_fn(link), last: AtomicUsize::new(0) }
+        let connection = |index| {
+            Connection::new(target.clone(), ConnectionPlace { purpose, index }, connecting.clone())
+        };
+        Self {
+            target: target.clone(),
+            connections: std::array::from_fn(connection),
+            last: AtomicUsize::new(0),
+        }
     }
 
     /// Makes sure that the first connection is up.
     pub(crate) async fn connect(&self) -> Result<(), Error> {
-        let session = self.links[0].session().await?;
+        let session = self.connections[0].session().await?;
         if alive(&session).await {
             return Ok(());
         }
-        self.links[0].forget(&session).await;
-        self.links[0].session().await.map(drop)
+        self.connections[0].forget(&session).await;
+        self.connections[0].session().await.map(drop)
     }
 
     /// Opens a session that runs `line` by the account's login shell.
@@ -79,11 +87,11 @@ impl Lane {
         let (mut pause, mut widened) = (10, started);
         loop {
             let mut there = 0;
-            for (index, link) in self.links.iter().enumerate() {
+            for (index, connection) in self.connections.iter().enumerate() {
                 // Always from the first: the further ones empty themselves when they are not needed any more.
                 let session = match index {
-                    0 => Some(link.session().await?),
-                    _ => link.present(&self.links[0].socket()).await,
+                    0 => Some(connection.session().await?),
+                    _ => connection.present(&self.connections[0].socket()).await,
                 };
                 let Some(session) = session else { continue };
                 match self.ask(index, session, line).await? {
@@ -106,7 +114,7 @@ impl Lane {
                 shells.close().await;
             }
             if started.elapsed() >= REFUSED_FOR {
-                return Err(self.fault("other", "gives no session").hint(
+                return Err(self.error("other", "gives no session").hint(
                     "sshd allows MaxSessions on one connection; other programs of this account hold all of them",
                 ));
             }
@@ -117,10 +125,10 @@ impl Lane {
 
     /// Makes the first connection that is not there. That one cannot be made is no reason to give up waiting.
     async fn widen(&self) {
-        for link in &self.links[1..] {
-            if link.present(&self.links[0].socket()).await.is_none() {
-                if let Err(fault) = link.session().await {
-                    tracing::debug!(host = %self.target.spec.name, %fault, "no further connection");
+        for connection in &self.connections[1..] {
+            if connection.present(&self.connections[0].socket()).await.is_none() {
+                if let Err(error) = connection.session().await {
+                    tracing::debug!(host = %self.target.spec.name, %error, "no further connection");
                 }
                 return;
             }
@@ -137,25 +145,25 @@ impl Lane {
                 Ok(Ok(child)) => return Ok(Asked::Opened(Box::new(channel(child, index)?))),
                 Ok(Err(error)) if refused(&error) => return Ok(Asked::Refused),
                 Ok(Err(_)) if again && !alive(&session).await => {
-                    self.links[index].forget(&session).await;
+                    self.connections[index].forget(&session).await;
                     if index > 0 {
                         return Ok(Asked::Gone);
                     }
                     again = false;
-                    session = self.links[0].session().await?;
+                    session = self.connections[0].session().await?;
                 }
                 Ok(Err(error)) => {
-                    return Err(self.fault("other", "gives no session").because(error));
+                    return Err(self.error("other", "gives no session").because(error));
                 }
-                Err(_) => return Err(self.fault("timeout", "does not answer")),
+                Err(_) => return Err(self.error("timeout", "does not answer")),
             }
         }
     }
 
-    /// What the early end of a session on this connection means.
-    pub(crate) async fn explain(&self, link: usize, broken: Broken) -> Error {
-        let link = &self.links[link];
-        if let Some(session) = link.current().await {
+    /// Meaning of the early end of a session on this connection.
+    pub(crate) async fn explain(&self, connection: usize, broken: BrokenChannel) -> Error {
+        let connection = &self.connections[connection];
+        if let Some(session) = connection.current().await {
             // A master whose connection was cut closes its sessions first and itself a moment later.
             let alive = alive(&session).await && {
                 sleep(Duration::from_millis(100)).await;
@@ -164,35 +172,35 @@ impl Lane {
             if alive {
                 return killed(&self.target.spec, broken);
             }
-            link.forget(&session).await;
+            connection.forget(&session).await;
         }
-        let fault = self.fault("lost", "lost the connection");
+        let failure = self.error("lost", "lost the connection");
         match broken.error {
-            Some(error) => fault.because(error),
-            None => fault,
+            Some(error) => failure.because(error),
+            None => failure,
         }
     }
 
     /// The control socket of the connection that had room for the last session; empty before there was one.
     pub(crate) fn socket(&self) -> PathBuf {
-        self.links[self.last.load(Ordering::Relaxed)].socket()
+        self.connections[self.last.load(Ordering::Relaxed)].socket()
     }
 
-    /// Waits for a connection with room; [`Lane::socket`] is its from then on.
+    /// Waits for a connection with room; [`SessionPool::socket`] is its from then on.
     pub(crate) async fn make_room(&self, shells: Option<&Shells>) -> Result<(), Error> {
         self.open(b"exit 0", shells).await?.end().await;
         Ok(())
     }
 
-    fn fault(&self, kind: &str, what: &str) -> Error {
+    fn error(&self, kind: &str, what: &str) -> Error {
         unreachable(self.target.spec.name.as_str(), kind, what)
     }
 }
 
-fn channel(mut child: openssh::Child<Arc<Session>>, link: usize) -> Result<Channel, Error> {
+fn channel(mut child: openssh::Child<Arc<Session>>, connection: usize) -> Result<Channel, Error> {
     match (child.stdin().take(), child.stdout().take(), child.stderr().take()) {
         (Some(stdin), Some(stdout), Some(stderr)) => {
-            Ok(Channel::new(stdin, stdout, stderr, Process::Remote { child, link }))
+            Ok(Channel::new(stdin, stdout, stderr, Process::Remote { child, connection }))
         }
         _ => Err(Error::internal("a session has no pipes")),
     }

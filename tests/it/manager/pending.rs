@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use sandboxer::domain::extension::Inspection;
-use sandboxer::domain::owed::settled_state;
 use sandboxer::domain::patch::PatchState;
+use sandboxer::domain::pending_patches::settled_state;
 use sandboxer::domain::request::{
     ApplyRequest, LabelRequest, RecreateRequest, SleepRequest, SnapshotRequest,
 };

@@ -36,14 +36,14 @@ fn sandbox(runs: &[(u64, PatchState)]) -> SandboxRecord {
     record
 }
 
-/// What stands in the way: the sequence of a failed one as a positive number, of an unknown one as a negative.
+/// Blocking patch: the sequence of a failed one as a positive number, of an unknown one as a negative.
 fn seen(record: &SandboxRecord, patches: &[Patch], retry: bool) -> (Vec<u64>, Option<i64>) {
-    let owes = owed(record, patches, retry);
-    let blocked = owes.blocked.map(|blocked| match blocked {
+    let pending = pending_patches(record, patches, retry);
+    let blocked = pending.blocked.map(|blocked| match blocked {
         Blocked::Failed(run) => run.sequence.cast_signed(),
         Blocked::Unknown(run) => -run.sequence.cast_signed(),
     });
-    (owes.run.iter().map(|patch| patch.sequence).collect(), blocked)
+    (pending.run.iter().map(|patch| patch.sequence).collect(), blocked)
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn only_the_patches_of_its_own_snapshot_count() {
     assert_eq!(
         seen(&record, &all, true),
         (vec![], None),
-        "what was made from its inputs owes nothing"
+        "what was made from its inputs pending nothing"
     );
     assert_eq!(settled_state(&record, &all), PatchState::None);
 }
@@ -123,20 +123,24 @@ fn what_a_record_says_between_passes() {
 #[test]
 fn the_acceptance_list() {
     use PatchState::{Applied, Failed};
-    let owes =
+    let pending =
         |there: &[u64], runs: &[(u64, PatchState)]| seen(&sandbox(runs), &patches(there), false);
-    assert_eq!(owes(&[1], &[]), (vec![1], None));
-    assert_eq!(owes(&[1, 2], &[(1, Applied)]), (vec![2], None));
+    assert_eq!(pending(&[1], &[]), (vec![1], None));
+    assert_eq!(pending(&[1, 2], &[(1, Applied)]), (vec![2], None));
     let with_third = [(1, Applied), (2, Applied), (3, Failed)];
     assert_eq!(
-        owes(&[1, 2, 3, 4], &with_third),
+        pending(&[1, 2, 3, 4], &with_third),
         (vec![4], Some(3)),
         "the fourth waits behind the third"
     );
-    assert_eq!(owes(&[1, 2, 4], &with_third), (vec![4], None), "and no more once that is removed");
+    assert_eq!(
+        pending(&[1, 2, 4], &with_third),
+        (vec![4], None),
+        "and no more once that is removed"
+    );
     let with_fourth = [(1, Applied), (2, Applied), (3, Failed), (4, Applied)];
     assert_eq!(
-        owes(&[1, 2, 5], &with_fourth),
+        pending(&[1, 2, 5], &with_fourth),
         (vec![5], None),
         "a new one has a number of its own"
     );

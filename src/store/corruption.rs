@@ -1,4 +1,4 @@
-//! What is wrong with a file, and how its reader gets out of it. Such a file is never written to.
+//! Corrupt and foreign files, and how their reader gets out of it. Such a file is never written to.
 
 use std::error::Error as StdError;
 use std::path::Path;
@@ -8,13 +8,12 @@ use crate::store::files::backup_of;
 
 /// A place in a file, as an editor counts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Position {
     pub(super) line: usize,
     pub(super) column: usize,
 }
 
-impl Place {
-    /// The place of a byte.
+impl Position {
     pub(super) fn of(bytes: &[u8], offset: usize) -> Self {
         let before = &bytes[..offset.min(bytes.len())];
         let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
@@ -39,17 +38,16 @@ pub(super) fn words(error: &serde_json::Error) -> String {
     text.rsplit_once(" at line ").map_or(text.as_str(), |(words, _)| words).to_owned()
 }
 
-/// The first place of a file.
-pub(super) const START: Place = Place { line: 1, column: 1 };
+pub(super) const START: Position = Position { line: 1, column: 1 };
 
 /// `store_corrupt`: cannot be parsed. `what` says which part, such as `record 3 (a1b2c3d4)`.
 pub(super) fn corrupt(
     path: &Path,
     what: &str,
-    place: Place,
+    place: Position,
     why: impl Into<Box<dyn StdError + Send + Sync>>,
 ) -> Error {
-    let fault = Error::new(
+    let error = Error::new(
         Code::StoreCorrupt,
         format!(
             "{}: {what} cannot be read (line {}, column {}); the file is left as it is",
@@ -58,28 +56,28 @@ pub(super) fn corrupt(
             place.column
         ),
     );
-    with_way_out(fault.detail("line", place.line).detail("column", place.column), path).because(why)
+    with_way_out(error.detail("line", place.line).detail("column", place.column), path).because(why)
 }
 
 /// `store_corrupt`: the file is gone and its backup is not. No write of ours leaves that behind.
 pub(super) fn missing(path: &Path) -> Error {
-    let fault = Error::new(
+    let error = Error::new(
         Code::StoreCorrupt,
         format!("{} is missing, but its backup is there", path.display()),
     );
-    with_way_out(fault, path)
+    with_way_out(error, path)
 }
 
-fn with_way_out(fault: Error, path: &Path) -> Error {
-    let fault = fault.detail("file", path.display().to_string());
+fn with_way_out(error: Error, path: &Path) -> Error {
+    let error = error.detail("file", path.display().to_string());
     let backup = backup_of(path);
     if !backup.exists() {
-        return fault.hint(format!(
+        return error.hint(format!(
             "there is no backup of it; repair it, or move it away to begin anew: mv {file} {file}.damaged",
             file = quoted(path)
         ));
     }
-    fault
+    error
         .hint(format!(
             "the version before the last write is in {}; look at it, then restore it: cp {} {}",
             backup.display(),
@@ -94,12 +92,11 @@ fn quoted(path: &Path) -> String {
     shlex::try_quote(&text).map(std::borrow::Cow::into_owned).unwrap_or(text)
 }
 
-/// Whose file it is, if not ours.
+/// Origin of a file that is not ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Foreign {
     /// A later version of sandboxer wrote it.
     Newer(u64),
-    /// The earlier Python tool's shape.
     Python,
     /// Nobody we know.
     Unknown,
@@ -128,6 +125,6 @@ pub(super) fn foreign(path: &Path, whose: Foreign) -> Error {
             ),
         ),
     };
-    let fault = Error::new(Code::StoreForeign, message).hint(hint).detail("file", file.to_string());
-    if let Foreign::Newer(schema) = whose { fault.detail("schema", schema) } else { fault }
+    let error = Error::new(Code::StoreForeign, message).hint(hint).detail("file", file.to_string());
+    if let Foreign::Newer(schema) = whose { error.detail("schema", schema) } else { error }
 }

@@ -4,21 +4,20 @@ use async_trait::async_trait;
 
 use crate::domain::error::Error;
 use crate::domain::profile::Profile;
-use crate::store::RecipeStore;
-use crate::store::damage::{self, Place, START};
+use crate::store::PinnedProfileStore;
+use crate::store::corruption::{self, Position, START};
 use crate::store::document::utf8;
 use crate::store::files::{self, DataDir, blocking};
 
-/// The folder in the data directory.
 const FOLDER: &str = "recipes";
 
 /// The recipes, a file each.
 #[derive(Debug)]
-pub struct RecipeFolder {
+pub struct PinnedProfileFolder {
     dir: DataDir,
 }
 
-impl RecipeFolder {
+impl PinnedProfileFolder {
     pub(super) fn new(dir: &DataDir) -> Self {
         Self { dir: dir.clone() }
     }
@@ -32,7 +31,7 @@ fn file_of(dir: &DataDir, hash: &str) -> Option<std::path::PathBuf> {
 }
 
 #[async_trait]
-impl RecipeStore for RecipeFolder {
+impl PinnedProfileStore for PinnedProfileFolder {
     async fn put(&self, profile: &Profile) -> Result<(), Error> {
         let unfit = |error| Error::internal("a recipe cannot be written as JSON").because(error);
         let text = serde_json::to_vec_pretty(profile.as_written()).map_err(unfit)?;
@@ -57,11 +56,11 @@ impl RecipeStore for RecipeFolder {
             let Some((bytes, _)) = files::read_whole(&path)? else { return Ok(None) };
             let text = utf8(&path, &bytes)?;
             serde_json::from_str(text).map(Some).map_err(|error| {
-                damage::corrupt(
+                corruption::corrupt(
                     &path,
                     "the recipe",
-                    Place::of_json(&error, START),
-                    damage::words(&error),
+                    Position::of_json(&error, START),
+                    corruption::words(&error),
                 )
             })
         })

@@ -1,4 +1,4 @@
-//! Patches that a sandbox owes: those of the snapshot it is based on that it does not have (semantics 7).
+//! Patches that are pending on a sandbox: those of the snapshot it is based on that it does not have (semantics 7).
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::domain::name::PatchId;
 use crate::domain::patch::{AppliedPatch, Patch, PatchState};
 use crate::domain::sandbox::SandboxRecord;
 
-/// What stands in the way of a sandbox's next patch.
+/// Patch that stands in the way of a sandbox's next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blocked<'a> {
     /// A patch that is still attached failed on it.
@@ -15,25 +15,29 @@ pub enum Blocked<'a> {
     Unknown(&'a AppliedPatch),
 }
 
-/// What a sandbox owes of the patches of the snapshot it is based on.
+/// Patches of the snapshot a sandbox is based on that it does not have.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Owed<'a> {
-    /// Those that a pass would run, in ascending sequence.
+pub struct PendingPatches<'a> {
+    /// Patches that a pass would run, in ascending sequence.
     pub run: Vec<&'a Patch>,
-    /// What stops the pass before it begins; `run` is what comes behind it then.
+    /// Patch that stops the pass before it begins; `run` is what comes behind it then.
     pub blocked: Option<Blocked<'a>>,
 }
 
-/// Which of `patches` (any order; those of other snapshots are passed over) a sandbox owes. One level deep: only those of
-/// the snapshot it is based on. One that failed, or of which nobody knows whether it ran, stops the pass unless `retry`
-/// asks for it again; one that was removed from the snapshot counts no more.
-pub fn owed<'a>(record: &'a SandboxRecord, patches: &'a [Patch], retry: bool) -> Owed<'a> {
-    let Some(base) = &record.based_on_snapshot else { return Owed::default() };
+/// Patches of `patches` (any order; other snapshots' are passed over) that are pending on a sandbox. One level deep: only
+/// those of the snapshot it is based on. A patch that failed, or of which nobody knows whether it ran, stops the pass
+/// unless `retry` asks for it again; a patch that was removed from the snapshot counts no more.
+pub fn pending_patches<'a>(
+    record: &'a SandboxRecord,
+    patches: &'a [Patch],
+    retry: bool,
+) -> PendingPatches<'a> {
+    let Some(base) = &record.based_on_snapshot else { return PendingPatches::default() };
     let mut mine: Vec<&Patch> = patches.iter().filter(|patch| patch.snapshot_id == *base).collect();
     mine.sort_by_key(|patch| patch.sequence);
     let on_it =
         |patch: &Patch| record.applied_patches.iter().find(|applied| applied.id == patch.id);
-    let mut found = Owed::default();
+    let mut found = PendingPatches::default();
     for patch in mine {
         match on_it(patch) {
             Some(applied) if applied.state == PatchState::Applied => {}
@@ -50,13 +54,13 @@ pub fn owed<'a>(record: &'a SandboxRecord, patches: &'a [Patch], retry: bool) ->
     found
 }
 
-/// What a record's `patch_state` is to say while no pass runs.
+/// State for a record's `patch_state` while no pass runs.
 pub fn settled_state(record: &SandboxRecord, patches: &[Patch]) -> PatchState {
-    let owes = owed(record, patches, false);
-    match owes.blocked {
+    let pending = pending_patches(record, patches, false);
+    match pending.blocked {
         Some(Blocked::Failed(_)) => PatchState::Failed,
         Some(Blocked::Unknown(_)) => PatchState::Unknown,
-        None if !owes.run.is_empty() => PatchState::Pending,
+        None if !pending.run.is_empty() => PatchState::Pending,
         None if record
             .applied_patches
             .iter()
@@ -69,13 +73,13 @@ pub fn settled_state(record: &SandboxRecord, patches: &[Patch]) -> PatchState {
 }
 
 /// The ids of patches that a sandbox has.
-pub fn applied_ids(record: &SandboxRecord) -> BTreeSet<&PatchId> {
+pub(crate) fn applied_ids(record: &SandboxRecord) -> BTreeSet<&PatchId> {
     let has = record.applied_patches.iter().filter(|applied| applied.state == PatchState::Applied);
     has.map(|applied| &applied.id).collect()
 }
 
-/// What somebody does about a patch that stands in the way; the snapshot by its name or id.
-pub fn next_step_words(record: &SandboxRecord, snapshot: &str, sequence: u64) -> String {
+/// Next step for a patch that stands in the way; the snapshot by its name or id.
+pub(crate) fn next_step_words(record: &SandboxRecord, snapshot: &str, sequence: u64) -> String {
     format!(
         "`sandboxer patches remove {snapshot} {sequence}` takes it away, `sandboxer patches apply {} --retry` runs it again",
         record.id
@@ -83,13 +87,13 @@ pub fn next_step_words(record: &SandboxRecord, snapshot: &str, sequence: u64) ->
 }
 
 /// A sentence for a patch of which nobody knows whether it came to its end, with what somebody does about it.
-pub fn unknown_words(record: &SandboxRecord, snapshot: &str, run: &AppliedPatch) -> String {
+pub(crate) fn unknown_words(record: &SandboxRecord, snapshot: &str, run: &AppliedPatch) -> String {
     let how = next_step_words(record, snapshot, run.sequence);
     format!("nobody knows whether patch {} ({}) came to its end; {how}", run.sequence, run.id)
 }
 
 /// A script was running when its process died: nobody knows whether it came to its end.
-pub fn settle_applying(record: &mut SandboxRecord) {
+pub(crate) fn settle_applying(record: &mut SandboxRecord) {
     let cut =
         record.applied_patches.iter().position(|applied| applied.state == PatchState::Applying);
     let Some(cut) = cut else { return };

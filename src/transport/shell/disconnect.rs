@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use crate::domain::error::{Code, Error};
 use crate::domain::host::HostSpec;
-use crate::transport::shell::channel::Broken;
+use crate::transport::shell::channel::BrokenChannel;
 
-/// A deadline that passed.
 pub(crate) fn late(spec: &HostSpec, deadline: Duration) -> Error {
     Error::new(
         Code::Timeout,
@@ -16,7 +15,6 @@ pub(crate) fn late(spec: &HostSpec, deadline: Duration) -> Error {
     .detail("host", spec.name.as_str())
 }
 
-/// A stream that stood still.
 pub(crate) fn stalled(spec: &HostSpec, idle: Duration) -> Error {
     Error::new(Code::Timeout, format!("the transfer to {} stood still for {:?}", spec.name, idle))
         .detail("host", spec.name.as_str())
@@ -28,16 +26,16 @@ pub(crate) fn unread(error: io::Error) -> Error {
 }
 
 /// A shell that was ended from outside while the machine is well.
-pub(crate) fn killed(spec: &HostSpec, broken: Broken) -> Error {
+pub(crate) fn killed(spec: &HostSpec, broken: BrokenChannel) -> Error {
     let message = if broken.begun {
         format!("a command on {} was killed together with its shell", spec.name)
     } else {
         format!("the account on {} gave no usable shell", spec.name)
     };
-    let fault = Error::new(Code::OperationFailed, message).detail("host", spec.name.as_str());
+    let failure = Error::new(Code::OperationFailed, message).detail("host", spec.name.as_str());
     match broken.error {
-        _ if !broken.words.is_empty() => fault.because(broken.words),
-        Some(error) => fault.because(error),
-        None => fault,
+        _ if !broken.words.is_empty() => failure.because(broken.words),
+        Some(error) => failure.because(error),
+        None => failure,
     }
 }

@@ -1,4 +1,4 @@
-//! What on a host names certain sandboxes and snapshots, whoever made it.
+//! Leftovers: what on a host names certain sandboxes and snapshots, whoever made it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use crate::domain::teardown::Resource;
 use crate::domain::text::clean_line;
 use crate::transport::{Command, Transport};
 
-const TRACES_SH: &str =
-    concat!(include_str!("../scripts/runtime.sh"), include_str!("../scripts/traces.sh"));
+const LEFTOVERS_SH: &str =
+    concat!(include_str!("../scripts/runtime.sh"), include_str!("../scripts/leftovers.sh"));
 
 /// Each call in it has a limit of its own, well below.
 const DEADLINE: Duration = Duration::from_mins(2);
 
-/// What to look for.
+/// Names to look for.
 #[derive(Debug, Clone, Default)]
-pub struct TraceRequest {
+pub struct LeftoverRequest {
     /// Where sandboxes live, as the host resolved it.
     pub root: String,
     /// The engines to ask.
@@ -33,12 +33,12 @@ pub struct TraceRequest {
 /// operation's id in a label; and the volumes that such a container uses.
 ///
 /// Errors: the transport's; `operation_failed` when an engine does not say what it has: half a list is none.
-pub async fn traces(
+pub async fn leftovers(
     transport: &dyn Transport,
     operation: &OperationId,
-    want: &TraceRequest,
+    want: &LeftoverRequest,
 ) -> Result<Vec<Resource>, Error> {
-    let command = Command::script(TRACES_SH)
+    let command = Command::script(LEFTOVERS_SH)
         .args([want.root.as_str(), operation.as_str()])
         .arg(want.engines.len().to_string())
         .args(&want.engines)
@@ -60,8 +60,8 @@ fn read(text: &str) -> Result<Vec<Resource>, Error> {
         let text = entry.text();
         match entry.key {
             "failed" => {
-                let fault = Error::new(Code::OperationFailed, "an engine does not say what it has");
-                return Err(fault.because(clean_line(&text, 400)));
+                let error = Error::new(Code::OperationFailed, "an engine does not say what it has");
+                return Err(error.because(clean_line(&text, 400)));
             }
             "container" | "pod" | "network" | "volume" | "image" | "directory" | "mount"
             | "process" => {
@@ -84,9 +84,9 @@ mod tests {
         let found: Vec<String> =
             found.iter().map(|one| format!("{} {}", one.kind, one.id)).collect();
         assert_eq!(found, ["container sbx-a_web_1", "process 7 sh x=1", "volume 0f"]);
-        let fault = read(&format!("{said}failed=\n docker ps: no daemon\n")).unwrap_err();
+        let error = read(&format!("{said}failed=\n docker ps: no daemon\n")).unwrap_err();
         assert_eq!(
-            (&fault.code, fault.causes),
+            (&error.code, error.causes),
             (&Code::OperationFailed, vec!["docker ps: no daemon".to_owned()])
         );
     }
@@ -102,7 +102,7 @@ mod tests {
         );
         std::fs::write(&engine, script).unwrap();
         std::fs::set_permissions(&engine, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let words = ["-c", TRACES_SH, "sh", "/nowhere", "op-1", "1", "./podman", "1", "a"];
+        let words = ["-c", LEFTOVERS_SH, "sh", "/nowhere", "op-1", "1", "./podman", "1", "a"];
         let ran = std::process::Command::new("sh")
             .args(words)
             .current_dir(folder.path())
@@ -120,7 +120,7 @@ mod tests {
             (found_by(0).unwrap(), found_by(2).unwrap()),
             (vec![volume.clone()], vec![volume])
         );
-        let fault = found_by(3).unwrap_err();
-        assert!(fault.causes[0].contains("no such volume"), "{fault:?}");
+        let error = found_by(3).unwrap_err();
+        assert!(error.causes[0].contains("no such volume"), "{error:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! One record of a document: its text as it is in the file, which may be shorter than its JSON, and what it means to this
+//! Record of a document: its text as it is in the file, which may be shorter than its JSON, and what it means to this
 //! version.
 
 use std::borrow::Cow;
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::domain::error::Error;
-use crate::domain::verbatim::JsonText;
-use crate::store::damage::{self, Place};
-use crate::store::merge::merge_unknown;
+use crate::domain::raw_json::JsonText;
+use crate::store::corruption::{self, Position};
+use crate::store::unknown_fields::merge_unknown;
 
-/// What a document can hold. A record's key is its `id`.
+/// Record that a document can hold. A record's key is its `id`.
 pub(super) trait Record: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Drops what records do not keep any more; before each write.
     fn slim(&mut self) {}
@@ -28,15 +28,14 @@ pub(super) trait Record: Serialize + DeserializeOwned + Send + Sync + 'static {
     fn complete(&mut self) {}
 }
 
-/// A record from its text.
 pub(super) fn parse<R: Record>(text: &str) -> Result<R, serde_json::Error> {
     let mut record: R = serde_json::from_str(text)?;
     record.complete();
     Ok(record)
 }
 
-/// One record. It is understood when somebody asks for it: most commands ask for one of many.
-pub(super) struct Entry<R> {
+/// Record. It is understood when somebody asks for it: most commands ask for one of many.
+pub(super) struct DocumentEntry<R> {
     text: JsonText,
     read: OnceLock<Result<Arc<R>, Broken>>,
 }
@@ -48,11 +47,11 @@ pub(super) struct Broken(serde_json::Error);
 impl Broken {
     /// The parser's words.
     pub(super) fn why(&self) -> String {
-        damage::words(&self.0)
+        corruption::words(&self.0)
     }
 }
 
-impl<R: Record> Entry<R> {
+impl<R: Record> DocumentEntry<R> {
     /// A record of a file, whole JSON. What `same` said of the same text is not found out again.
     pub(super) fn found(text: JsonText, same: Option<&Self>) -> Self {
         let known = same
@@ -85,7 +84,7 @@ impl<R: Record> Entry<R> {
         })
     }
 
-    /// What it means, for as long as the entry lives.
+    /// Meaning, for as long as the entry lives.
     pub(super) fn read(&self) -> Result<&Arc<R>, &Broken> {
         self.read.get_or_init(|| parse(self.text()).map(Arc::new).map_err(Broken)).as_ref()
     }
@@ -95,37 +94,35 @@ impl<R: Record> Entry<R> {
         self.read.get().is_some()
     }
 
-    /// What it means, for one look: nothing of it stays in memory. `None` if this version cannot read it.
-    pub(super) fn glance<T>(&self, look: impl FnOnce(&R) -> T) -> Option<T> {
+    /// Meaning, for one look: nothing of it stays in memory. `None` if this version cannot read it.
+    pub(super) fn peek<T>(&self, look: impl FnOnce(&R) -> T) -> Option<T> {
         match self.read.get() {
             Some(read) => read.as_ref().ok().map(|record| look(record)),
             None => parse(self.text()).ok().map(|record| look(&record)),
         }
     }
 
-    /// Its key, as far as it can be told. Quick where the record is as we write it.
+    /// Key, as far as it can be told. Quick where the record is as we write it.
     pub(super) fn key(&self) -> Option<Cow<'_, str>> {
         key_of(self.text())
     }
 
-    /// Its text.
     pub(super) fn text(&self) -> &str {
         self.text.as_str()
     }
 
     /// Where it begins in its file.
-    pub(super) fn begins(&self) -> Place {
+    pub(super) fn begins(&self) -> Position {
         let (file, offset) = self.text.place();
-        Place::of(file.as_bytes(), offset)
+        Position::of(file.as_bytes(), offset)
     }
 
     /// The place in its file where it stops making sense.
-    pub(super) fn place_of(&self, broken: &Broken) -> Place {
-        Place::of_json(&broken.0, self.begins())
+    pub(super) fn position_of(&self, broken: &Broken) -> Position {
+        Position::of_json(&broken.0, self.begins())
     }
 }
 
-/// The `id` of a record's JSON.
 pub(super) fn key_of(text: &str) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
     struct OnlyId<'a> {

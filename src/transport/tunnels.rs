@@ -18,22 +18,21 @@ use crate::domain::host::Reach;
 use crate::domain::name::{HostName, SandboxId};
 use crate::domain::sandbox::{Attachment, Endpoint, Reachability};
 
-/// How long the command may take.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// How much it may answer, bytes.
+/// Bytes that it may answer.
 const ANSWER_LIMIT: usize = 256 * 1024;
 
-/// How many tunnels it may name.
+/// Tunnels that it may name.
 const MOST: usize = 100;
 
-/// What of its stderr is kept, bytes.
+/// Bytes of its stderr that are kept.
 const WORDS_LIMIT: usize = 8 * 1024;
 
-/// How long its output is waited for after it ended: a tunnel that it left running may hold the pipe open.
+/// Time that its output is waited for after it ended: a tunnel that it left running may hold the pipe open.
 const LAST_WORDS: Duration = Duration::from_millis(300);
 
-/// What the command is asked, as JSON on its stdin.
+/// Question to the command, as JSON on its stdin.
 #[derive(Debug, Serialize)]
 struct Question<'a> {
     sandbox_id: &'a SandboxId,
@@ -94,7 +93,7 @@ async fn talk(program: &str, words: &[String], question: &[u8]) -> Result<Vec<u8
     let (mut answer, mut errors) = (Vec::new(), Vec::new());
     let exchange = async {
         let tell = async move {
-            // One that does not care for the question may close its stdin.
+            // A command that does not care for the question may close its stdin.
             let _ = stdin.write_all(question).await;
         };
         tokio::join!(
@@ -111,14 +110,14 @@ async fn talk(program: &str, words: &[String], question: &[u8]) -> Result<Vec<u8
     })?;
     if !status.success() {
         let errors = String::from_utf8_lossy(&errors);
-        let fault = Error::new(
+        let failure = Error::new(
             Code::OperationFailed,
             format!("the reach command {program} failed: {status}"),
         );
         let last = errors.lines().rfind(|line| !line.trim().is_empty());
         return Err(match last {
-            Some(line) => fault.because(line.trim().to_owned()),
-            None => fault,
+            Some(line) => failure.because(line.trim().to_owned()),
+            None => failure,
         });
     }
     Ok(answer)
@@ -239,13 +238,13 @@ mod tests {
             ),
             ("head -c 300000 /dev/zero", Code::OperationFailed, "answered more than"),
         ] {
-            let fault = answer(script).await.unwrap_err();
-            assert_eq!(fault.code, code, "{script}");
-            assert!(fault.message.contains(word), "{script}: {}", fault.message);
+            let error = answer(script).await.unwrap_err();
+            assert_eq!(error.code, code, "{script}");
+            assert!(error.message.contains(word), "{script}: {}", error.message);
         }
         let reach = Reach { command: vec!["no-such-reach-command".to_owned()] };
-        let fault = ask(&reach, &SandboxId::new("1"), &there()).await.unwrap_err();
-        assert_eq!(fault.code, Code::MissingDependency);
+        let error = ask(&reach, &SandboxId::new("1"), &there()).await.unwrap_err();
+        assert_eq!(error.code, Code::MissingDependency);
         assert_eq!(answer("exit 4").await.unwrap_err().causes, Vec::<String>::new());
     }
 

@@ -1,4 +1,4 @@
-//! One shared connection as this process sees it: made when first needed, made again when it was lost.
+//! Shared connection as this process sees it: made when first needed, made again when it was lost.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -10,12 +10,12 @@ use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::{sleep, timeout};
 
 use crate::domain::error::Error;
-use crate::transport::ssh::master::{Master, Place, Target, jitter};
+use crate::transport::ssh::control_master::{ConnectionPlace, ControlMaster, SshTarget, jitter};
 
 /// A connection that is or was up in this process, or not yet.
-pub(crate) struct Link {
-    target: Arc<Target>,
-    place: Place,
+pub(crate) struct Connection {
+    target: Arc<SshTarget>,
+    place: ConnectionPlace,
     state: AsyncMutex<State>,
     /// Attempts that have ended; who waited for one that failed gets its failure instead of making another.
     attempts: AtomicU64,
@@ -30,8 +30,12 @@ struct State {
     failure: Option<Error>,
 }
 
-impl Link {
-    pub(crate) fn new(target: Arc<Target>, place: Place, connecting: Arc<AtomicUsize>) -> Self {
+impl Connection {
+    pub(crate) fn new(
+        target: Arc<SshTarget>,
+        place: ConnectionPlace,
+        connecting: Arc<AtomicUsize>,
+    ) -> Self {
         Self {
             target,
             place,
@@ -58,9 +62,9 @@ impl Link {
         self.attempts.fetch_add(1, Ordering::AcqRel);
         match made {
             Ok(master) => Ok(self.keep(&mut state, master)),
-            Err(fault) => {
-                state.failure = Some(fault.clone());
-                Err(fault)
+            Err(error) => {
+                state.failure = Some(error.clone());
+                Err(error)
             }
         }
     }
@@ -75,17 +79,21 @@ impl Link {
         Some(self.keep(&mut state, master))
     }
 
-    fn keep(&self, state: &mut State, Master { session, socket }: Master) -> Arc<Session> {
+    fn keep(
+        &self,
+        state: &mut State,
+        ControlMaster { session, socket }: ControlMaster,
+    ) -> Arc<Session> {
         *self.socket.lock().unwrap_or_else(PoisonError::into_inner) = socket;
         *state = State { session: Some(session.clone()), failure: None };
         session
     }
 
-    async fn make(&self) -> Result<Master, Error> {
-        let turn = Turn::take(&self.connecting);
-        // One sshd may be behind several of our hosts, and drops what comes all at once.
-        if turn.ahead > 0 {
-            sleep(jitter(40 * u32::try_from(turn.ahead.min(10)).unwrap_or(10))).await;
+    async fn make(&self) -> Result<ControlMaster, Error> {
+        let attempt = Attempt::take(&self.connecting);
+        // Several of our hosts may be one sshd, which drops what comes all at once.
+        if attempt.ahead > 0 {
+            sleep(jitter(40 * u32::try_from(attempt.ahead.min(10)).unwrap_or(10))).await;
         }
         self.target.connect(self.place).await
     }
@@ -103,30 +111,28 @@ impl Link {
         self.state.lock().await.session.clone()
     }
 
-    /// Its control socket; empty before the first connection.
+    /// Control socket; empty before the first connection.
     pub(crate) fn socket(&self) -> PathBuf {
         self.socket.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// Whether the master answers.
 pub(crate) async fn alive(session: &Session) -> bool {
     matches!(timeout(Duration::from_secs(2), session.check()).await, Ok(Ok(())))
 }
 
-/// One of the attempts under way.
-struct Turn<'a> {
+struct Attempt<'a> {
     count: &'a AtomicUsize,
     ahead: usize,
 }
 
-impl<'a> Turn<'a> {
+impl<'a> Attempt<'a> {
     fn take(count: &'a AtomicUsize) -> Self {
         Self { count, ahead: count.fetch_add(1, Ordering::Relaxed) }
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for Attempt<'_> {
     fn drop(&mut self) {
         self.count.fetch_sub(1, Ordering::Relaxed);
     }

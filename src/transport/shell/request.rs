@@ -1,4 +1,4 @@
-//! One request and its answer over a [`Channel`].
+//! Request and its answer over a [`Channel`].
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -8,22 +8,19 @@ use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::domain::error::Error;
 use crate::domain::output::OutputSink;
-use crate::transport::shell::channel::{Broken, Channel};
+use crate::transport::shell::channel::{BrokenChannel, Channel};
 use crate::transport::shell::frame::Frame;
-use crate::transport::shell::kept::{Head, Lines, Tail};
+use crate::transport::shell::output_buffer::{LineSplitter, OutputHead, OutputTail};
 use crate::transport::{Command, InputStream, LineSink, Output, Source, watchdog};
 
-/// How a request went.
 pub(crate) enum Answer {
-    /// It is complete.
     Done {
-        /// The command's exit status.
         status: i32,
         /// From sending it to the first byte of its answer: a round trip.
         round_trip: Duration,
     },
     /// The shell ended first.
-    Broken(Broken),
+    Broken(BrokenChannel),
 }
 
 /// Runs a small command on a shell; its output is kept from the beginning.
@@ -32,7 +29,7 @@ pub(crate) async fn run(
     command: &Command,
     last: bool,
 ) -> Result<(Answer, Output), Error> {
-    let (mut out, mut err) = (Head::default(), Head::default());
+    let (mut out, mut err) = (OutputHead::default(), OutputHead::default());
     let answer = exchange(channel, command, last, &mut |source, chunk| match source {
         Source::Stdout => out.push(chunk),
         Source::Stderr => err.push(chunk),
@@ -50,8 +47,8 @@ pub(crate) async fn stream(
     command: &Command,
     sink: LineSink<'_>,
 ) -> Result<(Answer, Output), Error> {
-    let (mut out, mut err) = (Tail::default(), Tail::default());
-    let (mut out_lines, mut err_lines) = (Lines::default(), Lines::default());
+    let (mut out, mut err) = (OutputTail::default(), OutputTail::default());
+    let (mut out_lines, mut err_lines) = (LineSplitter::default(), LineSplitter::default());
     let answer = exchange(channel, command, true, &mut |source, chunk| {
         let (tail, lines) = match source {
             Source::Stdout => (&mut out, &mut out_lines),
@@ -92,8 +89,8 @@ pub(crate) async fn attach(
             return Ok(None);
         }
         piece.clear();
-        if let Some(fault) = exchange.unread.take() {
-            return Err(fault);
+        if let Some(error) = exchange.unread.take() {
+            return Err(error);
         }
     }
     Ok(Some(exchange.answer()))
@@ -110,7 +107,6 @@ async fn exchange(
     Ok(exchange.answer())
 }
 
-/// One request under way.
 struct Exchange<'a> {
     channel: &'a mut Channel,
     text: Vec<u8>,
@@ -125,20 +121,18 @@ struct Exchange<'a> {
     round_trip: Option<Duration>,
     unsent: bool,
     error: Option<io::Error>,
-    /// What the command reads, until its end was sent.
+    /// Stdin of the command, until its end was sent.
     input: Option<Input<'a>>,
     /// Why the input could not be read.
     unread: Option<Error>,
 }
 
-/// A command's stdin on its way.
 struct Input<'a> {
     source: InputStream<'a>,
     piece: Vec<u8>,
     sent: usize,
 }
 
-/// What came of sending.
 enum Sent {
     Request(io::Result<usize>),
     Input,
@@ -160,7 +154,7 @@ async fn send(
     if input.sent == input.piece.len() {
         match input.source.next().await {
             Some(Ok(piece)) => (input.piece, input.sent) = (piece, 0),
-            Some(Err(fault)) => return Sent::InputEnd(Some(fault)),
+            Some(Err(error)) => return Sent::InputEnd(Some(error)),
             None => return Sent::InputEnd(None),
         }
         return Sent::Input;
@@ -213,7 +207,7 @@ impl<'a> Exchange<'a> {
             read = self.channel.stdout.read(&mut self.out_buffer), if self.out_open => {
                 match read {
                     Ok(0) => self.out_open = false,
-                    Err(fault) => (self.out_open, self.error) = (false, Some(fault)),
+                    Err(error) => (self.out_open, self.error) = (false, Some(error)),
                     Ok(length) => {
                         self.out.push(&self.out_buffer[..length], &mut |bytes| take(Source::Stdout, bytes));
                         if self.out.begun() && self.round_trip.is_none() {
@@ -234,11 +228,11 @@ impl<'a> Exchange<'a> {
                 match sent {
                     Sent::Request(Ok(length)) => self.sent += length,
                     // Not the end yet: what the shell said before it died is still to be read.
-                    Sent::Request(Err(fault)) => {
-                        (self.sent, self.unsent, self.error) = (self.text.len(), true, Some(fault));
+                    Sent::Request(Err(error)) => {
+                        (self.sent, self.unsent, self.error) = (self.text.len(), true, Some(error));
                     }
                     Sent::Input => {}
-                    Sent::InputEnd(fault) => (self.channel.stdin, self.input, self.unread) = (None, None, fault),
+                    Sent::InputEnd(error) => (self.channel.stdin, self.input, self.unread) = (None, None, error),
                 }
                 Some(Source::Stdout)
             }
@@ -248,7 +242,7 @@ impl<'a> Exchange<'a> {
     fn answer(self) -> Answer {
         match (self.out.status(), self.round_trip) {
             (Some(status), Some(round_trip)) => Answer::Done { status, round_trip },
-            _ => Answer::Broken(Broken {
+            _ => Answer::Broken(BrokenChannel {
                 unsent: self.unsent,
                 ..broken(&self.out, &self.err, self.error)
             }),
@@ -256,8 +250,8 @@ impl<'a> Exchange<'a> {
     }
 }
 
-/// What can be said of a shell that ended early.
-pub(crate) fn broken(out: &Frame, err: &Frame, error: Option<io::Error>) -> Broken {
+/// Evidence of a shell that ended early.
+pub(crate) fn broken(out: &Frame, err: &Frame, error: Option<io::Error>) -> BrokenChannel {
     let begun = out.begun();
     let said = |frame: &Frame| {
         if begun { String::new() } else { String::from_utf8_lossy(frame.noise()).trim().to_owned() }
@@ -267,5 +261,5 @@ pub(crate) fn broken(out: &Frame, err: &Frame, error: Option<io::Error>) -> Brok
         .filter(|text| !text.is_empty())
         .collect::<Vec<_>>()
         .join("\n");
-    Broken { begun, unsent: false, words, error }
+    BrokenChannel { begun, unsent: false, words, error }
 }

@@ -19,58 +19,59 @@ use crate::domain::error::Error;
 use crate::domain::host::HostSpec;
 use crate::domain::text::hex;
 use crate::transport::ssh::control_dir;
-use crate::transport::ssh::words::{Peer, Resolved, classify, dropped_early, no_ssh, unreachable};
+use crate::transport::ssh::ssh_errors::{
+    Peer, ResolvedConfig, classify, dropped_early, no_ssh, unreachable,
+};
 
-/// How long a silent peer is waited for; ssh counts whole seconds.
+/// Time that a silent peer is waited for; ssh counts whole seconds.
 const CONNECT_TIMEOUT_S: u32 = 6;
-/// How long all of an attempt may take: a jump host, a slow login, a signature by hand.
+/// Time that all of an attempt may take: a jump host, a slow login, a signature by hand.
 const ATTEMPT: Duration = Duration::from_secs(15);
-/// How long a question to a local ssh process may take.
+/// Time that a question to a local ssh process may take.
 const ASK: Duration = Duration::from_secs(5);
-/// How long another process of ours, which is connecting, is waited for.
+/// Time that another process of ours, which is connecting, is waited for.
 const LOCK_WAIT: Duration = Duration::from_secs(30);
-/// How often a server that drops connections (`MaxStartups`) is tried: from the tenth at once it drops one in three.
+/// Tries with a server that drops connections (`MaxStartups`): from the tenth at once it drops one in three.
 const ATTEMPTS: u32 = 8;
-/// How many connections to one host for one purpose there are at most.
+/// Connections to one host for one purpose, at most.
 pub(crate) const MOST: usize = 8;
 
-/// Whom to connect to and where the sockets go.
+/// Target of connections, and where the sockets go.
 #[derive(Debug, Clone)]
-pub(crate) struct Target {
+pub(crate) struct SshTarget {
     pub(crate) spec: HostSpec,
-    /// What ssh is called with.
+    /// Name with which ssh is called.
     pub(crate) name: String,
     pub(crate) control_dir: PathBuf,
-    /// How long a connection stays that nobody uses; ssh counts whole seconds.
+    /// Time that a connection stays when nobody uses it; ssh counts whole seconds.
     pub(crate) persist: Duration,
 }
 
-/// Which of the connections to a host.
+/// Place of a connection among those to a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) purpose: Purpose,
+pub(crate) struct ConnectionPlace {
+    pub(crate) purpose: ConnectionPurpose,
     /// From 0; the further ones are there while they are needed.
     pub(crate) index: usize,
 }
 
-/// What a connection is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    /// What comes to an end by itself.
+pub(crate) enum ConnectionPurpose {
+    /// Work that comes to an end by itself.
     Work,
-    /// What somebody watches.
+    /// Work that somebody watches.
     Followers,
 }
 
 /// A shared connection that is up.
-pub(crate) struct Master {
+pub(crate) struct ControlMaster {
     pub(crate) session: Arc<Session>,
     pub(crate) socket: PathBuf,
 }
 
-impl Target {
+impl SshTarget {
     /// Takes the shared connection, and makes it if there is none.
-    pub(crate) async fn connect(&self, place: Place) -> Result<Master, Error> {
+    pub(crate) async fn connect(&self, place: ConnectionPlace) -> Result<ControlMaster, Error> {
         control_dir::prepare(&self.control_dir)?;
         let settings = self.settings().await?;
         let socket = self.control_dir.join(self.socket_name(&settings, place));
@@ -78,13 +79,13 @@ impl Target {
             return Ok(master);
         }
         let lock = match self.lock(&socket).await? {
-            Turn::Ours(lock) => lock,
+            ConnectTurn::Ours(lock) => lock,
             // Another process has connected while we waited.
-            Turn::Made(master) => return Ok(master),
+            ConnectTurn::Made(master) => return Ok(master),
         };
         self.remove_stale(&socket).await?;
         control_dir::sweep(&self.control_dir);
-        let resolved = Resolved::parse(&settings);
+        let resolved = ResolvedConfig::parse(&settings);
         let peer = Peer {
             spec: &self.spec,
             target: &self.name,
@@ -116,7 +117,11 @@ impl Target {
     }
 
     /// A further connection beside the one with this socket, if it is there; makes none.
-    pub(crate) async fn beside(&self, first: &Path, place: Place) -> Option<Master> {
+    pub(crate) async fn beside(
+        &self,
+        first: &Path,
+        place: ConnectionPlace,
+    ) -> Option<ControlMaster> {
         let name = first.file_name()?.to_str()?;
         let socket =
             first.with_file_name(format!("{}{}", &name[..name.len().checked_sub(1)?], place.index));
@@ -144,7 +149,7 @@ impl Target {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
-        let resolved = Resolved::default();
+        let resolved = ResolvedConfig::default();
         let peer = Peer {
             spec: &self.spec,
             target: &self.name,
@@ -154,7 +159,7 @@ impl Target {
         Err(classify(&words, &peer).retryable(false))
     }
 
-    fn socket_name(&self, settings: &str, place: Place) -> String {
+    fn socket_name(&self, settings: &str, place: ConnectionPlace) -> String {
         let mut hash = Sha256::new();
         // The settings name a jump host, but what that is stands in the file.
         let config = self.spec.ssh_config.as_deref().unwrap_or(Path::new(""));
@@ -163,23 +168,25 @@ impl Target {
             hash.update([0]);
         }
         let purpose = match place.purpose {
-            Purpose::Work => 'w',
-            Purpose::Followers => 'f',
+            ConnectionPurpose::Work => 'w',
+            ConnectionPurpose::Followers => 'f',
         };
         format!("{}{purpose}{}", hex(&hash.finalize()[..7]), place.index)
     }
 
-    async fn existing(&self, socket: &Path) -> Option<Master> {
+    async fn existing(&self, socket: &Path) -> Option<ControlMaster> {
         let session = Session::resume_mux(socket.into(), None);
         match timeout(ASK, session.check()).await {
-            Ok(Ok(())) => Some(Master { session: Arc::new(session), socket: socket.to_owned() }),
+            Ok(Ok(())) => {
+                Some(ControlMaster { session: Arc::new(session), socket: socket.to_owned() })
+            }
             _ => None,
         }
     }
 
     /// Waits for our turn, or for the connection that another process makes. The kernel frees the lock of a process
     /// that dies.
-    async fn lock(&self, socket: &Path) -> Result<Turn, Error> {
+    async fn lock(&self, socket: &Path) -> Result<ConnectTurn, Error> {
         let failed = |error| {
             unreachable(self.spec.name.as_str(), "other", "cannot be locked for connecting")
                 .because(error)
@@ -199,13 +206,13 @@ impl Target {
                         return Ok(self
                             .existing(socket)
                             .await
-                            .map_or(Turn::Ours(file), Turn::Made));
+                            .map_or(ConnectTurn::Ours(file), ConnectTurn::Made));
                     }
                     Err(TryLockError::WouldBlock) => sleep(jitter(30)).await,
                     Err(TryLockError::Error(error)) => return Err(failed(error)),
                 }
                 if let Some(master) = self.existing(socket).await {
-                    return Ok(Turn::Made(master));
+                    return Ok(ConnectTurn::Made(master));
                 }
             }
         };
@@ -248,7 +255,7 @@ impl Target {
     /// Starts a master and waits until it is connected (it goes into the background then) or has failed. No status:
     /// it took too long. Dropped half-way, it is killed.
     async fn start(&self, socket: &Path) -> Result<(Option<ExitStatus>, String), Error> {
-        let log = Log::create(socket)?;
+        let log = AttemptLog::create(socket)?;
         let mut program = self.ssh();
         program.args(["-M", "-N", "-f", "-T", "-S"]).arg(socket).arg("-E").arg(&log.path);
         for option in [
@@ -288,18 +295,17 @@ impl Target {
     }
 }
 
-/// What waiting to connect came to.
-enum Turn {
+enum ConnectTurn {
     Ours(File),
-    Made(Master),
+    Made(ControlMaster),
 }
 
 /// The file that one attempt writes to; removed with it.
-struct Log {
+struct AttemptLog {
     path: PathBuf,
 }
 
-impl Log {
+impl AttemptLog {
     fn create(socket: &Path) -> Result<Self, Error> {
         let path = socket.with_extension(format!("{}.log", Uuid::new_v4().simple()));
         let made = OpenOptions::new().create_new(true).append(true).mode(0o600).open(&path);
@@ -319,7 +325,7 @@ impl Log {
     }
 }
 
-impl Drop for Log {
+impl Drop for AttemptLog {
     fn drop(&mut self) {
         drop(fs::remove_file(&self.path));
     }
