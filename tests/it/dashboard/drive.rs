@@ -273,23 +273,6 @@ impl Drive {
         screen(&mut self.model, size)
     }
 
-    /// Takes messages until the sandboxes are shown as they are.
-    pub(crate) async fn caught_up(&mut self) {
-        let limit = tokio::time::Instant::now() + Duration::from_secs(30);
-        loop {
-            let records = self.env.client.list(ListQuery::default()).await.unwrap();
-            let seen = |record: &Arc<SandboxRecord>| {
-                let entry = self.model.sandboxes.get(&record.id);
-                entry.is_some_and(|entry| entry.record.revision == record.revision)
-            };
-            if records.iter().all(seen) {
-                return;
-            }
-            assert!(tokio::time::Instant::now() < limit, "waited in vain for the records");
-            self.go_on(Duration::from_millis(10)).await;
-        }
-    }
-
     /// Waits until jobs were begun and none runs.
     pub(crate) async fn jobs_end(&mut self) {
         self.until("the jobs' end", |model| {
