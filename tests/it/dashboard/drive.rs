@@ -10,7 +10,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
-use sandboxer::client::{Client as _, ListQuery, PatchStatus};
+use sandboxer::client::{Client as _, PatchStatus};
 use sandboxer::domain::Time;
 use sandboxer::domain::host_view::HostState;
 use sandboxer::domain::sandbox::SandboxRecord;
