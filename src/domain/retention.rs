@@ -11,6 +11,9 @@ use crate::domain::text::plural;
 use crate::domain::time::Time;
 use crate::domain::undo::UndoSettings;
 
+/// Reason for which one goes that a host did not let go before.
+const HALF_DELETED: &str = "its deletion was not finished";
+
 /// Retention rule. A ready snapshot is old when every criterion that is set holds; an undo snapshot when its window is
 /// over, whatever is set.
 ///
@@ -37,6 +40,7 @@ impl RetentionRule {
     ) -> Result<String, String> {
         match &record.state {
             SnapshotState::Ready => {}
+            _ if record.is_half_deleted() => return Ok(HALF_DELETED.to_owned()),
             SnapshotState::Deleting => return Err("somebody else is deleting it".to_owned()),
             other => return Err(format!("it is {other}")),
         }
@@ -128,18 +132,24 @@ pub(crate) fn surplus_undo<'a>(
     settings: &UndoSettings,
     now: Time,
 ) -> Vec<(&'a SnapshotRecord, String)> {
-    let kept = all
-        .iter()
-        .filter(|record| record.kind == SnapshotKind::Undo && record.state == SnapshotState::Ready);
+    let is_left = |record: &&&SnapshotRecord| {
+        record.kind == SnapshotKind::Undo
+            && (record.state == SnapshotState::Ready || record.is_half_deleted())
+    };
+    let kept = all.iter().filter(is_left);
     let mut there: Vec<(&SnapshotRecord, u64)> = oldest_first(kept.copied())
         .into_iter()
         .filter_map(|record| Some((record, bytes_on(record, host)?)))
         .collect();
     let mut surplus = Vec::new();
     there.retain(|(record, _)| {
-        let over = record.expires_at.filter(|end| *end <= now);
-        surplus.extend(over.map(|end| (*record, format!("it was kept for undo until {end}"))));
-        over.is_none()
+        let why = match record.expires_at.filter(|end| *end <= now) {
+            _ if record.is_half_deleted() => HALF_DELETED.to_owned(),
+            Some(end) => format!("it was kept for undo until {end}"),
+            None => return true,
+        };
+        surplus.push((*record, why));
+        false
     });
     let mut total = there.iter().map(|(_, bytes)| *bytes).fold(0, u64::saturating_add);
     for (record, bytes) in there {

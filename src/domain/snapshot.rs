@@ -289,6 +289,11 @@ impl SnapshotRecord {
         self.state == SnapshotState::Failed && self.replicas.is_empty() && self.operation.is_none()
     }
 
+    /// Whether its deletion began, and nobody is at it: a host did not let it go.
+    pub fn is_half_deleted(&self) -> bool {
+        self.state == SnapshotState::Deleting && self.operation.is_none()
+    }
+
     /// Whether hosts may have something of it that is to be finished or removed: `recover` looks.
     pub fn has_remains(&self) -> bool {
         let is_left = |replica: &Replica| {

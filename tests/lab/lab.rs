@@ -664,7 +664,8 @@ fn connect(host: &str) {
         // One at a time: a second master would find the socket there, and stay for ever without one.
         let turn = fs::File::create(lab().join("looking-lock")).unwrap();
         turn.lock().unwrap();
-        let _ = there() || quiet(looking().args(["-MNf", host]));
+        // With `auto` a socket that a killed master left is taken away; `-M` leaves it, and stays for ever without one.
+        let _ = there() || quiet(looking().args(["-o", "ControlMaster=auto", "-Nf", host]));
     }
 }
 

@@ -342,9 +342,9 @@ fn a_time_to_live_is_refused_by_rule() {
         ("20000000h", "'20000000h' is longer than ten years"),
         ("soon", "'soon' is not a duration: write for example 90s, 30m, 1h30m or 2d"),
     ] {
-        let fault = bounded.parse_ttl(Some(asked)).unwrap_err();
-        assert_eq!((fault.code, fault.message.as_str()), (Code::InvalidInput, message));
-        assert_eq!(fault.details["field"], "ttl");
+        let problem = bounded.parse_ttl(Some(asked)).unwrap_err();
+        assert_eq!((problem.code, problem.message.as_str()), (Code::InvalidInput, message));
+        assert_eq!(problem.details["field"], "ttl");
     }
     assert_eq!(profile("").parse_ttl(Some("none")).unwrap(), None);
     // A profile that was pinned or imported is judged as what is asked for is.

@@ -10,7 +10,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
-use sandboxer::client::{Client as _, ListQuery, PatchStatus};
+use sandboxer::client::{Client as _, PatchStatus};
 use sandboxer::domain::Time;
 use sandboxer::domain::host_view::HostState;
 use sandboxer::domain::sandbox::SandboxRecord;
@@ -271,23 +271,6 @@ impl Drive {
 
     pub(crate) fn screen(&mut self, size: (u16, u16)) -> String {
         screen(&mut self.model, size)
-    }
-
-    /// Takes messages until the sandboxes are shown as they are.
-    pub(crate) async fn caught_up(&mut self) {
-        let limit = tokio::time::Instant::now() + Duration::from_secs(30);
-        loop {
-            let records = self.env.client.list(ListQuery::default()).await.unwrap();
-            let seen = |record: &Arc<SandboxRecord>| {
-                let entry = self.model.sandboxes.get(&record.id);
-                entry.is_some_and(|entry| entry.record.revision == record.revision)
-            };
-            if records.iter().all(seen) {
-                return;
-            }
-            assert!(tokio::time::Instant::now() < limit, "waited in vain for the records");
-            self.go_on(Duration::from_millis(10)).await;
-        }
     }
 
     /// Waits until jobs were begun and none runs.

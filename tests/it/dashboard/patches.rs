@@ -84,7 +84,7 @@ fn many_or_protected_ones_are_put_to_sleep_only_when_that_is_typed() {
 }
 
 #[tokio::test]
-async fn sleep_and_wake_are_jobs_and_wake_says_what_was_applied() {
+async fn wake_is_a_job_and_says_what_was_applied() {
     let mut drive = Drive::new(two_patches()).await;
     go_to(&mut drive.model, "two");
     drive.press("w tab enter");
@@ -103,11 +103,16 @@ async fn sleep_and_wake_are_jobs_and_wake_says_what_was_applied() {
         shown.lines().any(|line| line.contains("● 00000002 two") && line.contains("✓✓")),
         "{shown}"
     );
-    drive.caught_up().await;
+}
+
+#[tokio::test]
+async fn a_sandbox_is_put_to_sleep() {
+    let mut drive = Drive::new(two_patches()).await;
+    go_to(&mut drive.model, "one");
     drive.press("z tab enter");
     drive
         .until("it sleeps", |model| {
-            model.sandboxes.get(&"00000002".into()).unwrap().record.state == State::Sleeping
+            model.sandboxes.get(&"00000001".into()).unwrap().record.state == State::Sleeping
         })
         .await;
 }

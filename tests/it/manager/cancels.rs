@@ -265,7 +265,8 @@ async fn work_on_a_snapshot_is_undone_or_says_what_may_be_left() {
         let before = count(&house, "remove");
         let started = house.manager.delete_snapshot(&request).await.unwrap();
         asked_more(&house, "remove", before).await;
-        let look = format!("`sandboxer snapshots delete {snapshot}` tries again");
+        let look =
+            format!("`sandboxer recover` or `sandboxer snapshots delete {snapshot}` goes on");
         stopped(&cancelled(&house, started.operation, "remove", elsewhere).await, &look);
     }
     let house = test_env();

@@ -226,8 +226,9 @@ fn an_id_that_another_installation_uses_on_an_engine_is_refused(host: &'static s
         assert!(!ours.directory(host, &id).exists(), "{undo}");
         // What was made of it, which is nothing, is destroyed.
         ours.run(["destroy", &id, "--yes"]).ok();
-        let kept =
-            script(&format!("$1 run --rm --network none -v sbx-$2_data:/d {IMAGE} cat /d/x"));
+        let kept = script(&format!(
+            "$1 run --rm --name hand-sbx-$2-look --network none -v sbx-$2_data:/d {IMAGE} cat /d/x"
+        ));
         assert_eq!(kept.trim(), "precious", "{undo}");
     }
 }

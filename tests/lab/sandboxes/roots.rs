@@ -7,6 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::lab::{Bench, DOCKER, PODMAN, Way, engine, port_of, text};
+use crate::sandboxes::scripts::source;
 
 /// A folder that is mounted in another place, as a disk is.
 pub(crate) struct Disk {
@@ -225,5 +226,31 @@ fn nobody_works_in_or_takes_from_a_host_that_is_another_one() {
         assert_eq!(bench.run(["exec", "one", "--", "true"]).status, Some(0), "{host}");
         bench.run(["snapshots", "delete", "taken"]).ok();
         bench.run(["destroy", "one"]).ok();
+    }
+}
+
+/// A root in which another console puts its mark between the look for one and the making of ours.
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_root_that_another_console_marks_at_the_same_moment_is_used() {
+    let script = r#"
+. "$1/transport/scripts/runtime.sh"; . "$1/extensions/workspace/scripts/says.sh"; . "$1/extensions/workspace/scripts/place.sh"
+sbx_want_machine='' sbx_is=m sbx_recorded='' sbx_roots='' sbx_spare=$(printf %032d 1)
+sbx_any_of_ours() { echo "$theirs" >.sandboxer-root; return 1; }
+sbx_make_root "$2" owner made && cat .sandboxer-root"#;
+    for (theirs, works) in [(format!("{:032}", 2), true), ("somebody's notes".to_owned(), false)] {
+        let root = tempfile::tempdir().unwrap();
+        let ran = Command::new("sh")
+            .args(["-c", script, "sh"])
+            .args([source().as_path(), root.path()])
+            .env("theirs", &theirs)
+            .output()
+            .unwrap();
+        let said = String::from_utf8(ran.stdout).unwrap();
+        let wanted = if works { theirs.as_str() } else { "is no mark of a workspace root" };
+        assert_eq!(said.contains("error=root"), !works, "{said}");
+        assert!(said.contains(wanted), "{said}");
+        // Nobody's mark or file is replaced.
+        assert_eq!(fs::read_to_string(root.path().join(".sandboxer-root")).unwrap().trim(), theirs);
     }
 }

@@ -134,7 +134,7 @@ fn a_service_that_died_later_is_told_by_wait(host: &str) {
     wait_until("db has ended", || on_host(host, &[ended, engine(host), &id]).contains("exited"));
     assert_eq!(state_of(&bench.get(&id), "db"), "running", "nobody has looked yet");
     let error = bench.run(["wait", &id, "--timeout", "1m"]).error_with_hint("operation_failed");
-    assert!(text(&error["message"]).contains("db exited 3"), "{error:#}");
+    assert!(text(&error["message"]).contains("db exit 3"), "{error:#}");
     let record = bench.get(&id);
     assert_eq!(
         (&record["state"], state_of(&record, "db").as_str()),

@@ -163,7 +163,9 @@ sbx_make_root() {
   [ -z "$sbx_proved_root" ] || return 0
   [ "$sbx_want_mark" != - ] || sbx_fail root_unknown "nothing in $sbx_root says that it is the one"
   if [ -z "$sbx_bears" ] && { [ -e .sandboxer-root ] || [ -L .sandboxer-root ]; }; then
-    sbx_fail root "$sbx_root/.sandboxer-root is there and is no mark of a workspace root; look at it, then move it away"
+    # Another console may have put its mark here since it was looked for.
+    sbx_bears=$(sbx_mark_here)
+    [ -n "$sbx_bears" ] || sbx_fail root "$sbx_root/.sandboxer-root is there and is no mark of a workspace root; look at it, then move it away"
   fi
   if [ -z "$sbx_bears" ] && [ -n "$sbx_spare" ]; then
     sbx_words=$(sbx_put_mark "$sbx_spare")
