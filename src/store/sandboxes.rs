@@ -16,7 +16,7 @@ use crate::store::document_entry::DocumentEntry;
 use crate::store::files::blocking;
 use crate::store::history::History;
 use crate::store::named_files::NamedFiles;
-use crate::store::{Admit, Change, ChangeOf, PassedOver, SandboxStore, Wanted};
+use crate::store::{Admit, Change, ChangeOf, SandboxStore, UnreadableLines, Wanted};
 
 /// The sandboxes, in files.
 pub struct SandboxFile {

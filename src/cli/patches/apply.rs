@@ -6,7 +6,7 @@ use super::super::interrupt::{Running, with_progress};
 use super::super::output::{CliError, Context, Outcome};
 use super::super::{document, sandboxes};
 use crate::client::{ApplyRequest, Client, Error, Request, RolloutItem, RolloutRequest};
-use crate::domain::owed::{Blocked, owed};
+use crate::domain::pending_patches::{Blocked, pending_patches};
 use crate::domain::patch::{AppliedPatch, PatchState};
 use crate::domain::{Code, SandboxRecord};
 use crate::present::Document;
@@ -98,7 +98,7 @@ async fn failed(
 async fn standing_in_the_way(client: &dyn Client, record: &SandboxRecord) -> Vec<AppliedPatch> {
     let Some(base) = &record.based_on_snapshot else { return Vec::new() };
     let Ok(view) = client.snapshot_view(base.as_str()).await else { return Vec::new() };
-    match owed(record, &view.patches, false).blocked {
+    match pending_patches(record, &view.patches, false).blocked {
         Some(Blocked::Failed(applied) | Blocked::Unknown(applied)) => vec![applied.clone()],
         None => Vec::new(),
     }

@@ -93,7 +93,7 @@ impl Keeper {
     ) -> Result<Arrived, Error> {
         let facts = &manifest.snapshot.archive;
         let format = shelf::format(facts)?;
-        let source = self.way(from).await?;
+        let source = self.open_lazily(from).await?;
         let (inlet, outlet) = pipe();
         let mut inlet = Told::new(inlet, reporter, "copy", facts.bytes);
         let sending = async {
@@ -192,7 +192,7 @@ impl SnapshotArchives for Keeper {
         manifest: &ArchiveManifest,
     ) -> Result<ByteStream, Error> {
         self.ensure_whole(place, manifest).await?;
-        export::write(self.way(place).await?, place.clone(), manifest)
+        export::write(self.open_lazily(place).await?, place.clone(), manifest)
     }
 
     async fn open_export(

@@ -24,7 +24,7 @@ impl Deps {
 
     /// As [`Deps::open`], for who only attaches: nothing is connected yet.
     pub(super) async fn way(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
-        self.transports.way(host).await
+        self.transports.open_lazily(host).await
     }
 }
 

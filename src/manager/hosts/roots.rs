@@ -129,10 +129,10 @@ fn place_of_sandbox(record: &SandboxRecord) -> Option<RootPlace<'_>> {
     Some(RootPlace { host: &record.host, identity: record.host_identity.as_ref(), root })
 }
 
-fn places_of_snapshot(record: &SnapshotRecord) -> impl Iterator<Item = Place<'_>> {
+fn places_of_snapshot(record: &SnapshotRecord) -> impl Iterator<Item = RootPlace<'_>> {
     record.replicas.iter().filter_map(|Replica { host, path, host_identity, .. }| {
         let path = path.as_deref()?.strip_suffix(record.id.as_str())?;
         let root = path.strip_suffix("/snapshots/")?;
-        Some(Place { host, identity: host_identity.as_ref(), root })
+        Some(RootPlace { host, identity: host_identity.as_ref(), root })
     })
 }

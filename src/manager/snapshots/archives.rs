@@ -171,7 +171,7 @@ pub(crate) async fn profile_of_snapshot(
         match profile_beside_archive(deps, record, host).await {
             Ok(None) => {}
             Ok(Some(profile)) => {
-                if let Err(error) = deps.recipes.put(&profile).await {
+                if let Err(error) = deps.pinned_profiles.put(&profile).await {
                     tracing::warn!(snapshot = %record.id, %error, "its pinned profile could not be stored");
                 }
                 return Ok(profile.for_extension(&record.extension));

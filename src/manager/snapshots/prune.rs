@@ -8,7 +8,7 @@ use crate::domain::lineage::SnapshotView;
 use crate::domain::name::{HostName, SandboxId, SnapshotId};
 use crate::domain::reporter::{Report, Reporter};
 use crate::domain::request::{PruneItem, PruneRequest, SnapshotDeleteRequest, SnapshotQuery};
-use crate::domain::retention::{OldRule, surplus_undo};
+use crate::domain::retention::{RetentionRule, surplus_undo};
 use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::time::Time;
 use crate::domain::update::Update;
@@ -165,7 +165,7 @@ async fn old_snapshots(
 pub(crate) async fn collect_failed(deps: &Deps) {
     let dropped = async {
         let mut any = false;
-        for record in expired(deps.snapshots.by_arrival().await?, deps.now()) {
+        for record in expired(deps.snapshots.list_by_insertion().await?, deps.now()) {
             // Its events are appended first.
             if flush_pending(deps, record.pending.clone()).await.len() < record.pending.len() {
                 continue;
@@ -228,7 +228,7 @@ async fn surplus_undo_on(
     host: &HostName,
     newest: Option<&SnapshotId>,
 ) -> Result<Vec<(SnapshotRecord, String)>, Error> {
-    let records = deps.snapshots.by_arrival().await?;
+    let records = deps.snapshots.list_by_insertion().await?;
     let all: Vec<&SnapshotRecord> = records.iter().collect();
     let surplus = surplus_undo(&all, host, &deps.settings.undo, deps.now());
     if surplus.is_empty() {

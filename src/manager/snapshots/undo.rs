@@ -70,7 +70,7 @@ struct Known {
 impl Known {
     async fn read(deps: &Deps) -> Result<Self, Error> {
         let now = deps.now();
-        let snapshots = deps.snapshots.by_arrival().await?;
+        let snapshots = deps.snapshots.list_by_insertion().await?;
         let (live, history) = tokio::try_join!(deps.sandboxes.list(), deps.sandboxes.history())?;
         let names = live.iter().filter_map(|record| record.name_in_use().map(str::to_owned));
         let ids = live.iter().chain(&history).map(|record| record.id.to_string());

@@ -267,7 +267,7 @@ fn stopped_error(before: &SandboxRecord, error: Error) -> Error {
     let id = &before.id;
     if error.code == Code::Cancelled {
         return CancelOutcome::Undone
-            .fault(format!("sandbox {id}: cancelled over its undo snapshot; nothing was removed"));
+            .error(format!("sandbox {id}: cancelled over its undo snapshot; nothing was removed"));
     }
     let message = format!("sandbox {id} is not removed: no undo snapshot of it could be taken");
     let hint = "--no-undo goes on without one, and nothing brings it back then";

@@ -19,7 +19,7 @@ use crate::manager::journal::{self, Guard, JournalRecord as _, publish_pending};
 use crate::manager::operation::locks::lock_snapshot;
 use crate::manager::patches::find::{based_on, patches_of};
 use crate::manager::snapshots::archives::{archive_keeper, archives_of, is_sealed};
-use crate::manager::stale::adopt_trust::{roots_to_look, trusted_recipe};
+use crate::manager::stale::adopt_trust::{roots_to_look, trusted_profile};
 use crate::manager::upkeep::ownership::count_change;
 use crate::store::Held;
 
@@ -39,8 +39,8 @@ pub(crate) struct SnapshotDraft {
     pub(crate) record: SnapshotRecord,
     /// Host on which it was made, by the manifest beside the first of its archives.
     pub(crate) made_on: HostName,
-    /// Its recipe.
-    pub(crate) recipe: Profile,
+    /// Its profile.
+    pub(crate) profile: Profile,
     /// Remarks on what was left out or changed, a sentence each.
     pub(crate) remarks: Vec<String>,
 }
@@ -136,7 +136,7 @@ pub(crate) async fn read_archive(
     let id = manifest.recipe.id.as_str();
     let (profile, replaced) = trusted_profile(deps, Some(&manifest.recipe), id)?;
     let mut remarks: Vec<String> = replaced.into_iter().collect();
-    let mut record = believed(deps, &manifest, &recipe, &mut remarks);
+    let mut record = believed(deps, &manifest, &profile, &mut remarks);
     record.host = host.clone();
     record.replicas = vec![Replica {
         path: Some(item.directory.clone()),
@@ -145,7 +145,7 @@ pub(crate) async fn read_archive(
         bytes: record.archive.bytes,
         ..Replica::arriving(host.clone(), seen.identity, deps.now())
     }];
-    Ok(SnapshotDraft { record, made_on: manifest.snapshot.host, recipe, remarks })
+    Ok(SnapshotDraft { record, made_on: manifest.snapshot.host, profile, remarks })
 }
 
 /// Record that a manifest makes, wherever its archive is.
@@ -294,9 +294,9 @@ pub(crate) async fn insert_adopted_snapshot(
     deps: &Deps,
     draft: SnapshotDraft,
 ) -> Result<(SnapshotRecord, Vec<String>), Error> {
-    let SnapshotDraft { mut record, recipe, mut remarks, .. } = draft;
+    let SnapshotDraft { mut record, profile, mut remarks, .. } = draft;
     refuse_referenced(deps, &record.id).await?;
-    deps.recipes.put(&recipe).await?;
+    deps.pinned_profiles.put(&profile).await?;
     record.next_patch_sequence = record.next_patch_sequence.clamp(1, MAX_SEQUENCE + 1);
     let hosts: Vec<String> = record.hosts().map(ToString::to_string).collect();
     let data =

@@ -8,7 +8,7 @@ use crate::domain::event::Event;
 use crate::domain::host_view::HostState;
 use crate::domain::name::SandboxId;
 use crate::domain::sandbox::SandboxRecord;
-use crate::domain::verbatim::Kept;
+use crate::domain::raw_json::RawJson;
 use crate::present::{self, Document, Present, Role, event_glyph, event_words, lineage, sandbox};
 
 /// Extent of what is told of a record.
@@ -97,10 +97,10 @@ impl Details {
         // Nothing younger is known of it.
         let unasked =
             host.is_none_or(|host| host.history.last().is_none() && host.view.facts.is_none());
-        if let Some(then) = record.telemetry.as_ref().and_then(Kept::read).filter(|_| unasked) {
+        if let Some(then) = record.telemetry.as_ref().and_then(RawJson::read).filter(|_| unasked) {
             present::host::of_canary(&mut document, &then, now);
         }
-        if let Some(certificate) = record.certificate.as_ref().and_then(Kept::read) {
+        if let Some(certificate) = record.certificate.as_ref().and_then(RawJson::read) {
             present::host::certified(&mut document, &certificate, now);
         }
         TextBlock::of(&document, width)
