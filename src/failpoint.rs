@@ -10,7 +10,7 @@ pub fn reached(_name: &str) {}
 
 /// Point `name`, at which a test may stop the process.
 #[cfg(feature = "failpoints")]
-pub fn reached(name: &str) {
+pub(crate) fn reached(name: &str) {
     tracing::debug!(name, "failpoint");
     fail::fail_point!(name, |gate: Option<String>| gate
         .map_or_else(kill_self, |gate| wait_at(&gate)));
@@ -25,7 +25,7 @@ pub fn limit(_name: &str, otherwise: std::time::Duration) -> std::time::Duration
 
 /// Seconds that a test sets in place of a limit that it cannot wait for: `unseen.limit=return(1)`.
 #[cfg(feature = "failpoints")]
-pub fn limit(name: &str, otherwise: std::time::Duration) -> std::time::Duration {
+pub(crate) fn limit(name: &str, otherwise: std::time::Duration) -> std::time::Duration {
     let set = || -> Option<u64> {
         fail::fail_point!(name, |seconds: Option<String>| seconds?.parse().ok());
         None

@@ -33,7 +33,7 @@ use crate::domain::update::Update;
 use crate::manager::SandboxManager;
 
 /// Every verb, done by this process.
-pub(crate) struct LocalClient {
+pub struct LocalClient {
     manager: SandboxManager,
 }
 

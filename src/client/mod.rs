@@ -3,7 +3,7 @@
 //! [`local::LocalClient`] works on the manager of this process. Errors are [`Error`]s; what a face prints and
 //! which status it ends with follows from them alone.
 
-pub(crate) mod local;
+pub mod local;
 pub mod problem;
 mod request;
 

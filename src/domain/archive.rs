@@ -32,7 +32,7 @@ pub struct ArchivePlace {
     pub owners: Vec<OwnerId>,
     /// The host.
     pub host: HostName,
-    /// The snapshot's recipe, where the folder is not known: its `config.root` says where archives are, where it has one.
+    /// The snapshot's profile, where the folder is not known: its `config.root` says where archives are, where it has one.
     pub profile: Option<Profile>,
     /// The folder, if it is known.
     pub path: Option<String>,

@@ -20,7 +20,7 @@ pub(crate) fn withhold(variable: &str) {
 }
 
 /// A program that is to be a child process, with the environment of this one but for its secrets.
-pub fn child(program: impl AsRef<OsStr>) -> Command {
+pub(crate) fn child(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.env_remove(TOKEN);
     for variable in SECRET_VARIABLES.lock().unwrap_or_else(PoisonError::into_inner).iter() {

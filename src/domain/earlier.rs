@@ -12,7 +12,7 @@ use crate::domain::snapshot::{ArchiveFacts, SnapshotKind, SnapshotRecord, Snapsh
 use crate::domain::text::clean_line;
 use fields::{Fields, duration, has_field, word};
 
-pub use fields::ImportInto;
+pub(crate) use fields::ImportInto;
 
 /// The word for the state of an imported record: nobody has looked at it, and nothing on a host proves what is there its own.
 pub(crate) const IMPORTED: &str = "imported";
@@ -21,7 +21,7 @@ pub(crate) const IMPORTED: &str = "imported";
 const CONTAINERS: [&str; 3] = ["sandboxes", "snapshots", "items"];
 
 /// Entry of a file of the tool's: the key that it stood under, and what it is.
-pub type EarlierEntry = (Option<String>, Value);
+pub(crate) type EarlierEntry = (Option<String>, Value);
 
 /// Entries of a file of the tool's: a list or a map, itself or under a key of its own; none where it is another program's.
 pub(crate) fn entries_of(value: &Value) -> Option<Vec<EarlierEntry>> {
@@ -43,7 +43,7 @@ pub(crate) fn entries_of(value: &Value) -> Option<Vec<EarlierEntry>> {
 
 /// Record made of an entry, and what somebody should know of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Imported<R> {
+pub(crate) struct Imported<R> {
     /// The record.
     pub record: R,
     /// Changes that were made to it, a sentence each.
@@ -107,7 +107,7 @@ pub(crate) fn sandbox_of(
 /// Record of a snapshot of the earlier tool's. Its archive, a tar that the tool left on a host, is none of sandboxer's.
 ///
 /// Errors: why an entry is none.
-pub fn snapshot_of(
+pub(crate) fn snapshot_of(
     (key, entry): &EarlierEntry,
     into: &ImportInto<'_>,
 ) -> Result<Imported<SnapshotRecord>, String> {

@@ -132,7 +132,7 @@ pub trait SandboxExtension: Send + Sync {
         Ok(None)
     }
 
-    /// Whether a sandbox of this recipe may have services, in which a patch could run.
+    /// Whether a sandbox of this profile may have services, in which a patch could run.
     fn may_have_services(&self, _profile: &Profile) -> bool {
         true
     }

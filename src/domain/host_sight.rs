@@ -4,7 +4,7 @@ use crate::domain::event::{Event, EventKind};
 
 /// Sighting of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum HostSight {
+pub(crate) enum HostSight {
     /// Host answers; with its machine id, where that was asked for.
     Answers(Option<String>),
     /// Host does not answer.

@@ -80,6 +80,7 @@ fn cloud_event(event: &Event, owner: &OwnerId) -> Map<String, Value> {
 pub enum HubReply {
     /// Answer by HTTP.
     Answered {
+        /// Status.
         status: u16,
         /// Header `Retry-After`, as it is written.
         retry_after: Option<String>,

@@ -101,10 +101,10 @@ impl ExtensionManifest {
 
     /// Every rule that one manifest can break by itself. Empty: it is good.
     pub fn validate(&self) -> Vec<FieldProblem> {
-        use crate::domain::profile::is_recipe_id;
+        use crate::domain::profile::is_catalogue_id;
         let mut found = Vec::new();
         let mut refuse = |path: &str, message: String| found.push(FieldProblem::new(path, message));
-        if !is_recipe_id(self.id.as_str(), "ext.") {
+        if !is_catalogue_id(self.id.as_str(), "ext.") {
             refuse(
                 "id",
                 format!("{} is not 'ext.' and a name of a-z, 0-9 and '-'", shown(self.id.as_str())),

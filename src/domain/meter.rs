@@ -116,7 +116,7 @@ pub(crate) struct Split {
 
 impl Split {
     /// Split of a hold by what a sandbox cost. Nothing is below zero.
-    pub fn of(hold: Usd, cost: Usd) -> Self {
+    pub(crate) fn of(hold: Usd, cost: Usd) -> Self {
         let (hold, cost) = (hold.max(Usd::ZERO), cost.max(Usd::ZERO));
         let charge = cost.min(hold);
         Self { charge, release: hold - charge, shortfall: cost - charge }

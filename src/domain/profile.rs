@@ -1,4 +1,4 @@
-//! A profile: the recipe a sandbox is made from.
+//! A profile: the profile a sandbox is made from.
 //!
 //! In YAML durations are texts (`ttl: 4h`); in JSON they are integer seconds under names that end in `_s`. Serde reads both; an
 //! operator's file is held against the schema of what is read before, with places, in the room `yaml`.
@@ -9,7 +9,7 @@ mod privilege_diff;
 mod quantity;
 mod routing;
 
-pub(crate) use check::is_recipe_id;
+pub(crate) use check::is_catalogue_id;
 pub use inputs::{InputKind, InputProblem, InputSpec, Inputs, MAX_INPUT_BYTES};
 pub use quantity::{Bytes, QuantityError, Seconds};
 pub use routing::{Candidate, ExtensionUse, Routing};
@@ -31,7 +31,7 @@ const SETTLE: Seconds = Seconds(2);
 /// `stop_grace` where a profile does not say it.
 const STOP_GRACE: Seconds = Seconds(2);
 
-/// The recipe of a sandbox.
+/// The profile of a sandbox.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Profile {
     /// `profile.` and a name.
@@ -135,7 +135,7 @@ fn usual_ready_timeout() -> Seconds {
     READY_TIMEOUT
 }
 
-/// `settle`, also of a recipe that was written down before there was one.
+/// `settle`, also of a profile that was written down before there was one.
 fn usual_settle() -> Seconds {
     SETTLE
 }
@@ -271,7 +271,7 @@ impl Default for PatchLimits {
 
 impl Profile {
     /// The content hash that a sandbox records: SHA-256, in hex, of the JSON with sorted keys. A key that came later counts
-    /// where it is not the usual: recipes that were written down before it keep their hash. A candidate's use of a profile has the
+    /// where it is not the usual: profiles that were written down before it keep their hash. A candidate's use of a profile has the
     /// profile's own.
     pub fn hash(&self) -> String {
         let mut text = String::new();

@@ -248,7 +248,7 @@ pub struct SandboxRecord {
     /// Free labels; `protect=true` keeps every sweep and bulk verb away.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
-    /// The recipe.
+    /// The profile.
     pub profile: ProfileRef,
     /// The backend.
     pub extension: ExtensionId,
@@ -377,7 +377,7 @@ pub struct SandboxRecord {
 pub struct RecordStart {
     /// Id.
     pub id: SandboxId,
-    /// The recipe.
+    /// The profile.
     pub profile: ProfileRef,
     /// The backend.
     pub extension: ExtensionId,

@@ -144,7 +144,7 @@ pub struct SnapshotRecord {
     /// That sandbox's name then.
     #[serde(default)]
     pub sandbox_name: Option<String>,
-    /// The recipe of that sandbox; a restore uses it, whatever the catalogue says by then.
+    /// The profile of that sandbox; a restore uses it, whatever the catalogue says by then.
     pub profile: ProfileRef,
     /// The backend.
     pub extension: ExtensionId,
@@ -352,8 +352,9 @@ pub struct ArchiveManifest {
     pub owner: OwnerId,
     /// The record as it was when the archive was sealed. On a copy, `archive.format` and `archive.bytes` are the copy's.
     pub snapshot: SnapshotRecord,
-    /// The recipe.
-    pub recipe: Profile,
+    /// The profile.
+    #[serde(rename = "recipe")]
+    pub profile: Profile,
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! An operator's file with the id of a built-in one takes its place. A broken file makes its own id unusable and
 //! nothing else: it is listed with what is wrong. It never falls back to the built-in one, which would run another
-//! recipe than the operator wrote.
+//! profile than the operator wrote.
 
 mod builtin;
 mod entry;
@@ -19,7 +19,7 @@ use crate::domain::profile::{ExtensionUse, Profile};
 use crate::yaml::{self, Document};
 
 pub use entry::{Entry, Origin};
-use files::{Found, Recipe};
+use files::{CatalogueFile, Found};
 
 /// A profile as it is listed.
 pub type ProfileEntry = Entry<Profile>;
@@ -83,10 +83,10 @@ impl Catalogue {
         find(&self.profiles, "profile", "profile.", id)
     }
 
-    /// The recipe of a profile, to be used as it is.
+    /// The profile of a profile, to be used as it is.
     ///
     /// Errors: as [`Catalogue::profile`]; `unsupported` when this build cannot make it.
-    pub fn recipe(&self, id: &str) -> Result<&Profile, Error> {
+    pub fn usable_profile(&self, id: &str) -> Result<&Profile, Error> {
         let entry = self.profile(id)?;
         entry.ensure_available()?;
         entry.definition()
@@ -241,7 +241,7 @@ fn find<'e, T>(
     })
 }
 
-impl Recipe for Profile {
+impl CatalogueFile for Profile {
     const PREFIX: &'static str = "profile.";
 
     fn read(document: &Document) -> Result<Self, Vec<ParseProblem>> {
@@ -253,7 +253,7 @@ impl Recipe for Profile {
     }
 }
 
-impl Recipe for ExtensionManifest {
+impl CatalogueFile for ExtensionManifest {
     const PREFIX: &'static str = "ext.";
 
     fn read(document: &Document) -> Result<Self, Vec<ParseProblem>> {

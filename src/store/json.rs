@@ -50,7 +50,7 @@ pub struct JsonStores {
     pub locks: Arc<LockFolder>,
     /// `owner`.
     pub installation: Arc<OwnerFile>,
-    /// `recipes/`.
+    /// `pinned/`.
     pub pinned_profiles: Arc<PinnedProfileFolder>,
     /// Files of the earlier tool.
     pub earlier: Arc<EarlierFolder>,

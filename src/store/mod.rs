@@ -472,11 +472,11 @@ pub trait Installation: Send + Sync {
     async fn adopt_owner(&self, owner: &OwnerId, counter_seen: u64) -> Result<OwnerStamp, Error>;
 }
 
-/// Recipes by content, so that a sandbox can be made again as it was although the catalogue changed.
+/// Profiles by content, so that a sandbox can be made again as it was although the catalogue changed.
 #[async_trait]
 pub trait PinnedProfileStore: Send + Sync {
-    /// Keeps a recipe under its hash.
+    /// Keeps a profile under its hash.
     async fn put(&self, profile: &Profile) -> Result<(), Error>;
-    /// The recipe with this hash.
+    /// The profile with this hash.
     async fn get(&self, hash: &str) -> Result<Option<Profile>, Error>;
 }

@@ -33,7 +33,7 @@ pub(crate) struct LocalTransport {
 
 impl LocalTransport {
     /// The way to this machine.
-    pub fn new(spec: HostSpec) -> Self {
+    pub(crate) fn new(spec: HostSpec) -> Self {
         Self { spec, trips: AtomicU64::new(0), latency: Mutex::new(None) }
     }
 

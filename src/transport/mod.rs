@@ -114,7 +114,8 @@ impl Command {
         self.session
     }
 
-    pub(crate) fn script_text(&self) -> Option<&'static str> {
+    /// Text of the script, where it runs one.
+    pub fn script_text(&self) -> Option<&'static str> {
         self.script
     }
 

@@ -83,17 +83,19 @@ impl ProbeRequest {
     }
 }
 
+/// Answers of a host to a probe.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Probed {
-    pub(crate) facts: HostFacts,
+pub struct Probed {
+    /// Facts.
+    pub facts: HostFacts,
     /// The host's fingerprint, where it could be made.
-    pub(crate) fingerprint: Option<String>,
+    pub fingerprint: Option<String>,
     /// The runtimes, to be kept; none where they are those that were known.
-    pub(crate) detection: Option<RuntimeDetection>,
+    pub detection: Option<RuntimeDetection>,
     /// The inventory's podman pods, which the facts have no place for.
-    pub(crate) pods: std::collections::BTreeMap<String, Vec<String>>,
+    pub pods: std::collections::BTreeMap<String, Vec<String>>,
     /// The inventory's running containers of sandboxes, for the light probe.
-    pub(crate) containers: Vec<Container>,
+    pub containers: Vec<Container>,
 }
 
 /// Asks a host for its facts. See [`examine`].

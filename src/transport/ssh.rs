@@ -18,7 +18,7 @@ use tokio::io::AsyncRead;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-pub use control_dir::default_control_dir;
+pub(crate) use control_dir::default_control_dir;
 
 use crate::domain::error::Error;
 use crate::domain::host::HostSpec;

@@ -9,14 +9,14 @@ const DEPTH: usize = 16;
 
 /// The `Host` lines of a configuration with what it includes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Names {
+pub(crate) struct Names {
     lines: Vec<Vec<String>>,
 }
 
 impl Names {
     /// Reads a configuration file and what it includes. Relative includes are sought beside it, `~` is the folder
     /// above, as for `~/.ssh/config`. What cannot be read names nobody: ssh will say so when it is used.
-    pub fn read(config: &Path) -> Self {
+    pub(crate) fn read(config: &Path) -> Self {
         let mut names = Self::default();
         let folder = config.parent().unwrap_or(Path::new("/"));
         names.read_file(config, folder, 0, &mut HashSet::new());
@@ -24,7 +24,8 @@ impl Names {
     }
 
     /// The `Host` lines of one text; `Include` is not followed.
-    pub fn parse(text: &str) -> Self {
+    #[cfg(test)]
+    pub(crate) fn parse(text: &str) -> Self {
         let host = |line| if let Line::Host(patterns) = line { Some(patterns) } else { None };
         Self { lines: parse(text).filter_map(host).collect() }
     }
@@ -32,7 +33,7 @@ impl Names {
     /// Spelling of this host in the configuration, if it is there. Case does not count here, but it does for ssh.
     ///
     /// A pattern of wildcards alone (`*`) names nobody, and a negated one that matches takes its line away.
-    pub fn find(&self, host: &str) -> Option<String> {
+    pub(crate) fn find(&self, host: &str) -> Option<String> {
         self.lines.iter().find_map(|patterns| {
             if patterns
                 .iter()

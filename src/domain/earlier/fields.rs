@@ -45,7 +45,7 @@ const KNOWN: [&str; 12] = [
 ];
 
 /// Installation that imports.
-pub struct ImportInto<'a> {
+pub(crate) struct ImportInto<'a> {
     /// Now.
     pub now: Time,
     /// Actor that imports.
@@ -172,7 +172,7 @@ impl Fields {
                 said.map_or_else(|| "profile.unknown".to_owned(), |said| clean_line(&said, 60));
             (ProfileId::new(id), ExtensionId::new("ext.unknown"))
         });
-        // No recipe of today is the one that it was made from.
+        // No profile of today is the one that it was made from.
         (ProfileRef { id, version: "0.0.0".to_owned(), hash: String::new() }, extension)
     }
 

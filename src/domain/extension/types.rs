@@ -64,7 +64,7 @@ pub struct ProvisionRequest {
     pub owner: OwnerStamp,
     /// Where.
     pub host: HostName,
-    /// The recipe.
+    /// The profile.
     pub profile: Profile,
     /// The inputs, checked, defaults filled in.
     pub inputs: BTreeMap<String, String>,
@@ -104,7 +104,7 @@ pub struct Target {
     pub owners: Vec<OwnerId>,
     /// The recorded host.
     pub host: HostName,
-    /// The recipe, for its `stop_grace` and `config`.
+    /// The profile, for its `stop_grace` and `config`.
     pub profile: Profile,
     /// The inputs.
     pub inputs: BTreeMap<String, String>,

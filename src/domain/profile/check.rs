@@ -10,7 +10,7 @@ use crate::domain::name::HostName;
 use crate::domain::problem::{FieldProblem, shown};
 
 /// Whether a text is a prefix and then `[a-z0-9][a-z0-9-]*`, at most 100 characters.
-pub(crate) fn is_recipe_id(text: &str, prefix: &str) -> bool {
+pub(crate) fn is_catalogue_id(text: &str, prefix: &str) -> bool {
     let Some(name) = text.strip_prefix(prefix) else { return false };
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     text.len() <= 100 && name.starts_with(allowed) && name.chars().all(|c| allowed(c) || c == '-')
@@ -21,7 +21,7 @@ impl Profile {
     pub fn validate(&self) -> Vec<FieldProblem> {
         let mut found = Vec::new();
         let mut refuse = |path: &str, message: String| found.push(FieldProblem::new(path, message));
-        if !is_recipe_id(self.id.as_str(), "profile.") {
+        if !is_catalogue_id(self.id.as_str(), "profile.") {
             let message = format!(
                 "{} is not 'profile.' and a name of a-z, 0-9 and '-'",
                 shown(self.id.as_str())

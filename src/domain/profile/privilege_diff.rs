@@ -86,6 +86,6 @@ impl Compose {
     }
 }
 
-fn has_config(recipe: &Profile) -> bool {
-    recipe.config.as_object().is_none_or(|config| !config.is_empty())
+fn has_config(profile: &Profile) -> bool {
+    profile.config.as_object().is_none_or(|config| !config.is_empty())
 }

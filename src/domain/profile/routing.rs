@@ -58,7 +58,7 @@ pub struct ExtensionUse<'p> {
     pub config_path: String,
 }
 
-/// Groups of a recipe that was kept. What an earlier version took for a condition and this one cannot is a group that never holds.
+/// Groups of a profile that was kept. What an earlier version took for a condition and this one cannot is a group that never holds.
 fn read_groups<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, Vec<RouteCondition>>, D::Error> {

@@ -331,7 +331,7 @@ pub(crate) fn manifest(
     snapshot.operation = None;
     snapshot.pending.clear();
     let (id, owner) = (snapshot.id.clone(), request.owner.clone());
-    ArchiveManifest { schema: 1, id, owner, snapshot, recipe: target.profile.as_written().clone() }
+    ArchiveManifest { schema: 1, id, owner, snapshot, profile: target.profile.as_written().clone() }
 }
 
 /// Gives an archive its last name and writes its manifest, which makes it whole.

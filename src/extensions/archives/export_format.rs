@@ -176,16 +176,16 @@ pub(super) fn check(manifest: &ArchiveManifest) -> Result<(), Error> {
     if snapshot.next_patch_sequence > MAX_SEQUENCE + 1 || snapshot.patch_level > MAX_SEQUENCE {
         return refuse("its manifest counts more patches than there can be");
     }
-    if let Some(problem) = manifest.recipe.validate().into_iter().next() {
+    if let Some(problem) = manifest.profile.validate().into_iter().next() {
         return Err(no_export(format!(
-            "its recipe is refused: {}: {}",
+            "its profile is refused: {}: {}",
             problem.path, problem.message
         )));
     }
-    if manifest.recipe.hash() != snapshot.profile.hash
-        || !manifest.recipe.may_use(&snapshot.extension)
+    if manifest.profile.hash() != snapshot.profile.hash
+        || !manifest.profile.may_use(&snapshot.extension)
     {
-        return refuse("its recipe is not the one that its snapshot was made with");
+        return refuse("its profile is not the one that its snapshot was made with");
     }
     Ok(())
 }

@@ -54,7 +54,7 @@ pub(super) struct Engine {
 
 /// What the handle says of the sandbox's services.
 ///
-/// Errors: `unsupported` where the recipe has none, `conflict` where nothing was started yet.
+/// Errors: `unsupported` where the profile has none, `conflict` where nothing was started yet.
 pub(super) fn engine(target: &Target) -> Result<Engine, Error> {
     let Some(stack) = Stack::from_handle(target.handle.as_ref()) else {
         return Err(Error::new(

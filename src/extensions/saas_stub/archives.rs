@@ -124,12 +124,12 @@ impl SnapshotArchives for StubArchives {
         if record.archive.sha256.is_none() || record.archive.bytes.is_none() {
             return refuse("it does not say what was saved".to_owned());
         }
-        match manifest.recipe.validate().into_iter().next() {
+        match manifest.profile.validate().into_iter().next() {
             Some(problem) => {
-                refuse(format!("its recipe is refused: {}: {}", problem.path, problem.message))
+                refuse(format!("its profile is refused: {}: {}", problem.path, problem.message))
             }
-            None if manifest.recipe.hash() != record.profile.hash => {
-                refuse("its recipe is not the one that it was made with".to_owned())
+            None if manifest.profile.hash() != record.profile.hash => {
+                refuse("its profile is not the one that it was made with".to_owned())
             }
             None => Ok(()),
         }

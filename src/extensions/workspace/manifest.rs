@@ -1,7 +1,7 @@
 //! `manifest.json` on the host (contract, section 6): enough to adopt the sandbox. Written by the prepare call, and anew whenever
 //! the record has something else to say there.
 //!
-//! The teardown script finds id and owner again with `grep`: one key a line, two blanks in front. The record and the recipe
+//! The teardown script finds id and owner again with `grep`: one key a line, two blanks in front. The record and the profile
 //! stand on one line each: whoever lists hosts reads them all.
 
 use serde::Serialize;
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recipe_is_on_one_line_behind_the_head_and_read_again() {
+    fn a_profile_is_on_one_line_behind_the_head_and_read_again() {
         let profile = crate::domain::profile::Profile::unknown(
             "profile.x".into(),
             "1.0.0",

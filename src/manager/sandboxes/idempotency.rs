@@ -31,7 +31,7 @@ struct NormalForm<'a> {
 /// Hash of a request, which distinguishes a repeated one from another one under the same key.
 pub(crate) fn request_hash(deps: &Deps, request: &CreateRequest) -> String {
     let asked = request.profile.as_deref().unwrap_or(&deps.settings.default_profile);
-    let profile = deps.catalogue.recipe(asked).ok();
+    let profile = deps.catalogue.usable_profile(asked).ok();
     let mut inputs = request.inputs.clone();
     let id = request.id.clone().or(inputs.remove("sandbox_id"));
     if let Some(profile) = profile {

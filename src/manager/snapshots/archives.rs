@@ -79,7 +79,7 @@ pub(crate) async fn manifest_of(
         id: record.id.clone(),
         owner: record.owner.clone(),
         snapshot,
-        recipe: profile.as_written().clone(),
+        profile: profile.as_written().clone(),
     })
 }
 
@@ -155,7 +155,7 @@ pub(crate) fn archives_of(
     extension.archives().ok_or_else(|| extension.unsupported("keep snapshots"))
 }
 
-/// The pinned profile of a snapshot, as its extension uses it, by its hash: from `recipes/`, else the catalogue's where that is the same, else from what
+/// The pinned profile of a snapshot, as its extension uses it, by its hash: from `pinned/`, else the catalogue's where that is the same, else from what
 /// lies beside an archive. Never another one.
 ///
 /// Errors: `not_found` when it is lost; why a host that may have it could not be asked.
@@ -183,7 +183,7 @@ pub(crate) async fn profile_of_snapshot(
     }
     Err(match unasked {
         Some(error) => {
-            error.hint(format!("the recipe of snapshot {} is beside its archive only", record.id))
+            error.hint(format!("the profile of snapshot {} is beside its archive only", record.id))
         }
         None => profile_lost_error(&format!("snapshot {}", record.title()), &record.profile),
     })
@@ -201,7 +201,7 @@ async fn profile_beside_archive(
     }
     let extension = deps.extension(&record.extension)?;
     let seen = archives_of(extension.as_ref())?.look(&place).await.map_err(Error::of_a_part)?;
-    let profile = seen.manifest.map(|manifest| manifest.recipe);
+    let profile = seen.manifest.map(|manifest| manifest.profile);
     Ok(profile.filter(|profile| profile.hash() == record.profile.hash))
 }
 

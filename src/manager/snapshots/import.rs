@@ -45,8 +45,8 @@ pub(crate) async fn import_snapshot(
     let opened = archives_of(reader.as_ref())?.open_export(source).await;
     let (manifest, archive) = opened?;
     archives_of(deps.extension(&manifest.snapshot.extension)?.as_ref())?;
-    ensure_trusted_profile(deps, &manifest.recipe)?;
-    deps.pinned_profiles.put(&manifest.recipe).await?;
+    ensure_trusted_profile(deps, &manifest.profile)?;
+    deps.pinned_profiles.put(&manifest.profile).await?;
     let draft = draft_import(deps, request, &manifest, &host).await?;
     let op = write_ahead(deps, draft).await?;
     let snapshot = op.subject.clone();
@@ -68,14 +68,14 @@ fn ensure_trusted_profile(deps: &Deps, profile: &Profile) -> Result<(), Error> {
         return Ok(());
     }
     let message = format!(
-        "the snapshot's recipe, {} {}, {}, and the catalogue's does not",
+        "the snapshot's profile, {} {}, {}, and the catalogue's does not",
         profile.id,
         profile.version,
         more.join(", ")
     );
     Err(Error::invalid_input("file", message)
-        .hint("look at the recipe in the file's manifest.json; if you want it, make it a profile of yours first")
-        .detail("kind", "recipe"))
+        .hint("look at the profile in the file's manifest.json; if you want it, make it a profile of yours first")
+        .detail("kind", "profile"))
 }
 
 /// The record, as far as no host has been asked. What belongs to its host, or to its past elsewhere, is not taken from the file;

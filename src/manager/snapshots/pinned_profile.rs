@@ -5,7 +5,7 @@ use crate::domain::profile::Profile;
 use crate::domain::sandbox::{ProfileRef, SandboxRecord};
 use crate::manager::deps::Deps;
 
-/// The pinned profile of a sandbox, as its extension uses it, by its hash: from `recipes/`, else the catalogue's where that is
+/// The pinned profile of a sandbox, as its extension uses it, by its hash: from `pinned/`, else the catalogue's where that is
 /// the same. Never another one.
 ///
 /// Errors: `not_found` when it is lost.
@@ -36,7 +36,7 @@ pub(crate) async fn pinned_profile_as_known(deps: &Deps, record: &SandboxRecord)
     }
 }
 
-/// The pinned profile from `recipes/`, or the catalogue's where that is the same.
+/// The pinned profile from `pinned/`, or the catalogue's where that is the same.
 pub(crate) async fn pinned_profile_here(
     deps: &Deps,
     recorded: &ProfileRef,
@@ -50,7 +50,7 @@ pub(crate) async fn pinned_profile_here(
 
 /// What a profile from outside asks for beyond the catalogue's of its name, in a phrase each.
 pub(crate) fn beyond_catalogue(deps: &Deps, profile: &Profile) -> Vec<String> {
-    let known = deps.catalogue.recipe(profile.id.as_str()).ok();
+    let known = deps.catalogue.usable_profile(profile.id.as_str()).ok();
     if known.is_some_and(|known| known.hash() == profile.hash()) {
         return Vec::new();
     }
@@ -59,12 +59,12 @@ pub(crate) fn beyond_catalogue(deps: &Deps, profile: &Profile) -> Vec<String> {
 
 /// Error for a pinned profile that is nowhere any more.
 pub(crate) fn profile_lost_error(whose: &str, profile: &ProfileRef) -> Error {
-    let message = format!("the recipe of {whose}, {} {}, is lost", profile.id, profile.version);
+    let message = format!("the profile of {whose}, {} {}, is lost", profile.id, profile.version);
     let why = "it is neither in the data directory nor beside an archive of its own, and the catalogue has it no more";
     Error::new(Code::NotFound, message)
         .because(why)
-        .hint(format!("put recipes/{}.json back into the data directory", profile.hash))
+        .hint(format!("put pinned/{}.json back into the data directory", profile.hash))
         .of_kind(Kind::ProfileLost)
-        .detail("kind", "recipe_lost")
+        .detail("kind", "profile_lost")
         .detail("hash", profile.hash.as_str())
 }

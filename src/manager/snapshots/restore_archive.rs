@@ -152,14 +152,14 @@ pub(crate) fn profile_note(
     profile: &Profile,
 ) -> Option<String> {
     let recorded = format!("{} {}", profile.id, profile.version);
-    match deps.catalogue.recipe(profile.id.as_str()) {
+    match deps.catalogue.usable_profile(profile.id.as_str()) {
         Ok(today) if today.hash() == snapshot.profile.hash => None,
         Ok(today) => Some(format!(
-            "made with the recipe that was recorded, {recorded}; the catalogue's is {} and another one by now",
+            "made with the profile that was recorded, {recorded}; the catalogue's is {} and another one by now",
             today.version
         )),
         Err(_) => Some(format!(
-            "made with the recipe that was recorded, {recorded}; the catalogue has it no more"
+            "made with the profile that was recorded, {recorded}; the catalogue has it no more"
         )),
     }
 }

@@ -105,15 +105,15 @@ fn ensure_pinned_profile(
     manifest: Option<ArchiveManifest>,
 ) -> Result<(), Error> {
     match manifest {
-        Some(manifest) if manifest.recipe.hash() != record.profile.hash => {
+        Some(manifest) if manifest.profile.hash() != record.profile.hash => {
             let message = format!(
-                "the archive of snapshot {} on {host} was altered: the recipe in its manifest.json is another one",
+                "the archive of snapshot {} on {host} was altered: the profile in its manifest.json is another one",
                 record.id
             );
             Err(Error::new(Code::OperationFailed, message)
                 .of_kind(Kind::ArchiveAltered)
                 .detail("kind", "altered")
-                .detail("differs", "recipe"))
+                .detail("differs", "profile"))
         }
         _ => Ok(()),
     }

@@ -133,8 +133,8 @@ pub(crate) async fn read_archive(
     let extension = deps.extension(&manifest.snapshot.extension)?;
     check_works_at(deps, extension.as_ref(), host)?;
     archives_of(extension.as_ref())?;
-    let id = manifest.recipe.id.as_str();
-    let (profile, replaced) = trusted_profile(deps, Some(&manifest.recipe), id)?;
+    let id = manifest.profile.id.as_str();
+    let (profile, replaced) = trusted_profile(deps, Some(&manifest.profile), id)?;
     let mut remarks: Vec<String> = replaced.into_iter().collect();
     let mut record = believed(deps, &manifest, &profile, &mut remarks);
     record.host = host.clone();

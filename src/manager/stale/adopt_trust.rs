@@ -20,7 +20,7 @@ pub(crate) async fn roots_to_look(deps: &Deps, host: &HostName, is_dry: bool) ->
     }
 }
 
-/// Recipe of something that is adopted: the one beside it, where that asks for no more than the catalogue's of its name; else
+/// Profile of something that is adopted: the one beside it, where that asks for no more than the catalogue's of its name; else
 /// the catalogue's, with a sentence that says so.
 ///
 /// Errors: `invalid_input` where neither will do.
@@ -40,10 +40,10 @@ pub(crate) fn trusted_profile(
             },
         },
     };
-    match deps.catalogue.recipe(id) {
-        Ok(known) => Ok((known.clone(), Some(format!("its recipe is the catalogue's: {why}")))),
+    match deps.catalogue.usable_profile(id) {
+        Ok(known) => Ok((known.clone(), Some(format!("its profile is the catalogue's: {why}")))),
         Err(error) => {
-            let message = format!("its recipe {id} is not taken: {why}");
+            let message = format!("its profile {id} is not taken: {why}");
             Err(Error::invalid_input("profile", message)
                 .hint("look at it in the manifest on the host; if you want it, make it a profile of yours first")
                 .because(error))

@@ -214,10 +214,10 @@ async fn check_pinned_profiles(deps: &Deps) -> Check {
         hashes.chain(snapshots.iter().map(|record| &record.profile.hash)).collect();
     for hash in &hashes {
         if let Err(error) = deps.pinned_profiles.get(hash).await {
-            return failed("recipes", &error);
+            return failed("pinned profiles", &error);
         }
     }
-    ok("recipes", format!("{} in use", hashes.len()))
+    ok("pinned profiles", format!("{} in use", hashes.len()))
 }
 
 async fn check_operations(deps: &Deps) -> Check {

@@ -74,7 +74,7 @@ async fn import_entries(
     let owner = owners.into_iter().next();
     let owner = owner.ok_or_else(|| Error::internal("this installation has no owner id"))?;
     let profile = |name: &str| -> Option<(ProfileId, ExtensionId)> {
-        let profile = deps.catalogue.recipe(name).ok()?;
+        let profile = deps.catalogue.usable_profile(name).ok()?;
         Some((profile.id.clone(), profile.extension.clone()))
     };
     let into = ImportInto { now: deps.now(), actor: deps.actor(), owner, profile: &profile };

@@ -1,6 +1,6 @@
 //! The shipped files, compiled in.
 
-use super::files::{Found, Recipe};
+use super::files::{CatalogueFile, Found};
 use crate::domain::manifest::ExtensionManifest;
 use crate::domain::profile::Profile;
 use crate::yaml::Document;
@@ -30,7 +30,7 @@ pub(super) fn manifests() -> Vec<Found<ExtensionManifest>> {
     read(MANIFESTS)
 }
 
-fn read<T: Recipe>(files: &[(&str, &str)]) -> Vec<Found<T>> {
+fn read<T: CatalogueFile>(files: &[(&str, &str)]) -> Vec<Found<T>> {
     files
         .iter()
         .map(|(file, source)| Found::new(file, Document::parse(file, source), None))

@@ -1,4 +1,4 @@
-//! Files of recipes: read with limits, so that nothing in a directory can hang or fill the program.
+//! Files of profiles: read with limits, so that nothing in a directory can hang or fill the program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use super::entry::{Entry, Origin};
 use crate::domain::problem::{FieldProblem, ParseProblem};
 use crate::yaml::{Document, read_bytes};
 
-/// What a directory of recipes holds.
-pub(super) trait Recipe: Sized {
+/// What a directory of profiles holds.
+pub(super) trait CatalogueFile: Sized {
     /// What its id begins with.
     const PREFIX: &'static str;
     /// Reads and validates it.
@@ -29,7 +29,7 @@ pub(super) struct Found<T> {
     document: Option<Document>,
 }
 
-impl<T: Recipe> Found<T> {
+impl<T: CatalogueFile> Found<T> {
     pub(super) fn new(
         file: &str,
         document: Result<Document, ParseProblem>,
@@ -107,9 +107,9 @@ fn is_plain_id(id: &str, prefix: &str) -> bool {
         && id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'))
 }
 
-/// Every recipe of a directory, by file name. A directory that is missing is empty; one that cannot be read is one
+/// Every profile of a directory, by file name. A directory that is missing is empty; one that cannot be read is one
 /// broken entry.
-pub(super) fn read_dir<T: Recipe>(dir: Option<&Path>) -> Vec<Found<T>> {
+pub(super) fn read_dir<T: CatalogueFile>(dir: Option<&Path>) -> Vec<Found<T>> {
     let Some(dir) = dir else { return Vec::new() };
     let listed = fs::read_dir(dir)
         .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, _>>());
@@ -145,7 +145,7 @@ pub(super) fn read_dir<T: Recipe>(dir: Option<&Path>) -> Vec<Found<T>> {
     found
 }
 
-fn read_one<T: Recipe>(file: &str, path: &Path) -> Found<T> {
+fn read_one<T: CatalogueFile>(file: &str, path: &Path) -> Found<T> {
     let bytes = match read_bytes(path) {
         Ok(bytes) => bytes,
         Err(problem) => return Found::new(file, Err(problem), Some(path.to_path_buf())),

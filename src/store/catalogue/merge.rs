@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::files::{Found, Recipe};
+use super::files::{CatalogueFile, Found};
 use crate::domain::problem::FieldProblem;
 
 /// Puts each operator's file in the place of the built-in one with its id, and the others behind, by id. Two of the
 /// operator's with one id are both broken, each naming the other.
-pub(super) fn merge<T: Recipe>(builtin: Vec<Found<T>>, operator: Vec<Found<T>>) -> Vec<Found<T>> {
+pub(super) fn merge<T: CatalogueFile>(
+    builtin: Vec<Found<T>>,
+    operator: Vec<Found<T>>,
+) -> Vec<Found<T>> {
     let mut by_id: BTreeMap<String, Vec<Found<T>>> = BTreeMap::new();
     for found in operator {
         by_id.entry(found.id.clone()).or_default().push(found);
@@ -33,7 +36,7 @@ pub(super) fn merge<T: Recipe>(builtin: Vec<Found<T>>, operator: Vec<Found<T>>) 
     merged
 }
 
-fn mark_duplicates<T: Recipe>(id: &str, group: &mut [Found<T>]) {
+fn mark_duplicates<T: CatalogueFile>(id: &str, group: &mut [Found<T>]) {
     let files: Vec<String> = group
         .iter()
         .map(|found| found.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default())

@@ -125,7 +125,7 @@ fn no_shipped_file_is_forgotten() {
 #[test]
 fn the_shipped_profiles_say_what_the_contract_says() {
     let catalogue = Catalogue::load(None, None, &compose_only());
-    let e2e = catalogue.recipe("profile.compose-e2e").unwrap();
+    let e2e = catalogue.usable_profile("profile.compose-e2e").unwrap();
     assert_eq!((e2e.ttl, e2e.max_ttl), (Some(Seconds::hours(4)), Some(Seconds::hours(24))));
     assert_eq!(
         e2e.placement.hosts.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -133,7 +133,7 @@ fn the_shipped_profiles_say_what_the_contract_says() {
     );
     assert_eq!(e2e.inputs.names().collect::<Vec<_>>(), ["repo", "compose_file"]);
     assert!(!e2e.undo);
-    let canary = catalogue.recipe("sandbox-canary").unwrap();
+    let canary = catalogue.usable_profile("sandbox-canary").unwrap();
     assert!(canary.inputs.is_empty() && canary.placement.hosts.is_empty());
     assert_eq!(canary.config["workspace_only"], true);
     for id in ["compose-checkpoint", "vm-haskell-build"] {
@@ -152,7 +152,7 @@ fn what_this_build_cannot_make_is_listed_and_refused() {
     let available: Vec<bool> = catalogue.profiles().iter().map(|entry| entry.available).collect();
     // Of the candidates of the last one, this build can make one.
     assert_eq!(available, [true, true, true, false, false, true]);
-    let fault = catalogue.recipe("vm-haskell-build").unwrap_err();
+    let fault = catalogue.usable_profile("vm-haskell-build").unwrap_err();
     assert_eq!(
         (fault.code, fault.message.as_str()),
         (Code::Unsupported, "ext.vm-packer is not part of this build")
@@ -209,7 +209,7 @@ fn an_operators_file_takes_the_place_of_the_builtin_one() {
     let e2e = entry(&catalogue, "profile.compose-e2e");
     assert_eq!((e2e.source.clone(), e2e.overrides_builtin), (Origin::Operator, true));
     assert_eq!(operator.plain(e2e.path.as_deref().unwrap()), "DIR/p/mine.yaml");
-    assert_eq!(catalogue.recipe("compose-e2e").unwrap().summary, "ours");
+    assert_eq!(catalogue.usable_profile("compose-e2e").unwrap().summary, "ours");
     assert!(!entry(&catalogue, "profile.aaa").overrides_builtin);
 }
 
@@ -219,8 +219,8 @@ fn a_broken_file_breaks_its_own_profile_only() {
     operator.write("p/a.yaml", profile_text("profile.compose-e2e", "compose: {prots: keep}\n"));
     operator.write("p/b.yaml", "id: profile.torn   # half written\nversion: [1\n");
     let catalogue = operator.load();
-    assert!(catalogue.recipe("sandbox-canary").is_ok());
-    // Never the built-in recipe in place of what the operator wrote.
+    assert!(catalogue.usable_profile("sandbox-canary").is_ok());
+    // Never the built-in profile in place of what the operator wrote.
     assert_eq!(
         operator.fault("compose-e2e"),
         "DIR/p/a.yaml:4:11: unknown key 'prots', did you mean 'ports'?"
@@ -342,7 +342,7 @@ fn hostile_directories_hang_and_break_nothing() {
     }
     assert!(operator.problems(entry(&catalogue, "loop.yaml"))[0].contains("cannot be read"));
     assert_eq!(entry(&catalogue, "long.yaml").definition, None);
-    assert!(catalogue.recipe("compose-e2e").is_ok());
+    assert!(catalogue.usable_profile("compose-e2e").is_ok());
     // A file without a readable id is meant by its name.
     assert_eq!(operator.fault("empty"), "DIR/p/empty.yaml:1:1: the file is empty");
     let file = operator.write("file", "");

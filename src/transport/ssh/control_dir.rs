@@ -15,7 +15,7 @@ const LONGEST: usize = 108 - 1 - 1 - 16 - 17;
 
 /// Where control sockets go: `sbx` in the user's runtime folder (`XDG_RUNTIME_DIR`) if that is short enough, else
 /// `/tmp/sbx-UID`.
-pub fn default_control_dir(runtime_dir: Option<&OsStr>) -> PathBuf {
+pub(crate) fn default_control_dir(runtime_dir: Option<&OsStr>) -> PathBuf {
     let runtime = runtime_dir
         .map(Path::new)
         .filter(|dir| dir.is_absolute() && dir.is_dir())

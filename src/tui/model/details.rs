@@ -7,8 +7,8 @@ use super::{Load, host_details};
 use crate::domain::event::Event;
 use crate::domain::host_view::HostState;
 use crate::domain::name::SandboxId;
-use crate::domain::sandbox::SandboxRecord;
 use crate::domain::raw_json::RawJson;
+use crate::domain::sandbox::SandboxRecord;
 use crate::present::{self, Document, Present, Role, event_glyph, event_words, lineage, sandbox};
 
 /// Extent of what is told of a record.

@@ -353,13 +353,13 @@ fn a_module_has_a_name_that_says_something() {
 #[test]
 fn the_justfile_runs_what_ci_runs() {
     let ci = read(&root().join(".ci/run"));
-    let recipes = read(&root().join("justfile"));
+    let profiles = read(&root().join("justfile"));
     let mut checked = 0;
-    for recipe in ["lint:", "shellcheck:", "doc:"] {
-        let lines = recipes.lines().skip_while(|line| *line != recipe).skip(1);
+    for profile in ["lint:", "shellcheck:", "doc:"] {
+        let lines = profiles.lines().skip_while(|line| *line != profile).skip(1);
         for line in lines.take_while(|line| line.starts_with(' ')) {
             let command = &line[line.find("cargo ").or_else(|| line.find("tests/")).unwrap()..];
-            assert!(ci.contains(command), "{recipe} has `{command}`, and .ci/run has not");
+            assert!(ci.contains(command), "{profile} has `{command}`, and .ci/run has not");
             checked += 1;
         }
     }

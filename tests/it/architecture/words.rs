@@ -7,16 +7,8 @@ use super::rust_source::{House, SourceFile, read, root};
 use super::within;
 
 /// The rooms in which the list holds. A room that is rewritten is added.
-const ROOMS: &[&str] = &[
-    "app",
-    "client",
-    "cli",
-    "present",
-    "tui::effects",
-    "tui::message",
-    "tui::update",
-    "yaml",
-];
+const ROOMS: &[&str] =
+    &["app", "client", "cli", "present", "tui::effects", "tui::message", "tui::update", "yaml"];
 
 /// A word that is not used any more.
 struct Replaced {

@@ -45,7 +45,7 @@ async fn a_patch_for_a_service_of_what_is_a_workspace_alone_is_refused_at_once()
         fault.message
     );
     assert_eq!(house.add(&snapshot, "true").await.sequence, 1, "a refused one takes no number");
-    // Of a recipe that is not here nobody knows what it has.
+    // Of a profile that is not here nobody knows what it has.
     stored["records"][0]["profile"]["hash"] = "0".repeat(64).into();
     stored["records"][0]["next_patch_sequence"] = 2.into();
     std::fs::write(&file, stored.to_string()).unwrap();

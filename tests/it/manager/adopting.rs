@@ -50,12 +50,12 @@ impl Orphaned {
         let (record, ended) = self.house.create(request).await;
         assert_eq!(ended, Ok(()));
         let told = self.house.script.manifests.lock().unwrap()[&record.id].clone();
-        self.write(record.id.as_str(), &text(&SandboxManifest::of(&told, &self.recipe(&record))));
+        self.write(record.id.as_str(), &text(&SandboxManifest::of(&told, &self.profile(&record))));
         record
     }
 
-    fn recipe(&self, record: &SandboxRecord) -> Profile {
-        let file = format!("recipes/{}.json", record.profile.hash);
+    fn profile(&self, record: &SandboxRecord) -> Profile {
+        let file = format!("pinned/{}.json", record.profile.hash);
         serde_json::from_slice(&std::fs::read(self.house.folder.path().join(file)).unwrap())
             .unwrap()
     }
@@ -87,7 +87,7 @@ impl Orphaned {
             id: snapshot.id.clone(),
             owner: snapshot.owner.clone(),
             snapshot: snapshot.clone(),
-            recipe: self.recipe(sandbox),
+            profile: self.profile(sandbox),
         };
         let text = serde_json::to_string_pretty(&manifest).unwrap();
         std::fs::write(folder.join("manifest.json"), text).unwrap();
@@ -215,10 +215,10 @@ async fn a_name_that_is_taken_is_left_out_and_said() {
 async fn hostile_manifests_are_items_and_stop_none_of_the_others() {
     let world = Orphaned::new();
     let honest = world.living(CreateRequest::default()).await;
-    let recipe = world.recipe(&honest);
+    let profile = world.profile(&honest);
     let head = |id: &str| {
         json!({
-            "schema": 1, "id": id, "owner": honest.owner, "profile": recipe.id,
+            "schema": 1, "id": id, "owner": honest.owner, "profile": profile.id,
             "created_at": honest.created_at, "expires_at": null, "project": format!("sbx-{id}"),
         })
     };
@@ -255,7 +255,7 @@ async fn hostile_manifests_are_items_and_stop_none_of_the_others() {
     let mut stranger = serde_json::to_value(&honest).unwrap();
     stranger["id"] = json!("other");
     with("stranger", "sandbox", stranger);
-    let mut wide = serde_json::to_value(&recipe).unwrap();
+    let mut wide = serde_json::to_value(&profile).unwrap();
     wide["compose"]["allow"] = json!(["privileged"]);
     with("wide", "recipe", wide);
     let items = world.adopt(false).await;
@@ -270,7 +270,7 @@ async fn hostile_manifests_are_items_and_stop_none_of_the_others() {
     }
     assert!(of(honest.id.as_str()).ok);
     let wide = of("wide");
-    assert!(wide.ok && wide.message.contains("its recipe is the catalogue's"), "{wide:?}");
+    assert!(wide.ok && wide.message.contains("its profile is the catalogue's"), "{wide:?}");
     let record = world.console(&["local"]).get("wide").await.unwrap();
     assert_eq!(record.profile.hash, honest.profile.hash);
 }
@@ -340,7 +340,7 @@ async fn what_never_became_ready_is_kept_to_be_looked_at_and_what_sleeps_sleeps(
         if !was_ready {
             before.ready_at = None;
             before.handle = None;
-            let manifest = SandboxManifest::of(&before, &world.recipe(&before));
+            let manifest = SandboxManifest::of(&before, &world.profile(&before));
             world.write(before.id.as_str(), &text(&manifest));
         }
         *world.house.script.seen.lock().unwrap() = seen;

@@ -27,7 +27,7 @@ impl TestEnv {
         self.snapshot(&id, name).await.unwrap().id.to_string()
     }
 
-    /// A snapshot of a sandbox whose recipe gives a patch, and a pass, so much time.
+    /// A snapshot of a sandbox whose profile gives a patch, and a pass, so much time.
     async fn base_within(&self, timeout: &str, pass_timeout: &str) -> String {
         let profile = include_str!("../../../profiles/sandbox-canary.yaml")
             .replace("profile.sandbox-canary", "profile.short");

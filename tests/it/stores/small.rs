@@ -1,4 +1,4 @@
-//! The smaller stores: operations, locks, the installation, recipes.
+//! The smaller stores: operations, locks, the installation, profiles.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -168,14 +168,14 @@ async fn the_installation_keeps_its_id_and_counts() {
 }
 
 #[tokio::test]
-async fn a_recipe_is_kept_under_its_hash() {
+async fn a_profile_is_kept_under_its_hash() {
     let dir = tempfile::tempdir().unwrap();
     let store = stores(dir.path()).pinned_profiles;
     let catalogue = Catalogue::load(None, None, &BTreeSet::from(["ext.compose-ssh"]));
-    let profile = catalogue.recipe("profile.sandbox-canary").unwrap();
+    let profile = catalogue.usable_profile("profile.sandbox-canary").unwrap();
     assert_eq!(store.get(&profile.hash()).await.unwrap(), None);
     store.put(profile).await.unwrap();
-    let file = dir.path().join(format!("recipes/{}.json", profile.hash()));
+    let file = dir.path().join(format!("pinned/{}.json", profile.hash()));
     let written = fs::metadata(&file).unwrap().modified().unwrap();
     store.put(profile).await.unwrap();
     assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), written, "written once");

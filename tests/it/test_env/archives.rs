@@ -90,10 +90,10 @@ impl Shelf {
     }
 
     /// The archive of a snapshot is where its record says.
-    pub(crate) fn seal(&self, record: &SnapshotRecord, recipe: &Profile) {
+    pub(crate) fn seal(&self, record: &SnapshotRecord, profile: &Profile) {
         let (id, owner) = (record.id.clone(), record.owner.clone());
-        let (snapshot, recipe) = (record.clone(), recipe.clone());
-        let manifest = ArchiveManifest { schema: 1, id, owner, snapshot, recipe };
+        let (snapshot, profile) = (record.clone(), profile.clone());
+        let manifest = ArchiveManifest { schema: 1, id, owner, snapshot, profile };
         let key = (record.host.to_string(), record.id.to_string());
         self.kept.lock().unwrap().insert(key, Kept::Sealed(Box::new(manifest)));
     }
@@ -147,7 +147,7 @@ impl Shelf {
 
     pub(crate) async fn capture(
         &self,
-        recipe: &Profile,
+        profile: &Profile,
         request: &CaptureRequest,
     ) -> Result<Captured, Error> {
         let record = &request.snapshot;
@@ -160,7 +160,7 @@ impl Shelf {
         let (schema, id, owner) = (1, record.id.clone(), request.owner.clone());
         let mut snapshot = record.clone();
         snapshot.archive = facts();
-        let manifest = ArchiveManifest { schema, id, owner, snapshot, recipe: recipe.clone() };
+        let manifest = ArchiveManifest { schema, id, owner, snapshot, profile: profile.clone() };
         self.kept.lock().unwrap().insert(key, Kept::Sealed(Box::new(manifest)));
         Scripted::act(Self::next(&self.sealed)).await?;
         let identity = identity(record.host.as_str());

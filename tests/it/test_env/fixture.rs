@@ -28,7 +28,7 @@ use sandboxer::domain::sandbox::{
 use sandboxer::domain::snapshot::SnapshotRecord;
 use sandboxer::domain::stale::{ReapPlan, StaleReport};
 use sandboxer::domain::teardown::{Resource, TeardownLine, TeardownOutcome};
-use sandboxer::domain::verbatim::Kept;
+use sandboxer::domain::raw_json::RawJson;
 
 pub(crate) use credits::{ledger_entry, metered, metered_world};
 pub(crate) use profiles::profiles;
@@ -434,7 +434,7 @@ pub(crate) fn world(now: Time) -> Fixture {
             now.minus_seconds(14_200),
         );
         record.telemetry = Some(
-            Kept::new(&CanaryTelemetry::from(&facts("desk-1", now.minus_seconds(14_200)))).unwrap(),
+            RawJson::new(&CanaryTelemetry::from(&facts("desk-1", now.minus_seconds(14_200)))).unwrap(),
         );
         record.services.clear();
         record

@@ -57,8 +57,8 @@ impl PatchStore for Patches {
         read
     }
 
-    async fn told(&self, events: &BTreeSet<EventId>) -> Result<(), Error> {
-        self.kept.told(events).await
+    async fn clear_pending(&self, events: &BTreeSet<EventId>) -> Result<(), Error> {
+        self.kept.clear_pending(events).await
     }
 
     async fn remove(&self, id: &PatchId) -> Result<Option<Patch>, Error> {

@@ -89,11 +89,11 @@ fn export(manifest: &Value, content: &[u8], change: impl FnOnce(&mut Value)) -> 
     ])
 }
 
-/// Makes the manifest's hash of its recipe right.
+/// Makes the manifest's hash of its profile right.
 fn vouch(manifest: &mut Value) {
-    let recipe: sandboxer::domain::profile::Profile =
+    let profile: sandboxer::domain::profile::Profile =
         serde_json::from_value(manifest["recipe"].clone()).unwrap();
-    manifest["snapshot"]["profile"]["hash"] = json!(recipe.hash());
+    manifest["snapshot"]["profile"]["hash"] = json!(profile.hash());
 }
 
 /// The manifest of a real export.
@@ -294,24 +294,24 @@ fn a_file_that_is_not_what_its_manifest_says_is_refused() {
     lie("a name that is none", "its name is none", |manifest| {
         manifest["snapshot"]["name"] = json!("$(reboot)");
     });
-    lie("a recipe that puts things elsewhere", "has the config", |manifest| {
+    lie("a profile that puts things elsewhere", "has the config", |manifest| {
         manifest["recipe"]["config"] = json!({"root": "/root/.ssh"});
         vouch(manifest);
     });
-    lie("a recipe that allows more", "allows ", |manifest| {
+    lie("a profile that allows more", "allows ", |manifest| {
         manifest["recipe"]["compose"]["allow"] = json!(["privileged"]);
         vouch(manifest);
     });
-    lie("a recipe that opens its ports", "has the ports public", |manifest| {
+    lie("a profile that opens its ports", "has the ports public", |manifest| {
         manifest["recipe"]["compose"]["ports"] = json!("public");
         vouch(manifest);
     });
-    lie("a recipe that lives for ever", "is longer than ten years", |manifest| {
+    lie("a profile that lives for ever", "is longer than ten years", |manifest| {
         manifest["recipe"]["ttl_s"] = json!(10_u64.pow(17));
         manifest["recipe"]["max_ttl_s"] = Value::Null;
         vouch(manifest);
     });
-    lie("a recipe that nobody vouches for", "its recipe is not the one", |manifest| {
+    lie("a profile that nobody vouches for", "its profile is not the one", |manifest| {
         manifest["recipe"]["compose"]["allow"] = json!(["privileged"]);
     });
     lie("a format that is a path", "not where it should be", |manifest| {

@@ -50,7 +50,7 @@ fn target(bench: &Bench, record: &Value) -> Target {
         owners: vec!["of-another-time".into(), record.owner],
         host: record.host,
         profile: Catalogue::load(None, None, &all)
-            .recipe(record.profile.id.as_str())
+            .usable_profile(record.profile.id.as_str())
             .unwrap()
             .clone(),
         inputs: BTreeMap::new(),

@@ -43,15 +43,14 @@ const SECRETS: [&str; 8] = [
     "profile-s3cret",
 ];
 
-/// The files below a folder, apart from `repos` and `profiles`, which the test wrote itself, and the pinned recipes, which are
+/// The files below a folder, apart from `repos` and `profiles`, which the test wrote itself, and the pinned profiles, which are
 /// profiles.
 fn files(folder: &Path) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
         let path = entry.path();
         let kind = entry.file_type().unwrap();
-        if kind.is_dir() && !["repos", "profiles", "recipes"].iter().any(|own| path.ends_with(own))
-        {
+        if kind.is_dir() && !["repos", "profiles", "pinned"].iter().any(|own| path.ends_with(own)) {
             found.extend(files(&path));
         } else if kind.is_file() {
             found.push(path);

@@ -6,11 +6,11 @@ use crate::domain::archive::ByteStream;
 const ARCHIVE: &[u8] = b"what would be an archive";
 
 fn manifest() -> serde_json::Value {
-    let recipe = serde_json::json!({
+    let profile = serde_json::json!({
         "id": "profile.x", "version": "1.0.0", "summary": "x", "extension": "ext.compose-ssh", "ttl_s": 60, "max_ttl_s": null,
         "ready_timeout_s": 60, "stop_grace_s": 2,
     });
-    let profile: crate::domain::profile::Profile = serde_json::from_value(recipe).unwrap();
+    let profile: crate::domain::profile::Profile = serde_json::from_value(profile).unwrap();
     serde_json::json!({
         "schema": 1, "id": "snap-0badcafe", "owner": "0123456789abcdef0123456789abcdef", "recipe": profile,
         "snapshot": {
@@ -122,16 +122,16 @@ async fn an_archive_that_is_said_to_have_no_end_is_refused() {
 }
 
 #[test]
-fn a_recipe_from_outside_lives_no_longer_than_one_that_is_written() {
+fn a_profile_from_outside_lives_no_longer_than_one_that_is_written() {
     let mut value = manifest();
     for key in ["ttl_s", "max_ttl_s"] {
-        let mut recipe = value["recipe"].clone();
-        recipe["max_ttl_s"] = serde_json::json!(10_u64.pow(17));
-        recipe[key] = serde_json::json!(10_u64.pow(17));
+        let mut written = value["recipe"].clone();
+        written["max_ttl_s"] = serde_json::json!(10_u64.pow(17));
+        written[key] = serde_json::json!(10_u64.pow(17));
         let profile: crate::domain::profile::Profile =
-            serde_json::from_value(recipe.clone()).unwrap();
+            serde_json::from_value(written.clone()).unwrap();
         value["snapshot"]["profile"]["hash"] = serde_json::json!(profile.hash());
-        value["recipe"] = recipe;
+        value["recipe"] = written;
         let fault = check(&read(&value)).unwrap_err();
         assert!(causes(&fault).contains("is longer than ten years"), "{}", causes(&fault));
     }

@@ -1,4 +1,4 @@
-//! The recipe of a snapshot: the one that was recorded, wherever that is still to be had, and never another.
+//! The profile of a snapshot: the one that was recorded, wherever that is still to be had, and never another.
 
 use sandboxer::domain::record::Record;
 use sandboxer::domain::request::{CreateRequest, RecreateRequest, RestoreRequest, SleepRequest};
@@ -41,9 +41,9 @@ impl TestEnv {
         Box::pin(self.snapshot(record.id.as_str(), "my-env")).await.unwrap()
     }
 
-    fn lose_recipes(&self) {
-        // There may be none: a recipe that the catalogue has is not written again.
-        let _ = std::fs::remove_dir_all(self.folder.path().join("recipes"));
+    fn lose_pinned_profiles(&self) {
+        // There may be none: a profile that the catalogue has is not written again.
+        let _ = std::fs::remove_dir_all(self.folder.path().join("pinned"));
     }
 
     async fn verify(&self, id: &str) -> Result<SnapshotRecord, Error> {
@@ -51,7 +51,7 @@ impl TestEnv {
         self.manager.wait(&started.operation.unwrap()).await.and_then(Record::into_snapshot)
     }
 
-    /// Restores it: it lives as long as the recorded recipe says, and its message is returned.
+    /// Restores it: it lives as long as the recorded profile says, and its message is returned.
     async fn restored_as_recorded(&self, id: &str) -> String {
         let (record, ended) = self.restore(id).await;
         assert_eq!((ended, &record.state), (Ok(()), &State::Ready));
@@ -60,16 +60,16 @@ impl TestEnv {
     }
 }
 
-/// A restore goes by it when the recipe is nowhere else any more.
+/// A restore goes by it when the profile is nowhere else any more.
 #[tokio::test]
-async fn a_recipe_that_was_changed_beside_its_archive_is_found_by_verify() {
+async fn a_profile_that_was_changed_beside_its_archive_is_found_by_verify() {
     let mut house = test_env();
     let snapshot = house.of_mine().await;
     let id = snapshot.id.as_str();
     house.verify(id).await.unwrap();
-    house.script.shelf.alter(|manifest| manifest.recipe.summary = "another one".to_owned());
+    house.script.shelf.alter(|manifest| manifest.profile.summary = "another one".to_owned());
     let fault = house.verify(id).await.unwrap_err();
-    assert!(fault.code == Code::OperationFailed && fault.message.contains("recipe"), "{fault}");
+    assert!(fault.code == Code::OperationFailed && fault.message.contains("profile"), "{fault}");
     assert_eq!(fault.details["kind"], "altered");
     let record = house.manager.snapshot_view(id).await.unwrap().record;
     assert!(record.is_lost(), "it is not listed as if nothing were known");
@@ -84,11 +84,11 @@ async fn a_changed_profile_does_not_change_what_is_restored() {
     for lost in [false, true] {
         house.profile(Some("ttl: 2h"));
         if lost {
-            house.lose_recipes();
+            house.lose_pinned_profiles();
         }
         let said = house.restored_as_recorded(id).await;
         assert!(
-            said.contains("the recipe that was recorded") && said.contains("another one by now"),
+            said.contains("the profile that was recorded") && said.contains("another one by now"),
             "{said}"
         );
     }
@@ -105,46 +105,46 @@ async fn a_profile_that_is_gone_does_not_keep_a_snapshot_from_anything() {
         }
         let again = |house: &TestEnv| {
             if lost {
-                house.lose_recipes();
+                house.lose_pinned_profiles();
             }
         };
         again(&house);
         let said = house.restored_as_recorded(id).await;
         assert!(
-            said.contains("the recipe that was recorded") && said.contains("has it no more"),
+            said.contains("the profile that was recorded") && said.contains("has it no more"),
             "{said}"
         );
         again(&house);
         house.verify(id).await.unwrap();
         let file = house.export(id).await;
-        assert_eq!(file.recipe.hash(), snapshot.profile.hash);
+        assert_eq!(file.profile.hash(), snapshot.profile.hash);
     }
 }
 
 #[tokio::test]
-async fn a_recipe_that_is_lost_is_said_to_be_and_the_rest_is_done_without_it() {
+async fn a_profile_that_is_lost_is_said_to_be_and_the_rest_is_done_without_it() {
     let mut house = test_env();
     let snapshot = house.of_mine().await;
     let id = snapshot.id.as_str();
     house.profile(Some("ttl: 2h"));
-    house.lose_recipes();
-    house.script.shelf.alter(|manifest| manifest.recipe.summary.push('!'));
+    house.lose_pinned_profiles();
+    house.script.shelf.alter(|manifest| manifest.profile.summary.push('!'));
     let request = RestoreRequest { snapshot: id.to_owned(), ..RestoreRequest::default() };
     let fault = house.manager.restore(&request).await.unwrap_err();
-    assert_eq!((&fault.code, &fault.details["kind"]), (&Code::NotFound, &"recipe_lost".into()));
+    assert_eq!((&fault.code, &fault.details["kind"]), (&Code::NotFound, &"profile_lost".into()));
     assert!(fault.message.contains("my-env") && fault.message.contains("is lost"), "{fault}");
     assert!(fault.hint.unwrap().contains(&snapshot.profile.hash));
     let Err(fault) = house.manager.export_snapshot(id).await else {
-        panic!("an export has the recipe in it")
+        panic!("an export has the profile in it")
     };
-    assert_eq!(fault.details["kind"], "recipe_lost");
-    assert_eq!(house.verify(id).await.unwrap_err().details["differs"], "recipe");
+    assert_eq!(fault.details["kind"], "profile_lost");
+    assert_eq!(house.verify(id).await.unwrap_err().details["differs"], "profile");
     house.delete(id, false).await.unwrap();
     assert!(house.there().is_empty() && house.listed().await.is_empty());
 }
 
 #[tokio::test]
-async fn one_that_came_to_nothing_is_deleted_though_its_recipe_is_lost() {
+async fn one_that_came_to_nothing_is_deleted_though_its_profile_is_lost() {
     let mut house = test_env();
     let snapshot = house.of_mine().await;
     house
@@ -157,13 +157,13 @@ async fn one_that_came_to_nothing_is_deleted_though_its_recipe_is_lost() {
     house.snapshot(snapshot.sandbox_id.as_str(), "second").await.unwrap_err();
     let failed = house.manager.snapshot_view("second").await.unwrap().record.id;
     house.profile(None);
-    house.lose_recipes();
+    house.lose_pinned_profiles();
     house.delete(failed.as_str(), false).await.unwrap();
     assert_eq!(house.listed().await.len(), 1);
 }
 
 #[tokio::test]
-async fn a_sandbox_goes_by_its_own_recipe_or_by_none() {
+async fn a_sandbox_goes_by_its_own_profile_or_by_none() {
     let mut house = test_env();
     house.profile(Some(AS_IT_WAS));
     let request = CreateRequest { profile: Some("mine".to_owned()), ..CreateRequest::default() };
@@ -174,20 +174,20 @@ async fn a_sandbox_goes_by_its_own_recipe_or_by_none() {
         house.manager.finish(&started.operation.unwrap()).await.map(|(_, record)| record.unwrap())
     };
     // The catalogue has the same one still.
-    house.lose_recipes();
+    house.lose_pinned_profiles();
     assert_eq!(recreate(&house).await.unwrap().state, State::Ready);
     // By now it has another one: nothing is made with that, and nothing is touched.
     house.profile(Some("ttl: 2h"));
-    house.lose_recipes();
+    house.lose_pinned_profiles();
     let teardowns = house.teardowns();
     let is_lost = |fault: Error| {
         assert_eq!(
             (&fault.code, &fault.details["kind"]),
-            (&Code::NotFound, &"recipe_lost".into()),
+            (&Code::NotFound, &"profile_lost".into()),
             "{fault}"
         );
         assert!(
-            fault.message.contains(&id) && fault.hint.as_ref().unwrap().contains("recipes/"),
+            fault.message.contains(&id) && fault.hint.as_ref().unwrap().contains("pinned/"),
             "{fault}"
         );
     };
@@ -203,7 +203,7 @@ async fn a_sandbox_goes_by_its_own_recipe_or_by_none() {
 }
 
 #[tokio::test]
-async fn a_sandbox_whose_recipe_is_lost_can_be_destroyed() {
+async fn a_sandbox_whose_profile_is_lost_can_be_destroyed() {
     for damage in ["another", "gone", "unreadable"] {
         let mut house = test_env();
         house.profile(Some(AS_IT_WAS));
@@ -214,9 +214,9 @@ async fn a_sandbox_whose_recipe_is_lost_can_be_destroyed() {
             "another" => house.profile(Some("ttl: 2h")),
             _ => house.profile(None),
         }
-        house.lose_recipes();
+        house.lose_pinned_profiles();
         if damage == "unreadable" {
-            let folder = house.folder.path().join("recipes");
+            let folder = house.folder.path().join("pinned");
             std::fs::create_dir(&folder).unwrap();
             std::fs::write(folder.join(format!("{}.json", record.profile.hash)), "{").unwrap();
         }
