@@ -1,103 +1,80 @@
-//! Words: those that were replaced (`docs/glossary.md`) do not come back to the rooms that were rewritten.
+//! Words: those that were replaced (`docs/glossary.md`) do not come back.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::rust_source::{House, SourceFile, read, root};
-use super::within;
 
-/// The rooms in which the list holds. A room that is rewritten is added.
-const ROOMS: &[&str] =
-    &["app", "client", "cli", "present", "tui::effects", "tui::message", "tui::update", "yaml"];
-
-/// A word that is not used any more.
-struct Replaced {
-    /// In small letters with `_`: part of a name. With a capital: the whole name of a type.
-    word: &'static str,
-    /// What is said instead.
-    instead: &'static str,
-    /// Rooms that still have it, and are to lose it.
-    still: &'static [&'static str],
-}
-
-const fn gone(word: &'static str, instead: &'static str) -> Replaced {
-    Replaced { word, instead, still: &[] }
-}
-
-const fn going(
-    word: &'static str,
-    instead: &'static str,
-    still: &'static [&'static str],
-) -> Replaced {
-    Replaced { word, instead, still }
-}
+/// Word that is not used any more: in small letters with `_` as a part of a name, with a capital as the whole name of a type;
+/// and what is said instead.
+type Replaced = (&'static str, &'static str);
 
 /// Replaced in names and in comments: nobody means anything else by them.
 const EVERYWHERE: &[Replaced] = &[
-    gone("bygone", "gc"),
-    gone("called_off", "cancelled"),
-    gone("checkpoint", "snapshot"),
-    gone("note_owed", "refresh_patch_state"),
-    gone("patch_pass", "patches::apply"),
-    going("recipe", "profile, pinned profile", &["domain", "manager", "store"]),
+    ("bygone", "gc"),
+    ("called_off", "cancelled"),
+    ("checkpoint", "snapshot"),
+    ("note_owed", "refresh_patch_state"),
+    ("patch_pass", "patches::apply"),
+    ("recipe", "profile, pinned profile"),
 ];
 
 /// Replaced in names alone: sentences may need them.
 const IN_NAMES: &[Replaced] = &[
-    gone("abandon", "fail_after_panic"),
-    going("arrival", "receive", &["manager"]),
-    gone("attend", "exec"),
-    gone("back_to_observed", "reconcile"),
-    gone("census", "inspect"),
-    gone("clear_up", "cleanup"),
-    gone("course", "progress, way"),
-    going("fault", "error", &["app", "domain", "store", "yaml"]),
-    gone("endings", "disconnect"),
-    gone("for_now", "non_durable"),
-    gone("glance", "inspect"),
-    gone("in_memory_of", "deletion_record"),
-    gone("lane", "session_pool"),
-    gone("leave_as_seen", "reconcile"),
-    gone("may_follow", "check_can_start"),
-    gone("owed", "pending"),
-    gone("owing", "pending"),
-    gone("run_held", "Op::run"),
-    gone("said_of", "last_error_for"),
-    gone("stay_deleting", "stay_in_deleting"),
-    gone("survey", "inspect"),
-    gone("take_back", "cleanup"),
-    gone("turn_on", "change_power_state"),
-    gone("verbatim", "raw_json"),
-    gone("widening", "privilege_diff"),
-    gone("Alike", "SameArchives"),
-    gone("Course", "Progress, a verb's own way"),
-    gone("Deaf", "Disconnected"),
-    gone("Dice", "random_u32"),
-    gone("Ears", "EventSource"),
-    gone("Elsewhere", "external_operations"),
-    gone("ExtensionError", "Error"),
-    gone("Face", "Context"),
-    going("Fault", "Error", &["yaml"]),
-    gone("Frozen", "ExpectedRevision"),
-    gone("Gate", "FileLock"),
-    gone("Handover", "foreground_process"),
-    gone("Lane", "SessionPool"),
-    gone("Later", "Timer"),
-    gone("Link", "Connection"),
-    gone("Look", "OutputOptions"),
-    gone("Master", "ControlMaster"),
-    gone("Meter", "ProgressDisplay"),
-    gone("Needle", "SearchPattern"),
-    gone("OldRule", "RetentionRule"),
-    gone("OperationError", "Error"),
-    gone("Owed", "PendingPatches"),
-    gone("Paper", "TextBlock"),
-    gone("Parts", "Dependencies"),
-    gone("Problem", "Error"),
-    gone("Remembered", "SavedState"),
-    gone("ActionForm", "Form"),
-    gone("Sheet", "Form"),
-    going("Stop", "CliError", &["manager"]),
+    ("abandon", "fail_after_panic"),
+    ("arrival", "receive"),
+    ("attend", "exec"),
+    ("back_to_observed", "reconcile"),
+    ("census", "inspect"),
+    ("clear_up", "cleanup"),
+    ("course", "progress, way"),
+    ("fault", "error"),
+    ("endings", "disconnect"),
+    ("for_now", "non_durable"),
+    ("glance", "inspect"),
+    ("in_memory_of", "deletion_record"),
+    ("lane", "session_pool"),
+    ("leave_as_seen", "reconcile"),
+    ("may_follow", "check_can_start"),
+    ("owed", "pending"),
+    ("owing", "pending"),
+    ("run_held", "Op::run"),
+    ("said_of", "last_error_for"),
+    ("stay_deleting", "stay_in_deleting"),
+    ("survey", "inspect"),
+    ("take_back", "cleanup"),
+    ("turn_on", "change_power_state"),
+    ("verbatim", "raw_json"),
+    ("widening", "privilege_diff"),
+    ("Alike", "SameArchives"),
+    ("Course", "Progress, a verb's own way"),
+    ("Deaf", "Disconnected"),
+    ("Dice", "random_u32"),
+    ("Ears", "EventSource"),
+    ("Elsewhere", "external_operations"),
+    ("ExtensionError", "Error"),
+    ("Face", "Context"),
+    ("Fault", "Error"),
+    ("Frozen", "ExpectedRevision"),
+    ("Gate", "FileLock"),
+    ("Handover", "foreground_process"),
+    ("Lane", "SessionPool"),
+    ("Later", "Timer"),
+    ("Master", "ControlMaster"),
+    ("Meter", "ProgressDisplay"),
+    ("Needle", "SearchPattern"),
+    ("OldRule", "RetentionRule"),
+    ("OperationError", "Error"),
+    ("Owed", "PendingPatches"),
+    ("Paper", "TextBlock"),
+    ("Parts", "Dependencies"),
+    ("Problem", "Error"),
+    ("Remembered", "SavedState"),
+    ("ActionForm", "Form"),
+    ("Sheet", "Form"),
+    ("Way", "OpenTransport"),
+    ("Keeper", "ArchiveStore"),
+    ("Kept", "RawJson"),
+    ("shelf", "archive_dir"),
 ];
 
 /// Whether a name or a text has a word.
@@ -170,30 +147,15 @@ fn uses(file: &SourceFile, source: &str, word: &str, in_comments: bool) -> Vec<(
 #[test]
 fn replaced_words_do_not_come_back() {
     let mut wrong = String::new();
-    let mut used = BTreeSet::new();
     let lists = [(EVERYWHERE, true), (IN_NAMES, false)];
     for file in &House::read().files {
-        let Some(room) = ROOMS.iter().find(|room| within(&file.module, room)) else { continue };
         let source = read(&root().join(&file.shown));
-        for (replaced, in_comments) in
+        for ((word, instead), in_comments) in
             lists.iter().flat_map(|(list, inside)| list.iter().map(move |word| (word, *inside)))
         {
-            for (line, name) in uses(file, &source, replaced.word, in_comments) {
-                if replaced.still.contains(room) {
-                    used.insert((replaced.word, *room));
-                    continue;
-                }
-                let _ = writeln!(
-                    wrong,
-                    "{}:{line}: {name} has `{}`: {}",
-                    file.shown, replaced.word, replaced.instead
-                );
+            for (line, name) in uses(file, &source, word, in_comments) {
+                let _ = writeln!(wrong, "{}:{line}: {name} has `{word}`: {instead}", file.shown);
             }
-        }
-    }
-    for replaced in EVERYWHERE.iter().chain(IN_NAMES) {
-        for room in replaced.still.iter().filter(|room| !used.contains(&(replaced.word, **room))) {
-            let _ = writeln!(wrong, "`{}` is gone from {room}: take the room out", replaced.word);
         }
     }
     assert!(wrong.is_empty(), "words that were replaced (docs/glossary.md):\n{wrong}");

@@ -21,6 +21,7 @@ use sandboxer::domain::name::{ExtensionId, HostName, OperationId, OwnerId, Profi
 use sandboxer::domain::operation::{Operation, OperationKind, OperationState, Subject};
 use sandboxer::domain::output::{LogLine, Source};
 use sandboxer::domain::patch::Patch;
+use sandboxer::domain::raw_json::RawJson;
 use sandboxer::domain::sandbox::{
     Endpoint, Failure, ProfileRef, Reachability, Reason, Route, Running, SandboxRecord, Service,
     State, Verdict,
@@ -28,7 +29,6 @@ use sandboxer::domain::sandbox::{
 use sandboxer::domain::snapshot::SnapshotRecord;
 use sandboxer::domain::stale::{ReapPlan, StaleReport};
 use sandboxer::domain::teardown::{Resource, TeardownLine, TeardownOutcome};
-use sandboxer::domain::raw_json::RawJson;
 
 pub(crate) use credits::{ledger_entry, metered, metered_world};
 pub(crate) use profiles::profiles;
@@ -325,14 +325,11 @@ pub(crate) fn ended(id: &OperationId, state: OperationState, now: Time) -> Opera
     }
 }
 
-/// Machine id of a host that says its facts.
-pub(crate) const MACHINE: &str = "0123456789abcdef";
-
 /// What a host says of itself.
 pub(crate) fn facts(hostname: &str, now: Time) -> HostFacts {
     HostFacts {
         at: now,
-        machine_id: MACHINE.to_owned(),
+        machine_id: "0123456789abcdef".to_owned(),
         hostname: hostname.to_owned(),
         kernel: "Linux 6.1.0".to_owned(),
         os: Some("Debian GNU/Linux 12 (bookworm)".to_owned()),
@@ -434,7 +431,8 @@ pub(crate) fn world(now: Time) -> Fixture {
             now.minus_seconds(14_200),
         );
         record.telemetry = Some(
-            RawJson::new(&CanaryTelemetry::from(&facts("desk-1", now.minus_seconds(14_200)))).unwrap(),
+            RawJson::new(&CanaryTelemetry::from(&facts("desk-1", now.minus_seconds(14_200))))
+                .unwrap(),
         );
         record.services.clear();
         record
