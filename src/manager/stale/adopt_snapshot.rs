@@ -263,7 +263,9 @@ pub(crate) async fn add_replica(
         events,
         move |record: &mut SnapshotRecord| {
             ensure_same_archive(record, sha256.as_ref(), &host)?;
-            replicas.into_iter().for_each(|replica| record.list_replica(replica));
+            for replica in replicas {
+                record.list_replica(replica);
+            }
             Ok(())
         },
     )
