@@ -11,7 +11,7 @@ use crate::domain::facts::HostIdentity;
 use crate::domain::name::{HostName, OwnerId, SnapshotId};
 use crate::domain::profile::Profile;
 use crate::domain::reporter::Reporter;
-use crate::domain::root::KnownRoots;
+use crate::domain::root::{KnownRoots, MarkedRoot};
 use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest, Replica, ReplicaState};
 use crate::domain::teardown::TeardownReport;
 use crate::domain::time::Time;
@@ -54,6 +54,8 @@ pub struct ArchiveLook {
     pub manifest: Option<ArchiveManifest>,
     /// The archive file's size, if it is there under its last name; bytes.
     pub bytes: Option<u64>,
+    /// Workspace root that it is in, where its mark was not known.
+    pub root: Option<MarkedRoot>,
 }
 
 /// An archive that came to a host and was verified there.

@@ -289,6 +289,11 @@ impl SnapshotRecord {
         self.state == SnapshotState::Failed && self.replicas.is_empty() && self.operation.is_none()
     }
 
+    /// Brings the JSON of a record of an earlier version into today's shape.
+    pub(crate) fn bring_up_to_date(record: &mut serde_json::Map<String, serde_json::Value>) {
+        earlier::list_replicas(record);
+    }
+
     /// Whether its deletion began, and nobody is at it: a host did not let it go.
     pub fn is_half_deleted(&self) -> bool {
         self.state == SnapshotState::Deleting && self.operation.is_none()
@@ -335,7 +340,7 @@ impl Serialize for SnapshotRecord {
 impl<'de> Deserialize<'de> for SnapshotRecord {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut record = serde_json::Map::deserialize(deserializer)?;
-        earlier::list_replicas(&mut record);
+        Self::bring_up_to_date(&mut record);
         Self::deserialize(serde_json::Value::Object(record)).map_err(D::Error::custom)
     }
 }

@@ -32,15 +32,19 @@ pub const OF: Column<SnapshotView> = Column::new("OF", |view, _| {
     let record = &view.record;
     record.sandbox_name.clone().unwrap_or_else(|| record.sandbox_id.to_string())
 });
-/// The host of its archive, and how many copies are elsewhere.
+/// The host of its archive, and how many copies are elsewhere. Of one that goes: who still has something of it.
 pub const HOST: Column<SnapshotView> = Column::new("HOST", |view, _| {
     let record = &view.record;
-    let is_copy = |host: &&HostName| !host.same(record.host.as_str());
-    let copies = match record.hosts().filter(is_copy).count() {
-        0 => String::new(),
-        more => format!(" +{more}"),
-    };
-    format!("{}{copies}", record.host)
+    let mut hosts: Vec<&HostName> = record.hosts().collect();
+    if hosts.is_empty() {
+        hosts.extend(record.replicas.iter().map(|replica| &replica.host));
+    }
+    let first = hosts.iter().find(|host| host.same(record.host.as_str())).or(hosts.first());
+    let first = first.map_or(&record.host, |host| *host);
+    match hosts.len().saturating_sub(1) {
+        0 => first.to_string(),
+        more => format!("{first} +{more}"),
+    }
 });
 /// The archive's size.
 pub const SIZE: Column<SnapshotView> =

@@ -18,6 +18,9 @@ pub(super) trait Record: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Drops what records do not keep any more; before each write.
     fn slim(&mut self) {}
 
+    /// Brings the JSON of an earlier version into today's shape, so that nothing of it passes for a newer version's.
+    fn bring_up_to_date(_record: &mut Value) {}
+
     /// Takes out of its JSON what [`Self::complete`] puts back, and what says nothing.
     fn leave_out(_record: &mut Value) {}
 
@@ -73,7 +76,8 @@ impl<R: Record> DocumentEntry<R> {
         if let Some(old) = replaces
             && let Ok(known) = old.read()
         {
-            let raw = serde_json::from_str(old.text()).map_err(unfit)?;
+            let mut raw = serde_json::from_str(old.text()).map_err(unfit)?;
+            R::bring_up_to_date(&mut raw);
             let known = serde_json::to_value(&**known).map_err(unfit)?;
             value = merge_unknown(&raw, &known, value);
         }

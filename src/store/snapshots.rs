@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use serde_json::Value;
 
 use crate::domain::error::{Code, Error, Unique};
 use crate::domain::name::{EventId, SnapshotId};
@@ -14,7 +15,13 @@ use crate::store::history::History;
 use crate::store::named_files::NamedFiles;
 use crate::store::{ChangeAmong, ChangeOf, SnapshotStore};
 
-impl Record for SnapshotRecord {}
+impl Record for SnapshotRecord {
+    fn bring_up_to_date(record: &mut Value) {
+        if let Value::Object(record) = record {
+            SnapshotRecord::bring_up_to_date(record);
+        }
+    }
+}
 
 /// The snapshots, in a file.
 pub struct SnapshotFile {

@@ -11,6 +11,9 @@ pub(super) fn list_replicas(record: &mut Map<String, Value>) {
     if !GONE.iter().any(|field| record.contains_key(*field)) {
         return;
     }
+    if is_listed(record) {
+        return drop_fields(record);
+    }
     let mut take = |field: &str| record.remove(field).unwrap_or_default();
     let [copying_to, damage, unremoved] = GONE.map(&mut take);
     let (path, identity) = (take("path"), take("host_identity"));
@@ -55,6 +58,24 @@ pub(super) fn list_replicas(record: &mut Map<String, Value>) {
         }));
     }
     record.insert("replicas".to_owned(), replicas.into());
+}
+
+/// Whether replicas have states: an earlier version changed a record of this one, and left its list alone.
+fn is_listed(record: &Map<String, Value>) -> bool {
+    let replicas = record.get("replicas").and_then(Value::as_array);
+    replicas.is_some_and(|all| all.iter().any(|replica| replica.get("state").is_some()))
+}
+
+/// Leaves the list as it is; what the earlier version copied meanwhile is whole.
+fn drop_fields(record: &mut Map<String, Value>) {
+    for field in GONE.iter().chain(&["path", "host_identity"]) {
+        record.remove(*field);
+    }
+    for replica in record.get_mut("replicas").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Value::Object(replica) = replica {
+            replica.entry("state").or_insert_with(|| "ready".into());
+        }
+    }
 }
 
 fn is_same_host(one: &Value, other: &Value) -> bool {

@@ -293,6 +293,7 @@ async fn inspect(
         // One that cannot be read seals nothing.
         manifest: manifest.and_then(|text| serde_json::from_str(&text).ok()),
         bytes: bytes.transpose()?,
+        root: said.marked_root(),
     };
     Ok((seen, beside))
 }

@@ -8,6 +8,7 @@ use crate::domain::error::{Code, Error, Kind};
 use crate::domain::extension::SandboxExtension;
 use crate::domain::name::HostName;
 use crate::domain::profile::Profile;
+use crate::domain::reporter::Reporter;
 use crate::domain::snapshot::{
     ArchiveFacts, ArchiveManifest, Replica, ReplicaState, SnapshotRecord, SnapshotState,
 };
@@ -41,10 +42,7 @@ pub(crate) async fn whole_archive(
     is_wanted: impl Fn(&Replica) -> bool,
 ) -> Result<ArchivePlace, Error> {
     let mut first = None;
-    let mut wanted: Vec<&Replica> =
-        record.archives().filter(|replica| is_wanted(replica)).collect();
-    wanted.sort_by_key(|replica| replica.state == ReplicaState::Damaged);
-    for Replica { host, .. } in wanted {
+    for Replica { host, .. } in wanted(record, is_wanted) {
         let place = archive_place(deps, record, host).await?;
         let why = match archives.look(&place).await {
             Ok(seen) if is_sealed(&seen, &facts_on(record, host)) => return Ok(place),
@@ -53,10 +51,39 @@ pub(crate) async fn whole_archive(
         };
         first.get_or_insert(why);
     }
-    Err(first.unwrap_or_else(|| {
-        let message = format!("snapshot {} has no other archive", record.title());
-        Error::new(Code::NotFound, message).hint("an export of it can be imported")
-    }))
+    Err(first.unwrap_or_else(|| no_other_error(record)))
+}
+
+/// [`whole_archive`], read to its end: the first that is what was recorded.
+pub(crate) async fn sound_archive(
+    deps: &Deps,
+    record: &SnapshotRecord,
+    archives: &dyn SnapshotArchives,
+    is_wanted: impl Fn(&Replica) -> bool,
+    progress: &dyn Reporter,
+) -> Result<ArchivePlace, Error> {
+    let mut first = None;
+    for Replica { host, .. } in wanted(record, is_wanted) {
+        let place = archive_place(deps, record, host).await?;
+        match archives.verify(&place, &facts_on(record, host), progress).await {
+            Ok(()) => return Ok(place),
+            Err(error) => drop(first.get_or_insert(error)),
+        }
+    }
+    Err(first.unwrap_or_else(|| no_other_error(record)))
+}
+
+/// Archives that are wanted, damaged ones last.
+fn wanted(record: &SnapshotRecord, is_wanted: impl Fn(&Replica) -> bool) -> Vec<&Replica> {
+    let mut wanted: Vec<&Replica> =
+        record.archives().filter(|replica| is_wanted(replica)).collect();
+    wanted.sort_by_key(|replica| replica.state == ReplicaState::Damaged);
+    wanted
+}
+
+fn no_other_error(record: &SnapshotRecord) -> Error {
+    let message = format!("snapshot {} has no other archive", record.title());
+    Error::new(Code::NotFound, message).hint("an export of it can be imported")
 }
 
 /// Manifest beside a snapshot's archive on one of its hosts.

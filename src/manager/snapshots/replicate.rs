@@ -21,10 +21,11 @@ use crate::manager::operation::subject::OperationRecord;
 use crate::manager::sandboxes::place::open_host;
 use crate::manager::snapshots::archives::{
     CLEANUP_LIMIT, archive_place, archives_of, ensure_ready, facts_on, is_sealed, manifest_of,
-    proves_damage, ready_snapshot, whole_archive,
+    proves_damage, ready_snapshot, sound_archive, whole_archive,
 };
 use crate::manager::snapshots::find::get_snapshot_at_revision;
 use crate::manager::snapshots::remove::remove_archive;
+use crate::manager::upkeep::ownership::ensure_own;
 
 /// Steps of a transfer of an archive to a host: prepare, and copy.
 pub(crate) const TRANSFER_STEPS: u32 = 2;
@@ -142,10 +143,14 @@ async fn transfer_archive(
         !listed.host.same(host.as_str())
             && !listed.is_at(seen.identity.as_ref(), seen.path.as_deref())
     };
-    let from = whole_archive(deps, record, archives, is_elsewhere).await?;
-    if seen.path.is_some() {
+    // What is there may be the last good bytes: it goes only where another one was read to its end.
+    let from = if seen.path.is_some() {
+        let sound = sound_archive(deps, record, archives, is_elsewhere, progress).await?;
         remove_replaced(deps, record, host, archives, progress).await?;
-    }
+        sound
+    } else {
+        whole_archive(deps, record, archives, is_elsewhere).await?
+    };
     let arriving = Replica::arriving(host.clone(), seen.identity, deps.now());
     let begin = move |record: &mut SnapshotRecord| {
         record.list_replica(arriving);
@@ -172,6 +177,7 @@ async fn remove_replaced(
     archives: &dyn SnapshotArchives,
     progress: &dyn Reporter,
 ) -> Result<(), Error> {
+    ensure_own(deps).await?;
     let removed = remove_archive(deps, record, host, archives, progress).await;
     removed.map_err(|error| {
         if error.code != Code::OperationFailed || !error.untouched {

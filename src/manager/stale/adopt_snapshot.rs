@@ -15,6 +15,7 @@ use crate::domain::snapshot::{
 use crate::domain::text::plural;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::places::check_works_at;
+use crate::manager::hosts::roots::learn_root;
 use crate::manager::journal::{self, Guard, JournalRecord as _, publish_pending};
 use crate::manager::operation::locks::lock_snapshot;
 use crate::manager::patches::find::{based_on, patches_of};
@@ -113,6 +114,9 @@ pub(crate) async fn read_archive(
         roots: roots_to_look(deps, host, found.is_dry).await,
     };
     let seen = archives.look(&place).await?;
+    if let Some(root) = seen.root.clone().filter(|_| !found.is_dry) {
+        learn_root(deps, host, root).await;
+    }
     let unfit = |why: &str| {
         let message = format!("the archive of snapshot {id} on {host} {why}");
         Error::new(Code::OperationFailed, message).hint("nothing was touched; look at it there")

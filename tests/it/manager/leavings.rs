@@ -228,6 +228,45 @@ async fn an_archive_that_is_called_altered_is_not_taken_away_before_there_is_a_b
     assert_eq!(house.there(), [(format!("local/{snapshot}"), true)], "the copy is gone, too");
 }
 
+/// The only other one is damaged, too: what is there may be the last good bytes.
+#[tokio::test]
+async fn an_archive_is_not_replaced_by_one_that_is_damaged() {
+    let house = test_env();
+    let id = source(&house).await;
+    let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
+    assert_eq!(house.copy(&snapshot, "second").await, Ok(()));
+    let both = house.there();
+    // What is on `second` is read, and is none; so is what it would come from.
+    house.script.shelf.verify.lock().unwrap().extend([Act::Altered, Act::Altered]);
+    let started = house.manager.verify_snapshot(&snapshot).await.unwrap();
+    house.manager.wait(&started.operation.unwrap()).await.unwrap_err();
+    house.script.shelf.verify.lock().unwrap().extend([Act::Altered, Act::Altered]);
+    house.copy(&snapshot, "second").await.unwrap_err();
+    assert_eq!(house.there(), both);
+    assert_eq!(house.replicas(&snapshot).await, ["local damaged", "second damaged"]);
+}
+
+/// An old copy of the data directory removes nothing, whatever for.
+#[tokio::test]
+async fn a_copied_data_directory_replaces_no_archive() {
+    let house = test_env();
+    let id = source(&house).await;
+    let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
+    assert_eq!(house.copy(&snapshot, "second").await, Ok(()));
+    let both = house.there();
+    house.script.shelf.verify.lock().unwrap().extend([Act::Well, Act::Altered]);
+    let started = house.manager.verify_snapshot(&snapshot).await.unwrap();
+    house.manager.wait(&started.operation.unwrap()).await.unwrap_err();
+    house.copy_from_elsewhere();
+    let copied = crate::test_env::manager(house.folder.path(), &house.script);
+    house.script.shelf.verify.lock().unwrap().push_back(Act::Altered);
+    let request = SnapshotCopyRequest { id: snapshot, host: "second".to_owned() };
+    let started = copied.copy_snapshot(&request).await.unwrap();
+    let fault = copied.wait(&started.operation.unwrap()).await.unwrap_err();
+    assert!(fault.hint.as_ref().is_some_and(|hint| hint.contains("--claim")), "{fault:?}");
+    assert_eq!(house.there(), both);
+}
+
 impl TestEnv {
     /// A snapshot with a copy on this host, which does not answer any more.
     async fn with_a_copy_that_is_away(&self, host: &'static str) -> String {

@@ -1,7 +1,8 @@
 //! What every `SnapshotStore` and `PatchStore` does, whatever it keeps its records in.
 
 use sandboxer::domain::error::{Code, Error};
-use sandboxer::domain::snapshot::{SnapshotRecord, SnapshotState};
+use sandboxer::domain::name::HostName;
+use sandboxer::domain::snapshot::{ReplicaState, SnapshotRecord, SnapshotState};
 use sandboxer::domain::{Patch, PatchId, SnapshotId, State};
 use sandboxer::store::{Change, Locks, PatchStore, SandboxStore, SnapshotStore};
 
@@ -307,5 +308,45 @@ async fn a_snapshots_lock_is_its_own_and_no_path() {
             locks.try_lock_snapshot(&snap(bad)).await.err().map(|fault| fault.code),
             Some(Code::InvalidInput)
         );
+    }
+}
+
+/// Record as versions before the list of replicas wrote it: what it says of archives is taken over once.
+#[tokio::test]
+async fn a_record_of_an_earlier_version_is_changed_as_one_of_today() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut record = serde_json::to_value(snapshot("snap-00000001", 5)).unwrap();
+    let earlier = serde_json::json!({
+        "state": "ready", "path": "/srv/snapshots/snap-00000001", "host_identity": null, "copying_to": "there",
+        "unremoved": false, "later": 7, "replicas": [],
+        "damage": [{"host": "local", "kind": "altered", "message": "was cut short", "found_at": moment(6)}],
+    });
+    record.as_object_mut().unwrap().extend(earlier.as_object().unwrap().clone());
+    let file = dir.path().join("snapshots.json");
+    let document = serde_json::json!({"schema": 1, "revision": 1, "records": [record]});
+    std::fs::write(&file, document.to_string()).unwrap();
+    let listed = |record: &SnapshotRecord| -> Vec<String> {
+        record.replicas.iter().map(|one| format!("{} {}", one.host, one.state)).collect()
+    };
+    let id = snap("snap-00000001");
+    for turn in 0..2 {
+        let store = stores(dir.path()).snapshots;
+        let record = store.get(&id).await.unwrap().unwrap();
+        if turn == 0 {
+            assert_eq!(listed(&record), ["local damaged", "there arriving"]);
+        }
+        let change: Change<'_, SnapshotRecord> = Box::new(|record| {
+            record.mark_all(&ReplicaState::Ready);
+            record.drop_replica(&HostName::new("there"));
+            Ok(())
+        });
+        store.update(&id, None, change).await.unwrap();
+        let record = stores(dir.path()).snapshots.get(&id).await.unwrap().unwrap();
+        assert_eq!(listed(&record), ["local ready"]);
+        let text = std::fs::read_to_string(&file).unwrap();
+        for gone in ["copying_to", "damage\"", "unremoved"] {
+            assert!(!text.contains(gone), "{gone}: {text}");
+        }
+        assert!(text.contains("\"later\":7"), "a newer version's field stays: {text}");
     }
 }

@@ -9,10 +9,12 @@ use futures_util::stream::{self, StreamExt as _};
 use sandboxer::domain::archive::{
     ArchiveLook, ArchivePlace, Arrived, ByteStream, SnapshotArchives, TreeEntry,
 };
+use sandboxer::domain::error::Kind;
 use sandboxer::domain::extension::{CaptureRequest, Captured, ProvisionRequest, RestoreSource};
 use sandboxer::domain::facts::HostIdentity;
 use sandboxer::domain::profile::Profile;
 use sandboxer::domain::reporter::Reporter;
+use sandboxer::domain::root::MarkedRoot;
 use sandboxer::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest, SnapshotRecord};
 use sandboxer::domain::teardown::{Resource, TeardownLine, TeardownOutcome, TeardownReport};
 use sandboxer::domain::{Code, Error};
@@ -50,6 +52,8 @@ pub(crate) struct Shelf {
     pub(crate) verify: Mutex<VecDeque<Act>>,
     /// What a copy does before it is whole.
     pub(crate) copy: Mutex<VecDeque<Act>>,
+    /// Root that a look at an archive tells, with its mark.
+    pub(crate) root: Mutex<Option<MarkedRoot>>,
     /// What an import does before it is whole.
     pub(crate) import: Mutex<VecDeque<Act>>,
     /// What either does after it is.
@@ -196,7 +200,8 @@ impl SnapshotArchives for Archives {
             _ => None,
         };
         let bytes = manifest.as_ref().and(facts().bytes);
-        Ok(ArchiveLook { path, identity: Some(identity(&key.0)), manifest, bytes })
+        let root = self.0.shelf.root.lock().unwrap().clone();
+        Ok(ArchiveLook { path, identity: Some(identity(&key.0)), manifest, bytes, root })
     }
 
     fn check_manifest(&self, manifest: &ArchiveManifest) -> Result<(), Error> {
@@ -211,6 +216,12 @@ impl SnapshotArchives for Archives {
         _: &dyn Reporter,
     ) -> Result<(), Error> {
         self.0.note(format!("verify {}", place.id));
+        self.0.shelf.reach(place)?;
+        let key = self.0.shelf.key(place);
+        if !matches!(self.0.shelf.kept.lock().unwrap().get(&key), Some(Kept::Sealed(_))) {
+            let absent = Error::new(Code::NotFound, "there is no such archive");
+            return Err(absent.of_kind(Kind::ArchiveMissing));
+        }
         Scripted::act(Shelf::next(&self.0.shelf.verify)).await
     }
 

@@ -2,6 +2,7 @@
 
 use sandboxer::domain::adoption::AdoptRequest;
 use sandboxer::domain::request::{CreateRequest, PruneRequest};
+use sandboxer::domain::root::{MarkedRoot, RootMark};
 
 use super::{Orphaned, verdict};
 
@@ -30,6 +31,25 @@ async fn a_snapshot_comes_back_with_its_name_and_its_undo_window() {
         (expires_at, &before.sandbox_id, &before.owner)
     );
     assert_eq!(verdict(&console.adopt(&AdoptRequest::default()).await.unwrap()), []);
+}
+
+/// Nothing could be made on a host that has archives alone, if its root's mark were not known.
+#[tokio::test]
+async fn the_root_of_an_adopted_snapshot_is_known_by_its_mark() {
+    let world = Orphaned::new();
+    let sandbox = world.living(CreateRequest::default()).await;
+    let snapshot = world.taken(&sandbox, "base").await;
+    world.shelve(&snapshot, &sandbox);
+    let mark = RootMark::from_random([1, 2, 3, 4]);
+    let root = MarkedRoot { mark: mark.clone(), machine_id: "m".into(), path: "/srv".into() };
+    *world.house.script.shelf.root.lock().unwrap() = Some(root);
+    let console = world.console(&["local"]);
+    let known =
+        || std::fs::read_to_string(world.lost.path().join("hosts.json")).unwrap_or_default();
+    console.adopt(&AdoptRequest { dry_run: true, ..AdoptRequest::default() }).await.unwrap();
+    assert!(!known().contains(mark.as_str()), "a dry run writes nothing");
+    console.adopt(&AdoptRequest::default()).await.unwrap();
+    assert!(known().contains(mark.as_str()), "{}", known());
 }
 
 #[tokio::test]
