@@ -31,7 +31,6 @@ use crate::extensions::archives::{capture, measure, restore};
 use crate::extensions::workspace::look::{self, Found};
 use crate::extensions::workspace::prepare::{Wanted, prepare};
 use crate::extensions::workspace::reachability::reachability;
-use crate::extensions::workspace::removals::Removals;
 use crate::extensions::workspace::{
     Steps, before_anything, configured_root, exec, manifest, patch, repo, teardown, workdir,
     workspace,
@@ -53,14 +52,13 @@ pub struct VmPacker {
     id: ExtensionId,
     transports: Arc<dyn Transports>,
     archives: ArchiveStore,
-    removals: Removals,
 }
 
 impl VmPacker {
     /// Over these ways to hosts.
     pub fn new(transports: Arc<dyn Transports>) -> Self {
         let archives = ArchiveStore::new(Arc::clone(&transports));
-        Self { id: ID.into(), archives, removals: Removals::default(), transports }
+        Self { id: ID.into(), archives, transports }
     }
 
     async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
@@ -158,7 +156,7 @@ impl SandboxExtension for VmPacker {
         target: &Target,
         reporter: &dyn Reporter,
     ) -> Result<TeardownReport, Error> {
-        teardown::teardown((self.transports.as_ref(), &self.removals), target, &[], reporter).await
+        teardown::teardown(self.transports.as_ref(), target, &[], reporter).await
     }
 
     async fn inspect(&self, target: &Target) -> Result<Inspection, Error> {

@@ -53,7 +53,6 @@ use crate::extensions::archives::store::ArchiveStore;
 use crate::extensions::archives::{capture, measure};
 use crate::extensions::compose_ssh::deps::{Deps, workspace_only};
 use crate::extensions::compose_ssh::handle::Stack;
-use crate::extensions::workspace::removals::Removals;
 use crate::extensions::workspace::{before_anything, manifest, teardown};
 use crate::transport::Transports;
 
@@ -64,7 +63,6 @@ pub const ID: &str = "ext.compose-ssh";
 pub struct ComposeSsh {
     id: ExtensionId,
     archives: ArchiveStore,
-    removals: Removals,
     deps: Deps,
 }
 
@@ -78,7 +76,6 @@ impl ComposeSsh {
         Self {
             id: ID.into(),
             archives: ArchiveStore::new(Arc::clone(&transports)),
-            removals: Removals::default(),
             deps: Deps { transports, compose_cmd, now },
         }
     }
@@ -176,13 +173,8 @@ impl SandboxExtension for ComposeSsh {
     ) -> Result<TeardownReport, Error> {
         let built =
             Stack::from_handle(target.handle.as_ref()).map(|stack| stack.built).unwrap_or_default();
-        let removed = teardown::teardown(
-            (self.deps.transports.as_ref(), &self.removals),
-            target,
-            &built,
-            reporter,
-        )
-        .await;
+        let transports = self.deps.transports.as_ref();
+        let removed = teardown::teardown(transports, target, &built, reporter).await;
         let report = given::told(&self.deps, target, removed).await?;
         Ok(given::told_left(&self.deps, target, report).await)
     }

@@ -10,7 +10,6 @@ pub(crate) mod manifest;
 pub(crate) mod patch;
 pub(crate) mod prepare;
 pub(crate) mod reachability;
-pub(crate) mod removals;
 pub(crate) mod repo;
 pub(crate) mod said;
 pub(crate) mod teardown;

@@ -6,11 +6,10 @@ use crate::domain::error::Error;
 use crate::domain::extension::Target;
 use crate::domain::reporter::{Report, Reporter};
 use crate::domain::teardown::{Resource, TeardownLine, TeardownOutcome, TeardownReport};
-use crate::extensions::workspace::removals::{Removal, Removals};
 use crate::extensions::workspace::said::{Heard, Said};
 use crate::extensions::workspace::{expected_of, failed, owners, root};
 use crate::failpoint;
-use crate::transport::{Source, Transports};
+use crate::transport::{Command, Source, Transports};
 
 const TEARDOWN_SH: &str = concat!(
     include_str!("../../transport/scripts/runtime.sh"),
@@ -26,9 +25,15 @@ const TEARDOWN_SH: &str = concat!(
 /// How long a teardown may take beyond the grace that containers get.
 const LIMIT: Duration = Duration::from_mins(2);
 
+/// Seconds for which a directory that is not there may still come. Before anything was learnt of it, the call that makes and fills
+/// it may have been cut off just now: its host notices that with the watchdog's next beat.
+fn may_come(target: &Target) -> u32 {
+    if target.workdir.is_none() { 3 } else { 1 }
+}
+
 /// Removes what the host has of a sandbox, and these images that were built for it, and reads back.
 pub(crate) async fn teardown(
-    (transports, removals): (&dyn Transports, &Removals),
+    transports: &dyn Transports,
     target: &Target,
     built: &[String],
     reporter: &dyn Reporter,
@@ -40,27 +45,22 @@ pub(crate) async fn teardown(
     let identity = target.host_identity.as_ref();
     let grace = target.profile.stop_grace.get();
     let root = root(target, &transport.spec().workspace_root);
-    let engine = identity.and_then(|identity| identity.engine.as_deref()).unwrap_or_default();
-    let engine_id = identity.and_then(|identity| identity.engine_id.as_deref());
-    let stamp = target.stamp.as_ref().map(|ours| format!("{} {}", ours.owner, ours.counter));
-    let common = [
-        root.to_owned(),
-        owners(target),
-        expected_of(target),
-        engine.to_owned(),
-        engine_id.unwrap_or_default().to_owned(),
-        grace.to_string(),
-        stamp.unwrap_or_default(),
-    ];
-    let removal = Removal {
-        id: target.id.clone(),
-        script: TEARDOWN_SH,
-        common: common.to_vec(),
-        own: [vec![built.len().to_string()], built.to_vec()].concat(),
-        // Its own folder says which engine it is.
-        alone: engine.is_empty(),
-        limit: LIMIT + Duration::from_secs(grace * 2),
-    };
+    let command = Command::script(TEARDOWN_SH)
+        .arg(root)
+        .arg(target.id.as_str())
+        .arg(owners(target))
+        .arg(expected_of(target))
+        .arg(identity.and_then(|identity| identity.engine.as_deref()).unwrap_or_default())
+        .arg(identity.and_then(|identity| identity.engine_id.as_deref()).unwrap_or_default())
+        .arg(grace.to_string())
+        .arg(
+            target
+                .stamp
+                .as_ref()
+                .map_or_else(String::new, |ours| format!("{} {}", ours.owner, ours.counter)),
+        )
+        .arg(may_come(target).to_string())
+        .args(built);
     let mut heard = Heard::default();
     let mut on_line = |source: Source, line: &[u8]| {
         heard.line(source, line);
@@ -72,8 +72,9 @@ pub(crate) async fn teardown(
             reporter.report(Report { message, ..report.clone() });
         }
     };
-    let output = removals
-        .run(transport, removal, &mut on_line)
+    let limit = LIMIT + Duration::from_secs(grace * 2);
+    let output = transport
+        .stream(&command, limit, &mut on_line)
         .await
         .map_err(|error| error.step("teardown"))?;
     failpoint::reached("compose.torn_down");

@@ -40,22 +40,13 @@ sbx_members() {
 
 # Processes whose folder is the workspace, or one in it: what an exec left behind, or a shell. This script itself stands
 # above it. Places are compared as the kernel knows them: a folder's name may look like anything. A process that sees other
-# mounts is a container's, and its engine's to end. Where `sbx_some` is set (sbx_elsewhere), no others are looked at.
+# mounts is a container's, and its engine's to end.
 sbx_inside() {
-  # shellcheck disable=SC2086
-  for sbx_at in ${sbx_some:-/proc/[0-9]*}; do
+  for sbx_at in /proc/[0-9]*; do
     # shellcheck disable=SC3013 # dash, bash and busybox have it
     [ "$sbx_at/ns/mnt" -ef /proc/self/ns/mnt ] && sbx_within "$sbx_at/cwd" || continue
     sbx_stat "${sbx_at#/proc/}"
     [ -z "$sbx_began" ] || echo "${sbx_at#/proc/}:$sbx_began"
-  done 2>/dev/null
-}
-
-# sbx_elsewhere: the processes that see our mounts and are not in the root folder, for who asks of several folders.
-sbx_elsewhere() {
-  for sbx_at in /proc/[0-9]*; do
-    # shellcheck disable=SC3013
-    if [ "$sbx_at/ns/mnt" -ef /proc/self/ns/mnt ] && [ ! "$sbx_at/cwd" -ef / ]; then echo "$sbx_at"; fi
   done 2>/dev/null
 }
 

@@ -1,13 +1,14 @@
-# Removes all of some sandboxes that are alike, and reads back. Parameters: the root, the owners (blanks between), what is expected of the
+# Removes all of a sandbox and reads back. Parameters: the root, the id, the owners (blanks between), what is expected of the
 # host (sbx_prove_host), the engine's program (empty: none is known), its expected id, the grace in seconds, the installation and its
-# counter (empty: not to be held against the host's), then of each sandbox the id, how many images were built for it, and these.
-# Behind a line `sandbox=ID` stands what is said of that one; before, and behind an empty one, what is said of all. `begun=yes` comes
-# before the first thing of it is removed: until then the removal may be refused, and nothing was touched. Then `done=KIND OUTCOME`
-# (removed, absent, failed; foreign: somebody else's, and left) with the resource beneath, `why=` with the reason beneath it, and at
-# last `left=KIND`.
+# counter (empty: not to be held against the host's), for how many seconds a directory that is not there may still come, then the
+# names of built images.
+# Prints `begun=yes` before it removes the first thing: until then it may refuse, and nothing was touched; where nobody hears that,
+# nothing is. Then `done=KIND OUTCOME` (removed, absent, failed; foreign: somebody else's, and left) with the resource beneath,
+# `why=` with the reason beneath it, and at last `left=KIND`.
 umask 077
-sbx_asked=$1 sbx_owners=$2 sbx_expected=$3 sbx_engine=$4 sbx_want_engine=$5 sbx_grace=$6 sbx_ours=$7
-shift 7
+sbx_asked=$1 sbx_id=$2 sbx_owners=$3 sbx_expected=$4 sbx_engine=$5 sbx_want_engine=$6 sbx_grace=$7
+sbx_ours=$8 sbx_project=sbx-$sbx_id sbx_may_come=$9
+shift 9
 
 sbx_prove_host "$sbx_expected"
 
@@ -61,56 +62,21 @@ sbx_ended() {
   [ ! -L "$1" ] || return 1
   [ ! -e "$1" ] || [ -z "$(ls -A -- "$1" 2>&1)" ]
 }
-
-# sbx_look_at: why this sandbox may not be removed; else `go`, whether its directory proves itself, and the engine.
-sbx_look_at() {
-  sbx_proved=no
-  if [ -z "$sbx_is_root" ]; then
-    : # Nobody knows of a root here, and nothing was made in one.
-  elif [ -L "$sbx_root/$sbx_project" ]; then
-    sbx_fail theirs "$sbx_root/$sbx_project is a symbolic link"
-  elif [ -e "$sbx_root/$sbx_project" ] && [ -n "$(ls -A -- "$sbx_root/$sbx_project" 2>&1)" ]; then
-    if [ "$(sbx_whose "$sbx_root/$sbx_project" "$sbx_id" "$sbx_owners")" = ours ]; then
-      sbx_proved=yes
-      sbx_end_up "$sbx_root/$sbx_project/.up"
-    elif ! sbx_ended "$sbx_root/$sbx_project"; then
-      sbx_fail theirs "the manifest.json in $sbx_root/$sbx_project does not name this sandbox and this installation"
-    fi
-  elif [ ! -e "$sbx_root/$sbx_project" ]; then
-    sbx_nowhere
+sbx_proved=
+if ! sbx_prove_root "$sbx_asked" "$sbx_owners" theirs root_away; then
+  : # Nobody knows of a root here, and nothing was made in one.
+elif [ -L "$sbx_root/$sbx_project" ]; then
+  sbx_fail theirs "$sbx_root/$sbx_project is a symbolic link"
+elif [ -e "$sbx_root/$sbx_project" ] && [ -n "$(ls -A -- "$sbx_root/$sbx_project" 2>&1)" ]; then
+  if [ "$(sbx_whose "$sbx_root/$sbx_project" "$sbx_id" "$sbx_owners")" = ours ]; then
+    sbx_proved=yes
+  elif ! sbx_ended "$sbx_root/$sbx_project"; then
+    sbx_fail theirs "the manifest.json in $sbx_root/$sbx_project does not name this sandbox and this installation"
   fi
-  echo "go $sbx_proved $sbx_engine"
-}
-
-sbx_is_root=''
-! sbx_prove_root "$sbx_asked" "$sbx_owners" theirs root_away || sbx_is_root=yes
-sbx_number=0 sbx_all=''
-while [ $# -gt 0 ]; do
-  sbx_id=$1 sbx_project=sbx-$1 sbx_count=$2 sbx_names=''
-  shift 2
-  while [ "$sbx_count" -gt 0 ]; do
-    sbx_names="$sbx_names $1" sbx_count=$((sbx_count - 1))
-    shift
-  done
-  sbx_verdict=$(sbx_look_at </dev/null)
-  case $sbx_verdict in
-    'go '*)
-      # One whose engine nobody knew comes alone.
-      sbx_number=$((sbx_number + 1)) sbx_all="$sbx_all $sbx_number" sbx_verdict=${sbx_verdict#go }
-      sbx_engine=${sbx_verdict#* } sbx_proved=${sbx_verdict%% *}
-      eval "sbx_id_$sbx_number=\$sbx_id sbx_names_$sbx_number=\$sbx_names sbx_proved_$sbx_number=\${sbx_proved#no}"
-      ;;
-    *) printf 'sandbox=%s\n%s\n' "$sbx_id" "$sbx_verdict" ;;
-  esac
-done
-echo 'sandbox='
-[ -n "$sbx_all" ] || exit 0
-
-# sbx_take NUMBER: this sandbox from here on.
-sbx_take() {
-  eval "sbx_id=\$sbx_id_$1 sbx_names=\$sbx_names_$1 sbx_proved=\$sbx_proved_$1 sbx_before=\${sbx_before_$1-}"
-  sbx_project=sbx-$sbx_id
-}
+elif [ ! -e "$sbx_root/$sbx_project" ]; then
+  sbx_nowhere
+fi
+[ -z "$sbx_proved" ] || sbx_end_up "$sbx_root/$sbx_project/.up"
 
 # ---- what the engine has -------------------------------------------------------------------------------------------
 
@@ -121,16 +87,23 @@ $1" in *"
 failed "*) sbx_fail engine "$(printf '%s\n' "$1" | sed -n 's/^failed //p')" ;; esac
 }
 
-# sbx_about HANDLE NAME WORDS: what an engine said of one of several; all of it where it names none.
-sbx_about() {
-  if [ "$sbx_all" = ' 1' ] || ! printf '%s\n' "$3" | grep -F -e "$1" -e "$2"; then printf '%s\n' "$3"; fi
+# sbx_begin: says that it begins. A console that went away ends it here: that one told that nothing was touched.
+sbx_begin() { (trap - PIPE; echo begun=yes) || exit 0; }
+
+# sbx_drop_networks NETWORK...: podman looks whether anybody uses a network only where it is told its name.
+sbx_drop_networks() {
+  [ "$sbx_engine" = podman ] || { "$sbx_engine" network rm "$@" </dev/null; return; }
+  printf '%s\n' "$sbx_before" | sed -n "s/^network ours$sbx_cut//p" | while IFS=$sbx_cut read -r sbx_handle sbx_name sbx_more; do
+    sbx_is_now=$(podman network inspect --format '{{.ID}}' "$sbx_name" </dev/null) || continue
+    [ "$sbx_is_now" != "$sbx_handle" ] || podman network rm "$sbx_name" </dev/null
+  done
 }
 
 # sbx_drop KIND WORDS: a line for each that was there.
 sbx_drop() {
   printf '%s\n' "$sbx_before" | sed -n "s/^$1 ours$sbx_cut//p" | while IFS=$sbx_cut read -r sbx_handle sbx_name sbx_more; do
     if sbx_of "$1" "$sbx_after" | grep -Fxq -e "$sbx_handle"; then
-      sbx_done "$1" "$sbx_name" failed "$(sbx_about "$sbx_handle" "$sbx_name" "$2")"
+      sbx_done "$1" "$sbx_name" failed "$2"
     else
       sbx_done "$1" "$sbx_name" removed
     fi
@@ -155,80 +128,72 @@ sbx_images() { # by name: those that were built for this sandbox
 if [ -n "$sbx_engine" ]; then
   sbx_has "$sbx_engine" || sbx_fail engine "$sbx_engine is not installed any more"
   # What there is is listed beside the question who the engine is; nothing is touched before its answer.
-  sbx_rows_were=$({ [ -z "$sbx_want_engine" ] || sbx_engine_id "$sbx_engine" "$sbx_want_engine"; } | {
-    sbx_rest=$(sbx_every "$sbx_engine")
+  sbx_before=$({ [ -z "$sbx_want_engine" ] || sbx_engine_id "$sbx_engine" "$sbx_want_engine"; } | {
+    sbx_rest=$(sbx_lists "$sbx_engine" "$sbx_id" "$sbx_owners")
     sed 's/^/identity /'
     printf '\n%s\n' "$sbx_rest"
   })
   if [ -n "$sbx_want_engine" ]; then
-    sbx_now=$(printf '%s\n' "$sbx_rows_were" | sed -n 's/^identity //p')
+    sbx_now=$(printf '%s\n' "$sbx_before" | sed -n 's/^identity //p')
     [ "$sbx_now" = "$sbx_want_engine" ] || {
       [ -n "$sbx_now" ] || sbx_fail engine "$("$sbx_engine" info 2>&1 >/dev/null </dev/null | tail -n 3)"
       sbx_fail identity "this engine is $sbx_now, the sandbox was made on $sbx_want_engine"
     }
   fi
-  sbx_check "$sbx_rows_were"
-  sbx_c='' sbx_p='' sbx_n='' sbx_v=''
-  for sbx_number in $sbx_all; do
-    sbx_take "$sbx_number"
-    sbx_before=$(printf '%s\n' "$sbx_rows_were" | sbx_judged "$sbx_id" "$sbx_owners")
-    eval "sbx_before_$sbx_number=\$sbx_before"
-    sbx_c="$sbx_c $(sbx_of container "$sbx_before")" sbx_n="$sbx_n $(sbx_of network "$sbx_before")" sbx_v="$sbx_v $(sbx_of volume "$sbx_before")"
-    sbx_here=$(sbx_of pod "$sbx_before")
-    # Nothing but its own container will be in it, which may run. That it is ours is proved, whatever is left of it.
-    [ -z "$sbx_here" ] || { sbx_p="$sbx_p $sbx_here"; eval "sbx_proved_$sbx_number=yes"; }
-    printf 'sandbox=%s\nbegun=yes\n' "$sbx_id"
-  done
-  echo 'sandbox='
-  # shellcheck disable=SC2086,SC2116 # one blank between each
-  sbx_c=$(echo $sbx_c) sbx_p=$(echo $sbx_p) sbx_n=$(echo $sbx_n) sbx_v=$(echo $sbx_v)
+  sbx_check "$sbx_before"
+  sbx_c=$(sbx_of container "$sbx_before") sbx_p=$(sbx_of pod "$sbx_before")
+  sbx_n=$(sbx_of network "$sbx_before") sbx_v=$(sbx_of volume "$sbx_before")
+  sbx_begin
   # By handles, which nobody else's gets meanwhile. Never with more force than is needed: podman's `volume rm -f` and `pod rm -f`
   # take the containers that use them along, whosever they are.
+  # Without `--ignore` podman does nothing at all where one of several is gone by then.
+  sbx_ignore='' sbx_stay=''
+  [ "$sbx_engine" != podman ] || sbx_ignore=--ignore
   if [ -n "$sbx_c" ]; then
     # shellcheck disable=SC2086
-    sbx_words=$("$sbx_engine" stop -t "$sbx_grace" $sbx_c 2>&1 </dev/null >/dev/null)
+    sbx_words=$("$sbx_engine" stop $sbx_ignore -t "$sbx_grace" $sbx_c 2>&1 </dev/null >/dev/null)
     # What has no name goes along, unless somebody else uses it.
     # shellcheck disable=SC2086
-    sbx_words=$("$sbx_engine" rm -f -v $sbx_c 2>&1 </dev/null >/dev/null)
+    sbx_words=$("$sbx_engine" rm $sbx_ignore -f -v $sbx_c 2>&1 </dev/null >/dev/null) ||
+      sbx_stay=$(sbx_ours "$sbx_engine" container "$sbx_id" "$sbx_owners")
   fi
+  # Nothing but its own container is in it by now, which may run. That it is ours is proved, whatever is left of it.
+  [ -z "$sbx_p" ] || sbx_proved=yes
   # shellcheck disable=SC2086
   [ -z "$sbx_p" ] || sbx_pod_words=$({ podman pod stop -t "$sbx_grace" $sbx_p; podman pod rm $sbx_p; } 2>&1 </dev/null >/dev/null)
-  # Side by side, as sbx_every asks.
+  # Side by side, as sbx_every asks. A container that is still there keeps its networks.
   # shellcheck disable=SC2086
-  sbx_said=$({ [ -z "$sbx_n" ] || "$sbx_engine" network rm $sbx_n 2>&1 </dev/null >/dev/null; } | sed 's/^/network /' | {
+  sbx_said=$({
+    if [ -n "$sbx_stay" ]; then echo 'its containers are still there'; elif [ -n "$sbx_n" ]; then sbx_drop_networks $sbx_n 2>&1 >/dev/null; fi
+  } | sed 's/^/network /' | {
     sbx_rest=$([ -z "$sbx_v" ] || "$sbx_engine" volume rm $sbx_v 2>&1 </dev/null >/dev/null)
     cat
     printf '%s\n' "$sbx_rest" | sed 's/^/volume /'
   })
   sbx_net_words=$(printf '%s\n' "$sbx_said" | sed -n 's/^network //p') sbx_vol_words=$(printf '%s\n' "$sbx_said" | sed -n 's/^volume //p')
-  sbx_rows_left=$("$sbx_engine" images --format '{{.Repository}}:{{.Tag}}' 2>/dev/null </dev/null | sed 's/^/image /' | {
-    sbx_rest=$(sbx_every "$sbx_engine")
-    cat
-    printf '%s\n' "$sbx_rest"
-  })
-  sbx_check "$sbx_rows_left"
-fi
-
-# sbx_tell_removed: how far the engine is rid of it.
-sbx_tell_removed() {
-  sbx_after=$(printf '%s\n' "$sbx_rows_left" | sbx_judged "$sbx_id" "$sbx_owners")
+  sbx_after=$(sbx_lists "$sbx_engine" "$sbx_id" "$sbx_owners")
+  sbx_check "$sbx_after"
   sbx_drop container "${sbx_words:-}"
   sbx_drop pod "${sbx_pod_words:-}"
   sbx_drop network "${sbx_net_words:-}"
   sbx_drop volume "${sbx_vol_words:-}"
-  [ -n "$(sbx_of container "$sbx_before")" ] || sbx_done container "$sbx_project" absent
+  [ -n "$sbx_c" ] || sbx_done container "$sbx_project" absent
   for sbx_kind in container pod network volume; do
     printf '%s\n' "$sbx_after" | sed -n "s/^$sbx_kind foreign$sbx_cut//p" | while IFS=$sbx_cut read -r sbx_handle sbx_name sbx_why; do
       sbx_done "$sbx_kind" "$sbx_name" foreign "$sbx_why"
     done
   done
-}
+fi
+
+[ -n "$sbx_engine" ] || sbx_begin
 
 # ---- the directory -------------------------------------------------------------------------------------------------
 #
 # Nothing is removed by a path that leads here: this shell stands in the directory, has looked where that is and whose it
 # is, and each removal starts from there. Whoever puts a link into a path's place meanwhile, here or in the folders above,
 # sends nobody elsewhere; GNU rm keeps to that below (it opens each folder without following links).
+
+sbx_dir=$sbx_project
 
 # sbx_mounts FOLDER: the first mount point there or below. The kernel writes blank, tab and backslash in octal.
 sbx_mounts() {
@@ -386,7 +351,6 @@ sbx_uncleared() {
 sbx_end_inside() {
   sbx_pids=$(sbx_inside)
   [ -n "$sbx_pids" ] || return 0
-  sbx_some=''
   # shellcheck disable=SC2086
   sbx_signal TERM $sbx_pids
   sbx_try=0
@@ -407,106 +371,83 @@ $sbx_pid
   done
 }
 
-sbx_clear_directory() {
-  sbx_words='' sbx_way='' sbx_built='' sbx_cleared='' sbx_mark=manifest.json
-  if cd -P -- "$sbx_root" 2>/dev/null; then
-    # The program and not the shell's own: the shell remembers what it was told.
-    sbx_root=$(env pwd -P)
-    sbx_where=${sbx_root%/}/$sbx_dir
-    # One whose manifest was not written yet is a create of ours that was cut off: nobody else's has been anywhere for long.
-    sbx_mounts "${sbx_root%/}/.sbx-$sbx_id.new" >/dev/null || [ "$(sbx_whose ".sbx-$sbx_id.new" "$sbx_id" "$sbx_owners")" = theirs ] || rm -rf -- ".sbx-$sbx_id.new"
-    if [ -L "$sbx_dir" ]; then
-      sbx_done directory "$sbx_where" failed "it is a symbolic link; look at it, then remove it by hand"
-    elif [ ! -e "$sbx_dir" ]; then
-      sbx_done directory "$sbx_where" absent
-    elif ! cd -P -- "$sbx_dir" 2>/dev/null; then
-      sbx_uncleared "$(cd -P -- "$sbx_dir" 2>&1)"
-    elif [ "$(env pwd -P)" != "$sbx_where" ]; then
-      sbx_done directory "$sbx_where" failed "it became a symbolic link; look at it, then remove it by hand"
-    elif [ -z "$(ls -A . 2>&1)" ] && rmdir -- "../$sbx_dir" 2>/dev/null; then
-      # A removal that was cut off before its last step; nobody loses an empty folder.
-      sbx_done directory "$sbx_where" removed
-    elif ! sbx_proves_it; then
-      sbx_uncleared "its manifest.json does not name this sandbox and this installation; it is not touched"
-    elif sbx_mount=$(sbx_mounts "$sbx_where"); then
-      sbx_done directory "$sbx_where" failed "$sbx_mount is a mount point; unmount it first"
-    else
-      sbx_escaped=$(printf '%s' "$sbx_where" | sed 's/\\/\\134/g; s/ /\\040/g; s/	/\\011/g')
-      # Rendered by us: an image of a service stands at this depth, and nothing else does. Those that were built go with it.
-      sbx_built=$(sbx_built_by compose.yaml)
-      sbx_end_inside
-      sbx_clear
-      if [ -n "$sbx_cleared" ]; then
-        case $sbx_way in '' | rm) sbx_way='' ;; *) sbx_way="files of other users were removed by $sbx_way" ;; esac
-        sbx_done directory "$sbx_where" removed "$sbx_way"
-      else
-        sbx_uncleared "${sbx_words:-it could not be emptied}"
-      fi
-    fi
-    # shellcheck disable=SC2015
-    { [ -e "$sbx_where" ] || [ -L "$sbx_where" ]; } && sbx_left directory "$sbx_where"
+# A create that was just cut off may be at its last step: its shell hears of that a moment after us. What is not there is given
+# the time to come, or not to come any more.
+if [ ! -e "$sbx_root/$sbx_dir" ] && [ ! -L "$sbx_root/$sbx_dir" ]; then sleep "$sbx_may_come"; fi
+sbx_words='' sbx_way='' sbx_built='' sbx_cleared='' sbx_mark=manifest.json
+if cd -P -- "$sbx_root" 2>/dev/null; then
+  # The program and not the shell's own: the shell remembers what it was told.
+  sbx_root=$(env pwd -P)
+  sbx_where=${sbx_root%/}/$sbx_dir
+  # One whose manifest was not written yet is a create of ours that was cut off: nobody else's has been anywhere for long.
+  sbx_mounts "${sbx_root%/}/.sbx-$sbx_id.new" >/dev/null || [ "$(sbx_whose ".sbx-$sbx_id.new" "$sbx_id" "$sbx_owners")" = theirs ] || rm -rf -- ".sbx-$sbx_id.new"
+  if [ -L "$sbx_dir" ]; then
+    sbx_done directory "$sbx_where" failed "it is a symbolic link; look at it, then remove it by hand"
+  elif [ ! -e "$sbx_dir" ]; then
+    sbx_done directory "$sbx_where" absent
+  elif ! cd -P -- "$sbx_dir" 2>/dev/null; then
+    sbx_uncleared "$(cd -P -- "$sbx_dir" 2>&1)"
+  elif [ "$(env pwd -P)" != "$sbx_where" ]; then
+    sbx_done directory "$sbx_where" failed "it became a symbolic link; look at it, then remove it by hand"
+  elif [ -z "$(ls -A . 2>&1)" ] && rmdir -- "../$sbx_dir" 2>/dev/null; then
+    # A removal that was cut off before its last step; nobody loses an empty folder.
+    sbx_done directory "$sbx_where" removed
+  elif ! sbx_proves_it; then
+    sbx_uncleared "its manifest.json does not name this sandbox and this installation; it is not touched"
+  elif sbx_mount=$(sbx_mounts "$sbx_where"); then
+    sbx_done directory "$sbx_where" failed "$sbx_mount is a mount point; unmount it first"
   else
-    # Only "not there" counts as absent: a root that may not be entered hides what is in it.
-    if [ -e "$sbx_root" ]; then
-      sbx_done directory "$sbx_root/$sbx_dir" failed "$(cd -P -- "$sbx_root" 2>&1)"
-      sbx_left directory "$sbx_root/$sbx_dir"
+    sbx_escaped=$(printf '%s' "$sbx_where" | sed 's/\\/\\134/g; s/ /\\040/g; s/	/\\011/g')
+    # Rendered by us: an image of a service stands at this depth, and nothing else does. Those that were built go with it.
+    sbx_built=$(sbx_built_by compose.yaml)
+    sbx_end_inside
+    sbx_clear
+    if [ -n "$sbx_cleared" ]; then
+      case $sbx_way in '' | rm) sbx_way='' ;; *) sbx_way="files of other users were removed by $sbx_way" ;; esac
+      sbx_done directory "$sbx_where" removed "$sbx_way"
     else
-      sbx_done directory "$sbx_root/$sbx_dir" absent
+      sbx_uncleared "${sbx_words:-it could not be emptied}"
     fi
   fi
-}
+  # shellcheck disable=SC2015
+  { [ -e "$sbx_where" ] || [ -L "$sbx_where" ]; } && sbx_left directory "$sbx_where"
+else
+  # Only "not there" counts as absent: a root that may not be entered hides what is in it.
+  if [ -e "$sbx_root" ]; then
+    sbx_done directory "$sbx_root/$sbx_dir" failed "$(cd -P -- "$sbx_root" 2>&1)"
+    sbx_left directory "$sbx_root/$sbx_dir"
+  else
+    sbx_done directory "$sbx_root/$sbx_dir" absent
+  fi
+fi
 
 # ---- the read-back -------------------------------------------------------------------------------------------------
 
-# sbx_read_back NAME...: these images are removed, and what is left is told.
-sbx_read_back() {
-  if [ -n "$sbx_engine" ]; then
-    # Built images bear the project's name; they are removed when no container needs them any more. A create that was cut
-    # off has not told which there are; its rendered file does.
-    for sbx_name in $sbx_built; do
-      case $sbx_name in "$sbx_project"-*) case " $* " in *" $sbx_name "*) ;; *) set -- "$@" "$sbx_name" ;; esac ;; esac
+# Rootless podman answers nobody who stands in a folder that is not there any more.
+cd -P -- "$sbx_root" 2>/dev/null || cd /
+if [ -n "$sbx_engine" ]; then
+  # Built images bear the project's name; they are removed when no container needs them any more. A create that was cut
+  # off has not told which there are; its rendered file does.
+  for sbx_name in $sbx_built; do
+    case $sbx_name in "$sbx_project"-*) case " $* " in *" $sbx_name "*) ;; *) set -- "$@" "$sbx_name" ;; esac ;; esac
+  done
+  sbx_drop_left
+  sbx_i=$(sbx_images "$@")
+  for sbx_name in $sbx_i; do
+    sbx_img_words=$("$sbx_engine" rmi "$sbx_name" 2>&1 </dev/null >/dev/null)
+    if ! sbx_is_image "$sbx_name"; then
+      sbx_done image "$sbx_name" removed
+    elif [ -n "$("$sbx_engine" ps -aq --filter "ancestor=$sbx_name" 2>/dev/null </dev/null)" ] && [ -z "$(sbx_of container "$sbx_after")" ]; then
+      sbx_done image "$sbx_name" foreign "containers that are not of this sandbox use it"
+    else
+      sbx_done image "$sbx_name" failed "${sbx_said:-$sbx_img_words}"
+      sbx_left image "$sbx_name"
+    fi
+  done
+  for sbx_kind in container pod network volume; do
+    printf '%s\n' "$sbx_after" | sed -n "s/^$sbx_kind ours$sbx_cut//p" | while IFS=$sbx_cut read -r sbx_handle sbx_name sbx_more; do
+      sbx_left "$sbx_kind" "$sbx_name"
     done
-    case $sbx_rows_left in *"sandboxer-empty:$sbx_project."*) sbx_drop_left ;; esac
-    sbx_i=$(sbx_images "$@")
-    for sbx_name in $sbx_i; do
-      sbx_img_words=$("$sbx_engine" rmi "$sbx_name" 2>&1 </dev/null >/dev/null)
-      if ! sbx_is_image "$sbx_name"; then
-        sbx_done image "$sbx_name" removed
-      elif [ -n "$("$sbx_engine" ps -aq --filter "ancestor=$sbx_name" 2>/dev/null </dev/null)" ] && [ -z "$(sbx_of container "$sbx_after")" ]; then
-        sbx_done image "$sbx_name" foreign "containers that are not of this sandbox use it"
-      else
-        sbx_done image "$sbx_name" failed "${sbx_said:-$sbx_img_words}"
-        sbx_left image "$sbx_name"
-      fi
-    done
-    for sbx_kind in container pod network volume; do
-      printf '%s\n' "$sbx_after" | sed -n "s/^$sbx_kind ours$sbx_cut//p" | while IFS=$sbx_cut read -r sbx_handle sbx_name sbx_more; do
-        sbx_left "$sbx_kind" "$sbx_name"
-      done
-    done
-  fi
-}
-
-# A create that was just cut off may be at its last step: its shell hears of that a moment after us. What is not there is given
-# the time to come, or not to come any more.
-for sbx_number in $sbx_all; do
-  sbx_take "$sbx_number"
-  if [ ! -e "$sbx_root/$sbx_project" ] && [ ! -L "$sbx_root/$sbx_project" ]; then
-    sleep 1
-    break
-  fi
-done
-# One look at all processes for all of them.
-sbx_some=$(sbx_elsewhere)
-for sbx_number in $sbx_all; do
-  (
-    sbx_take "$sbx_number"
-    sbx_dir=$sbx_project
-    printf 'sandbox=%s\n' "$sbx_id"
-    if [ -n "$sbx_engine" ]; then sbx_tell_removed; else echo begun=yes; fi
-    sbx_clear_directory
-    # shellcheck disable=SC2086 # names of images have no blanks
-    [ -z "$sbx_engine" ] || sbx_read_back $sbx_names
-    echo finished=yes
-  )
-done
+  done
+fi
+echo finished=yes
