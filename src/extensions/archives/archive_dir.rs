@@ -7,7 +7,7 @@ use crate::domain::archive::{ArchiveLook, ArchivePlace};
 use crate::domain::error::{Code, Error, Kind};
 use crate::domain::facts::HostIdentity;
 use crate::domain::root::KnownRoots;
-use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat};
+use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest};
 use crate::domain::teardown::{Resource, TeardownLine, TeardownOutcome, TeardownReport};
 use crate::extensions::workspace::said::Said;
 use crate::extensions::workspace::{Recorded, configured_root, expected, failed, step};
@@ -32,8 +32,28 @@ pub(super) use archive_script;
 const LOOK_SH: &str = archive_script!("archive_look.sh");
 const REMOVE_SH: &str = archive_script!("archive_remove.sh");
 
+/// How long a manifest may be, as it is sealed; bytes. Who looks at one reads no more than that.
+pub(super) const MANIFEST_LIMIT: usize = 1024 * 1024;
 /// How long a removal may take: one that was cut off may have left somebody at work for some seconds.
 const REMOVE_LIMIT: Duration = Duration::from_mins(2);
+
+/// A manifest as it is sealed.
+///
+/// Errors: `invalid_input` where it is longer than one may be.
+pub(super) fn manifest_text(manifest: &ArchiveManifest) -> Result<String, Error> {
+    let text = serde_json::to_string_pretty(manifest).map_err(|error| {
+        Error::internal("the archive's manifest cannot be written").because(error)
+    })?;
+    if text.len() <= MANIFEST_LIMIT {
+        return Ok(text);
+    }
+    let message = format!(
+        "the manifest of snapshot {} has {} bytes, and {MANIFEST_LIMIT} are the most",
+        manifest.id,
+        text.len()
+    );
+    Err(Error::new(Code::InvalidInput, message))
+}
 
 /// What is expected of an archive's host. Whoever looks at archives marks no root.
 pub(super) fn expected_of(place: &ArchivePlace) -> String {
@@ -130,7 +150,7 @@ pub(super) fn check(
             Code::OperationFailed,
             format!("the disk of {host} has no room for the archive"),
         )
-        .hint("delete something there, or copy it to another host"),
+        .hint("delete something there, or take another host"),
         Some("altered") => altered(said.value("differs").unwrap_or("content"), transport, place),
         _ => return said.check(step, transport, root(transport, place)),
     };
@@ -238,6 +258,7 @@ enum Beside {
     /// One of this snapshot and installation, as far as a script can tell.
     Ours,
     Another,
+    TooLong,
     Noise,
 }
 
@@ -247,6 +268,7 @@ impl Beside {
         match self {
             Self::Nothing => "there is no manifest.json",
             Self::Another => "manifest.json names another snapshot, or another installation",
+            Self::TooLong => "manifest.json is longer than a manifest may be",
             Self::Ours | Self::Noise => "manifest.json is no manifest",
         }
     }
@@ -257,7 +279,8 @@ async fn inspect(
     transport: &dyn Transport,
     place: &ArchivePlace,
 ) -> Result<(ArchiveLook, Beside), Error> {
-    let output = step(transport, "look", &about(LOOK_SH, transport, place)).await?;
+    let command = about(LOOK_SH, transport, place).arg((MANIFEST_LIMIT + 1).to_string());
+    let output = step(transport, "look", &command).await?;
     let text = output.text();
     let said = Said::read(&text);
     check(&said, "look", transport, place)?;
@@ -271,13 +294,17 @@ async fn inspect(
             ));
         }
     };
+    let manifest = said.text("manifest");
     let beside = match said.value("whose") {
         None => Beside::Nothing,
+        Some(_) if manifest.as_ref().is_some_and(|text| text.trim_end().len() > MANIFEST_LIMIT) => {
+            Beside::TooLong
+        }
         Some("ours") => Beside::Ours,
         Some("theirs") => Beside::Another,
         Some(_) => Beside::Noise,
     };
-    let manifest = said.text("manifest").filter(|_| matches!(beside, Beside::Ours));
+    let manifest = manifest.filter(|_| matches!(beside, Beside::Ours));
     let bytes = said.value("size").map(|size| {
         size.parse::<u64>().map_err(|_| {
             failed(

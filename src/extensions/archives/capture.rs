@@ -13,6 +13,7 @@ use crate::domain::reporter::{Report, Reporter};
 use crate::domain::snapshot::{
     ArchiveFacts, ArchiveFormat, ArchiveManifest, CapturedVolume, Consistency, NotCaptured,
 };
+use crate::extensions::archives::archive_dir;
 use crate::extensions::archives::entries::{self, Style};
 use crate::extensions::workspace::said::{Heard, Said, unproved};
 use crate::extensions::workspace::{before_anything, expected_of, failed, root, step, workdir};
@@ -340,9 +341,7 @@ pub(crate) async fn seal(
     path: &str,
     manifest: &ArchiveManifest,
 ) -> Result<(), Error> {
-    let text = serde_json::to_string_pretty(manifest).map_err(|error| {
-        Error::internal("the archive's manifest cannot be written").because(error)
-    })?;
+    let text = archive_dir::manifest_text(manifest)?;
     let format = manifest.snapshot.archive.format.as_ref();
     let format = format.ok_or_else(|| Error::internal("the archive has no format"))?;
     let command = Command::script(SEAL_SH).arg(path).arg(format.file_name()).args(pieces(&text));

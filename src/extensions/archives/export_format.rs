@@ -13,13 +13,12 @@ use crate::domain::name::{SandboxId, SnapshotId, check_label, check_name};
 use crate::domain::patch::MAX_SEQUENCE;
 use crate::domain::profile::MAX_INPUT_BYTES;
 use crate::domain::snapshot::{ArchiveFormat, ArchiveManifest, CapturedVolume};
+use crate::extensions::archives::archive_dir::{MANIFEST_LIMIT, manifest_text};
 
 /// The first entry's name.
 pub(super) const MANIFEST: &str = "manifest.json";
 /// Bytes of a block.
 pub(super) const BLOCK: usize = 512;
-/// How large a manifest may be; bytes.
-const MANIFEST_LIMIT: u64 = 4 * 1024 * 1024;
 /// How large an archive, or what is in it, may be said to be; bytes. Hosts reckon with signed numbers.
 const SIZE_LIMIT: u64 = 1 << 60;
 /// What may follow the archive: the end of a tar, up to a whole record of GNU tar's; bytes.
@@ -45,8 +44,10 @@ pub(super) fn header(name: &str, bytes: u64, time: u64) -> Result<Header, Error>
 pub(super) async fn open(source: ByteStream) -> Result<(ArchiveManifest, ByteStream), Error> {
     let mut reader = Reader { source, rest: Vec::new() };
     let size = reader.entry(MANIFEST).await?;
-    if size > MANIFEST_LIMIT {
-        return Err(no_export(format!("its manifest has {size} bytes")));
+    if size > MANIFEST_LIMIT as u64 {
+        return Err(no_export(format!(
+            "its manifest has {size} bytes, and {MANIFEST_LIMIT} are the most"
+        )));
     }
     let padded = (size as usize).next_multiple_of(BLOCK);
     let mut text = reader.exactly(padded).await?;
@@ -154,6 +155,7 @@ pub(super) fn check(manifest: &ArchiveManifest) -> Result<(), Error> {
             .hint("use a newer sandboxer")
             .detail("field", "file"));
     }
+    manifest_text(manifest).map_err(|error| no_export(error).detail("kind", "manifest"))?;
     if let Some(what) = odd_names(manifest) {
         return refuse(what);
     }

@@ -4,8 +4,10 @@
 mod judge;
 mod rewrite;
 mod said;
+mod sparse;
 
 use std::io::{self, BufReader, BufWriter};
+use std::sync::{Arc, OnceLock};
 
 use futures_util::StreamExt;
 use tokio::task::spawn_blocking;
@@ -17,12 +19,15 @@ use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest};
 use crate::domain::text::clean_line;
 use crate::extensions::archives::archive_dir;
 use crate::extensions::archives::import::rewrite::{Promise, Written, rewrite};
-use crate::extensions::archives::stream::{Told, Waiting, packed, pipe, unpacked};
+use crate::extensions::archives::restore::room;
+use crate::extensions::archives::stream::{AtMost, Told, Waiting, Watched, packed, pipe, unpacked};
 use crate::extensions::archives::transfer::IncomingArchive;
 use crate::failpoint;
 
 /// What is read and written at once; bytes.
 const PIECE: usize = 256 * 1024;
+/// What a small archive may take more than is in it; bytes. The check for room adds as much.
+const SLACK: u64 = 64 * 1024;
 /// How long a refusal may be; columns.
 const REFUSAL_LIMIT: usize = 500;
 
@@ -34,13 +39,15 @@ pub(super) async fn import(
     reporter: &dyn Reporter,
 ) -> Result<Arrived, Error> {
     let facts = &manifest.snapshot.archive;
-    let ((from_file, at_console), (anew, at_host)) = (pipe(), pipe());
+    let ((from_file, at_console), (written, at_host)) = (pipe(), pipe());
     let content = unpacked(at_console, &archive_dir::format(facts)?);
-    let mut stream = packed(at_host, &incoming.format);
+    let wrong = Arc::new(OnceLock::new());
+    let anew = AtMost::new(packed(at_host, &incoming.format), room(facts).get() + SLACK);
+    let mut stream = Watched::new(anew, &wrong);
     let promised = promise(facts);
     let rewriting = spawn_blocking(move || {
         let content = BufReader::with_capacity(PIECE, Waiting(content));
-        let mut out = BufWriter::with_capacity(PIECE, Waiting(anew));
+        let mut out = BufWriter::with_capacity(PIECE, Waiting(written));
         let written = rewrite(content, &mut out, &promised)?;
         out.into_inner()?.0.close();
         Ok::<_, io::Error>(written)
@@ -58,9 +65,12 @@ pub(super) async fn import(
         .map_err(|error| Error::internal("the archive could not be written anew").because(error))?;
     // Who stopped first knows why; to the others it is an end that came too early.
     match (rewritten, received) {
-        (Err(broken), Err(error)) if broken.kind() == io::ErrorKind::BrokenPipe => Err(error),
-        (Err(error), _) => Err(refusal(&error)),
-        (Ok(_), Err(error)) => Err(error),
+        (Err(error), _) if error.kind() != io::ErrorKind::BrokenPipe => Err(refusal(&error)),
+        (Err(_) | Ok(_), Err(error)) => Err(match wrong.get() {
+            Some(why) => refusal(why),
+            None => error,
+        }),
+        (Err(error), Ok(_)) => Err(refusal(&error)),
         (Ok(written), Ok(received)) => {
             failpoint::reached("import.received");
             let sealed = received.seal(&rewritten_facts(facts, written)).await;
@@ -102,8 +112,8 @@ async fn feed(mut source: ByteStream, mut into: Told<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn refusal(error: &io::Error) -> Error {
+fn refusal(why: &impl ToString) -> Error {
     Error::invalid_input("file", "the archive in the file is refused")
-        .because(clean_line(&error.to_string(), REFUSAL_LIMIT))
+        .because(clean_line(&why.to_string(), REFUSAL_LIMIT))
         .detail("kind", "hostile")
 }

@@ -58,15 +58,16 @@ impl ArchiveStore {
         Err(altered(differs, transport.as_ref(), place).because(why))
     }
 
-    /// A place for an archive, where nothing was.
+    /// A place for an archive of `most` bytes, where nothing was.
     async fn incoming<'a>(
         &self,
         to: &'a ArchivePlace,
         manifest: &'a ArchiveManifest,
+        most: u64,
         reporter: &dyn Reporter,
     ) -> Result<IncomingArchive<'a>, Error> {
         reporter.report(Report { stage: "prepare", ..Report::default() });
-        IncomingArchive::prepare(self.open(to).await?, to, manifest, reporter).await
+        IncomingArchive::prepare(self.open(to).await?, to, manifest, most, reporter).await
     }
 
     /// After a failure, nothing is left of what was to arrive, in a folder that was made for it; where that cannot be, the
@@ -180,7 +181,8 @@ impl SnapshotArchives for ArchiveStore {
             ));
         }
         self.ensure_whole(from, manifest).await?;
-        let incoming = self.incoming(to, manifest, reporter).await?;
+        let bytes = manifest.snapshot.archive.bytes.unwrap_or_default();
+        let incoming = self.incoming(to, manifest, bytes, reporter).await?;
         let outcome = self.carry(from, incoming, manifest, reporter).await;
         self.or_nothing(to, outcome).await
     }
@@ -211,7 +213,9 @@ impl SnapshotArchives for ArchiveStore {
         reporter: &dyn Reporter,
     ) -> Result<Arrived, Error> {
         export_format::check(manifest)?;
-        let incoming = self.incoming(to, manifest, reporter).await?;
+        // Packed anew, it may take as much as what is in it.
+        let content = manifest.snapshot.archive.content_bytes.unwrap_or_default();
+        let incoming = self.incoming(to, manifest, content, reporter).await?;
         let outcome = import(incoming, manifest, source, reporter).await;
         self.or_nothing(to, outcome).await
     }

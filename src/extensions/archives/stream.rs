@@ -157,6 +157,40 @@ impl<R: AsyncRead + Unpin> AsyncRead for Watched<R> {
     }
 }
 
+/// A stream that fails at its first byte too many.
+pub(super) struct AtMost<R> {
+    source: R,
+    most: u64,
+    bytes: u64,
+}
+
+impl<R> AtMost<R> {
+    /// No more than `most` bytes of it.
+    pub(super) fn new(source: R, most: u64) -> Self {
+        Self { source, most, bytes: 0 }
+    }
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for AtMost<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.source).poll_read(cx, buffer);
+        self.bytes += (buffer.filled().len() - before) as u64;
+        if self.bytes > self.most {
+            buffer.set_filled(before);
+            let most = self.most;
+            return Poll::Ready(Err(io::Error::other(format!(
+                "packed anew it has more than it was to have at most ({most} bytes)"
+            ))));
+        }
+        polled
+    }
+}
+
 /// An inlet, with the progress of what is put into it.
 pub(super) struct Told<'a> {
     inlet: Inlet,
@@ -222,5 +256,21 @@ impl io::Write for Waiting<Inlet> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_stream_of_too_much_fails_at_its_first_byte_too_many() {
+        for (most, whole) in [(0, false), (99_999, false), (100_000, true)] {
+            let mut stream = AtMost::new(&[7; 100_000][..], most);
+            let mut read = Vec::new();
+            let told = stream.read_to_end(&mut read).await.map_err(|error| error.to_string());
+            assert_eq!(told.is_ok(), whole, "{most}: {told:?}");
+            assert!(whole || told.unwrap_err().contains("than it was to have"), "{most}");
+        }
     }
 }

@@ -104,7 +104,7 @@ pub(super) struct Received<'a> {
 }
 
 impl<'a> IncomingArchive<'a> {
-    /// Makes the folder.
+    /// Makes the folder, where there is room for `most` bytes.
     ///
     /// Errors: `conflict` where there is one already; `operation_failed` where there is no room. What the host refuses is
     /// `untouched`.
@@ -112,6 +112,7 @@ impl<'a> IncomingArchive<'a> {
         transport: Arc<dyn Transport>,
         place: &'a ArchivePlace,
         manifest: &'a ArchiveManifest,
+        most: u64,
         reporter: &dyn Reporter,
     ) -> Result<Self, Error> {
         let facts = &manifest.snapshot.archive;
@@ -122,7 +123,7 @@ impl<'a> IncomingArchive<'a> {
             } else {
                 "made"
             })
-            .arg(facts.bytes.unwrap_or_default().to_string());
+            .arg(most.to_string());
         let output = step(transport.as_ref(), "prepare", &command).await?;
         let text = output.text();
         let said = Said::read(&text);

@@ -63,6 +63,11 @@ fn verify_and_restore_name_a_manifest_that_is_none() {
         ("none", Some("{}\n".to_owned()), "is no manifest"),
         ("cut short", Some(whole[..whole.len() / 2].to_owned()), "is no manifest"),
         (
+            "too long",
+            Some(whole.replacen('{', &format!("{{\"more\": \"{}\",", "r".repeat(1 << 20)), 1)),
+            "is longer than a manifest may be",
+        ),
+        (
             "another's",
             Some(whole.replace(&text(&record["id"]), "snap-00000000")),
             "names another snapshot",

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tar::{EntryType, Header};
 
-use crate::archives::source::{clear, snapshot, through};
+use crate::archives::source::{archive, clear, folder as shelf, snapshot, through};
 use crate::lab::{Bench, DOCKER, PODMAN, text};
 
 /// A member of a tar.
@@ -367,6 +367,88 @@ fn a_bomb_stops_at_the_bytes_that_were_promised() {
     assert!(error["causes"].to_string().contains("more"), "{error:#}");
     assert!(ran.took.as_secs() < 30, "{:?}", ran.took);
     bench.assert_unchanged(PODMAN, &before);
+    clear(&bench);
+}
+
+/// An archive that was altered on its host together with its manifest, which a console without records believes: what the
+/// account cannot make there, root in a container of ours can, where owners are to be kept.
+fn devices_of_an_altered_archive_are_refused(host: &str) {
+    let bench = Bench::new();
+    let before = bench.snapshot(host);
+    let record = snapshot(&bench, host, "device-source");
+    let (file_there, id) = (archive(&bench, host, &record), text(&record["id"]));
+    let manifest = shelf(&bench, host, &id).join("manifest.json");
+    let content = tar(&[
+        folder("workspace/"),
+        file("workspace/a"),
+        link("workspace/deep", EntryType::Char, ""),
+    ]);
+    let pack = if record["format"] == "tar.zst" { "zstd" } else { "gzip" };
+    let packed = through(&[pack, "-c"], &content);
+    let mut altered: Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
+    let snapshot = &mut altered["snapshot"];
+    snapshot["bytes"] = json!(packed.len());
+    snapshot["content_bytes"] = json!(content.len());
+    snapshot["sha256"] = json!(sha256(&content));
+    snapshot["files"] = json!(3);
+    snapshot["foreign_owners"] = json!(3);
+    snapshot["volumes_bytes"] = json!(0);
+    snapshot["captured_volumes"] = json!([]);
+    let mut text_of_it = serde_json::to_vec_pretty(&altered).unwrap();
+    text_of_it.push(b'\n');
+    fs::write(&file_there, packed).unwrap();
+    fs::write(&manifest, text_of_it).unwrap();
+    bench.run(["destroy", "device-source"]).ok();
+
+    fs::rename(bench.data(), bench.path("lost")).unwrap();
+    bench.run(["adopt", "--owner", &text(&record["owner"]), "--yes"]).ok();
+    bench.run(["snapshots", "verify", "base"]).ok();
+    let error = bench.run(["restore", "base"]).error_with_hint("operation_failed");
+    assert_eq!(error["details"]["kind"], "hostile", "{error:#}");
+    assert!(error["causes"].to_string().contains("it has device nodes"), "{error:#}");
+    clear(&bench);
+    bench.assert_unchanged(host, &before);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn devices_of_an_altered_archive_are_refused_by_docker() {
+    devices_of_an_altered_archive_are_refused(DOCKER);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn devices_of_an_altered_archive_are_refused_by_podman() {
+    devices_of_an_altered_archive_are_refused(PODMAN);
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn no_more_is_taken_than_its_host_has_room_for_or_its_manifest_may_say() {
+    let bench = Bench::new();
+    snapshot(&bench, DOCKER, "room-source");
+    let manifest = manifest(&bench);
+    let before = bench.snapshot(PODMAN);
+    let listed = bench.run(["snapshots", "list", "--all"]).ok();
+    let path = bench.path("room.tar");
+    let content = tar(&[folder("volumes/kept/"), folder("workspace/"), file("workspace/a")]);
+    let large = export(&manifest, &content, |manifest| {
+        manifest["snapshot"]["content_bytes"] = json!(1_u64 << 60);
+    });
+    let error = import(&bench, &path, &large).error_with_hint("operation_failed");
+    assert!(text(&error["message"]).contains("has no room for the archive"), "{error:#}");
+    let causes = error["causes"].to_string();
+    assert!(causes.contains(" KiB are free in "), "{error:#}");
+    assert!(causes.contains("1238489897526950 KiB are needed"), "{error:#}");
+    for remarks in [1500, 5000] {
+        let long = export(&manifest, &content, |manifest| {
+            manifest["snapshot"]["remarks"] = json!(vec!["r".repeat(1000); remarks]);
+        });
+        let error = import(&bench, &path, &long).error("invalid_input");
+        assert!(error.to_string().contains("1048576 are the most"), "{error:#}");
+    }
+    bench.assert_unchanged(PODMAN, &before);
+    assert_eq!(bench.run(["snapshots", "list", "--all"]).ok(), listed);
     clear(&bench);
 }
 

@@ -121,6 +121,25 @@ async fn an_archive_that_is_said_to_have_no_end_is_refused() {
     );
 }
 
+/// Sealed it is indented, and longer than it came.
+#[tokio::test]
+async fn a_manifest_is_no_longer_than_who_looks_at_it_reads() {
+    let with = |remarks: usize| {
+        let mut value = manifest();
+        value["snapshot"]["remarks"] = serde_json::json!(vec!["x"; remarks]);
+        value
+    };
+    let compact = serde_json::to_vec(&with(110_000)).unwrap();
+    assert!(compact.len() < MANIFEST_LIMIT);
+    assert!(opened(&bundle(&compact, "archive.tar.gz", ARCHIVE), 4096).await.is_ok());
+    let error = check(&read(&with(110_000))).unwrap_err();
+    assert!(causes(&error).contains("1048576 are the most"), "{}", causes(&error));
+    assert!(check(&read(&with(50_000))).is_ok());
+    let long = serde_json::to_vec(&with(300_000)).unwrap();
+    let error = opened(&bundle(&long, "archive.tar.gz", ARCHIVE), 4096).await.unwrap_err();
+    assert!(causes(&error).contains("1048576 are the most"), "{}", causes(&error));
+}
+
 #[test]
 fn a_profile_from_outside_lives_no_longer_than_one_that_is_written() {
     let mut value = manifest();

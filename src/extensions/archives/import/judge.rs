@@ -2,7 +2,7 @@
 //! or is written through a link. Kept of them are their places alone.
 
 use std::collections::{BTreeSet, HashMap};
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 
 use tar::EntryType;
@@ -74,8 +74,9 @@ impl<'a> Judge<'a> {
     ) -> io::Result<Admitted> {
         let folder = kind == EntryType::Directory;
         let own = parts(name)?;
-        for end in 1..own.len() {
-            match self.places.entry(self.hasher.hash_one(&own[..end])).or_insert(Place::Folder) {
+        let keys = self.keys(&own);
+        for key in &keys[..own.len() - 1] {
+            match self.places.entry(*key).or_insert(Place::Folder) {
                 Place::Folder => {}
                 Place::Link => return no(format!("{} leads through a link", shown(name))),
                 Place::Other => {
@@ -104,7 +105,7 @@ impl<'a> Judge<'a> {
             }
             _ => Place::Other,
         };
-        let before = self.places.insert(self.hasher.hash_one(own.as_slice()), place);
+        let before = self.places.insert(keys[own.len() - 1], place);
         if let Some(before) = before.filter(|before| !(folder && *before == Place::Folder)) {
             let why = match before {
                 Place::Link => "comes again after it was a link",
@@ -123,6 +124,18 @@ impl<'a> Judge<'a> {
         Ok(Admitted { path, target: said, half })
     }
 
+    /// A key for each beginning of a path, all of them in one pass.
+    fn keys(&self, parts: &[&[u8]]) -> Vec<u64> {
+        let mut hasher = self.hasher.build_hasher();
+        let key = |part: &&[u8]| {
+            hasher.write(part);
+            // In no part.
+            hasher.write_u8(b'/');
+            hasher.clone().finish()
+        };
+        parts.iter().map(key).collect()
+    }
+
     /// Where an entry is: in the workspace, or before it in a volume that is promised.
     fn half(&mut self, own: &[&[u8]], folder: bool, name: &[u8]) -> io::Result<Half> {
         match own {
@@ -134,7 +147,7 @@ impl<'a> Judge<'a> {
             [b"volumes", ..] if self.in_workspace => {
                 no(format!("{} comes after the workspace", shown(name)))
             }
-            [b"volumes"] if folder => Ok(Half::Volumes),
+            [b"volumes"] if folder && !self.promised.is_empty() => Ok(Half::Volumes),
             [b"volumes", volume, rest @ ..] => {
                 let known = self.promised.iter().find(|one| one.as_bytes() == *volume);
                 match known.filter(|_| folder || !rest.is_empty()) {
@@ -164,11 +177,13 @@ impl<'a> Judge<'a> {
         else {
             return says("which is outside");
         };
-        let at = |end: usize| self.places.get(&self.hasher.hash_one(&there[..end])).copied();
-        if (1..there.len()).any(|end| at(end) == Some(Place::Link)) {
+        let keys = self.keys(&there);
+        let at = |key: &u64| self.places.get(key).copied();
+        let (last, before) = keys.split_last().unzip();
+        if before.into_iter().flatten().any(|key| at(key) == Some(Place::Link)) {
             return no(format!("{} leads through a link", shown(target)));
         }
-        match at(there.len()) {
+        match last.and_then(at) {
             Some(place @ (Place::Link | Place::Other)) => Ok((there, place)),
             Some(Place::Folder) | None => says("which does not come before it"),
         }

@@ -10,7 +10,8 @@ use tar::{Archive, Builder, Entry, EntryType, Header};
 
 use crate::domain::text::{hex, plural};
 use crate::extensions::archives::import::judge::{Admitted, Half, Judge, no, shown};
-use crate::extensions::archives::import::said::Said;
+use crate::extensions::archives::import::said::{Said, Time};
+use crate::extensions::archives::import::sparse::Mapped;
 
 /// Bytes of a block.
 const BLOCK: usize = 512;
@@ -149,11 +150,13 @@ impl<R: Read, W: Write> Rewriting<'_, R, W> {
         is_possible(kind, &name, size)?;
         let owners = said.owners(&header, &name)?;
         let admitted = self.judge.admit(&name, kind, &said.target(&header))?;
-        let (records, gnu) = said.kept(&admitted.path)?;
+        let real = said.sparse(kind, &name)?;
+        let time = said.time(&header, &name)?;
+        let (records, gnu) = said.kept(&admitted.path, &time)?;
         // The library does not know that it is there.
         let mut beneath = Shared(self.source);
         let from: &mut dyn Read = if larger { &mut beneath } else { &mut entry };
-        let mut data = from.take(size);
+        let mut data = Mapped::new(from.take(size), &name, size, real);
         if admitted.half == Half::Workspace {
             let at = self.out.get_ref().bytes;
             self.workspace_at.get_or_insert(at);
@@ -172,11 +175,12 @@ impl<R: Read, W: Write> Rewriting<'_, R, W> {
                 extension(&mut self.out, kind, &[text, b"\0".as_slice()].concat())?;
             }
         }
-        let anew = header_of(&header, &admitted, size, owners);
+        let anew = header_of(&header, &admitted, size, owners, &time);
         self.out.append(&anew, &mut data)?;
-        if data.limit() > 0 {
+        if data.content().limit() > 0 {
             return no(format!("it ends within {}", shown(&name)));
         }
+        data.finish()?;
         if larger {
             let padding = size.next_multiple_of(BLOCK as u64) - size;
             Shared(self.source).read_exact(&mut [0; BLOCK][..padding as usize])?;
@@ -250,18 +254,21 @@ fn is_possible(kind: EntryType, name: &[u8], size: u64) -> io::Result<()> {
 }
 
 /// A header of ours, of one that came.
-fn header_of(from: &Header, admitted: &Admitted, size: u64, [uid, gid]: [u64; 2]) -> Header {
+fn header_of(
+    from: &Header,
+    admitted: &Admitted,
+    size: u64,
+    [uid, gid]: [u64; 2],
+    time: &Time,
+) -> Header {
     let mut header = plain(from.entry_type(), &admitted.path, size);
     header.set_mode(from.mode().unwrap_or(0) & 0o7777);
     header.set_uid(uid);
     header.set_gid(gid);
+    time.write(&mut header);
     let copy = |to: &mut [u8], from: &[u8]| to[..from.len()].copy_from_slice(from);
     let target = &admitted.target[..admitted.target.len().min(NAME_ROOM)];
     copy(&mut header.as_old_mut().linkname, target);
-    if from.mtime().is_ok() {
-        // As it is: it may be before 1970.
-        header.as_old_mut().mtime = from.as_old().mtime;
-    }
     if let Some(ustar) = header.as_ustar_mut() {
         copy(&mut ustar.uname, from.username_bytes().unwrap_or_default());
         copy(&mut ustar.gname, from.groupname_bytes().unwrap_or_default());

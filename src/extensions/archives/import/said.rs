@@ -13,12 +13,27 @@ const EXTENSION_LIMIT: u64 = 1024 * 1024;
 const OWNER_LIMIT: u64 = u32::MAX as u64 - 1;
 /// The largest size that a header can say in octal; bytes.
 const OCTAL_LIMIT: u64 = 0o777_7777_7777;
+/// Records of attributes, whose values are bytes.
+const XATTR: &[u8] = b"SCHILY.xattr.";
 /// Records that are kept as they are, and that take GNU tar.
-const KEPT: [&[u8]; 4] = [b"SCHILY.xattr.", b"SCHILY.acl.", b"RHT.security.", SPARSE];
+const KEPT: [&[u8]; 4] = [XATTR, b"SCHILY.acl.", b"RHT.security.", SPARSE];
 /// Records of a file with holes. Where its data is, its content begins with.
 const SPARSE: &[u8] = b"GNU.sparse.";
 const SPARSE_OF_OURS: [&str; 4] =
     ["GNU.sparse.major", "GNU.sparse.minor", "GNU.sparse.name", "GNU.sparse.realsize"];
+
+/// The largest size that a file may have with its holes; bytes. It is that of an archive.
+const SPARSE_LIMIT: u64 = 1 << 60;
+/// How many digits behind the point a time keeps: nanoseconds.
+const FRACTION: usize = 9;
+
+/// Time of an entry.
+pub(super) struct Time {
+    /// Whole seconds since 1970.
+    pub(super) seconds: i64,
+    /// Value of its record, where it has one.
+    record: Option<String>,
+}
 
 /// Extensions of the entry that comes next.
 #[derive(Default)]
@@ -108,47 +123,113 @@ impl Said {
         Ok(owners)
     }
 
+    /// Time of the entry: that of its record, else the header's.
+    pub(super) fn time(&self, header: &Header, name: &[u8]) -> io::Result<Time> {
+        let time = match self.record("mtime") {
+            Some(value) => time_in_record(value),
+            None => {
+                seconds_in(&header.as_old().mtime).map(|seconds| Time { seconds, record: None })
+            }
+        };
+        let wrong = || no(format!("{} has a time that no host can keep", shown(name)));
+        time.map_or_else(wrong, Ok)
+    }
+
+    /// Size of a file with its holes; nothing where it has none.
+    pub(super) fn sparse(&self, kind: EntryType, name: &[u8]) -> io::Result<Option<u64>> {
+        let mut keys = self.records.iter().flatten().map(|(key, _)| key);
+        if !keys.any(|key| key.starts_with(SPARSE)) {
+            return Ok(None);
+        }
+        if kind != EntryType::Regular {
+            return no(format!("{} has holes and is no file", shown(name)));
+        }
+        match self.size_of_ours().filter(|size| *size <= SPARSE_LIMIT) {
+            Some(size) => Ok(Some(size)),
+            None => no(format!("{} is sparse in a way that no snapshot is", shown(name))),
+        }
+    }
+
     /// Records that are written again of what is called `path`, and whether it takes GNU tar to read them.
-    pub(super) fn kept(&self, path: &[u8]) -> io::Result<(Vec<u8>, bool)> {
+    pub(super) fn kept(&self, path: &[u8], time: &Time) -> io::Result<(Vec<u8>, bool)> {
         if self.record("hdrcharset").is_some() {
             return no("an extension of a header changes how names are written");
         }
         let (mut text, mut gnu) = (Vec::new(), false);
         for (key, value) in self.records.iter().flatten() {
-            if key.starts_with(SPARSE) && !self.is_sparse_as_ours() {
-                return no(format!("{} is sparse in a way that no snapshot is", shown(path)));
-            }
             let special = KEPT.iter().any(|prefix| key.starts_with(prefix));
-            let time = key == b"mtime" && is_time(value);
             if key == b"GNU.sparse.name" {
                 text.extend(record(key, path));
-            } else if special || time || key == b"uname" || key == b"gname" {
+            } else if special || key == b"uname" || key == b"gname" {
                 text.extend(record(key, value));
+            } else if let Some(time) = time.record.as_ref().filter(|_| key == b"mtime") {
+                text.extend(record(key, time.as_bytes()));
             }
             gnu |= special;
         }
         Ok((text, gnu))
     }
 
-    /// Whether a file with holes is one as captures write it (GNU's format 1.0).
-    fn is_sparse_as_ours(&self) -> bool {
-        let keys = self.records.iter().flatten().map(|(key, _)| key);
+    /// Size of a file with holes, where it is one as captures write it (GNU's format 1.0).
+    fn size_of_ours(&self) -> Option<u64> {
+        let mut keys = self.records.iter().flatten().map(|(key, _)| key);
         let [major, minor, _, size] = SPARSE_OF_OURS.map(|key| self.record(key));
-        (major, minor) == (Some(b"1"), Some(b"0"))
-            && size.is_some_and(|size| size.iter().all(u8::is_ascii_digit))
-            && keys
-                .filter(|key| key.starts_with(SPARSE))
-                .all(|key| SPARSE_OF_OURS.iter().any(|ours| ours.as_bytes() == key))
+        let ours = (major, minor) == (Some(b"1"), Some(b"0"))
+            && keys.all(|key| {
+                !key.starts_with(SPARSE) || SPARSE_OF_OURS.iter().any(|ours| ours.as_bytes() == key)
+            });
+        let digits = size.filter(|size| ours && size.iter().all(u8::is_ascii_digit))?;
+        str::from_utf8(digits).ok()?.parse().ok()
     }
 }
 
-/// Whether it is seconds, with or without a sign and a fraction.
-fn is_time(value: &[u8]) -> bool {
-    let value = value.strip_prefix(b"-").unwrap_or(value);
-    let digits = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
-    let mut parts = value.splitn(2, |byte| *byte == b'.');
-    parts.next().is_some_and(|whole| !whole.is_empty() && digits(whole))
-        && parts.next().is_none_or(digits)
+impl Time {
+    /// Says it in a header. Where a record says it, the header says what all can read of it, as GNU tar does.
+    pub(super) fn write(&self, header: &mut Header) {
+        let plain = u64::try_from(self.seconds).map_or(0, |seconds| seconds.min(OCTAL_LIMIT));
+        let (sign, first) = if self.seconds < 0 { (0xff, 0xff) } else { (0, 0x80) };
+        header.set_mtime(plain);
+        if self.record.is_none() && i64::try_from(plain) != Ok(self.seconds) {
+            let field = &mut header.as_old_mut().mtime;
+            field[..4].copy_from_slice(&[first, sign, sign, sign]);
+            field[4..].copy_from_slice(&self.seconds.to_be_bytes());
+        }
+    }
+}
+
+/// Time of a record: seconds, with or without a sign and a fraction.
+fn time_in_record(value: &[u8]) -> Option<Time> {
+    let text = str::from_utf8(value).ok()?;
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let bare = whole.strip_prefix('-').unwrap_or(whole);
+    if bare.is_empty() || !digits(bare) || !digits(fraction) {
+        return None;
+    }
+    let seconds: i64 = whole.parse().ok()?;
+    // Before 1970 a fraction leads into the second before.
+    seconds.checked_sub(1)?;
+    let fraction = &fraction[..fraction.len().min(FRACTION)];
+    let point = if fraction.is_empty() { "" } else { "." };
+    Some(Time { seconds, record: Some(format!("{whole}{point}{fraction}")) })
+}
+
+/// Seconds in a header: octal digits, or a number with a sign in GNU's way.
+fn seconds_in(field: &[u8; 12]) -> Option<i64> {
+    let (head, tail) = field.split_at(4);
+    let number = i64::from_be_bytes(tail.try_into().ok()?);
+    match head {
+        [0x80, 0, 0, 0] => return Some(number).filter(|number| *number >= 0),
+        [0xff, 0xff, 0xff, 0xff] => return Some(number).filter(|number| *number < 0),
+        _ => {}
+    }
+    let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
+    let digits = field[..end].trim_ascii();
+    if digits.is_empty() {
+        return Some(0);
+    }
+    let octal = digits.iter().all(|digit| (b'0'..=b'7').contains(digit));
+    i64::from_str_radix(str::from_utf8(digits).ok().filter(|_| octal)?, 8).ok()
 }
 
 /// A record of pax: `LENGTH KEY=VALUE\n`.
@@ -167,6 +248,9 @@ fn records(mut data: &[u8]) -> io::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
         let Some((length, key, value)) = first_record(data) else {
             return no("an extension of a header is damaged");
         };
+        if key.contains(&0) || (value.contains(&0) && !key.starts_with(XATTR)) {
+            return no("an extension of a header has a zero byte in it");
+        }
         records.insert(key.to_vec(), value.to_vec());
         data = &data[length..];
     }
