@@ -21,6 +21,7 @@ use sandboxer::domain::name::{ExtensionId, HostName, OperationId, OwnerId, Profi
 use sandboxer::domain::operation::{Operation, OperationKind, OperationState, Subject};
 use sandboxer::domain::output::{LogLine, Source};
 use sandboxer::domain::patch::Patch;
+use sandboxer::domain::raw_json::RawJson;
 use sandboxer::domain::sandbox::{
     Endpoint, Failure, ProfileRef, Reachability, Reason, Route, Running, SandboxRecord, Service,
     State, Verdict,
@@ -28,7 +29,6 @@ use sandboxer::domain::sandbox::{
 use sandboxer::domain::snapshot::SnapshotRecord;
 use sandboxer::domain::stale::{ReapPlan, StaleReport};
 use sandboxer::domain::teardown::{Resource, TeardownLine, TeardownOutcome};
-use sandboxer::domain::raw_json::RawJson;
 
 pub(crate) use credits::{ledger_entry, metered, metered_world};
 pub(crate) use profiles::profiles;
@@ -434,7 +434,8 @@ pub(crate) fn world(now: Time) -> Fixture {
             now.minus_seconds(14_200),
         );
         record.telemetry = Some(
-            RawJson::new(&CanaryTelemetry::from(&facts("desk-1", now.minus_seconds(14_200)))).unwrap(),
+            RawJson::new(&CanaryTelemetry::from(&facts("desk-1", now.minus_seconds(14_200))))
+                .unwrap(),
         );
         record.services.clear();
         record
