@@ -3,7 +3,6 @@
 use insta::assert_snapshot;
 use sandboxer::domain::error::Code;
 use sandboxer::domain::profile::SnapshotMode;
-use sandboxer::domain::reporter::Report;
 use sandboxer::domain::snapshot::{ArchiveFacts, Consistency, NotCaptured};
 use serde_json::{Value, json};
 
@@ -71,15 +70,8 @@ async fn what_a_profiles_keep_deleted_is_told() {
 async fn a_failed_snapshot_shows_why_and_what_remains() {
     for (unremoved, name) in [(false, "snapshot_failed"), (true, "snapshot_failed_with_rest")] {
         let console = family().await;
-        *console.script.progress.lock().unwrap() = vec![Report {
-            stage: "archive",
-            step: 2,
-            steps: 3,
-            done: None,
-            of: None,
-            bytes: None,
-            message: Some("tar: \u{1b}[31mNo space left on device\u{1b}[0m".to_owned()),
-        }];
+        let said = report(2, "archive", Some("tar: \u{1b}[31mNo space left on device\u{1b}[0m"));
+        *console.script.progress.lock().unwrap() = vec![said];
         let broken = || Act::Fail(Code::OperationFailed, "the archive could not be written");
         console.script.shelf.capture.lock().unwrap().extend([broken(), broken()]);
         if unremoved {

@@ -62,7 +62,7 @@ impl Watched {
 macro_rules! watched {
     (asks { $($verb:ident($($arg:ident: $type:ty),*) -> $answer:ty;)* }
      looks { $($look:ident($($of:ident: $kind:ty),*) -> $seen:ty;)* }
-     $($other:tt)*) => {
+     streams { $($flow:ident($first:ident: $asked:ty $(, $more:ident: $also:ty)*) -> $told:ty;)* }) => {
         #[async_trait]
         impl Client for Watched {
             $(async fn $verb(&self $(, $arg: $type)*) -> Result<$answer, Error> {
@@ -79,89 +79,54 @@ macro_rules! watched {
                     None => self.client.$look($($of),*).await,
                 }
             })*
-            $($other)*
+            $(async fn $flow(&self, $first: $asked $(, $more: $also)*) -> Result<$told, Error> {
+                self.asked(stringify!($flow), json!($first));
+                self.client.$flow($first $(, $more)*).await
+            })*
+
+            async fn subscribe(&self) -> Result<BoxStream<'static, Update>, Error> {
+                self.client.subscribe().await
+            }
+
+            fn actor(&self) -> Actor {
+                self.client.actor()
+            }
+
+            async fn close(&self) {
+                self.client.close().await;
+            }
         }
     };
 }
 
 watched! {
     asks {
-        start(request: Request) -> Started;
-        list(query: ListQuery) -> Vec<Arc<SandboxRecord>>;
-        list_json(query: ListQuery) -> Vec<JsonText>;
-        diff_snapshot(request: SnapshotDiffRequest) -> SnapshotDiff;
-        prune_snapshots(request: PruneRequest) -> Vec<PruneItem>;
-        add_patch(request: PatchRequest) -> Patch;
-        remove_patch(snapshot: &str, patch: &str) -> Patch;
-        roll_out(request: RolloutRequest) -> Vec<RolloutItem>;
-        cancel(operation: &OperationId) -> ();
+        start(request: Request) -> Started; label(request: LabelRequest) -> SandboxRecord; extend(request: ExtendRequest) -> Extended;
+        list(query: ListQuery) -> Vec<Arc<SandboxRecord>>; list_json(query: ListQuery) -> Vec<JsonText>;
+        diff_snapshot(request: SnapshotDiffRequest) -> SnapshotDiff; prune_snapshots(request: PruneRequest) -> Vec<PruneItem>;
+        add_patch(request: PatchRequest) -> Patch; remove_patch(snapshot: &str, patch: &str) -> Patch;
+        roll_out(request: RolloutRequest) -> Vec<RolloutItem>; recover() -> Vec<Recovered>; cancel(operation: &OperationId) -> ();
+        sweep(request: SweepRequest) -> SweepReport; stale(query: StaleQuery) -> StaleReport; plan_reap(request: PlanRequest) -> ReapPlan;
+        adopt(request: AdoptRequest) -> Vec<Adopted>; import(request: ImportRequest) -> Vec<Adopted>;
+        events(query: EventQuery) -> Vec<Event>; flush_events() -> FlushReport; grant_credits(request: GrantRequest) -> Credits;
         shell(request: ShellRequest) -> Interactive;
-        extend(request: ExtendRequest) -> Extended;
-        label(request: LabelRequest) -> SandboxRecord;
-        recover() -> Vec<Recovered>;
-        sweep(request: SweepRequest) -> SweepReport;
-        stale(query: StaleQuery) -> StaleReport;
-        plan_reap(request: PlanRequest) -> ReapPlan;
-        adopt(request: AdoptRequest) -> Vec<Adopted>;
-        import(request: ImportRequest) -> Vec<Adopted>;
-        events(query: EventQuery) -> Vec<Event>;
-        grant_credits(request: GrantRequest) -> Credits;
-        flush_events() -> FlushReport;
     }
     looks {
-        wait(operation: &OperationId) -> Record;
-        plan_create(request: CreateRequest) -> Decision;
-        get(reference: &str) -> SandboxRecord;
-        snapshots(query: SnapshotQuery) -> Vec<Arc<SnapshotView>>;
-        snapshot_view(reference: &str) -> SnapshotView;
-        patch_status(snapshot: &str) -> Vec<PatchStatus>;
-        lineage(id: &str) -> Lineage;
-        operations() -> Vec<Operation>;
-        operation(reference: &str) -> Operation;
-        observe(id: &str) -> SandboxRecord;
-        refresh_services(host: &str) -> ();
-        profiles() -> Vec<ProfileView>;
-        profile(id: &str) -> ProfileView;
-        extensions() -> Vec<ExtensionView>;
-        extension(id: &str) -> ExtensionView;
-        hosts() -> Vec<HostView>;
-        check_host(name: &str) -> HostView;
-        inspect_host(name: &str) -> HostView;
-        sample_host(name: &str) -> HostSample;
-        credits() -> Credits;
-        credit_history() -> Vec<HistoryEntry>;
-        hub_backlog() -> Option<HubBacklog>;
+        wait(operation: &OperationId) -> Record; plan_create(request: CreateRequest) -> Decision;
+        get(reference: &str) -> SandboxRecord; lineage(id: &str) -> Lineage; observe(id: &str) -> SandboxRecord;
+        snapshots(query: SnapshotQuery) -> Vec<Arc<SnapshotView>>; snapshot_view(reference: &str) -> SnapshotView;
+        patch_status(snapshot: &str) -> Vec<PatchStatus>; refresh_services(host: &str) -> ();
+        operations() -> Vec<Operation>; operation(reference: &str) -> Operation;
+        profiles() -> Vec<ProfileView>; profile(id: &str) -> ProfileView;
+        extensions() -> Vec<ExtensionView>; extension(id: &str) -> ExtensionView;
+        hosts() -> Vec<HostView>; check_host(name: &str) -> HostView; inspect_host(name: &str) -> HostView;
+        sample_host(name: &str) -> HostSample; hub_backlog() -> Option<HubBacklog>;
+        credits() -> Credits; credit_history() -> Vec<HistoryEntry>;
     }
-
-    async fn export_snapshot(&self, id: &str) -> Result<Pieces<Vec<u8>>, Error> {
-        self.asked("export", json!(id));
-        self.client.export_snapshot(id).await
-    }
-
-    async fn import_snapshot(&self, request: SnapshotImportRequest, source: Pieces<Vec<u8>>) -> Result<Started, Error> {
-        self.asked("import_snapshot", json!(request));
-        self.client.import_snapshot(request, source).await
-    }
-
-    async fn exec(&self, request: ExecRequest, input: Option<Pieces<Vec<u8>>>) -> Result<Pieces<ExecOutput>, Error> {
-        self.asked("exec", json!(request));
-        self.client.exec(request, input).await
-    }
-
-    async fn logs(&self, request: LogsRequest) -> Result<Pieces<LogLine>, Error> {
-        self.asked("logs", json!(request));
-        self.client.logs(request).await
-    }
-
-    async fn subscribe(&self) -> Result<BoxStream<'static, Update>, Error> {
-        self.client.subscribe().await
-    }
-
-    fn actor(&self) -> Actor {
-        self.client.actor()
-    }
-
-    async fn close(&self) {
-        self.client.close().await;
+    streams {
+        export_snapshot(id: &str) -> Pieces<Vec<u8>>;
+        import_snapshot(request: SnapshotImportRequest, source: Pieces<Vec<u8>>) -> Started;
+        exec(request: ExecRequest, input: Option<Pieces<Vec<u8>>>) -> Pieces<ExecOutput>;
+        logs(request: LogsRequest) -> Pieces<LogLine>;
     }
 }

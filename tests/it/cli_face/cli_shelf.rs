@@ -6,23 +6,13 @@ use sandboxer::domain::{Patch, SandboxRecord, SnapshotId, State};
 use serde_json::json;
 
 use super::cli_world::*;
-use crate::test_env::fixture::Fixture;
+use crate::test_env::fixture::{Fixture, snapshot_of};
 
 /// A snapshot that is ready, three hours old.
 pub(crate) fn snapshot(id: &str, name: Option<&str>, of: &str) -> SnapshotRecord {
-    let value = json!({
-        "id": id, "name": name, "kind": "user", "sandbox_id": of, "sandbox_name": "my-env",
-        "profile": {"id": "profile.compose-checkpoint", "version": "1.0.0", "hash": "00"},
-        "extension": "ext.compose-ssh", "host": "coulombcore", "replicas": [{"host": "coulombcore",
-            "path": format!("/home/ops/sandboxes/snapshots/{id}"), "state": "ready", "format": "tar.zst", "bytes": 1_500_000,
-            "created_at": now().minus_seconds(10_800)}],
-        "state": "ready", "created_at": now().minus_seconds(10_800), "expires_at": null, "bytes": 1_500_000,
-        "content_bytes": 9_000_000, "files": 1203, "sha256": "ab".repeat(32), "format": "tar.zst", "mode": "pause",
-        "consistency": "clean", "volumes_bytes": 512, "captured_volumes": [{"name": "data"}], "parent_snapshot": null,
-        "patch_level": 0, "next_patch_sequence": 1, "actor": {"type": "adm", "name": "tester"},
-        "owner": "0123456789ab", "revision": 3,
-    });
-    serde_json::from_value(value).unwrap()
+    let source = named(of, "my-env", State::Ready);
+    let made = snapshot_of(&source, id, name, now().minus_seconds(10_800));
+    SnapshotRecord { actor: tester(), ..made }
 }
 
 pub(crate) fn patch(

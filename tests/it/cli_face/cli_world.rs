@@ -11,15 +11,15 @@ use sandboxer::client::{Check, CheckState, Error};
 use sandboxer::domain::extension::{Inspection, Readiness, Unsettled};
 use sandboxer::domain::host_view::{HostState, HostView};
 use sandboxer::domain::output::Source;
-use sandboxer::domain::sandbox::{Endpoint, Failure, Reachability, Service};
+use sandboxer::domain::reporter::Report;
 use sandboxer::domain::teardown::Resource;
-use sandboxer::domain::{Actor, Code, HostName, SandboxRecord, State, Time};
-use serde_json::{Value, json};
+use sandboxer::domain::{Actor, Code, SandboxRecord, State, Time};
+use serde_json::Value;
 use tokio::sync::Notify;
 
 use super::cli_client::Watched;
 use crate::test_env::TestEnv;
-use crate::test_env::fixture::{Fixture, host};
+use crate::test_env::fixture::{self, Fixture, host};
 use crate::test_env::hosts::Machine;
 use crate::test_env::script::Scripted;
 
@@ -87,7 +87,7 @@ pub(crate) fn script() -> Scripted {
         seen: Mutex::new(there()),
         machines: Mutex::new([local].into()),
         standing: Mutex::new(Some(now())),
-        actor: Mutex::new(Actor::parse("adm:tester").ok()),
+        actor: Mutex::new(Some(tester())),
         counted_ids: Mutex::new(Some(0)),
         ..Scripted::default()
     }
@@ -123,18 +123,14 @@ pub(crate) fn hosts() -> Vec<HostView> {
 
 /// A record in this state, made two hours ago, with two hours left.
 pub(crate) fn record(text: &str, state: State) -> SandboxRecord {
-    let value = json!({
-        "id": text, "name": null, "labels": {},
-        "profile": {"id": "profile.compose-e2e", "version": "1.0.0", "hash": "00"},
-        "inputs": {"repo": "/tmp"}, "extension": "ext.compose-ssh", "host": "coulombcore", "host_identity": null, "workdir": null,
-        "state": state, "reason": null, "message": null, "since": now(), "observed_at": now(), "revision": 1,
-        "operation": null, "handle": null, "reachability": null, "created_at": now().minus_seconds(7200),
-        "ready_at": null, "expires_at": now().plus_seconds(7200), "max_expires_at": null,
-        "based_on_snapshot": null, "patch_error": null, "undo_of": null, "quote_usd": null, "hold_usd": null,
-        "cost_usd": null, "route": null, "failure": null, "telemetry": null, "certificate": null,
-        "actor": {"type": "adm", "name": "tester"}, "owner": "0123456789ab", "idempotency_key": null,
-    });
-    serde_json::from_value(value).unwrap()
+    SandboxRecord {
+        created_at: now().minus_seconds(7200),
+        expires_at: Some(now().plus_seconds(7200)),
+        inputs: [("repo".to_owned(), "/tmp".to_owned())].into(),
+        actor: tester(),
+        revision: 1,
+        ..fixture::record(text, None, "compose-e2e", "coulombcore", state, now())
+    }
 }
 
 pub(crate) fn named(text: &str, name: &str, state: State) -> SandboxRecord {
@@ -142,41 +138,24 @@ pub(crate) fn named(text: &str, name: &str, state: State) -> SandboxRecord {
 }
 
 pub(crate) fn ready(text: &str) -> SandboxRecord {
-    let mut record = named(text, "my-env", State::Ready);
-    record.workdir = Some(format!("/home/ops/sandboxes/sbx-{text}"));
-    record.services = vec![Service {
-        name: "web".into(),
-        state: "running".into(),
-        exit_code: None,
-        restarts: None,
-        health: None,
-    }];
-    record.reachability = Some(Reachability {
-        host: HostName::new("coulombcore"),
-        ssh: format!("ssh -t ops@coulombcore 'cd sandboxes/sbx-{text}/workspace && exec $SHELL'"),
-        workdir: format!("/home/ops/sandboxes/sbx-{text}/workspace"),
-        endpoints: vec![Endpoint {
-            service: "web".into(),
-            container_port: 80,
-            host_port: 32768,
-            protocol: "tcp".into(),
-            url: "http://127.0.0.1:32768".into(),
-            tunnel: Some("ssh -N -L 8080:127.0.0.1:32768 ops@coulombcore".into()),
-        }],
-        attachments: vec![],
-    });
-    record
+    let record = named(text, "my-env", State::Ready);
+    let mut ready = fixture::ready(record.clone(), now().minus_seconds(7000));
+    ready.services.truncate(1);
+    SandboxRecord { expires_at: record.expires_at, ..ready }
 }
 
 pub(crate) fn failed(text: &str) -> SandboxRecord {
-    let mut record = record(text, State::Failed);
-    record.message = Some("the compose stack did not start".into());
-    record.failure = Some(Failure {
-        step: "start".into(),
-        exit_status: Some(1),
-        output: "pulling web\n\u{1b}[31mno such image\u{1b}[0m\nfailed".into(),
-    });
-    record
+    fixture::failed(record(text, State::Failed))
+}
+
+pub(crate) fn tester() -> Actor {
+    Actor::parse("adm:tester").unwrap()
+}
+
+/// Progress of an extension, of three steps.
+pub(crate) fn report(step: u32, stage: &'static str, message: Option<&str>) -> Report {
+    let message = message.map(str::to_owned);
+    Report { stage, step, steps: 3, done: None, of: None, bytes: None, message }
 }
 
 /// Where a test writes to.
@@ -372,13 +351,7 @@ pub(crate) fn on_terminal(types: &'static str) -> World {
 
 pub(crate) async fn fleet() -> Console {
     let mut degraded = named("b0000001", "web-canary", State::Ready);
-    degraded.services = vec![Service {
-        name: "db".into(),
-        state: "exited".into(),
-        exit_code: Some(137),
-        restarts: None,
-        health: None,
-    }];
+    degraded.services = vec![fixture::service("db", "exited", Some(137))];
     let mut silent = record("c0000001", State::Ready);
     silent.host = "sandboxer01".into();
     silent.observed_at = Some(now().minus_seconds(9000));

@@ -34,7 +34,7 @@ use sandboxer::domain::name::EventId;
 use sandboxer::domain::reporter::Report;
 use sandboxer::domain::sandbox::{Failure, Service};
 use sandboxer::domain::teardown::Resource;
-use sandboxer::domain::{Actor, HostName, SandboxId, State, Usd};
+use sandboxer::domain::{HostName, SandboxId, State, Usd};
 use sandboxer::store::EventLog as _;
 use serde_json::{Value, json};
 
@@ -321,7 +321,7 @@ async fn happened(console: &Console, kind: EventKind, sandbox: &str, data: Value
             time: now(),
             kind,
             sandbox_id: Some(SandboxId::new(sandbox)),
-            actor: Actor::parse("adm:tester").unwrap(),
+            actor: tester(),
             data,
         }])
         .await
@@ -412,21 +412,10 @@ async fn a_closed_pipe_ends_quietly_and_a_full_disk_does_not() {
 async fn create_prints_how_to_get_there() {
     let console = nothing().await;
     *console.script.readiness.lock().unwrap() = Some(readiness());
-    let report = |step, stage, message: Option<&str>| Report {
-        stage,
-        step,
-        steps: 3,
-        done: None,
-        of: None,
-        bytes: (step == 2).then_some(3 << 20),
-        message: message.map(str::to_owned),
-    };
-    *console.script.progress.lock().unwrap() = vec![
-        report(1, "prepare", None),
-        report(2, "transfer", None),
-        report(2, "transfer", None),
-        report(3, "start", Some("\u{1b}[1mPulling\u{1b}[0m web")),
-    ];
+    let moved = Report { bytes: Some(3 << 20), ..report(2, "transfer", None) };
+    let pulls = report(3, "start", Some("\u{1b}[1mPulling\u{1b}[0m web"));
+    *console.script.progress.lock().unwrap() =
+        vec![report(1, "prepare", None), moved.clone(), moved, pulls];
     let line = "create --profile compose-e2e --input repo=/tmp --input 'compose_file=a=b' --host coulombcore --ttl 2h --label a=b --keep-failed --yes";
     assert_snapshot!("create", run(&console, &format!("{line} --name my-env")).await);
     assert_snapshot!("create_call", console.calls().join("\n"));
@@ -454,15 +443,8 @@ async fn a_repeated_create_prints_the_sandbox_as_it_is() {
 #[tokio::test]
 async fn a_failed_create_shows_its_evidence() {
     let console = nothing().await;
-    *console.script.progress.lock().unwrap() = vec![Report {
-        stage: "start",
-        step: 3,
-        steps: 3,
-        done: None,
-        of: None,
-        bytes: None,
-        message: Some("\u{1b}[31mno such image\u{1b}[0m".to_owned()),
-    }];
+    let said = report(3, "start", Some("\u{1b}[31mno such image\u{1b}[0m"));
+    *console.script.progress.lock().unwrap() = vec![said];
     let broken = || Act::Fail(Code::OperationFailed, "the compose stack did not start");
     console.script(
         &[broken(), broken(), broken()],
@@ -990,15 +972,7 @@ async fn every_document_fits_its_schema() {
             fits("error", &json!({"error": ran.error()}));
         }
     }
-    *console.script.progress.lock().unwrap() = vec![Report {
-        stage: "start",
-        step: 1,
-        steps: 1,
-        done: None,
-        of: None,
-        bytes: None,
-        message: None,
-    }];
+    *console.script.progress.lock().unwrap() = vec![report(1, "start", None)];
     console.script(&[Act::Fail(Code::OperationFailed, "it did not start")], &[], &[]);
     let ran = run(&console, "create --json").await;
     let lines: Vec<Value> =

@@ -169,7 +169,7 @@ async fn delete_asks_and_shows_what_depends_on_it() {
         "sandbox one (b1b1b1b1)",
         "sandbox two (b2b2b2b2)",
     ];
-    let asked = json!({"id": A, "revision": 3, "force": true, "dependants": seen, "force_protected": false});
+    let asked = json!({"id": A, "revision": 2, "force": true, "dependants": seen, "force_protected": false});
     assert_eq!(console.last(), ("delete_snapshot".to_owned(), asked));
     let console = family().await;
     run(&console, "snapshots delete base --force --yes").await;
@@ -259,7 +259,7 @@ async fn prune_deletes_what_it_showed_and_nothing_else() {
     let console = old().await;
     run_in(on_terminal("y\n"), &console, "snapshots prune --keep 1").await;
     let asked = console.last().1;
-    assert_eq!((&asked["revision"], &asked["rule"]["keep"]), (&json!(3), &json!(1)));
+    assert_eq!((&asked["revision"], &asked["rule"]["keep"]), (&json!(2), &json!(1)));
     assert_snapshot!(
         "prune_asks",
         run_in(on_terminal("n\n"), &old().await, "snapshots prune --keep 1 --no-color").await

@@ -137,9 +137,10 @@ impl Shelf {
             ));
         }
         let known = place.host_identity.as_ref().map(|identity| identity.machine_id.as_str());
-        // Sandboxes are on machines that are all called `m`, and what was found lying about on one of the fixture's.
+        // Sandboxes are on machines that are all called `m`, and what was found lying about on one of the fixture's or on this one.
         let here = identity(&self.key(place).0).machine_id;
-        if known.is_some_and(|id| !["m", MACHINE, &here].contains(&id)) {
+        let this = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
+        if known.is_some_and(|id| !["m", MACHINE, &here, this.trim()].contains(&id)) {
             return Err(Error::new(Code::HostChanged, format!("{} is another one", place.host)));
         }
         Ok(())
@@ -295,9 +296,12 @@ impl SnapshotArchives for Archives {
         source: ByteStream,
     ) -> Result<(ArchiveManifest, ByteStream), Error> {
         let text = source.try_concat().await?;
-        let end = text.iter().position(|byte| *byte == b'\n').unwrap();
-        let manifest = serde_json::from_slice(&text[..end]).unwrap();
-        Ok((manifest, stream::iter([Ok(text[end + 1..].to_vec())]).boxed()))
+        let (manifest, content) = match text.iter().position(|byte| *byte == b'\n') {
+            Some(end) => (&text[..end], text[end + 1..].to_vec()),
+            None => (&text[..], Vec::new()),
+        };
+        let manifest = serde_json::from_slice(manifest).unwrap();
+        Ok((manifest, stream::iter([Ok(content)]).boxed()))
     }
 
     async fn import(
