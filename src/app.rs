@@ -138,7 +138,7 @@ pub fn dashboard_options(
     Keymap::new(&config.dashboard.keys).map_err(|error| match &error.kind {
         Kind::Setting(field) => {
             let hint = error.hint.clone().unwrap_or_default();
-            config.fault_at(field, &error.message).hint(hint)
+            config.error_at(field, &error.message).hint(hint)
         }
         _ => error,
     })?;
@@ -210,7 +210,7 @@ fn check_places(
     for (id, place) in extensions.iter().filter_map(|(id, one)| Some((id, one.place()?))) {
         if let Some(host) = config.host(place.as_str()) {
             let message = format!("host {} has the name of the place of {id}", host.name);
-            let error = config.fault_at(&format!("hosts.{}", host.name), &message);
+            let error = config.error_at(&format!("hosts.{}", host.name), &message);
             return Err(error.hint("give the host another name"));
         }
     }

@@ -18,7 +18,7 @@ pub use terminal::{Colours, Terminal};
 
 use crate::domain::child_process;
 use crate::domain::error::{Code, Error};
-use crate::domain::problem::problems_fault;
+use crate::domain::problem::problems_error;
 use crate::domain::secret::Secret;
 
 impl Config {
@@ -30,7 +30,7 @@ impl Config {
         paths.check_named_directories()?;
         let document = paths.read_config_file()?;
         let mut config = read::read(paths, document)
-            .map_err(|problems| problems_fault(Code::InvalidConfig, &problems))?;
+            .map_err(|problems| problems_error(Code::InvalidConfig, &problems))?;
         config.requested_host = read::requested_host(environment)?;
         environment.check_text(&[
             "SANDBOXER_HOST",

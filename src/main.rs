@@ -29,8 +29,9 @@ fn main() -> ExitCode {
         match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
             Ok(runtime) => runtime,
             Err(error) => {
-                let fault = Error::internal("the asynchronous runtime cannot start").because(error);
-                return cli::report(&fault, &cli, &mut io).into();
+                let failure =
+                    Error::internal("the asynchronous runtime cannot start").because(error);
+                return cli::report(&failure, &cli, &mut io).into();
             }
         };
     let status = runtime.block_on(run(cli, &mut io));
@@ -117,7 +118,7 @@ async fn dashboard(
             app.deliver_in_background();
             tui::run(Arc::clone(&app.client), options).await
         }
-        Err(fault) => Err(fault),
+        Err(error) => Err(error),
     };
     let limit = match &ended {
         Ok(tui::Ended::By(signal)) => signal.rollback_limit(),
@@ -142,6 +143,6 @@ async fn dashboard(
             cli::report(&problem, cli, io);
             signal.exit_status()
         }
-        Err(fault) => cli::report(&fault, cli, io),
+        Err(error) => cli::report(&error, cli, io),
     }
 }

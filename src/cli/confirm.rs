@@ -96,13 +96,13 @@ pub(super) fn patch(patch: &Patch, view: &SnapshotView, now: Time) -> Subjects {
     let waiting = view.sandboxes.iter().filter(|sandbox| sandbox.owes.contains(&patch.sequence));
     let waiting: Vec<_> =
         waiting.map(|one| one.name.as_deref().unwrap_or(one.id.as_str())).collect();
-    let owed = if waiting.is_empty() {
+    let pending = if waiting.is_empty() {
         String::new()
     } else {
         format!(", OWED by {}", waiting.join(", "))
     };
     let about = format!(
-        "{} of {named}{}, {} old{text}{owed}",
+        "{} of {named}{}, {} old{text}{pending}",
         patch.sequence,
         record.id,
         age_of(patch.created_at, now)

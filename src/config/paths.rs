@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Environment;
 use crate::domain::error::{Code, Error};
-use crate::domain::problem::problems_fault;
+use crate::domain::problem::problems_error;
 use crate::yaml::{Document, read_document};
 
 /// What flags say; each is stronger than the environment and the file.
@@ -156,7 +156,7 @@ impl Paths {
             _ => {}
         }
         let document = read_document(&self.config_file)
-            .map_err(|problem| problems_fault(Code::InvalidConfig, &[problem]))?;
+            .map_err(|problem| problems_error(Code::InvalidConfig, &[problem]))?;
         Ok(Some(document))
     }
 

@@ -189,11 +189,11 @@ fn check_names(document: &Document, checked: &mut Checked<'_>) {
     let problems = &mut checked.problems;
     hosts.retain(|name, _| {
         let other = names.iter().find(|other| other.eq_ignore_ascii_case(name));
-        let fault = check_host_name(name).err().or_else(|| {
+        let error = check_host_name(name).err().or_else(|| {
             let other = other?;
             Some(format!("host '{name}' is '{other}' again: host names are compared without case"))
         });
-        match fault {
+        match error {
             None => names.push(name.clone()),
             Some(message) => {
                 problems.push(document.key_problem(&format!("hosts.{name}"), message));

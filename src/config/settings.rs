@@ -5,7 +5,7 @@ use super::sections::{Dashboard, ServeSettings, StateHub, SweepSettings};
 use crate::domain::error::{Code, Error};
 use crate::domain::host::HostSpec;
 use crate::domain::name::{HostName, ProfileId};
-use crate::domain::problem::problems_fault;
+use crate::domain::problem::problems_error;
 use crate::domain::secret::Secret;
 use crate::domain::stale::StaleSettings;
 use crate::domain::undo::UndoSettings;
@@ -56,12 +56,12 @@ impl Config {
         self.hosts.iter().find(|host| host.name.same(name))
     }
 
-    /// A fault about a value of the file that only a later layer can judge, such as `dashboard.keys.destroy`: with
+    /// A error about a value of the file that only a later layer can judge, such as `dashboard.keys.destroy`: with
     /// file, line and column where the file has that key.
-    pub fn fault_at(&self, path: &str, message: &str) -> Error {
+    pub fn error_at(&self, path: &str, message: &str) -> Error {
         match &self.document {
             Some(document) => {
-                problems_fault(Code::InvalidConfig, &[document.problem(path, message)])
+                problems_error(Code::InvalidConfig, &[document.problem(path, message)])
             }
             None => Error::new(Code::InvalidConfig, message),
         }

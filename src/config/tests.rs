@@ -38,9 +38,9 @@ impl Home {
     }
 
     fn refusal(&self) -> String {
-        let fault = self.load().unwrap_err();
-        assert_eq!(fault.code, Code::InvalidConfig);
-        fault
+        let error = self.load().unwrap_err();
+        assert_eq!(error.code, Code::InvalidConfig);
+        error
             .message
             .replace(&self.dir.path().display().to_string(), "~")
             .replace("~/.config/sandboxer/", "")
@@ -247,11 +247,11 @@ fn mistakes_have_their_place() {
 #[test]
 fn a_later_layer_can_point_into_the_file() {
     let config = Home::new("dashboard:\n  keys:\n    destroy: ctrl-zz\n").load().unwrap();
-    let fault = config.fault_at("dashboard.keys.destroy", "'ctrl-zz' is not a key");
+    let error = config.error_at("dashboard.keys.destroy", "'ctrl-zz' is not a key");
     assert!(
-        fault.message.ends_with("config.yaml:3:14: 'ctrl-zz' is not a key"),
+        error.message.ends_with("config.yaml:3:14: 'ctrl-zz' is not a key"),
         "{}",
-        fault.message
+        error.message
     );
 }
 
@@ -289,16 +289,16 @@ fn a_file_or_directory_that_was_named_must_exist() {
         Config::load(&by_flag, &home.environment()).unwrap_err(),
         Config::load(&Overrides::default(), &by_variable).unwrap_err(),
     ];
-    for fault in faults {
+    for error in faults {
         assert_eq!(
-            fault.message,
+            error.message,
             format!("the configuration file {} does not exist", missing.display())
         );
     }
     let by_flag = Overrides { profiles_dir: Some(missing.clone()), ..Overrides::default() };
-    let fault = Config::load(&by_flag, &home.environment()).unwrap_err();
+    let error = Config::load(&by_flag, &home.environment()).unwrap_err();
     assert_eq!(
-        fault.message,
+        error.message,
         format!("--profiles-dir names {}, which is not a directory", missing.display())
     );
 }
@@ -368,13 +368,13 @@ fn without_a_home_the_flags_are_named() {
         (Some("rel"), "HOME is not an absolute path"),
     ] {
         let environment = Environment::from_pairs(home.map(|home| ("HOME", home)));
-        let fault = Paths::resolve(&Overrides::default(), &environment).unwrap_err();
+        let error = Paths::resolve(&Overrides::default(), &environment).unwrap_err();
         assert_eq!(
-            fault.message,
+            error.message,
             format!("{start}, so it is not known where sandboxer's files are")
         );
         assert_eq!(
-            fault.hint.as_deref(),
+            error.hint.as_deref(),
             Some(
                 "set HOME, or pass --config, --profiles-dir, --extensions-dir, --data-dir, --log-file"
             )
@@ -384,9 +384,9 @@ fn without_a_home_the_flags_are_named() {
             log_file: Some("/l".into()),
             ..Overrides::default()
         };
-        let fault = Paths::resolve(&some, &environment).unwrap_err();
+        let error = Paths::resolve(&some, &environment).unwrap_err();
         assert_eq!(
-            fault.hint.as_deref(),
+            error.hint.as_deref(),
             Some("set HOME, or pass --config, --profiles-dir, --extensions-dir")
         );
         let bases = [("XDG_CONFIG_HOME", "/c"), ("XDG_DATA_HOME", "/d"), ("XDG_STATE_HOME", "/s")];
@@ -424,12 +424,12 @@ fn variables_of_ours_are_carried_and_empty_ones_are_not_set() {
     let empty = pairs(&[("SANDBOXER_ACTOR", ""), ("SANDBOXER_HOST", ""), ("SANDBOXER_CONFIG", "")]);
     let config = Config::load(&Overrides::default(), &empty).unwrap();
     assert_eq!((config.actor, config.requested_host), (None, None));
-    let fault =
+    let error =
         Config::load(&Overrides::default(), &pairs(&[("SANDBOXER_HOST", "-x")])).unwrap_err();
     assert!(
-        fault.message.starts_with("SANDBOXER_HOST: '-x' is not a host's name"),
+        error.message.starts_with("SANDBOXER_HOST: '-x' is not a host's name"),
         "{}",
-        fault.message
+        error.message
     );
 }
 
@@ -478,8 +478,8 @@ fn a_variable_that_is_no_text_is_refused_and_not_ignored() {
     for name in ["SANDBOXER_ACTOR", "SANDBOXER_HOST", "SANDBOXER_COMPOSE_CMD"] {
         let odd = OsString::from_vec(b"agt:x\xff".to_vec());
         let environment = Environment::from_pairs([("HOME", home.dir.path().into()), (name, odd)]);
-        let fault = Config::load(&Overrides::default(), &environment).unwrap_err();
-        assert_eq!(fault.code, Code::Usage, "{name}");
-        assert!(fault.message.contains(name), "{}", fault.message);
+        let error = Config::load(&Overrides::default(), &environment).unwrap_err();
+        assert_eq!(error.code, Code::Usage, "{name}");
+        assert!(error.message.contains(name), "{}", error.message);
     }
 }

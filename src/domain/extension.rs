@@ -296,7 +296,7 @@ pub trait SandboxExtension: Send + Sync {
         Err(self.unsupported("restore snapshots"))
     }
 
-    /// Resumes what a snapshot that was cut off left paused or stopped; one that is `called_off` begins nothing on the host
+    /// Resumes what a snapshot that was cut off left paused or stopped; one that is `cancelled` begins nothing on the host
     /// from then on. Nothing to do is fine.
     async fn resume(&self, _target: &Target, _cancelled: Option<&SnapshotId>) -> Result<(), Error> {
         Ok(())

@@ -175,8 +175,8 @@ impl HostSpec {
             refuse("reach.command", "'command' names a program and its arguments".to_owned());
         }
         for (key, value) in &self.labels {
-            if let Err(fault) = check_label(key, value) {
-                refuse(&format!("labels.{key}"), fault.message);
+            if let Err(error) = check_label(key, value) {
+                refuse(&format!("labels.{key}"), error.message);
             }
         }
         found

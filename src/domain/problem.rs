@@ -105,8 +105,8 @@ impl fmt::Display for ParseProblem {
 
 impl std::error::Error for ParseProblem {}
 
-/// A fault for a file with problems: the first as its sentence, all of them in `details.problems`.
-pub fn problems_fault(code: Code, problems: &[ParseProblem]) -> Error {
+/// A error for a file with problems: the first as its sentence, all of them in `details.problems`.
+pub fn problems_error(code: Code, problems: &[ParseProblem]) -> Error {
     let message = match problems {
         [] => "the file is refused".to_owned(),
         [only] => only.to_string(),

@@ -26,7 +26,7 @@ use crate::domain::reporter::{Report, Reporter};
 use crate::domain::sandbox::{Reachability, SandboxRecord, Service};
 use crate::domain::teardown::TeardownReport;
 use crate::domain::undo::Footprint;
-use crate::extensions::archives::keeper::Keeper;
+use crate::extensions::archives::store::ArchiveStore;
 use crate::extensions::archives::{capture, measure, restore};
 use crate::extensions::workspace::look::{self, Found};
 use crate::extensions::workspace::prepare::{Wanted, prepare};
@@ -52,15 +52,15 @@ const RUNBOOK: &str = "prepare the VM as docs/runbooks/profile-vm-haskell-build.
 pub struct VmPacker {
     id: ExtensionId,
     transports: Arc<dyn Transports>,
-    keeper: Keeper,
+    archives: ArchiveStore,
     removals: Removals,
 }
 
 impl VmPacker {
     /// Over these ways to hosts.
     pub fn new(transports: Arc<dyn Transports>) -> Self {
-        let keeper = Keeper::new(Arc::clone(&transports));
-        Self { id: ID.into(), keeper, removals: Removals::default(), transports }
+        let archives = ArchiveStore::new(Arc::clone(&transports));
+        Self { id: ID.into(), archives, removals: Removals::default(), transports }
     }
 
     async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
@@ -193,9 +193,10 @@ impl SandboxExtension for VmPacker {
         targets: &[Target],
     ) -> Result<BTreeMap<SandboxId, Vec<Service>>, Error> {
         let transport = self.open(host).await?;
-        let census = look::census(transport.as_ref(), targets).await?;
-        let there =
-            targets.iter().filter(|target| census.is_of(target) && census.has_directory(target));
+        let inspections = look::inspect_all(transport.as_ref(), targets).await?;
+        let there = targets
+            .iter()
+            .filter(|target| inspections.is_of(target) && inspections.has_directory(target));
         Ok(there.map(|target| (target.id.clone(), Vec::new())).collect())
     }
 
@@ -249,7 +250,7 @@ impl SandboxExtension for VmPacker {
     }
 
     fn archives(&self) -> Option<&dyn SnapshotArchives> {
-        Some(&self.keeper)
+        Some(&self.archives)
     }
 
     async fn exec(

@@ -1,19 +1,25 @@
 //! Updates for whoever listens: this process's events and other processes' by one path, the log.
 
-use std::time::Duration;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, BoxStream, StreamExt};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::domain::error::Error;
-use crate::domain::event::Event;
+use crate::domain::event::{Event, EventKind};
+use crate::domain::name::SandboxId;
 use crate::domain::request::EventQuery;
+use crate::domain::sandbox::SandboxRecord;
 use crate::domain::update::Update;
 use crate::manager::deps::Deps;
 use crate::store::EventFilter;
 
 /// Pause between two looks at the log for other processes' events; one `stat` each time.
 const FOLLOW_EVERY: Duration = Duration::from_millis(250);
+
+/// Time behind an event of a patch in which others still write what it means for sandboxes.
+const PATCHED_FOR: Duration = Duration::from_secs(5);
 
 /// Kept events that pass, in order.
 pub(crate) async fn read_events(deps: &Deps, query: &EventQuery) -> Result<Vec<Event>, Error> {
@@ -55,6 +61,7 @@ async fn follow_log(
     mut seen: (Option<u64>, Option<u64>),
     mut operations: Option<u64>,
 ) {
+    let mut patched = PatchedSandboxes::default();
     loop {
         tokio::select! {
             () = deps.log_grew.notified() => {}
@@ -64,11 +71,13 @@ async fn follow_log(
             Ok(events) => {
                 for event in events {
                     last = last.max(event.seq);
+                    patched.note(&event);
                     deps.jobs.publish(Update::Event(event));
                 }
             }
             Err(error) => tracing::warn!(%error, "the event log could not be followed"),
         }
+        patched.publish(deps).await;
         let now = snapshots_and_patches_version(deps).await;
         if now != seen {
             seen = now;
@@ -86,4 +95,38 @@ async fn follow_log(
 /// Changes whenever a snapshot or a patch does.
 async fn snapshots_and_patches_version(deps: &Deps) -> (Option<u64>, Option<u64>) {
     (deps.snapshots.version().await.ok(), deps.patches.version().await.ok())
+}
+
+/// Sandboxes whose patch state changes without an event of theirs, behind one of a patch.
+#[derive(Default)]
+struct PatchedSandboxes {
+    until: Option<Instant>,
+    told: BTreeMap<SandboxId, u64>,
+}
+
+impl PatchedSandboxes {
+    fn note(&mut self, event: &Event) {
+        if matches!(event.kind, EventKind::PatchAdded | EventKind::PatchRemoved) {
+            self.until = Some(Instant::now() + PATCHED_FOR);
+        }
+    }
+
+    /// Publishes those that changed since they were told last.
+    async fn publish(&mut self, deps: &Deps) {
+        let Some(until) = self.until else { return };
+        match deps.sandboxes.list().await {
+            Ok(records) => {
+                for record in records.iter().filter(|record| record.based_on_snapshot.is_some()) {
+                    let told = self.told.insert(record.id.clone(), record.revision);
+                    if told != Some(record.revision) {
+                        deps.jobs.publish(Update::Record(Box::new(SandboxRecord::clone(record))));
+                    }
+                }
+            }
+            Err(error) => tracing::warn!(%error, "sandboxes of a patch could not be read"),
+        }
+        if Instant::now() > until {
+            *self = Self::default();
+        }
+    }
 }

@@ -228,7 +228,7 @@ fn find<'e, T>(
         entry.definition()?;
         return Ok(entry);
     }
-    let fault =
+    let error =
         Error::new(Code::NotFound, format!("there is no {noun} {}", shown(id))).detail("id", id);
     let ids = || entries.iter().map(|entry| entry.id.as_str());
     let bare = ids().filter_map(|id| id.strip_prefix(prefix));
@@ -236,8 +236,8 @@ fn find<'e, T>(
         .map(str::to_owned)
         .or_else(|| nearest(id, bare).map(|near| format!("{prefix}{near}")));
     Err(match near {
-        Some(near) => fault.hint(format!("did you mean {near}?")),
-        None => fault.hint(format!("sandboxer {noun}s list")),
+        Some(near) => error.hint(format!("did you mean {near}?")),
+        None => error.hint(format!("sandboxer {noun}s list")),
     })
 }
 

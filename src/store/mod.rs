@@ -397,7 +397,7 @@ pub trait CreditStore: Send + Sync {
     async fn append(&self, entries: Vec<LedgerEntry>) -> Result<Vec<LedgerEntry>, Error>;
     /// All entries with the balance behind each, oldest first.
     async fn history(&self) -> Result<Vec<HistoryEntry>, Error>;
-    /// FileLockGuard of whoever holds credits and then writes that on a record; waits for others'.
+    /// Lock of whoever holds credits and then writes that on a record; waits for others'.
     async fn lock_holders(&self) -> Result<Box<dyn Held>, Error>;
 }
 

@@ -60,11 +60,11 @@ pub async fn feed(
 ) -> Result<(Output, Result<Sent, Error>), Error> {
     let mut progress = Progress::new(on_bytes, plan.bytes);
     let fed = tar::feed(transport, plan, source, (command, head), &mut progress).await;
-    let (output, sent) = fed.map_err(|fault| fault.step("transfer"))?;
+    let (output, sent) = fed.map_err(|error| error.step("transfer"))?;
     if sent.is_ok() {
         on_bytes(plan.bytes, plan.bytes);
     }
-    Ok((output, sent.map_err(|fault| fault.step("transfer"))))
+    Ok((output, sent.map_err(|error| error.step("transfer"))))
 }
 
 /// Whether this machine has rsync; the host says its own with its facts' `tools`.

@@ -391,7 +391,7 @@ fn panicked(panic: &(dyn Any + Send)) -> Error {
         .or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "no reason was given".to_owned());
     let mut problem = Error::new(Code::Internal, "a task of the dashboard panicked")
-        .hint("this is a fault of sandboxer; its log file has the place");
+        .hint("this is a error of sandboxer; its log file has the place");
     problem.causes = vec![text];
     problem
 }

@@ -116,10 +116,10 @@ fn unknown_key(action: Action, word: &str) -> Error {
 
 fn unknown_action(name: &str) -> Error {
     let near = nearest(name, TABLE.iter().map(|row| row.action.name()));
-    let fault = misbound(name, format!("'{name}' is not an action of the dashboard"));
+    let error = misbound(name, format!("'{name}' is not an action of the dashboard"));
     match near {
-        Some(near) => fault.hint(format!("did you mean '{near}'?")),
-        None => fault.hint("'?' in the dashboard lists them"),
+        Some(near) => error.hint(format!("did you mean '{near}'?")),
+        None => error.hint("'?' in the dashboard lists them"),
     }
 }
 
@@ -143,12 +143,12 @@ mod tests {
 
     #[test]
     fn a_clash_names_both_actions() {
-        let fault = rebound("destroy", "n").unwrap_err();
-        assert_eq!(fault.code, Code::InvalidConfig);
+        let error = rebound("destroy", "n").unwrap_err();
+        assert_eq!(error.code, Code::InvalidConfig);
         assert!(
-            fault.message.contains("'create'") && fault.message.contains("'destroy'"),
+            error.message.contains("'create'") && error.message.contains("'destroy'"),
             "{}",
-            fault.message
+            error.message
         );
         assert!(rebound("destroy", "ctrl-x").is_ok());
     }

@@ -140,7 +140,7 @@ pub async fn run(client: Arc<dyn Client>, options: Options) -> Result<Ended, Err
     match outcome {
         Ok(()) => Ok(Ended::Left),
         Err(LoopEnd::Signal(signal)) => Ok(Ended::By(signal)),
-        Err(LoopEnd::Failed(fault)) => Err(fault),
+        Err(LoopEnd::Failed(error)) => Err(error),
     }
 }
 

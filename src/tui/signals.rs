@@ -67,8 +67,8 @@ pub(super) enum LoopEnd {
 }
 
 impl From<Error> for LoopEnd {
-    fn from(fault: Error) -> Self {
-        Self::Failed(fault)
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
     }
 }
 

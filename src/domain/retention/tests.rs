@@ -93,6 +93,11 @@ fn what_a_profile_keeps_is_counted_without_what_was_imported() {
 fn only_what_is_ready_and_sound_counts() {
     let mut records = line("a 1, b 2, c 3");
     records[2].state = SnapshotState::Deleting;
+    // A deletion that was not finished goes on; one that somebody is at is left to them.
+    assert_eq!(old(keep(1), &records), "a c");
+    let running = serde_json::json!({"id": "op-0000000a", "kind": "delete", "started_at": at(9), "pid": 1, "host": "here",
+        "actor": {"type": "adm", "name": "ops"}});
+    records[2].operation = serde_json::from_value(running).unwrap();
     assert_eq!(old(keep(1), &records), "a");
     records[1].kind = SnapshotKind::Undo;
     assert_eq!(old(keep(1), &records), "");

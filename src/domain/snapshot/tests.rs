@@ -41,7 +41,7 @@ fn the_archives_facts_stand_among_the_records_fields() {
 }
 
 /// Fields of a record as the versions before the one list of replicas wrote them.
-fn of_an_earlier_version(change: serde_json::Value) -> SnapshotRecord {
+fn of_an_earlier_version(change: &serde_json::Value) -> SnapshotRecord {
     let mut record = serde_json::to_value(snapshot()).unwrap();
     let fields = record.as_object_mut().unwrap();
     fields.remove("replicas");
@@ -100,7 +100,7 @@ fn a_record_of_an_earlier_version_has_one_list_of_replicas() {
         ),
         ("of the Python tool", serde_json::json!({"state": "imported", "path": null}), vec![]),
     ] {
-        let record = of_an_earlier_version(change);
+        let record = of_an_earlier_version(&change);
         assert_eq!(listed(&record), expected, "{what}");
         let written = serde_json::to_value(&record).unwrap();
         for gone in ["path", "host_identity", "copying_to", "damage", "unremoved"] {
@@ -108,7 +108,8 @@ fn a_record_of_an_earlier_version_has_one_list_of_replicas() {
         }
         assert_eq!(serde_json::from_value::<SnapshotRecord>(written).unwrap(), record, "{what}");
     }
-    let record = of_an_earlier_version(serde_json::json!({"replicas": [copy], "damage": [damage]}));
+    let record =
+        of_an_earlier_version(&serde_json::json!({"replicas": [copy], "damage": [damage]}));
     assert_eq!(record.replicas[0].host_identity.as_ref().unwrap().machine_id, "m");
     assert_eq!((record.replicas[0].bytes, record.replicas[1].bytes), (Some(9), Some(8)));
     assert_eq!(record.replicas[1].message.as_deref(), Some("was cut short"));

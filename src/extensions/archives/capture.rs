@@ -108,9 +108,9 @@ pub(crate) async fn capture(
     let output = transport
         .stream(&command, LIMIT, &mut on_line)
         .await
-        .map_err(|fault| fault.step("archive"))?;
+        .map_err(|error| error.step("archive"))?;
     failpoint::reached("snapshot.captured");
-    let said = heard.said().map_err(|fault| fault.step("archive"))?;
+    let said = heard.said().map_err(|error| error.step("archive"))?;
     refused(&said, transport, target)?;
     said.check("archive", transport, root).map_err(|error| {
         if said.value("began").is_none() { before_anything(error.of_a_part()) } else { error }
@@ -189,12 +189,12 @@ fn refused(said: &Said<'_>, transport: &dyn Transport, target: &Target) -> Resul
     let host = &transport.spec().name;
     let id = &target.id;
     let words = said.text("words").unwrap_or_default();
-    let fault = match said.value("error") {
+    let error = match said.value("error") {
         Some("gone") => Error::new(Code::Conflict, format!("the workspace of sandbox {id} is not on {host} any more"))
             .hint(format!("`sandboxer get {id}` shows what became of it")),
         Some("pause") => {
-            let fault = if said.value("began").is_none() { Code::Unsupported } else { Code::OperationFailed };
-            Error::new(fault, format!("the containers of sandbox {id} cannot be held still"))
+            let error = if said.value("began").is_none() { Code::Unsupported } else { Code::OperationFailed };
+            Error::new(error, format!("the containers of sandbox {id} cannot be held still"))
                 .hint("--mode stop stops them meanwhile; --mode live takes files as they change")
         }
         Some("busy") => Error::new(Code::Conflict, format!("an earlier snapshot of sandbox {id} is still at work on {host}"))
@@ -235,12 +235,12 @@ fn refused(said: &Said<'_>, transport: &dyn Transport, target: &Target) -> Resul
         exit_status: None,
         output: words.clone(),
     };
-    let fault = fault.step(step);
-    let fault = match words.lines().next_back() {
-        Some(last) => fault.because(last.to_owned()),
-        None => fault,
+    let error = error.step(step);
+    let error = match words.lines().next_back() {
+        Some(last) => error.because(last.to_owned()),
+        None => error,
     };
-    Err(Error { untouched, ..fault.evidence(failure) })
+    Err(Error { untouched, ..error.evidence(failure) })
 }
 
 fn number(said: &Said<'_>, key: &str) -> Option<u64> {
@@ -365,11 +365,11 @@ pub(crate) fn pieces(text: &str) -> Vec<&str> {
     found
 }
 
-/// Resumes what a snapshot that was cut off left paused or stopped. One that is `called_off` here begins nothing any more.
+/// Resumes what a snapshot that was cut off left paused or stopped. One that is `cancelled` here begins nothing any more.
 pub(crate) async fn resume(
     transport: &dyn Transport,
     target: &Target,
-    called_off: Option<&SnapshotId>,
+    cancelled: Option<&SnapshotId>,
 ) -> Result<(), Error> {
     let owners: Vec<&str> = target.owners.iter().map(AsRef::as_ref).collect();
     let root = root(target, &transport.spec().workspace_root);
@@ -377,9 +377,9 @@ pub(crate) async fn resume(
         .arg(root)
         .arg(target.id.as_str())
         .arg(owners.join(" "))
-        .arg(called_off.map_or("", SnapshotId::as_str));
+        .arg(cancelled.map_or("", SnapshotId::as_str));
     let output =
-        transport.run(&command, RESUME_LIMIT).await.map_err(|fault| fault.step("resume"))?;
+        transport.run(&command, RESUME_LIMIT).await.map_err(|error| error.step("resume"))?;
     let text = output.text();
     let said = Said::read(&text);
     said.check("resume", transport, root)?;
@@ -416,8 +416,8 @@ pub(crate) async fn list(
     // GNU tar's 1: something changed meanwhile.
     if !matches!(status, Some(0 | 1)) {
         let verdict = String::from_utf8_lossy(&listing.lines);
-        if let Some(fault) = unproved(verdict.trim(), transport.spec().name.as_str()) {
-            return Err(fault);
+        if let Some(error) = unproved(verdict.trim(), transport.spec().name.as_str()) {
+            return Err(error);
         }
         let output =
             Output { status: status.unwrap_or(255), stderr: listing.words, ..Output::default() };

@@ -12,8 +12,8 @@ use crate::domain::archive::{ArchivePlace, ByteStream};
 use crate::domain::error::{Error, Kind};
 use crate::domain::output::{OutputSink, Source};
 use crate::domain::snapshot::ArchiveManifest;
+use crate::extensions::archives::archive_dir::{self, altered};
 use crate::extensions::archives::export_format::{BLOCK, MANIFEST, header};
-use crate::extensions::archives::shelf::{self, altered};
 use crate::extensions::archives::stream::{Inlet, pipe};
 use crate::extensions::archives::{transfer, verify};
 use crate::transport::Transport;
@@ -27,7 +27,7 @@ pub(super) fn write(
     place: ArchivePlace,
     manifest: &ArchiveManifest,
 ) -> Result<ByteStream, Error> {
-    let format = shelf::format(&manifest.snapshot.archive)?;
+    let format = archive_dir::format(&manifest.snapshot.archive)?;
     let bytes = manifest.snapshot.archive.bytes.unwrap_or_default();
     let text = serde_json::to_string_pretty(manifest)
         .map_err(|error| Error::internal("the manifest cannot be written").because(error))?;

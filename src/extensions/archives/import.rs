@@ -15,10 +15,10 @@ use crate::domain::error::Error;
 use crate::domain::reporter::Reporter;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest};
 use crate::domain::text::clean_line;
+use crate::extensions::archives::archive_dir;
 use crate::extensions::archives::import::rewrite::{Promise, Written, rewrite};
-use crate::extensions::archives::shelf;
 use crate::extensions::archives::stream::{Told, Waiting, packed, pipe, unpacked};
-use crate::extensions::archives::transfer::Arrival;
+use crate::extensions::archives::transfer::IncomingArchive;
 use crate::failpoint;
 
 /// What is read and written at once; bytes.
@@ -28,15 +28,15 @@ const REFUSAL_LIMIT: usize = 500;
 
 /// Takes an archive from a file to the place that was made for it.
 pub(super) async fn import(
-    arrival: Arrival<'_>,
+    incoming: IncomingArchive<'_>,
     manifest: &ArchiveManifest,
     source: ByteStream,
     reporter: &dyn Reporter,
 ) -> Result<Arrived, Error> {
     let facts = &manifest.snapshot.archive;
     let ((from_file, at_console), (anew, at_host)) = (pipe(), pipe());
-    let content = unpacked(at_console, &shelf::format(facts)?);
-    let mut stream = packed(at_host, &arrival.format);
+    let content = unpacked(at_console, &archive_dir::format(facts)?);
+    let mut stream = packed(at_host, &incoming.format);
     let promised = promise(facts);
     let rewriting = spawn_blocking(move || {
         let content = BufReader::with_capacity(PIECE, Waiting(content));
@@ -46,7 +46,7 @@ pub(super) async fn import(
         Ok::<_, io::Error>(written)
     });
     let receiving = async {
-        let received = arrival.receive(&mut stream).await;
+        let received = incoming.receive(&mut stream).await;
         // Nobody reads any more: who still writes ends now.
         drop(stream);
         received
@@ -58,9 +58,9 @@ pub(super) async fn import(
         .map_err(|error| Error::internal("the archive could not be written anew").because(error))?;
     // Who stopped first knows why; to the others it is an end that came too early.
     match (rewritten, received) {
-        (Err(error), Err(fault)) if error.kind() == io::ErrorKind::BrokenPipe => Err(fault),
+        (Err(broken), Err(error)) if broken.kind() == io::ErrorKind::BrokenPipe => Err(error),
         (Err(error), _) => Err(refusal(&error)),
-        (Ok(_), Err(fault)) => Err(fault),
+        (Ok(_), Err(error)) => Err(error),
         (Ok(written), Ok(received)) => {
             failpoint::reached("import.received");
             let sealed = received.seal(&rewritten_facts(facts, written)).await;

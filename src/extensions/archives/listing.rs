@@ -6,12 +6,12 @@ use crate::domain::archive::{ArchivePlace, TreeEntry};
 use crate::domain::error::{Code, Error};
 use crate::domain::output::{OutputSink, Source};
 use crate::domain::snapshot::ArchiveFacts;
+use crate::extensions::archives::archive_dir::{self, about, archive_script};
 use crate::extensions::archives::entries::{GNU_LISTING, Style, entry};
-use crate::extensions::archives::shelf::{self, about, keeping};
 use crate::extensions::archives::transfer::refused;
 use crate::transport::Transport;
 
-const LIST_SH: &str = keeping!("archive_list.sh");
+const LIST_SH: &str = archive_script!("archive_list.sh");
 
 /// How many entries of an archive are listed.
 const ENTRIES_LIMIT: usize = 2_000_000;
@@ -24,7 +24,7 @@ pub(super) async fn entries(
     place: &ArchivePlace,
     facts: &ArchiveFacts,
 ) -> Result<Vec<TreeEntry>, Error> {
-    let format = shelf::format(facts)?;
+    let format = archive_dir::format(facts)?;
     let command = about(LIST_SH, transport, place).arg(format.file_name()).args(GNU_LISTING);
     let mut listing = Listing::default();
     let status = transport.attach(&command, &mut listing).await?;

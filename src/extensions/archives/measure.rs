@@ -43,8 +43,8 @@ pub(crate) async fn measure(
     // A session of its own: it may take long, and small commands wait for one another.
     let mut on_line = |source: Source, line: &[u8]| heard.line(source, line);
     let output =
-        transport.stream(&command, LIMIT, &mut on_line).await.map_err(|fault| fault.step(STEP))?;
-    let said = heard.said().map_err(|fault| fault.step(STEP))?;
+        transport.stream(&command, LIMIT, &mut on_line).await.map_err(|error| error.step(STEP))?;
+    let said = heard.said().map_err(|error| error.step(STEP))?;
     if said.value("error") == Some("gone") {
         let message = format!("the workspace of sandbox {id} is not on {host} any more");
         return Err(Error::new(Code::Conflict, message)

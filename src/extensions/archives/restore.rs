@@ -12,7 +12,7 @@ use crate::domain::profile::Bytes;
 use crate::domain::reporter::{Report, Reporter};
 use crate::domain::sandbox::Failure;
 use crate::domain::snapshot::ArchiveFacts;
-use crate::extensions::archives::shelf;
+use crate::extensions::archives::archive_dir;
 use crate::extensions::workspace::prepare::Prepared;
 use crate::extensions::workspace::said::{Heard, Said, lacks};
 use crate::extensions::workspace::{Steps, failed};
@@ -82,9 +82,9 @@ pub(crate) async fn unpack(
     let output = transport
         .stream(&command, LIMIT, &mut on_line)
         .await
-        .map_err(|fault| fault.step("extract"))?;
+        .map_err(|error| error.step("extract"))?;
     failpoint::reached("restore.extracted");
-    let said = heard.said().map_err(|fault| fault.step("extract"))?;
+    let said = heard.said().map_err(|error| error.step("extract"))?;
     refused(&said, transport, source)?;
     said.check("extract", transport, &prepared.root)?;
     if said.value("unpacked") != Some("yes") {
@@ -152,7 +152,7 @@ fn command(
         .arg(engine)
         .arg(request.owner.owner.as_str())
         .arg(request.profile.id.as_str())
-        .arg(shelf::expected_of(place))
+        .arg(archive_dir::expected_of(place))
         .args(volumes))
 }
 
@@ -174,7 +174,7 @@ fn refused(
     let id = &source.place.id;
     let kind = said.value("error");
     let words = said.text("words").unwrap_or_default();
-    let fault = match kind {
+    let error = match kind {
         Some("absent") => Error::new(Code::NotFound, format!("the archive of snapshot {id} is not on {host} any more"))
             .hint("a copy on another host can be restored with --host; `sandboxer snapshots get` lists them"),
         Some("manifest") => {
@@ -207,17 +207,17 @@ fn refused(
     };
     let failure = Failure { step: "extract".to_owned(), exit_status: None, output: words.clone() };
     let kind = if kind == Some("manifest") { Some("altered") } else { kind };
-    let fault =
-        fault.step("extract").detail("kind", kind.unwrap_or_default()).of_kind(match kind {
+    let error =
+        error.step("extract").detail("kind", kind.unwrap_or_default()).of_kind(match kind {
             Some("altered" | "hostile") => Kind::ArchiveAltered,
             Some("absent") => Kind::ArchiveMissing,
             _ => Kind::Plain,
         });
-    let fault = match words.lines().find(|line| !line.trim().is_empty()) {
-        Some(first) => fault.because(first.to_owned()),
-        None => fault,
+    let error = match words.lines().find(|line| !line.trim().is_empty()) {
+        Some(first) => error.because(first.to_owned()),
+        None => error,
     };
-    Err(fault.evidence(failure))
+    Err(error.evidence(failure))
 }
 
 fn not_preserved(said: &Said<'_>, archive: &ArchiveFacts, engine: &str) -> BTreeMap<String, u64> {

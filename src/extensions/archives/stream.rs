@@ -29,7 +29,7 @@ const PIECE: usize = 64 * 1024;
 /// `zstd -19` uses.
 const WINDOW: u32 = 23;
 /// How often progress is told, at most.
-const TOLD_EVERY: Duration = Duration::from_millis(100);
+const REPORT_EVERY: Duration = Duration::from_millis(100);
 
 /// A stream of bytes that somebody reads.
 pub(super) type Stream<'a> = Box<dyn AsyncRead + Send + Unpin + 'a>;
@@ -162,7 +162,7 @@ pub(super) struct Told<'a> {
     inlet: Inlet,
     reporter: &'a dyn Reporter,
     report: Report,
-    told: Option<Instant>,
+    last_report: Option<Instant>,
     bytes: u64,
 }
 
@@ -175,14 +175,14 @@ impl<'a> Told<'a> {
         of: Option<u64>,
     ) -> Self {
         let report = Report { stage, of, ..Report::default() };
-        Self { inlet, reporter, report, told: None, bytes: 0 }
+        Self { inlet, reporter, report, last_report: None, bytes: 0 }
     }
 
     /// As [`Inlet::put`].
     pub(super) async fn put(&mut self, bytes: &[u8]) -> bool {
         self.bytes += bytes.len() as u64;
-        if self.told.is_none_or(|told| told.elapsed() >= TOLD_EVERY) {
-            self.told = Some(Instant::now());
+        if self.last_report.is_none_or(|last| last.elapsed() >= REPORT_EVERY) {
+            self.last_report = Some(Instant::now());
             let bytes = Some(self.bytes);
             self.reporter.report(Report { done: bytes, bytes, ..self.report.clone() });
         }

@@ -12,17 +12,19 @@ use crate::domain::facts::HostIdentity;
 use crate::domain::output::OutputSink;
 use crate::domain::reporter::Reporter;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest, SnapshotRecord};
+use crate::extensions::archives::archive_dir::{
+    self, about, archive_script, missing, other_machine, to_come,
+};
 use crate::extensions::archives::capture::seal;
-use crate::extensions::archives::shelf::{self, about, keeping, missing, other_machine, to_come};
 use crate::extensions::archives::verify::was_in_the_way;
 use crate::extensions::workspace::exec::{Went, judged};
 use crate::extensions::workspace::said::{Said, other_root};
 use crate::extensions::workspace::{configured_root, failed, step};
 use crate::transport::{Command, Transport};
 
-const READ_SH: &str = keeping!("archive_read.sh");
-const PREPARE_SH: &str = keeping!("archive_prepare.sh");
-const RECEIVE_SH: &str = keeping!("archive_receive.sh");
+const READ_SH: &str = archive_script!("archive_read.sh");
+const PREPARE_SH: &str = archive_script!("archive_prepare.sh");
+const RECEIVE_SH: &str = archive_script!("archive_receive.sh");
 
 /// How long a transfer may stand still.
 const IDLE: Duration = Duration::from_mins(2);
@@ -39,14 +41,14 @@ pub(super) async fn read(
     let command = about(READ_SH, transport, place).arg(format.file_name());
     let message =
         format!("the archive of snapshot {} on {} could not be read", place.id, place.host);
-    let fault = Error::new(Code::OperationFailed, message.clone()).step("read");
+    let error = Error::new(Code::OperationFailed, message.clone()).step("read");
     match judged(transport, command, None, sink).await? {
         Went::Ran(Some(0)) => Ok(()),
-        Went::Ran(None) => Err(fault
+        Went::Ran(None) => Err(error
             .because("nobody took it any more")
             .detail("stopped", true)
             .of_kind(Kind::NobodyReads)),
-        Went::Ran(Some(status)) => Err(fault.because(format!("cat ended with status {status}"))),
+        Went::Ran(Some(status)) => Err(error.because(format!("cat ended with status {status}"))),
         Went::Refused(verdict) => Err(refused(transport, place, verdict.as_bytes(), "")),
         Went::Silent(output) => Err(failed("read", message, &output)),
     }
@@ -68,8 +70,8 @@ pub(super) fn refused(
             .detail("missing", vec!["zstd"]),
         _ => {
             let said = String::from_utf8_lossy(verdict);
-            if let Some(fault) = other_root(&said, host.as_str()) {
-                return fault;
+            if let Some(error) = other_root(&said, host.as_str()) {
+                return error;
             }
             let message =
                 format!("the archive of snapshot {} on {host} could not be read", place.id);
@@ -83,7 +85,7 @@ pub(super) fn refused(
 }
 
 /// A place that is ready for an archive.
-pub(super) struct Arrival<'a> {
+pub(super) struct IncomingArchive<'a> {
     transport: Arc<dyn Transport>,
     pub(super) place: &'a ArchivePlace,
     manifest: &'a ArchiveManifest,
@@ -95,13 +97,13 @@ pub(super) struct Arrival<'a> {
 
 /// An archive that is there and was read back, under no name yet.
 pub(super) struct Received<'a> {
-    arrival: Arrival<'a>,
+    incoming: IncomingArchive<'a>,
     bytes: u64,
     /// SHA-256 (hex) of the tar inside.
     sum: String,
 }
 
-impl<'a> Arrival<'a> {
+impl<'a> IncomingArchive<'a> {
     /// Makes the folder.
     ///
     /// Errors: `conflict` where there is one already; `operation_failed` where there is no room. What the host refuses is
@@ -113,7 +115,7 @@ impl<'a> Arrival<'a> {
         reporter: &dyn Reporter,
     ) -> Result<Self, Error> {
         let facts = &manifest.snapshot.archive;
-        let from = shelf::format(facts)?;
+        let from = archive_dir::format(facts)?;
         let command = to_come(PREPARE_SH, transport.as_ref(), place)
             .arg(if place.profile.as_ref().and_then(configured_root).is_some() {
                 "given"
@@ -128,8 +130,9 @@ impl<'a> Arrival<'a> {
             reporter.found_root(&root);
         }
         // It refuses before it makes anything there.
-        shelf::check(&said, "prepare", transport.as_ref(), place).map_err(Error::untouched)?;
-        let identity = shelf::identity(&said, place);
+        archive_dir::check(&said, "prepare", transport.as_ref(), place)
+            .map_err(Error::untouched)?;
+        let identity = archive_dir::identity(&said, place);
         let path = said.text("path").filter(|_| said.value("prepared") == Some("yes"));
         let (Some(path), Some(identity)) = (path, identity) else {
             let message = format!(
@@ -151,10 +154,10 @@ impl<'a> Arrival<'a> {
         let transport = self.transport.as_ref();
         let command = Command::script(RECEIVE_SH).arg(&self.path).arg(self.format.file_name());
         let output =
-            transport.feed(&command, source, IDLE).await.map_err(|fault| fault.step("receive"))?;
+            transport.feed(&command, source, IDLE).await.map_err(|error| error.step("receive"))?;
         let text = output.text();
         let said = Said::read(&text);
-        shelf::check(&said, "receive", transport, self.place)?;
+        archive_dir::check(&said, "receive", transport, self.place)?;
         let (id, host) = (&self.manifest.id, &transport.spec().name);
         let words = said.text("words").unwrap_or_default();
         if said.value("tee").is_some() {
@@ -179,7 +182,7 @@ impl<'a> Arrival<'a> {
             let message = format!("the archive of snapshot {id} could not be read back on {host}");
             return Err(Error::new(Code::OperationFailed, message).because(words).step("receive"));
         };
-        Ok(Received { arrival: self, bytes, sum })
+        Ok(Received { incoming: self, bytes, sum })
     }
 }
 
@@ -187,8 +190,8 @@ impl Received<'_> {
     /// Proves that it is what `facts` say, and gives it its name and, last, its manifest, which says them: from then on it is a
     /// snapshot.
     pub(super) async fn seal(self, facts: &ArchiveFacts) -> Result<Arrived, Error> {
-        let Self { arrival, bytes, sum } = self;
-        let Arrival { transport, place, manifest, path, identity, format } = arrival;
+        let Self { incoming, bytes, sum } = self;
+        let IncomingArchive { transport, place, manifest, path, identity, format } = incoming;
         if facts.sha256.as_ref() != Some(&sum) {
             let why = "the SHA-256 of the tar inside is another one".to_owned();
             return Err(otherwise(place, "hash", why));

@@ -11,13 +11,13 @@ use crate::domain::output::Source;
 use crate::domain::reporter::{Report, Reporter};
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat};
 use crate::domain::text::hex;
-use crate::extensions::archives::shelf::{self, about, altered, keeping};
+use crate::extensions::archives::archive_dir::{self, about, altered, archive_script};
 use crate::extensions::archives::stream::unpacked;
 use crate::extensions::workspace::failed;
 use crate::extensions::workspace::said::{Heard, Said};
 use crate::transport::Transport;
 
-const VERIFY_SH: &str = keeping!("archive_verify.sh");
+const VERIFY_SH: &str = archive_script!("archive_verify.sh");
 
 /// How long an archive may be read.
 const LIMIT: Duration = Duration::from_hours(12);
@@ -32,10 +32,10 @@ pub(super) async fn verify(
     facts: &ArchiveFacts,
     reporter: &dyn Reporter,
 ) -> Result<(), Error> {
-    let format = shelf::format(facts)?;
+    let format = archive_dir::format(facts)?;
     let report = Report { stage: "verify", of: facts.bytes, ..Report::default() };
     reporter.report(report.clone());
-    shelf::ensure_sealed(transport, place, facts).await?;
+    archive_dir::ensure_sealed(transport, place, facts).await?;
     let mut heard = Heard::default();
     let mut on_line = |source: Source, line: &[u8]| {
         heard.line(source, line);
@@ -48,9 +48,9 @@ pub(super) async fn verify(
     let output = transport
         .stream(&command, LIMIT, &mut on_line)
         .await
-        .map_err(|fault| fault.step("verify"))?;
-    let said = heard.said().map_err(|fault| fault.step("verify"))?;
-    shelf::check(&said, "verify", transport, place)?;
+        .map_err(|error| error.step("verify"))?;
+    let said = heard.said().map_err(|error| error.step("verify"))?;
+    archive_dir::check(&said, "verify", transport, place)?;
     if said.value("read") != Some("yes") {
         let message = format!(
             "the archive of snapshot {} on {} was not read to its end",
@@ -68,8 +68,8 @@ pub(super) async fn verify(
                 "the archive of snapshot {} on {} could not be read whole",
                 place.id, place.host
             );
-            let fault = Error::new(Code::OperationFailed, message).because(why);
-            Err(fault.hint("nothing is known of it now; try again").step("verify"))
+            let error = Error::new(Code::OperationFailed, message).because(why);
+            Err(error.hint("nothing is known of it now; try again").step("verify"))
         }
     }
 }

@@ -131,8 +131,8 @@ pub(super) async fn shell(
     let output = ask(transport.as_ref(), &question).await?;
     let text = output.text();
     let Some(("ok", container)) = text.trim().split_once('\n') else {
-        if let Some(fault) = unproved(text.trim(), transport.spec().name.as_str()) {
-            return Err(fault);
+        if let Some(error) = unproved(text.trim(), transport.spec().name.as_str()) {
+            return Err(error);
         }
         if text.starts_with("stopped") {
             return Err(stopped(target, service, text.trim()));

@@ -97,7 +97,7 @@ async fn fetch(
         .collect();
     for part in paths.chunks(AT_ONCE) {
         let command = Command::script(FETCH_SH).arg(workspace).args(part);
-        let output = transport.run(&command, LIMIT).await.map_err(|fault| fault.step("render"))?;
+        let output = transport.run(&command, LIMIT).await.map_err(|error| error.step("render"))?;
         let text = output.text();
         let lines: Vec<&str> = text.lines().collect();
         if !output.ok() || output.truncated || lines.len() != part.len() {

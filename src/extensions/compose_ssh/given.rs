@@ -108,11 +108,11 @@ mod tests {
         let file = "# ours\n{\"services\": {\"web\": {\"image\": \"app:1\", \"environment\": {\"API_TOKEN\": \"tok-5e1f9a\"}}}}";
         let masker = Masker::of_file(file, &BTreeMap::new()).unwrap();
         let said = "sbx-1-web-1 cannot be started: exec: \"/tools/tok-5e1f9a\": no such file";
-        let fault =
+        let error =
             Error::new(Code::OperationFailed, "sandbox 1 could not be started").step("start");
         let failure =
             Failure { step: "start".to_owned(), exit_status: Some(1), output: format!("{said}\n") };
-        let error = without(fault.because(said).evidence(failure), &masker);
+        let error = without(error.because(said).evidence(failure), &masker);
         let told = "sbx-1-web-1 cannot be started: exec: \"/tools/***\": no such file";
         assert_eq!(error.message, "sandbox 1 could not be started");
         assert_eq!(error.details["step"], "start");

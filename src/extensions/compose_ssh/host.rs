@@ -133,7 +133,7 @@ pub(super) fn no_runtime(host: &str, findings: &[String]) -> Error {
         .step("prepare")
         .because(findings.join("; "));
     }
-    let fault = Error::new(
+    let error = Error::new(
         Code::MissingDependency,
         format!("host {host} has no compose runtime that works"),
     )
@@ -142,7 +142,7 @@ pub(super) fn no_runtime(host: &str, findings: &[String]) -> Error {
     ))
     .step("prepare")
     .detail("missing", "compose");
-    if findings.is_empty() { fault } else { fault.because(findings.join("; ")) }
+    if findings.is_empty() { error } else { error.because(findings.join("; ")) }
 }
 
 /// The preview as the host that was asked has it: what its compose does otherwise, and what is refused because of it.

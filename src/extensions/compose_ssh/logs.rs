@@ -151,18 +151,18 @@ impl Logs<'_> {
             .args([&self.program, id.as_str(), &owners(self.target)]);
         let output = ask(self.transport, &question).await?;
         let unreadable = || {
-            let fault = Error::new(
+            let error = Error::new(
                 Code::OperationFailed,
                 format!("{} does not tell of sandbox {id}", self.program),
             );
-            fault
+            error
                 .detail("exit_status", output.status)
                 .because(output.error_text().trim().to_owned())
         };
         let end = output.stdout.iter().position(|byte| *byte == b'\n').ok_or_else(unreadable)?;
         let verdict = String::from_utf8_lossy(&output.stdout[..end]);
-        if let Some(fault) = unproved(&verdict, self.transport.spec().name.as_str()) {
-            return Err(fault);
+        if let Some(error) = unproved(&verdict, self.transport.spec().name.as_str()) {
+            return Err(error);
         }
         let (here, json) = (&output.stdout[..end] == b"here", &output.stdout[end..]);
         // A container that goes away meanwhile makes `inspect` fail, which then tells of the others all the same.
@@ -192,7 +192,7 @@ impl Logs<'_> {
         let wanted = match attached {
             Ok(Some(_)) => Ok(log.finish().await),
             Ok(None) => Ok(false),
-            Err(fault) => Err(fault),
+            Err(error) => Err(error),
         };
         Ended { id: writer.id, told: log.told, wanted }
     }

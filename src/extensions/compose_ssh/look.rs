@@ -84,25 +84,25 @@ pub(super) async fn services(
     targets: &[Target],
 ) -> Result<BTreeMap<SandboxId, Vec<Service>>, Error> {
     let transport = deps.open(host).await?;
-    let census = look::census(transport.as_ref(), targets).await?;
+    let inspections = look::inspect_all(transport.as_ref(), targets).await?;
     let mut engines = BTreeMap::new();
-    for (engine, text) in &census.engines {
+    for (engine, text) in &inspections.engines {
         engines.insert(engine.clone(), by_sandbox(read(text, host)?));
     }
     let mut answer = BTreeMap::new();
-    for target in targets.iter().filter(|target| census.is_of(target)) {
+    for target in targets.iter().filter(|target| inspections.is_of(target)) {
         let stack = Stack::from_handle(target.handle.as_ref());
         let services = match (stack, look::engine(target)) {
             (Some(stack), Some(engine)) if !stack.services.is_empty() => {
                 // An engine that did not answer says nothing; neither do we.
                 let Some(engine) = engines.get(&engine) else { continue };
                 let containers = engine.get(&target.id).map_or(&[][..], Vec::as_slice);
-                if containers.is_empty() && !census.has_directory(target) {
+                if containers.is_empty() && !inspections.has_directory(target) {
                     continue;
                 }
                 runtime::services(&stack.services, containers)
             }
-            _ if census.has_directory(target) => Vec::new(),
+            _ if inspections.has_directory(target) => Vec::new(),
             _ => continue,
         };
         answer.insert(target.id.clone(), services);

@@ -49,7 +49,7 @@ use crate::domain::snapshot::ArchiveFacts;
 use crate::domain::teardown::TeardownReport;
 use crate::domain::time::Time;
 use crate::domain::undo::Footprint;
-use crate::extensions::archives::keeper::Keeper;
+use crate::extensions::archives::store::ArchiveStore;
 use crate::extensions::archives::{capture, measure};
 use crate::extensions::compose_ssh::deps::{Deps, workspace_only};
 use crate::extensions::compose_ssh::handle::Stack;
@@ -63,7 +63,7 @@ pub const ID: &str = "ext.compose-ssh";
 /// Compose stacks and workspaces on hosts over SSH, and on this machine.
 pub struct ComposeSsh {
     id: ExtensionId,
-    keeper: Keeper,
+    archives: ArchiveStore,
     removals: Removals,
     deps: Deps,
 }
@@ -77,7 +77,7 @@ impl ComposeSsh {
     ) -> Self {
         Self {
             id: ID.into(),
-            keeper: Keeper::new(Arc::clone(&transports)),
+            archives: ArchiveStore::new(Arc::clone(&transports)),
             removals: Removals::default(),
             deps: Deps { transports, compose_cmd, now },
         }
@@ -239,12 +239,12 @@ impl SandboxExtension for ComposeSsh {
         )
     }
 
-    async fn resume(&self, target: &Target, called_off: Option<&SnapshotId>) -> Result<(), Error> {
+    async fn resume(&self, target: &Target, cancelled: Option<&SnapshotId>) -> Result<(), Error> {
         let transport = self.deps.open(&target.host).await?;
         given::told(
             &self.deps,
             target,
-            capture::resume(transport.as_ref(), target, called_off).await,
+            capture::resume(transport.as_ref(), target, cancelled).await,
         )
         .await
     }
@@ -259,7 +259,7 @@ impl SandboxExtension for ComposeSsh {
     }
 
     fn archives(&self) -> Option<&dyn SnapshotArchives> {
-        Some(&self.keeper)
+        Some(&self.archives)
     }
 
     async fn sleep(&self, target: &Target, reporter: &dyn Reporter) -> Result<(), Error> {

@@ -43,10 +43,10 @@ async fn in_service(
         .and_then(|engine| engine.service(target, service).map(|_| engine.program.clone()))
     {
         Ok(engine) => engine,
-        Err(fault) if matches!(fault.code, Code::NotFound | Code::Unsupported) => {
-            return Ok(patch::refused(fault.message));
+        Err(error) if matches!(error.code, Code::NotFound | Code::Unsupported) => {
+            return Ok(patch::refused(error.message));
         }
-        Err(fault) => return Err(patch::never_began(fault)),
+        Err(error) => return Err(patch::never_began(error)),
     };
     let owners = owners(target);
     patch::put(transport, target, run, Some(&engine)).await.map_err(patch::never_began)?;
@@ -57,8 +57,8 @@ async fn in_service(
     if let Some(line) = found.text().lines().find(|line| line.starts_with("stopped")) {
         return Ok(patch::refused(stopped(target, service, line).message));
     }
-    if let Some(fault) = unproved(found.text().trim(), transport.spec().name.as_str()) {
-        return Err(patch::never_began(fault));
+    if let Some(error) = unproved(found.text().trim(), transport.spec().name.as_str()) {
+        return Err(patch::never_began(error));
     }
     let command = Command::script(RUN_SH)
         .arg(workdir(target)?)

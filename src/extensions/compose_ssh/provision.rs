@@ -155,16 +155,16 @@ pub(super) fn refused_by(
     request: &ProvisionRequest,
     runtime: &Runtime,
 ) -> Error {
-    let fault = refused(error);
+    let error = refused(error);
     match &request.compose_host {
         Some(before) if before.runtime != *runtime => {
             let before = &before.runtime;
-            fault.hint(format!(
+            error.hint(format!(
                 "{} has {runtime} by now, and had {before} when it was asked first",
                 request.host
             ))
         }
-        _ => fault,
+        _ => error,
     }
 }
 
@@ -211,7 +211,7 @@ pub(super) async fn up(
         let output = transport
             .stream(&command, until.saturating_duration_since(Instant::now()), &mut on_line)
             .await
-            .map_err(|fault| too_long(fault, request).step("up"))?;
+            .map_err(|error| too_long(error, request).step("up"))?;
         tries -= 1;
         if tries == 0 || !stumbled(&output) {
             break output;
@@ -274,9 +274,9 @@ fn stumbled(output: &Output) -> bool {
     output.error_text().contains(VANISHED)
 }
 
-fn too_long(fault: Error, request: &ProvisionRequest) -> Error {
-    if fault.code != Code::Timeout {
-        return fault;
+fn too_long(error: Error, request: &ProvisionRequest) -> Error {
+    if error.code != Code::Timeout {
+        return error;
     }
     let message = format!(
         "the stack was not started within the profile's ready_timeout of {}",
@@ -284,5 +284,5 @@ fn too_long(fault: Error, request: &ProvisionRequest) -> Error {
     );
     Error::new(Code::Timeout, message)
         .hint("what it was doing is in the record's failure")
-        .because(fault)
+        .because(error)
 }

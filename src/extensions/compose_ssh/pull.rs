@@ -73,7 +73,7 @@ pub(super) async fn pull(
     let output = transport
         .stream(&command, limit, &mut on_line)
         .await
-        .map_err(|fault| late(fault, request))?;
+        .map_err(|error| late(error, request))?;
     let text = output.text();
     let said = Said::read(&text);
     let lacking: Vec<&str> =
@@ -157,10 +157,10 @@ async fn names_are_free(
                 "the service `{service}` of sandbox {} would be the container {name} on {host}, which is somebody else's",
                 request.id
             );
-            let fault = Error::new(Code::Conflict, message)
+            let error = Error::new(Code::Conflict, message)
                 .hint("give the service another name, or remove that container")
                 .step("images");
-            Err(before_anything(fault))
+            Err(before_anything(error))
         }
     }
 }
@@ -193,9 +193,9 @@ fn told(pull: &Pull) -> String {
     format!("the image {} of {}, which {why}", pull.image, pull.path)
 }
 
-fn late(fault: Error, request: &ProvisionRequest) -> Error {
-    if fault.code != Code::Timeout {
-        return fault.step("images");
+fn late(error: Error, request: &ProvisionRequest) -> Error {
+    if error.code != Code::Timeout {
+        return error.step("images");
     }
     let limit = request.profile.ready_timeout;
     Error::new(
@@ -203,7 +203,7 @@ fn late(fault: Error, request: &ProvisionRequest) -> Error {
         format!("the images were not there within the profile's ready_timeout of {limit}"),
     )
     .step("images")
-    .because(fault)
+    .because(error)
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ pub(super) async fn sleep(
     let output = transport
         .stream(&command, limit, &mut |_, _| {})
         .await
-        .map_err(|fault| fault.step("stop"))?;
+        .map_err(|error| error.step("stop"))?;
     let text = output.text();
     let said = Said::read(&text);
     // Which host and engine it is, is proved before anything is stopped.
@@ -127,7 +127,7 @@ pub(super) async fn wake(
         };
         let command = start(target, engine)?.args(level.iter().filter_map(|name| of(name)));
         let output = transport.stream(&command, LIMIT, &mut |_, _| {}).await;
-        let output = output.map_err(|fault| fault.step("start"))?;
+        let output = output.map_err(|error| error.step("start"))?;
         if !output.ok() {
             let message = format!("the containers of sandbox {} could not be started", target.id);
             return Err(failed("start", message, &output));
@@ -138,7 +138,7 @@ pub(super) async fn wake(
     for id in dead {
         let command = start(target, engine)?.arg(id);
         let started = transport.stream(&command, LIMIT, &mut |_, _| {}).await;
-        started.map_err(|fault| fault.step("start"))?;
+        started.map_err(|error| error.step("start"))?;
     }
     failpoint::reached("wake.started");
     steps.next("ready");

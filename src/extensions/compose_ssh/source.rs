@@ -79,7 +79,7 @@ pub(super) async fn render(
         Rendering { result, rewrites }
     };
     tokio::task::spawn_blocking(work).await.map_err(|error| {
-        Error::internal("the compose file's renderer ended by a fault").because(error)
+        Error::internal("the compose file's renderer ended by a error").because(error)
     })
 }
 

@@ -141,7 +141,7 @@ fn proving(script: &'static str, transport: &dyn Transport, target: &Target) -> 
 /// Why nobody gets in: the host is another one, or the workspace is not there any more.
 fn no_entry(target: &Target, transport: &dyn Transport, verdict: &str) -> Result<Error, Error> {
     match unproved(verdict, transport.spec().name.as_str()) {
-        Some(fault) => Ok(fault.detail("path", workdir(target)?)),
+        Some(error) => Ok(error.detail("path", workdir(target)?)),
         None => Ok(gone(target, transport, &workspace(workdir(target)?))),
     }
 }
@@ -185,13 +185,13 @@ pub(crate) fn gone(target: &Target, transport: &dyn Transport, folder: &str) -> 
 
 /// A script that ended before it came to the command.
 pub(crate) fn silent(target: &Target, output: &Output) -> Error {
-    let fault = Error::new(
+    let error = Error::new(
         Code::OperationFailed,
         format!("the command was not started in sandbox {}: status {}", target.id, output.status),
     );
     match output.error_text().trim() {
-        "" => fault,
-        words => fault.because(words.to_owned()),
+        "" => error,
+        words => error.because(words.to_owned()),
     }
 }
 
@@ -265,10 +265,10 @@ mod tests {
     use crate::transport::local::LocalTransport;
 
     #[derive(Default)]
-    struct Kept(Vec<u8>, Vec<u8>);
+    struct OutputBuffer(Vec<u8>, Vec<u8>);
 
     #[async_trait]
-    impl OutputSink for Kept {
+    impl OutputSink for OutputBuffer {
         async fn take(&mut self, source: Source, bytes: &[u8]) -> bool {
             if source == Source::Stdout { &mut self.0 } else { &mut self.1 }
                 .extend_from_slice(bytes);
@@ -276,8 +276,8 @@ mod tests {
         }
     }
 
-    async fn run(script: &'static str) -> (Went, Kept) {
-        let mut kept = Kept::default();
+    async fn run(script: &'static str) -> (Went, OutputBuffer) {
+        let mut kept = OutputBuffer::default();
         let went = judged(
             &LocalTransport::new(HostSpec::local()),
             Command::script(script),

@@ -138,7 +138,7 @@ pub(crate) type Engine = (String, String);
 
 /// What was found of all sandboxes of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Census {
+pub(crate) struct Inspections {
     /// What the host proved to be.
     pub(crate) machine_id: String,
     /// Those of the directories that are there.
@@ -147,7 +147,7 @@ pub(crate) struct Census {
     pub(crate) engines: Vec<(Engine, String)>,
 }
 
-impl Census {
+impl Inspections {
     /// Whether this host is the one that the target was made on.
     pub(crate) fn is_of(&self, target: &Target) -> bool {
         let recorded =
@@ -168,7 +168,10 @@ pub(crate) fn engine(target: &Target) -> Option<Engine> {
 }
 
 /// Asks for the directories of these targets and for the containers of their engines: one question.
-pub(crate) async fn census(transport: &dyn Transport, targets: &[Target]) -> Result<Census, Error> {
+pub(crate) async fn inspect_all(
+    transport: &dyn Transport,
+    targets: &[Target],
+) -> Result<Inspections, Error> {
     let directories: Vec<&str> =
         targets.iter().filter_map(|target| target.workdir.as_deref()).collect();
     let engines: BTreeSet<Engine> = targets.iter().filter_map(engine).collect();
@@ -184,33 +187,33 @@ pub(crate) async fn census(transport: &dyn Transport, targets: &[Target]) -> Res
     let said = Said::read(&text);
     if said.value("looked") != Some("yes") {
         let name = &transport.spec().name;
-        let fault = Error::new(
+        let error = Error::new(
             Code::OperationFailed,
             format!("what {name} said of its services is not whole"),
         );
-        return Err(fault.step("services"));
+        return Err(error.step("services"));
     }
-    let mut census = Census {
+    let mut inspections = Inspections {
         machine_id: said.value("machine").unwrap_or_default().to_owned(),
-        ..Census::default()
+        ..Inspections::default()
     };
     for entry in said.entries() {
         let text = entry.text();
         match entry.key {
-            "there" => drop(census.directories.insert(text)),
+            "there" => drop(inspections.directories.insert(text)),
             "engine" => {
                 let (program, id) = text.split_once(' ').unwrap_or((&text, ""));
-                census.engines.push(((program.to_owned(), id.to_owned()), String::new()));
+                inspections.engines.push(((program.to_owned(), id.to_owned()), String::new()));
             }
             "inspected" => {
-                if let Some(last) = census.engines.last_mut() {
+                if let Some(last) = inspections.engines.last_mut() {
                     last.1 = text;
                 }
             }
             _ => {}
         }
     }
-    Ok(census)
+    Ok(inspections)
 }
 
 #[cfg(test)]

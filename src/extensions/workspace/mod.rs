@@ -129,9 +129,9 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// A fault before the first remote command.
-pub(crate) fn before_anything(fault: Error) -> Error {
-    fault.untouched()
+/// A error before the first remote command.
+pub(crate) fn before_anything(error: Error) -> Error {
+    error.untouched()
 }
 
 /// Runs one of our scripts; an exit status other than 0 is a failed step with the evidence.
@@ -140,14 +140,14 @@ pub(crate) async fn step(
     name: &str,
     command: &Command,
 ) -> Result<Output, Error> {
-    let output = transport.run(command, STEP_LIMIT).await.map_err(|fault| fault.step(name))?;
+    let output = transport.run(command, STEP_LIMIT).await.map_err(|error| error.step(name))?;
     if output.ok() {
         return Ok(output);
     }
     Err(failed(name, format!("step {name} failed on {}", transport.spec().name), &output))
 }
 
-/// A failed step: the fault, and the last lines as evidence.
+/// A failed step: the error, and the last lines as evidence.
 pub(crate) fn failed(step: &str, message: String, output: &Output) -> Error {
     let mut text = output.text();
     let errors = output.error_text();
@@ -157,11 +157,11 @@ pub(crate) fn failed(step: &str, message: String, output: &Output) -> Error {
         }
         text.push_str(&errors);
     }
-    let mut fault = Error::new(Code::OperationFailed, message).step(step);
+    let mut error = Error::new(Code::OperationFailed, message).step(step);
     if let Some(last) = errors.lines().chain(text.lines()).rfind(|line| !line.trim().is_empty()) {
-        fault = fault.because(last.trim().to_owned());
+        error = error.because(last.trim().to_owned());
     }
-    fault.evidence(Failure {
+    error.evidence(Failure {
         step: step.to_owned(),
         exit_status: Some(output.status),
         output: last_lines(&text, EVIDENCE_LINES),

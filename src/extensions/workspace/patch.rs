@@ -124,9 +124,9 @@ pub(crate) async fn watch(
     let mut on_line =
         |source: Source, line: &[u8]| began |= source == Source::Stdout && line == b"began=yes";
     let output =
-        transport.stream(command, run.limit + SLACK, &mut on_line).await.map_err(|fault| {
-            let fault = fault.step("patch");
-            if began { fault.detail("began", true) } else { fault }
+        transport.stream(command, run.limit + SLACK, &mut on_line).await.map_err(|error| {
+            let error = error.step("patch");
+            if began { error.detail("began", true) } else { error }
         })?;
     if let Some(ended) = read(&output.stdout) {
         return Ok(PatchOutcome { duration: started.elapsed(), ..ended });

@@ -189,11 +189,11 @@ pub(crate) async fn prepare(
     }
     // The script says these before it makes the directory, or after it took a half-made one away.
     said.check("prepare", transport, root).map_err(|error| {
-        let fault = match wanted.given_root.filter(|_| said.value("error") == Some("root")) {
+        let error = match wanted.given_root.filter(|_| said.value("error") == Some("root")) {
             Some(hint) => error.hint(hint),
             None => error,
         };
-        fault.untouched()
+        error.untouched()
     })?;
     let root = said.text("root").filter(|_| said.value("prepared") == Some("yes"));
     let Some(root) = root else {

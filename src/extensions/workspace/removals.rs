@@ -52,10 +52,10 @@ struct Line {
 struct Waiting {
     number: u64,
     removal: Arc<Removal>,
-    hears: UnboundedSender<Heard>,
+    listener: UnboundedSender<Heard>,
 }
 
-/// What whoever asked for a removal hears of its script.
+/// What whoever asked for a removal listener of its script.
 enum Heard {
     Line(Source, Vec<u8>),
     End(Result<Output, Error>),
@@ -94,8 +94,8 @@ impl Removals {
 
     fn enqueue(&self, line: &Line, removal: &Arc<Removal>) -> (u64, UnboundedReceiver<Heard>) {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        let (hears, heard) = unbounded_channel();
-        let waiting = Waiting { number, removal: Arc::clone(removal), hears };
+        let (listener, heard) = unbounded_channel();
+        let waiting = Waiting { number, removal: Arc::clone(removal), listener };
         line.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(waiting);
         (number, heard)
     }
@@ -122,7 +122,7 @@ impl Line {
             if let Some(first) = batch.first() {
                 let ended = run(transport, &first.removal, &batch).await;
                 for one in &batch {
-                    let _ = one.hears.send(Heard::End(ended.clone()));
+                    let _ = one.listener.send(Heard::End(ended.clone()));
                 }
             }
             drop(turn);
@@ -133,7 +133,7 @@ impl Line {
     /// This removal and those that wait and are like it; none where somebody took it. Of those nobody asks for any more, none.
     fn take(&self, number: u64) -> Vec<Waiting> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.retain(|one| !one.hears.is_closed());
+        waiting.retain(|one| !one.listener.is_closed());
         let Some(at) = waiting.iter().position(|one| one.number == number) else {
             return Vec::new();
         };
@@ -155,7 +155,7 @@ impl Line {
     }
 }
 
-/// One script for all of them. Each hears its own lines, and those that are about all.
+/// One script for all of them. Each listener its own lines, and those that are about all.
 async fn run(
     transport: &dyn Transport,
     first: &Removal,
@@ -178,7 +178,7 @@ async fn run(
             None => true,
         };
         for one in batch.iter().filter(is_about) {
-            let _ = one.hears.send(Heard::Line(source, line.to_vec()));
+            let _ = one.listener.send(Heard::Line(source, line.to_vec()));
         }
     };
     let others = u32::try_from(batch.len()).unwrap_or(u32::MAX).saturating_sub(1);

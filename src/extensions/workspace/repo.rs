@@ -48,15 +48,15 @@ pub(crate) async fn preview(request: &ProvisionRequest) -> Result<Preview, Error
     });
     match planned {
         Ok(()) => {}
-        Err(fault) if fault.code == Code::InvalidInput => {
-            let hint = fault.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+        Err(error) if error.code == Code::InvalidInput => {
+            let hint = error.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
             preview.refusals.push(Refusal {
                 path: REPO.to_owned(),
-                message: format!("{fault}{hint}"),
+                message: format!("{error}{hint}"),
                 allow: None,
             });
         }
-        Err(fault) => return Err(fault),
+        Err(error) => return Err(error),
     }
     Ok(preview)
 }

@@ -81,7 +81,7 @@ impl<'a> Said<'a> {
         Some(MarkedRoot { mark: RootMark::parse(mark)?, machine_id, path: path.to_owned() })
     }
 
-    /// The error that the script named, as a fault that says what to do. `root` is where the sandbox is or was to be.
+    /// The error that the script named, as a error that says what to do. `root` is where the sandbox is or was to be.
     pub(crate) fn check(
         &self,
         step: &str,
@@ -96,18 +96,18 @@ impl<'a> Said<'a> {
         }
         let Some(kind) = self.value("error") else { return Ok(()) };
         let words = self.text("words").unwrap_or_default();
-        let mut fault = describe(kind, host.as_str(), root);
+        let mut error = describe(kind, host.as_str(), root);
         if kind == "behind" {
             let counter = self.value("counter").and_then(|text| text.parse::<u64>().ok());
-            fault = fault
+            error = error
                 .detail("kind", kind)
                 .detail("counter", counter)
                 .of_kind(Kind::Behind(counter.unwrap_or(u64::MAX)));
         }
         let failure = Failure { step: step.to_owned(), exit_status: None, output: words.clone() };
-        let fault = fault.step(step);
-        let fault = if words.is_empty() { fault } else { fault.because(words) };
-        Err(fault.evidence(failure))
+        let error = error.step(step);
+        let error = if words.is_empty() { error } else { error.because(words) };
+        Err(error.evidence(failure))
     }
 }
 
@@ -161,8 +161,8 @@ pub(crate) fn unproved(verdict: &str, host: &str) -> Option<Error> {
 }
 
 fn describe(kind: &str, host: &str, root: &str) -> Error {
-    if let Some(fault) = other_root(kind, host) {
-        return fault;
+    if let Some(error) = other_root(kind, host) {
+        return error;
     }
     match kind {
         "root" => Error::new(Code::OperationFailed, format!("the workspace root {root} on {host} cannot be used"))

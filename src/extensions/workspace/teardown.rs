@@ -75,9 +75,9 @@ pub(crate) async fn teardown(
     let output = removals
         .run(transport, removal, &mut on_line)
         .await
-        .map_err(|fault| fault.step("teardown"))?;
+        .map_err(|error| error.step("teardown"))?;
     failpoint::reached("compose.torn_down");
-    let said = heard.said().map_err(|fault| fault.step("teardown"))?;
+    let said = heard.said().map_err(|error| error.step("teardown"))?;
     // Which host and engine it is, whether it knows more than we do, and whose the directory is, is asked before anything is
     // touched.
     let before = said.value("begun").is_none();

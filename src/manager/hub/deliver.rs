@@ -31,7 +31,7 @@ const AFTER_ERROR: Duration = Duration::from_mins(1);
 /// Delivers as long as this process lives.
 pub(crate) async fn follow(deps: &Deps) {
     let Some(hub) = &deps.hub else { return };
-    let limits = DrainLimits { until: None, waits: Waits::Kept };
+    let limits = DrainLimits { until: None, waits: Waits::Respected };
     loop {
         // Read first: what is appended during the drain is news for the next look.
         let last = deps.events.last_seq().await.ok();
@@ -71,7 +71,7 @@ pub(crate) async fn after_command(deps: &Deps, always: bool) {
     };
     let until = Instant::now() + AFTER_COMMAND;
     deps.delivery_end.send_replace(Some(until));
-    let limits = DrainLimits { until: Some(until), waits: Waits::Kept };
+    let limits = DrainLimits { until: Some(until), waits: Waits::Respected };
     loop {
         match drain(deps, hub, limits).await {
             Ok(None) if always && Instant::now() < until + NOTING => {

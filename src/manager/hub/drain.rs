@@ -39,7 +39,7 @@ pub(super) struct DrainLimits {
 /// Treatment of waits that are not over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waits {
-    Kept,
+    Respected,
     /// Each is tried once all the same: somebody asked for it.
     Ignored,
 }
@@ -136,7 +136,7 @@ struct Drain<'a> {
 impl Drain<'_> {
     async fn deliver(&mut self) -> Result<(), Error> {
         let now = self.deps.now();
-        let waits = self.limits.waits == Waits::Kept;
+        let waits = self.limits.waits == Waits::Respected;
         if waits && self.cursor.backoff.as_ref().is_some_and(|backoff| backoff.runs(now)) {
             return Ok(());
         }
@@ -194,7 +194,7 @@ impl Drain<'_> {
 
     async fn next_held(&mut self) -> Result<Option<Event>, Error> {
         let now = self.deps.now();
-        let due = (self.limits.waits == Waits::Kept).then_some(now);
+        let due = (self.limits.waits == Waits::Respected).then_some(now);
         while let Some(held) = self.cursor.next_held(due, &self.tried) {
             let (of, from) = (held.of(), held.from);
             let found = self.held_events(of.clone(), from.saturating_sub(1), 1).await?.pop();

@@ -155,7 +155,7 @@ fn error_of_panic(panic: &(dyn std::any::Any + Send)) -> Error {
         .map(|text| (*text).to_owned())
         .or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "no message".to_owned());
-    Error::internal("the operation ended by a fault in sandboxer")
+    Error::internal("the operation ended by a error in sandboxer")
         .because(text)
         .hint("the log file has the place")
 }

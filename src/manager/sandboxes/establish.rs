@@ -161,12 +161,11 @@ async fn provision_to_ready(
         .map_err(|error| not_written_error(id, error))?;
     let target = Target { start_output, ..resolve(deps, &record).await? };
     let until = Instant::now() + establishment.ready_timeout;
-    let ready = match ready {
-        Some(ready) => ready,
-        None => {
-            let limit = establishment.ready_timeout;
-            op.or_cancelled(extension.wait_ready(&target, limit, &op.progress)).await?
-        }
+    let ready = if let Some(ready) = ready {
+        ready
+    } else {
+        let limit = establishment.ready_timeout;
+        op.or_cancelled(extension.wait_ready(&target, limit, &op.progress)).await?
     };
     let patch = async {
         failpoint::reached("create.started");

@@ -136,7 +136,7 @@ pub(crate) fn proves_damage(error: &Error) -> bool {
 }
 
 /// Extension that keeps the archives which a host or a place has, whichever made them.
-pub(crate) fn archive_keeper(
+pub(crate) fn archive_store(
     deps: &Deps,
     host: &HostName,
 ) -> Result<Arc<dyn SandboxExtension>, Error> {
@@ -144,8 +144,8 @@ pub(crate) fn archive_keeper(
         let works_there = check_works_at(deps, extension.as_ref(), host).is_ok();
         extension.archives().is_some() && works_there
     };
-    let keeper = deps.extensions.values().find(keeps).cloned();
-    keeper.ok_or_else(|| Error::new(Code::Unsupported, "this build keeps no snapshots"))
+    let store = deps.extensions.values().find(keeps).cloned();
+    store.ok_or_else(|| Error::new(Code::Unsupported, "this build keeps no snapshots"))
 }
 
 /// An extension's archives.

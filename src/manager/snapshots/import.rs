@@ -19,7 +19,7 @@ use crate::manager::operation::Op;
 use crate::manager::operation::record::operation_on_snapshot;
 use crate::manager::sandboxes::place::open_host;
 use crate::manager::snapshots::archives::{
-    CLEANUP_LIMIT, archive_keeper, archive_place, archives_of, manifest_of,
+    CLEANUP_LIMIT, archive_place, archive_store, archives_of, manifest_of,
 };
 use crate::manager::snapshots::pinned_profile::beyond_catalogue;
 use crate::manager::snapshots::remove::remove_archives;
@@ -41,7 +41,7 @@ pub(crate) async fn import_snapshot(
         check_name(name)?;
     }
     let host = open_host(deps, &request.host).await?;
-    let reader = archive_keeper(deps, &host)?;
+    let reader = archive_store(deps, &host)?;
     let opened = archives_of(reader.as_ref())?.open_export(source).await;
     let (manifest, archive) = opened?;
     archives_of(deps.extension(&manifest.snapshot.extension)?.as_ref())?;

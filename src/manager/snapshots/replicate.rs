@@ -130,7 +130,7 @@ async fn transfer_archive(
     let roots = roots_for_new(deps, host).await?;
     let to = ArchivePlace { roots, ..archive_place(deps, record, host).await? };
     let seen = archives.look(&to).await?;
-    if let Some(arrived) = sealed_arrival(record, &seen) {
+    if let Some(arrived) = sealed_replica(record, &seen) {
         match archives.verify(&to, &arrived.archive, progress).await {
             Ok(()) => return Ok(arrived),
             Err(error) if proves_damage(&error) => {}
@@ -253,7 +253,7 @@ pub(crate) async fn finish_or_remove_arriving(
     let extension = deps.extension(&record.extension)?;
     let archives = archives_of(extension.as_ref())?;
     let place = archive_place(deps, record, host).await?;
-    let arrived = sealed_arrival(record, &archives.look(&place).await?);
+    let arrived = sealed_replica(record, &archives.look(&place).await?);
     if arrived.is_none() {
         remove_archive(deps, record, host, archives, progress).await?;
     }
@@ -262,7 +262,7 @@ pub(crate) async fn finish_or_remove_arriving(
 
 /// Archive that was looked at, if it is sealed and its manifest says what is known of the snapshot's archive. It may be
 /// compressed in another way.
-fn sealed_arrival(record: &SnapshotRecord, seen: &ArchiveLook) -> Option<Arrived> {
+fn sealed_replica(record: &SnapshotRecord, seen: &ArchiveLook) -> Option<Arrived> {
     let manifest = seen.manifest.as_ref().filter(|manifest| manifest.id == record.id)?;
     let archive = manifest.snapshot.archive.clone();
     let (bytes, format) = (archive.bytes, archive.format.clone());

@@ -18,7 +18,7 @@ use crate::manager::hosts::places::check_works_at;
 use crate::manager::journal::{self, Guard, JournalRecord as _, publish_pending};
 use crate::manager::operation::locks::lock_snapshot;
 use crate::manager::patches::find::{based_on, patches_of};
-use crate::manager::snapshots::archives::{archive_keeper, archives_of, is_sealed};
+use crate::manager::snapshots::archives::{archive_store, archives_of, is_sealed};
 use crate::manager::stale::adopt_trust::{roots_to_look, trusted_profile};
 use crate::manager::upkeep::ownership::count_change;
 use crate::store::Held;
@@ -100,7 +100,7 @@ pub(crate) async fn read_archive(
             format!("snapshot {id} on {host} is another installation's, or nobody can tell whose");
         return Err(Error::new(Code::Conflict, message));
     }
-    let reader = archive_keeper(deps, host)?;
+    let reader = archive_store(deps, host)?;
     let archives = archives_of(reader.as_ref())?;
     let machine_id = found.facts.machine_id.clone();
     let place = ArchivePlace {
@@ -263,7 +263,9 @@ pub(crate) async fn add_replica(
         events,
         move |record: &mut SnapshotRecord| {
             ensure_same_archive(record, sha256.as_ref(), &host)?;
-            replicas.into_iter().for_each(|replica| record.list_replica(replica));
+            for replica in replicas {
+                record.list_replica(replica);
+            }
             Ok(())
         },
     )

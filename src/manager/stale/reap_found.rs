@@ -20,7 +20,7 @@ use crate::manager::hosts::places::{check_works_at, extension_at, read_manifest}
 use crate::manager::hosts::roots::{known_roots, learn_root};
 use crate::manager::journal::publish_pending;
 use crate::manager::sandboxes::teardown::leftovers_error;
-use crate::manager::snapshots::archives::{archive_keeper, archives_of};
+use crate::manager::snapshots::archives::{archive_store, archives_of};
 use crate::manager::stale::adopt_sandbox::adopt_found;
 use crate::manager::stale::adopt_snapshot::adopt_archive;
 use crate::manager::stale::outcome::Done;
@@ -154,8 +154,8 @@ pub(crate) async fn remove_archive(
         }),
         roots: known_roots(deps, &item.host).await,
     };
-    let keeper = archive_keeper(deps, &item.host)?;
-    let archives = archives_of(keeper.as_ref())?;
+    let store = archive_store(deps, &item.host)?;
+    let archives = archives_of(store.as_ref())?;
     let met = RootsMet::default();
     let report = archives.remove(&place, &met).await;
     met.learn(deps, item).await;

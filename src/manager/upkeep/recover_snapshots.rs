@@ -158,31 +158,24 @@ async fn finish_creating(
     let archives = archives_of(extension.as_ref())?;
     let place = archive_place(deps, record, &record.host).await?;
     let sealed = sealed_archive(record, archives.look(&place).await?);
-    let event = match &sealed {
-        Some(whole) => {
-            let data =
-                serde_json::json!({"bytes": whole.archive.bytes, "reason": "crash_recovered"});
-            (EventKind::SnapshotReady, data)
-        }
-        None => {
-            remove_archives(deps, &record.id, progress).await?;
-            let data = serde_json::json!({"code": Code::OperationFailed, "message": DIED});
-            (EventKind::SnapshotFailed, data)
-        }
+    let event = if let Some(whole) = &sealed {
+        let data = serde_json::json!({"bytes": whole.archive.bytes, "reason": "crash_recovered"});
+        (EventKind::SnapshotReady, data)
+    } else {
+        remove_archives(deps, &record.id, progress).await?;
+        let data = serde_json::json!({"code": Code::OperationFailed, "message": DIED});
+        (EventKind::SnapshotFailed, data)
     };
     let now = deps.now();
     let finish = move |record: &mut SnapshotRecord| {
-        match sealed {
-            Some(whole) => {
-                record.state = SnapshotState::Ready;
-                record.archive = whole.archive.clone();
-                record.list_replica(whole.replica(&record.host, now));
-                record.message = Some(format!("{DIED}; its archive is whole"));
-            }
-            None => {
-                record.state = SnapshotState::Failed;
-                record.message = Some(DIED.to_owned());
-            }
+        if let Some(whole) = sealed {
+            record.state = SnapshotState::Ready;
+            record.archive = whole.archive.clone();
+            record.list_replica(whole.replica(&record.host, now));
+            record.message = Some(format!("{DIED}; its archive is whole"));
+        } else {
+            record.state = SnapshotState::Failed;
+            record.message = Some(DIED.to_owned());
         }
         Ok(())
     };

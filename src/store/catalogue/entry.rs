@@ -2,7 +2,7 @@
 
 use crate::domain::error::{Code, Error};
 use crate::domain::manifest::ExtensionManifest;
-use crate::domain::problem::{ParseProblem, problems_fault};
+use crate::domain::problem::{ParseProblem, problems_error};
 use crate::domain::profile::Profile;
 use crate::domain::request::{ExtensionView, ProfileView};
 use crate::domain::words::string_enum;
@@ -48,10 +48,10 @@ impl<T> Entry<T> {
         match &self.definition {
             Some(definition) if self.problems.is_empty() => Ok(definition),
             _ => {
-                let fault = problems_fault(Code::InvalidProfile, &self.problems);
+                let error = problems_error(Code::InvalidProfile, &self.problems);
                 Err(match &self.path {
-                    Some(path) => fault.hint(format!("sandboxer profiles validate {path}")),
-                    None => fault,
+                    Some(path) => error.hint(format!("sandboxer profiles validate {path}")),
+                    None => error,
                 })
             }
         }
@@ -68,7 +68,7 @@ impl<T> Entry<T> {
     /// What is wrong with the file, as one line.
     fn error(&self) -> Option<String> {
         (!self.problems.is_empty())
-            .then(|| problems_fault(Code::InvalidProfile, &self.problems).message)
+            .then(|| problems_error(Code::InvalidProfile, &self.problems).message)
     }
 }
 

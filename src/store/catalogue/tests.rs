@@ -65,10 +65,10 @@ impl Operator {
         entry.problems.iter().map(|problem| self.plain(&problem.to_string())).collect()
     }
 
-    fn fault(&self, id: &str) -> String {
-        let fault = self.load().profile(id).unwrap_err();
-        assert_eq!(fault.code, Code::InvalidProfile);
-        self.plain(&fault.message)
+    fn error(&self, id: &str) -> String {
+        let error = self.load().profile(id).unwrap_err();
+        assert_eq!(error.code, Code::InvalidProfile);
+        self.plain(&error.message)
     }
 }
 
@@ -152,9 +152,9 @@ fn what_this_build_cannot_make_is_listed_and_refused() {
     let available: Vec<bool> = catalogue.profiles().iter().map(|entry| entry.available).collect();
     // Of the candidates of the last one, this build can make one.
     assert_eq!(available, [true, true, true, false, false, true]);
-    let fault = catalogue.usable_profile("vm-haskell-build").unwrap_err();
+    let error = catalogue.usable_profile("vm-haskell-build").unwrap_err();
     assert_eq!(
-        (fault.code, fault.message.as_str()),
+        (error.code, error.message.as_str()),
         (Code::Unsupported, "ext.vm-packer is not part of this build")
     );
     assert!(catalogue.profile("vm-haskell-build").is_ok());
@@ -176,9 +176,9 @@ fn an_unknown_id_names_the_nearest() {
         ("", "there is no profile ''", "sandboxer profiles list"),
         ("a\0b\u{1b}", "there is no profile 'a\u{fffd}b\u{fffd}'", "sandboxer profiles list"),
     ] {
-        let fault = catalogue.profile(asked).unwrap_err();
+        let error = catalogue.profile(asked).unwrap_err();
         assert_eq!(
-            (fault.code, fault.message.as_str(), fault.hint.as_deref()),
+            (error.code, error.message.as_str(), error.hint.as_deref()),
             (Code::NotFound, message, Some(hint))
         );
     }
@@ -222,11 +222,11 @@ fn a_broken_file_breaks_its_own_profile_only() {
     assert!(catalogue.usable_profile("sandbox-canary").is_ok());
     // Never the built-in profile in place of what the operator wrote.
     assert_eq!(
-        operator.fault("compose-e2e"),
+        operator.error("compose-e2e"),
         "DIR/p/a.yaml:4:11: unknown key 'prots', did you mean 'ports'?"
     );
     assert_eq!(
-        operator.fault("profile.torn"),
+        operator.error("profile.torn"),
         "DIR/p/b.yaml:2:10: not valid YAML: unclosed bracket '['"
     );
     let e2e = entry(&catalogue, "profile.compose-e2e");
@@ -234,9 +234,9 @@ fn a_broken_file_breaks_its_own_profile_only() {
         (e2e.available, e2e.overrides_builtin, e2e.definition.is_none()),
         (false, true, true)
     );
-    let fault = catalogue.profile("compose-e2e").unwrap_err();
-    assert_eq!(operator.plain(&fault.hint.unwrap()), "sandboxer profiles validate DIR/p/a.yaml");
-    assert_eq!(fault.details["problems"][0]["line"], 4);
+    let error = catalogue.profile("compose-e2e").unwrap_err();
+    assert_eq!(operator.plain(&error.hint.unwrap()), "sandboxer profiles validate DIR/p/a.yaml");
+    assert_eq!(error.details["problems"][0]["line"], 4);
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn two_files_with_one_id_are_both_refused() {
             ["DIR/p/two.yaml:1:5: duplicate id 'profile.twice': also in DIR/p/one.yaml"],
         ]
     );
-    assert!(operator.fault("twice").starts_with("DIR/p/one.yaml:1:5: duplicate id"));
+    assert!(operator.error("twice").starts_with("DIR/p/one.yaml:1:5: duplicate id"));
     // The hint of that leads to a check of the file, which finds it too, however the file is called.
     let beside = operator.dir.path().join("e/../p/two.yaml");
     let problems = operator.load().validate_file(&beside).unwrap_err();
@@ -344,7 +344,7 @@ fn hostile_directories_hang_and_break_nothing() {
     assert_eq!(entry(&catalogue, "long.yaml").definition, None);
     assert!(catalogue.usable_profile("compose-e2e").is_ok());
     // A file without a readable id is meant by its name.
-    assert_eq!(operator.fault("empty"), "DIR/p/empty.yaml:1:1: the file is empty");
+    assert_eq!(operator.error("empty"), "DIR/p/empty.yaml:1:1: the file is empty");
     let file = operator.write("file", "");
     let catalogue = Catalogue::load(Some(&file), None, &compose_only());
     assert_eq!(catalogue.profiles().len(), SHIPPED.len() + 1);

@@ -72,7 +72,7 @@ impl<'a> Progress<'a> {
     }
 }
 
-/// The fault for a program of either end that failed, with its words.
+/// The error for a program of either end that failed, with its words.
 pub(super) fn failed(sentence: &str, status: i32, stderr: &str) -> Error {
     let words =
         reason(stderr).unwrap_or_else(|| format!("it ended with status {status} and said nothing"));
@@ -100,9 +100,9 @@ mod tests {
     #[test]
     fn the_reason_is_the_full_disk_wherever_it_stands() {
         let said = "tar: ./a: Cannot open: x\ntar: ./b: Wrote only 512 of 10240 bytes\ntar: ./b: Cannot write: No space left on device\n";
-        let fault = failed("no", 2, said);
-        assert_eq!(fault.causes, ["tar: ./b: Cannot write: No space left on device"]);
-        assert_eq!(fault.details["exit_status"], 2);
+        let error = failed("no", 2, said);
+        assert_eq!(error.causes, ["tar: ./b: Cannot write: No space left on device"]);
+        assert_eq!(error.details["exit_status"], 2);
         assert_eq!(reason("\n\n"), None);
     }
 

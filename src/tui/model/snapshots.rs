@@ -76,8 +76,8 @@ impl Snapshots {
         let filter = &self.filter;
         self.rows = tree_rows(&self.views, &mut |view, sandbox| {
             // A record and no more: the list of a command leaves it out too.
-            let bygone = sandbox.is_none() && view.record.came_to_nothing();
-            !bygone && (filter.is_empty() || passes(filter, view, sandbox, &mut matcher))
+            let is_over = sandbox.is_none() && view.record.came_to_nothing();
+            !is_over && (filter.is_empty() || passes(filter, view, sandbox, &mut matcher))
         });
         self.settle();
     }

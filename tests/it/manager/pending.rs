@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
+
 use sandboxer::domain::extension::Inspection;
 use sandboxer::domain::patch::PatchState;
 use sandboxer::domain::pending_patches::settled_state;
@@ -10,6 +12,7 @@ use sandboxer::domain::request::{
 };
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::teardown::Resource;
+use sandboxer::domain::update::Update;
 use sandboxer::domain::{Code, OperationId, SandboxRecord};
 
 use super::patches::patch;
@@ -262,4 +265,37 @@ async fn one_that_is_taken_away_while_its_script_runs_is_not_in_the_way() {
     let record = house.record_after(&operation, &id).await;
     assert_eq!((&record.patch_state, &record.patch_error), (&PatchState::None, &None));
     assert_eq!(record.applied_patches[0].state, PatchState::Unknown, "what ran, ran");
+}
+
+#[tokio::test]
+async fn what_another_processs_patch_means_for_a_sandbox_is_told() {
+    let house = test_env();
+    let base = house.base("my-env").await;
+    let id = house.restored(&base).await.id;
+    let mut updates = house.manager.subscribe().await.unwrap();
+    let mut told = async |state: PatchState| {
+        let of_it = async {
+            loop {
+                if let Some(Update::Record(told)) = updates.next().await
+                    && told.id == id
+                    && told.patch_state == state
+                {
+                    return told;
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), of_it).await.unwrap()
+    };
+    house.other.add_patch(&patch(&base, "echo 1")).await.unwrap();
+    let pending = told(PatchState::Pending).await;
+    // A verb on the record as it was told is not refused as one that changed since.
+    let request = LabelRequest {
+        id: id.to_string(),
+        revision: Some(pending.revision),
+        set: [("a".to_owned(), "b".to_owned())].into(),
+        ..LabelRequest::default()
+    };
+    house.manager.label(request).await.unwrap();
+    house.other.remove_patch(&base, "1").await.unwrap();
+    told(PatchState::None).await;
 }

@@ -325,14 +325,11 @@ pub(crate) fn ended(id: &OperationId, state: OperationState, now: Time) -> Opera
     }
 }
 
-/// Machine id of a host that says its facts.
-pub(crate) const MACHINE: &str = "0123456789abcdef";
-
 /// What a host says of itself.
 pub(crate) fn facts(hostname: &str, now: Time) -> HostFacts {
     HostFacts {
         at: now,
-        machine_id: MACHINE.to_owned(),
+        machine_id: "0123456789abcdef".to_owned(),
         hostname: hostname.to_owned(),
         kernel: "Linux 6.1.0".to_owned(),
         os: Some("Debian GNU/Linux 12 (bookworm)".to_owned()),

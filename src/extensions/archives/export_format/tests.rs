@@ -52,8 +52,8 @@ async fn opened(bytes: &[u8], piece: usize) -> Result<(ArchiveManifest, Vec<u8>)
     Ok((manifest, pieces.concat()))
 }
 
-fn causes(fault: &Error) -> String {
-    fault.causes.join(": ")
+fn causes(error: &Error) -> String {
+    error.causes.join(": ")
 }
 
 #[tokio::test]
@@ -92,12 +92,12 @@ async fn what_is_no_bundle_is_refused_in_words() {
         ([whole.clone(), b"more".to_vec()].concat(), "something follows the archive"),
         ([whole.clone(), vec![0; 20_000]].concat(), "something follows the archive"),
     ] {
-        let fault = opened(&bytes, 700).await.unwrap_err();
+        let error = opened(&bytes, 700).await.unwrap_err();
         assert_eq!(
-            (fault.code.as_str(), fault.details["field"].as_str()),
+            (error.code.as_str(), error.details["field"].as_str()),
             ("invalid_input", Some("file"))
         );
-        assert!(causes(&fault).contains(why), "{why}: {}", causes(&fault));
+        assert!(causes(&error).contains(why), "{why}: {}", causes(&error));
     }
 }
 
@@ -113,11 +113,11 @@ async fn an_archive_that_is_said_to_have_no_end_is_refused() {
     header.as_old_mut().size = [0x80, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
     header.set_cksum();
     whole[at..at + BLOCK].copy_from_slice(header.as_bytes());
-    let fault = opened(&whole, 4096).await.unwrap_err();
+    let error = opened(&whole, 4096).await.unwrap_err();
     assert!(
-        causes(&fault).contains("archive.tar.gz has 18446744073709551615 bytes"),
+        causes(&error).contains("archive.tar.gz has 18446744073709551615 bytes"),
         "{}",
-        causes(&fault)
+        causes(&error)
     );
 }
 
@@ -132,8 +132,8 @@ fn a_profile_from_outside_lives_no_longer_than_one_that_is_written() {
             serde_json::from_value(written.clone()).unwrap();
         value["snapshot"]["profile"]["hash"] = serde_json::json!(profile.hash());
         value["recipe"] = written;
-        let fault = check(&read(&value)).unwrap_err();
-        assert!(causes(&fault).contains("is longer than ten years"), "{}", causes(&fault));
+        let error = check(&read(&value)).unwrap_err();
+        assert!(causes(&error).contains("is longer than ten years"), "{}", causes(&error));
     }
 }
 
@@ -183,9 +183,9 @@ fn a_manifest_from_outside_names_nothing_that_could_be_a_path() {
         } else {
             changed["snapshot"][place.trim_start_matches("/snapshot/")] = value.clone();
         }
-        let fault = check(&read(&changed)).expect_err(&format!("{place} = {value}"));
+        let error = check(&read(&changed)).expect_err(&format!("{place} = {value}"));
         assert_eq!(
-            (fault.code.as_str(), fault.details["field"].as_str()),
+            (error.code.as_str(), error.details["field"].as_str()),
             ("invalid_input", Some("file")),
             "{place}"
         );

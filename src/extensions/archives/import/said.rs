@@ -43,14 +43,13 @@ impl Said {
         if data.len() as u64 != entry.size() {
             return no("it ends within an extension of a header");
         }
-        let twice = match kind {
-            EntryType::XHeader => self.records.replace(records(&data)?).is_some(),
-            _ => {
-                let text = data.strip_suffix(b"\0").unwrap_or(&data).to_vec();
-                let long = kind == EntryType::GNULongName;
-                let slot = if long { &mut self.name } else { &mut self.target };
-                slot.replace(text).is_some()
-            }
+        let twice = if kind == EntryType::XHeader {
+            self.records.replace(records(&data)?).is_some()
+        } else {
+            let text = data.strip_suffix(b"\0").unwrap_or(&data).to_vec();
+            let long = kind == EntryType::GNULongName;
+            let slot = if long { &mut self.name } else { &mut self.target };
+            slot.replace(text).is_some()
         };
         if twice { no("a header has two extensions of one kind") } else { Ok(true) }
     }

@@ -1,6 +1,6 @@
 # What is there of an archive. Parameters: the root, the snapshot's id, the owners (blanks between), the expected host.
 sbx_prove_host "$4"
-sbx_shelf "$1" "$2" "$3" && sbx_enter "$2" || { echo there=no; exit 0; }
+sbx_archives "$1" "$2" "$3" && sbx_enter "$2" || { echo there=no; exit 0; }
 sbx_say path "$sbx_at"
 sbx_words=$(sbx_hidden ./manifest.json) && sbx_fail closed "$sbx_words"
 if [ -f manifest.json ] && [ ! -L manifest.json ]; then

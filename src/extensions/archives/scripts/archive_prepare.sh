@@ -15,9 +15,9 @@ sbx_free=$(sbx_free_kib)
 if [ -n "$sbx_free" ] && [ "$sbx_need" -gt "$sbx_free" ]; then
   sbx_fail space "$sbx_free KiB are free in $sbx_root, $sbx_need KiB are needed"
 fi
-if ! sbx_shelf "$sbx_root" "$2" "$3"; then
+if ! sbx_archives "$sbx_root" "$2" "$3"; then
   sbx_words=$(mkdir -- "$sbx_root/snapshots" 2>&1) || [ -d "$sbx_root/snapshots" ] || sbx_fail root "$sbx_words"
-  sbx_shelf "$sbx_root" "$2" "$3" || sbx_fail root "$sbx_root/snapshots is not there"
+  sbx_archives "$sbx_root" "$2" "$3" || sbx_fail root "$sbx_root/snapshots is not there"
 fi
 if [ -e "$2" ] || [ -L "$2" ]; then sbx_fail taken "$sbx_at exists"; fi
 sbx_words=$(mkdir -- "$2" 2>&1) || sbx_fail root "$sbx_words"

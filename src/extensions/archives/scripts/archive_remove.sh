@@ -15,7 +15,7 @@ sbx_done() { # OUTCOME [WHY]
 # A folder without archives is not kept; somebody may be making the next one in it meanwhile.
 sbx_last() { rmdir -- "${sbx_at%/*}" 2>/dev/null; }
 
-sbx_shelf "$1" "$sbx_id" "$3" || sbx_done absent
+sbx_archives "$1" "$sbx_id" "$3" || sbx_done absent
 if [ -L "$sbx_id" ]; then sbx_done failed "it is a link"; fi
 if [ -e "$sbx_id" ] && [ ! -d "$sbx_id" ]; then sbx_done failed "it is no folder"; fi
 sbx_enter "$sbx_id" || { sbx_last; sbx_done absent; }

@@ -1,7 +1,7 @@
 # Reads an archive whole. Parameters: the root, the snapshot's id, the owners (blanks between), the expected host, the
 # archive's file. Says how far it is, what the hash of the tar inside is, and how the programs ended.
 sbx_prove_host "$4"
-sbx_shelf "$1" "$2" "$3" && sbx_enter "$2" || sbx_fail absent "$sbx_at/$5 is not there"
+sbx_archives "$1" "$2" "$3" && sbx_enter "$2" || sbx_fail absent "$sbx_at/$5 is not there"
 sbx_archive "$5"
 sbx_tools "$5" || exit 0
 exec 7<"$5"

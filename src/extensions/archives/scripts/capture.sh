@@ -70,11 +70,11 @@ if [ -n "$sbx_engine" ]; then
   # An engine can stop one that it is about to start again, and not pause it.
   [ "$sbx_mode" != stop ] || sbx_running=$(sbx_in_state 'running|restarting')
 fi
-sbx_shelf=${sbx_root%/}/snapshots
-trap 'sbx_drop_empty; rmdir -- "$sbx_shelf" 2>/dev/null' EXIT # for a refusal
-mkdir -p -- "$sbx_shelf" 2>/dev/null
-[ -d "$sbx_shelf" ] && [ ! -L "$sbx_shelf" ] || sbx_fail root "$(mkdir -- "$sbx_shelf" 2>&1)"
-sbx_at=$sbx_shelf/$sbx_snapshot
+sbx_archives=${sbx_root%/}/snapshots
+trap 'sbx_drop_empty; rmdir -- "$sbx_archives" 2>/dev/null' EXIT # for a refusal
+mkdir -p -- "$sbx_archives" 2>/dev/null
+[ -d "$sbx_archives" ] && [ ! -L "$sbx_archives" ] || sbx_fail root "$(mkdir -- "$sbx_archives" 2>&1)"
+sbx_at=$sbx_archives/$sbx_snapshot
 [ ! -e "$sbx_at" ] && [ ! -L "$sbx_at" ] || sbx_fail taken "$sbx_at exists"
 
 # As whom it can be read: what a container wrote belongs to others.
@@ -101,8 +101,8 @@ sbx_need=$({
   du -sk workspace
   for sbx_volume in $sbx_volumes; do du -sk -- "$("$sbx_engine" volume inspect -f '{{.Mountpoint}}' "$sbx_volume" </dev/null)"; done
 } 2>/dev/null | { sbx_sum=0; while read -r sbx_kib sbx_of; do sbx_sum=$((sbx_sum + sbx_kib)); done; echo "$sbx_sum"; })
-sbx_free=$(cd "$sbx_shelf" && sbx_free_kib)
-[ -z "$sbx_free" ] || [ "${sbx_need:-0}" -le "$sbx_free" ] || sbx_fail space "$sbx_free KiB are free in $sbx_shelf, $sbx_need KiB may be needed"
+sbx_free=$(cd "$sbx_archives" && sbx_free_kib)
+[ -z "$sbx_free" ] || [ "${sbx_need:-0}" -le "$sbx_free" ] || sbx_fail space "$sbx_free KiB are free in $sbx_archives, $sbx_need KiB may be needed"
 
 # A rootless podman cannot pause where there is no cgroup v2.
 sbx_can_pause=yes
@@ -132,7 +132,7 @@ sbx_clear() {
   [ -z "$sbx_contained" ] || sbx_drop_run "$sbx_project-archive"
   sbx_drop_empty
   [ -z "$sbx_ticks" ] || kill "$sbx_ticks" 2>/dev/null
-  [ -n "$sbx_whole" ] || { rm -rf -- "$sbx_at"; rmdir -- "$sbx_shelf" 2>/dev/null; }
+  [ -n "$sbx_whole" ] || { rm -rf -- "$sbx_at"; rmdir -- "$sbx_archives" 2>/dev/null; }
   rm -f "$sbx_here/.packing"
 }
 sbx_ticks=

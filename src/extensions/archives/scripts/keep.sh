@@ -1,9 +1,9 @@
 # Where an archive is, and whether it is ours. Definitions; says.sh and place.sh stand before it.
 
-# sbx_shelf ROOT ID OWNERS: goes to the root's folder of archives and says where that is (`sbx_at`: the archive's own folder).
+# sbx_archives ROOT ID OWNERS: goes to the root's folder of archives and says where that is (`sbx_at`: the archive's own folder).
 # Nothing on the way below the root may be a link. Not there is 1; only that counts as absent, and only in a root that is proved
 # where an archive is recorded; anything else ends the script.
-sbx_shelf() {
+sbx_archives() {
   if ! sbx_prove_root "$1" "$3" closed; then
     sbx_at=$sbx_root/snapshots/$2
     return 1

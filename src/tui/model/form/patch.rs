@@ -162,9 +162,10 @@ impl Definition for RollOut {
 
     fn notes(&self, _fields: &Fields, _now: Time) -> Notes {
         let mut notes = Notes::new();
-        let owing = |sandbox: &&BasedOn| !sandbox.owes.is_empty() && sandbox.state == State::Ready;
-        let mut owing = self.view.sandboxes.iter().filter(owing);
-        if owing.all(|sandbox| self.protected.contains(&sandbox.id)) {
+        let pending =
+            |sandbox: &&BasedOn| !sandbox.owes.is_empty() && sandbox.state == State::Ready;
+        let mut pending = self.view.sandboxes.iter().filter(pending);
+        if pending.all(|sandbox| self.protected.contains(&sandbox.id)) {
             let words = "No sandbox that is ready has to get any: there is nothing to apply.";
             notes.push((Role::Warn, words.to_owned()));
         }

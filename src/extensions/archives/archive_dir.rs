@@ -1,4 +1,4 @@
-//! Where an archive is on a host: one folder, `<root>/snapshots/<snapshot-id>`, with the archive and, once it is whole, its
+//! Folder of an archive on a host: `<root>/snapshots/<snapshot-id>`, with the archive and, once it is whole, its
 //! manifest. What is there, the removal of it, and the words for what can be wrong with it.
 
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::extensions::workspace::{Recorded, configured_root, expected, failed, 
 use crate::transport::{Command, Transport};
 
 /// The definitions that the scripts of archives stand on.
-macro_rules! keeping {
+macro_rules! archive_script {
     ($script:literal) => {
         concat!(
             include_str!("../../transport/scripts/runtime.sh"),
@@ -27,10 +27,10 @@ macro_rules! keeping {
         )
     };
 }
-pub(super) use keeping;
+pub(super) use archive_script;
 
-const LOOK_SH: &str = keeping!("archive_look.sh");
-const REMOVE_SH: &str = keeping!("archive_remove.sh");
+const LOOK_SH: &str = archive_script!("archive_look.sh");
+const REMOVE_SH: &str = archive_script!("archive_remove.sh");
 
 /// How long a removal may take: one that was cut off may have left somebody at work for some seconds.
 const REMOVE_LIMIT: Duration = Duration::from_mins(2);
@@ -85,7 +85,7 @@ fn begin(
 /// `<root>` of `<root>/snapshots/<id>`: as recorded, else as the profile or the host says.
 pub(super) fn root<'a>(transport: &'a dyn Transport, place: &'a ArchivePlace) -> &'a str {
     let recorded = place.path.as_deref().and_then(|path| path.strip_suffix(place.id.as_str()));
-    let recorded = recorded.and_then(|shelf| shelf.strip_suffix("/snapshots/"));
+    let recorded = recorded.and_then(|dir| dir.strip_suffix("/snapshots/"));
     let recorded = recorded.map(|root| if root.is_empty() { "/" } else { root });
     let configured = || place.profile.as_ref().and_then(configured_root);
     recorded.or_else(configured).unwrap_or(&transport.spec().workspace_root)
@@ -109,7 +109,7 @@ pub(super) fn check(
     place: &ArchivePlace,
 ) -> Result<(), Error> {
     let (host, id) = (&transport.spec().name, &place.id);
-    let fault = match said.value("error") {
+    let error = match said.value("error") {
         Some("identity") => other_machine(transport, place),
         Some("closed") => Error::new(
             Code::OperationFailed,
@@ -135,8 +135,8 @@ pub(super) fn check(
         _ => return said.check(step, transport, root(transport, place)),
     };
     let words = said.text("words").unwrap_or_default();
-    let fault = fault.step(step);
-    Err(if words.is_empty() { fault } else { fault.because(words) })
+    let error = error.step(step);
+    Err(if words.is_empty() { error } else { error.because(words) })
 }
 
 /// An archive that is not what is known of it; `differs` is `truncated`, `size`, `hash`, `content` or `manifest`.
@@ -203,7 +203,7 @@ pub(super) async fn look(
     transport: &dyn Transport,
     place: &ArchivePlace,
 ) -> Result<ArchiveLook, Error> {
-    glance(transport, place).await.map(|(seen, _)| seen)
+    inspect(transport, place).await.map(|(seen, _)| seen)
 }
 
 /// Whether the manifest beside an archive is there and says what is recorded. The archive itself is not read.
@@ -214,7 +214,7 @@ pub(super) async fn ensure_sealed(
     place: &ArchivePlace,
     facts: &ArchiveFacts,
 ) -> Result<ArchiveLook, Error> {
-    let (seen, beside) = glance(transport, place).await?;
+    let (seen, beside) = inspect(transport, place).await?;
     if seen.bytes.is_none() {
         return Err(missing(transport, place));
     }
@@ -252,8 +252,8 @@ impl Beside {
     }
 }
 
-/// What the host has of it, and what is where its manifest should be.
-async fn glance(
+/// State of an archive's folder, and what is where its manifest should be.
+async fn inspect(
     transport: &dyn Transport,
     place: &ArchivePlace,
 ) -> Result<(ArchiveLook, Beside), Error> {
@@ -304,7 +304,7 @@ pub(super) async fn remove(
 ) -> Result<TeardownReport, Error> {
     let command = about(REMOVE_SH, transport, place);
     let output =
-        transport.run(&command, REMOVE_LIMIT).await.map_err(|fault| fault.step("remove"))?;
+        transport.run(&command, REMOVE_LIMIT).await.map_err(|error| error.step("remove"))?;
     let text = output.text();
     let said = Said::read(&text);
     let untouched = said.value("begun").is_none();

@@ -1,5 +1,4 @@
-//! What is done with an archive that is on a host, whichever sandbox it comes from: the contract's verbs, each handed to
-//! whoever does it.
+//! Archives on hosts: the verbs on one that is there, whichever sandbox it comes from, each handed to its file.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,20 +11,20 @@ use crate::domain::error::{Error, Kind};
 use crate::domain::reporter::{Report, Reporter};
 use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest};
 use crate::domain::teardown::TeardownReport;
+use crate::extensions::archives::archive_dir::{self, altered};
 use crate::extensions::archives::import::import;
-use crate::extensions::archives::shelf::{self, altered};
 use crate::extensions::archives::stream::{Told, Watched, pipe, repacked};
-use crate::extensions::archives::transfer::{Arrival, otherwise};
+use crate::extensions::archives::transfer::{IncomingArchive, otherwise};
 use crate::extensions::archives::{export, export_format, listing, transfer, verify};
 use crate::failpoint;
 use crate::transport::{Transport, Transports};
 
-/// The archives on the hosts that these ways lead to.
-pub(crate) struct Keeper {
+/// Archives on the hosts that the transports lead to.
+pub(crate) struct ArchiveStore {
     transports: Arc<dyn Transports>,
 }
 
-impl Keeper {
+impl ArchiveStore {
     /// Over these ways to hosts.
     pub(crate) fn new(transports: Arc<dyn Transports>) -> Self {
         Self { transports }
@@ -49,7 +48,7 @@ impl Keeper {
     ) -> Result<(), Error> {
         let transport = self.open(place).await?;
         let facts = &manifest.snapshot.archive;
-        let seen = shelf::ensure_sealed(transport.as_ref(), place, facts).await?;
+        let seen = archive_dir::ensure_sealed(transport.as_ref(), place, facts).await?;
         let (Some(bytes), Some(was)) = (seen.bytes, facts.bytes) else { return Ok(()) };
         if bytes == was {
             return Ok(());
@@ -60,25 +59,25 @@ impl Keeper {
     }
 
     /// A place for an archive, where nothing was.
-    async fn arrival<'a>(
+    async fn incoming<'a>(
         &self,
         to: &'a ArchivePlace,
         manifest: &'a ArchiveManifest,
         reporter: &dyn Reporter,
-    ) -> Result<Arrival<'a>, Error> {
+    ) -> Result<IncomingArchive<'a>, Error> {
         reporter.report(Report { stage: "prepare", ..Report::default() });
-        Arrival::prepare(self.open(to).await?, to, manifest, reporter).await
+        IncomingArchive::prepare(self.open(to).await?, to, manifest, reporter).await
     }
 
     /// After a failure, nothing is left of what was to arrive, in a folder that was made for it; where that cannot be, the
-    /// fault says so.
+    /// error says so.
     async fn or_nothing(
         &self,
         to: &ArchivePlace,
         outcome: Result<Arrived, Error>,
     ) -> Result<Arrived, Error> {
         let Err(error) = outcome else { return outcome };
-        let removed = async { shelf::remove(self.open(to).await?.as_ref(), to).await };
+        let removed = async { archive_dir::remove(self.open(to).await?.as_ref(), to).await };
         let clean = removed.await.is_ok_and(|report| report.is_clean());
         Err(if clean { error } else { error.detail("unremoved", true) })
     }
@@ -87,12 +86,12 @@ impl Keeper {
     async fn carry(
         &self,
         from: &ArchivePlace,
-        arrival: Arrival<'_>,
+        incoming: IncomingArchive<'_>,
         manifest: &ArchiveManifest,
         reporter: &dyn Reporter,
     ) -> Result<Arrived, Error> {
         let facts = &manifest.snapshot.archive;
-        let format = shelf::format(facts)?;
+        let format = archive_dir::format(facts)?;
         let source = self.open_lazily(from).await?;
         let (inlet, outlet) = pipe();
         let mut inlet = Told::new(inlet, reporter, "copy", facts.bytes);
@@ -103,11 +102,11 @@ impl Keeper {
             }
             read
         };
-        let target = arrival.format.clone();
-        let (to, wrong) = (arrival.place, Arc::new(OnceLock::new()));
+        let target = incoming.format.clone();
+        let (to, wrong) = (incoming.place, Arc::new(OnceLock::new()));
         let mut stream = Watched::new(repacked(outlet, &format, &target), &wrong);
         let receiving = async {
-            let received = arrival.receive(&mut stream).await;
+            let received = incoming.receive(&mut stream).await;
             // Nobody reads any more: who still writes ends now.
             drop(stream);
             received
@@ -132,9 +131,9 @@ impl Keeper {
 }
 
 #[async_trait]
-impl SnapshotArchives for Keeper {
+impl SnapshotArchives for ArchiveStore {
     async fn look(&self, place: &ArchivePlace) -> Result<ArchiveLook, Error> {
-        shelf::look(self.open(place).await?.as_ref(), place).await
+        archive_dir::look(self.open(place).await?.as_ref(), place).await
     }
 
     fn check_manifest(&self, manifest: &ArchiveManifest) -> Result<(), Error> {
@@ -156,7 +155,7 @@ impl SnapshotArchives for Keeper {
         reporter: &dyn Reporter,
     ) -> Result<TeardownReport, Error> {
         reporter.report(Report { stage: "remove", ..Report::default() });
-        shelf::remove(self.open(place).await?.as_ref(), place).await
+        archive_dir::remove(self.open(place).await?.as_ref(), place).await
     }
 
     async fn entries(
@@ -181,8 +180,8 @@ impl SnapshotArchives for Keeper {
             ));
         }
         self.ensure_whole(from, manifest).await?;
-        let arrival = self.arrival(to, manifest, reporter).await?;
-        let outcome = self.carry(from, arrival, manifest, reporter).await;
+        let incoming = self.incoming(to, manifest, reporter).await?;
+        let outcome = self.carry(from, incoming, manifest, reporter).await;
         self.or_nothing(to, outcome).await
     }
 
@@ -212,8 +211,8 @@ impl SnapshotArchives for Keeper {
         reporter: &dyn Reporter,
     ) -> Result<Arrived, Error> {
         export_format::check(manifest)?;
-        let arrival = self.arrival(to, manifest, reporter).await?;
-        let outcome = import(arrival, manifest, source, reporter).await;
+        let incoming = self.incoming(to, manifest, reporter).await?;
+        let outcome = import(incoming, manifest, source, reporter).await;
         self.or_nothing(to, outcome).await
     }
 }
