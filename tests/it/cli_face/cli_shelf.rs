@@ -1,7 +1,7 @@
 //! Snapshots and patches to put into a world, and the sandboxes that are based on them.
 
 use sandboxer::domain::patch::{AppliedPatch, PatchState};
-use sandboxer::domain::snapshot::SnapshotRecord;
+use sandboxer::domain::snapshot::{CapturedVolume, SnapshotRecord};
 use sandboxer::domain::{Patch, SandboxRecord, SnapshotId, State};
 use serde_json::json;
 
@@ -11,7 +11,8 @@ use crate::test_env::fixture::{Fixture, snapshot_of};
 /// A snapshot that is ready, three hours old.
 pub(crate) fn snapshot(id: &str, name: Option<&str>, of: &str) -> SnapshotRecord {
     let source = named(of, "my-env", State::Ready);
-    let made = snapshot_of(&source, id, name, now().minus_seconds(10_800));
+    let mut made = snapshot_of(&source, id, name, now().minus_seconds(10_800));
+    made.archive.captured_volumes = vec![CapturedVolume { name: "data".into() }];
     SnapshotRecord { actor: tester(), ..made }
 }
 
@@ -38,8 +39,13 @@ pub(crate) fn based(id: &str, name: &str, on: &str) -> SandboxRecord {
 
 /// A run of a patch, as a record has it.
 pub(crate) fn run_of(sequence: u64, state: &str, output: &str) -> AppliedPatch {
+    let (took, exit) = match state {
+        "applied" => (Some(75_000), Some(0)),
+        "failed" => (Some(75_000), Some(7)),
+        _ => (None, None),
+    };
     let value = json!({"id": format!("pat-0000000{sequence}"), "sequence": sequence, "state": state,
-        "started_at": now(), "took_ms": 75_000, "exit_status": if state == "applied" { 0 } else { 7 }, "output": output});
+        "started_at": now(), "took_ms": took, "exit_status": exit, "output": output});
     serde_json::from_value(value).unwrap()
 }
 

@@ -28,7 +28,7 @@ use sandboxer::cli::{self, ParseOutcome};
 use sandboxer::client::{Client as _, CreateRequest, Error, LabelRequest, Started, Update};
 use sandboxer::domain::error::Code;
 use sandboxer::domain::event::{EventKind, PendingEvent};
-use sandboxer::domain::extension::MeterQuote;
+use sandboxer::domain::extension::{MeterQuote, Preview, Refusal};
 use sandboxer::domain::host_view::HostState;
 use sandboxer::domain::name::EventId;
 use sandboxer::domain::reporter::Report;
@@ -38,7 +38,7 @@ use sandboxer::domain::{HostName, SandboxId, State, Usd};
 use sandboxer::store::EventLog as _;
 use serde_json::{Value, json};
 
-use crate::test_env::fixture::{Fixture, host, service};
+use crate::test_env::fixture::{Fixture, decision, host, service};
 use crate::test_env::hosts::Machine;
 use crate::test_env::script::{Act, Scripted};
 
@@ -488,9 +488,13 @@ async fn a_dry_run_prints_the_decision_and_ends_like_the_create_would() {
     ];
     for (refused, hosts, status) in [(false, &placed, 0), (true, &placed, 2), (false, &down, 5)] {
         let console = env_of(Fixture { hosts: hosts.clone(), ..Fixture::default() }).await;
-        let refuses = if refused { Act::Refuse } else { Act::Well };
-        console.script.preview.lock().unwrap().extend([refuses.clone(), refuses]);
-        *console.script.previewed.lock().unwrap() = crate::test_env::fixture::decision().preview;
+        let refusal = |number: u32| Refusal {
+            path: format!("services.web{number}.privileged"),
+            message: "a privileged container leaves the sandbox".into(),
+            allow: Some("privileged".into()),
+        };
+        let refusals = if refused { vec![refusal(0), refusal(1)] } else { Vec::new() };
+        *console.script.previewed.lock().unwrap() = Preview { refusals, ..decision().preview };
         let line = "create --dry-run --profile compose-e2e --input repo=/tmp";
         let ran = run(&console, line).await;
         assert_eq!(ran.status, status, "{ran}");
@@ -908,7 +912,9 @@ async fn profiles_and_their_files() {
     console.profile("bad", "sandbox-canary", |text| text.replace("ttl:", "tll:"));
     let masked = async |line: &str| {
         let ran = run(&console, line).await.to_string();
-        ran.replace(&console.folder.path().display().to_string(), "DATA")
+        let hash = console.client.profile("sandbox-canary").await.unwrap().hash.unwrap();
+        let ran = ran.replace(&console.folder.path().display().to_string(), "DATA");
+        ran.replace(&hash, "HASH")
     };
     assert_snapshot!("profiles_list", masked("profiles list").await);
     assert_snapshot!("profiles_show", masked("profiles show sandbox-canary").await);

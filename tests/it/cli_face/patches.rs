@@ -194,7 +194,7 @@ async fn status_says_how_each_sandbox_stands() {
     let piped = World { types: "true\n", ..World::default() };
     run_in(piped, &console, "patches add alone --script-file -").await;
     let ran = run(&console, "patches status alone").await;
-    assert!(ran.status == 0 && ran.stdout.lines().count() == 2, "{ran}");
+    assert!(ran.stdout.contains("no sandbox is based on the snapshot\n"), "{ran}");
 }
 
 /// The sandbox `one`, with this run of patch 2.
