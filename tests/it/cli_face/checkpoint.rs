@@ -89,7 +89,7 @@ async fn a_failed_snapshot_shows_why_and_what_remains() {
 async fn ctrl_c_cancels_a_snapshot_and_says_what_remains() {
     let console = family().await;
     console.script.shelf.capture.lock().unwrap().push_back(Act::Hang);
-    let ran = run_in(World { presses: 1, ..World::default() }, &console, "snapshot my-env").await;
+    let ran = run_in(pressed(1, "snapshot"), &console, "snapshot my-env").await;
     assert!(console.calls().iter().any(|call| call.starts_with("cancel ")));
     assert_snapshot!(ran, @r"
     status 130
@@ -103,13 +103,13 @@ async fn ctrl_c_cancels_a_snapshot_and_says_what_remains() {
 
 #[tokio::test]
 async fn a_second_ctrl_c_names_recover() {
-    for line in ["sleep my-env", "patches apply one"] {
+    for (line, once) in [("sleep my-env", "sleep"), ("patches apply one", "patch ")] {
         let console = family().await;
         console.script.sleep.lock().unwrap().push_back(Act::Hang);
         console.script.patch.lock().unwrap().push_back(Script::Hangs);
         // Whoever is called off looks at what is there.
         console.script(&[], &[Act::Hang, Act::Hang], &[]);
-        let ran = run_in(World { presses: 2, ..World::default() }, &console, line).await;
+        let ran = run_in(pressed(2, once), &console, line).await;
         assert_eq!((ran.status, ran.left_at_once), (130, true), "{line}: {ran}");
         assert!(
             ran.stderr.contains("hint: sandboxer recover brings into order what remains"),

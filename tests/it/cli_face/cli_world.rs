@@ -227,6 +227,8 @@ pub(crate) struct World {
     pub(crate) presses: usize,
     /// What happens before the first of them.
     pub(crate) after: Option<Arc<Notify>>,
+    /// What the extension is asked before any of them.
+    pub(crate) once: Option<&'static str>,
     pub(crate) width: Option<usize>,
     pub(crate) stdout: Option<io::ErrorKind>,
     pub(crate) takes: Option<fn(Source) -> bool>,
@@ -304,7 +306,7 @@ pub(crate) async fn run_args(world: World, console: &Console, args: Vec<String>)
         color: true,
         unicode: !world.plain_locale,
         moves: true,
-        interrupts: presses(world.presses, world.after),
+        interrupts: presses(world.presses, world.after, world.once, &console.script),
         now,
         leave_at_once: false,
     };
@@ -328,12 +330,22 @@ pub(crate) async fn run_args(world: World, console: &Console, args: Vec<String>)
 }
 
 /// So many Ctrl-C, each after a while in which all that is there already has been heard of.
-fn presses(count: usize, after: Option<Arc<Notify>>) -> BoxStream<'static, ()> {
+fn presses(
+    count: usize,
+    after: Option<Arc<Notify>>,
+    once: Option<&'static str>,
+    script: &Arc<Scripted>,
+) -> BoxStream<'static, ()> {
+    let (script, before) = (Arc::clone(script), script.asked().len());
     let pressed = stream::iter(0..count).then(move |_| {
-        let after = after.clone();
+        let (after, script) = (after.clone(), Arc::clone(&script));
         async move {
             if let Some(after) = after {
                 after.notified().await;
+            }
+            let begun = |once| script.asked()[before..].iter().any(|asked| asked.starts_with(once));
+            while !once.is_none_or(begun) {
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
             }
             tokio::time::sleep(std::time::Duration::from_millis(300)).await;
         }
@@ -343,6 +355,11 @@ fn presses(count: usize, after: Option<Arc<Notify>>) -> BoxStream<'static, ()> {
 
 pub(crate) async fn run(console: &Console, line: &str) -> Ran {
     run_in(World::default(), console, line).await
+}
+
+/// So many Ctrl-C, once the extension was asked that.
+pub(crate) fn pressed(presses: usize, once: &'static str) -> World {
+    World { presses, once: Some(once), ..World::default() }
 }
 
 pub(crate) fn on_terminal(types: &'static str) -> World {

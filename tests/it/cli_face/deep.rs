@@ -101,8 +101,7 @@ async fn ctrl_c_calls_all_off() {
         ["one", "two", "three", "four"].map(|name| host(name, HostState::Up, None)).to_vec();
     let console = env_of(Fixture { hosts, ..Fixture::default() }).await;
     console.script(&[Act::Hang, Act::Hang, Act::Hang, Act::Hang], &[], &[]);
-    let ran =
-        run_in(World { presses: 1, ..World::default() }, &console, "hosts check --deep").await;
+    let ran = run_in(pressed(1, "provision"), &console, "hosts check --deep").await;
     assert_eq!(ran.status, 130, "{ran}");
     let calls = console.calls();
     let of = |verb: &str| calls.iter().filter(|call| call.starts_with(verb)).count();

@@ -149,14 +149,14 @@ async fn exec_as_one_document() {
 
 #[tokio::test]
 async fn ctrl_c_ends_the_command() {
-    let pressed = || World { presses: 1, ..World::default() };
+    let once = || pressed(1, "exec");
     let console = runs(vec![out(b"working\n")]).await;
-    let ran = run_in(pressed(), &console, "exec my-env -- sleep 1000").await;
+    let ran = run_in(once(), &console, "exec my-env -- sleep 1000").await;
     assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (130, "working\n", ""));
-    let ran = run_in(pressed(), &console, "exec my-env --json -- sleep 1000").await;
+    let ran = run_in(once(), &console, "exec my-env --json -- sleep 1000").await;
     assert_eq!((ran.status, &ran.error()["code"]), (130, &json!("cancelled")));
     // Also while a reader that reads nothing is waited for.
-    let stuck = World { takes: Some(|_| false), ..pressed() };
+    let stuck = World { takes: Some(|_| false), ..once() };
     let ran = run_in(stuck, &console, "exec my-env -- yes").await;
     assert_eq!((ran.status, ran.stdout.as_str()), (130, ""));
 }
@@ -278,12 +278,12 @@ async fn logs_that_are_empty_or_break_off() {
 #[tokio::test]
 async fn following_ends_quietly() {
     let env = chatty(LogScript::Open(chatter())).await;
-    let ran = run_in(World { presses: 1, ..World::default() }, &env, "logs my-env --follow").await;
+    let ran = run_in(pressed(1, "logs"), &env, "logs my-env --follow").await;
     assert_eq!((ran.status, ran.stdout.lines().count(), ran.stderr.as_str()), (130, 3, ""));
     let closed = World { stdout: Some(io::ErrorKind::BrokenPipe), ..World::default() };
     let ran = run_in(closed, &env, "logs my-env --follow").await;
     assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
-    let stuck = World { takes: Some(|_| false), presses: 1, ..World::default() };
+    let stuck = World { takes: Some(|_| false), ..pressed(1, "logs") };
     let ran = run_in(stuck, &env, "logs my-env").await;
     assert_eq!((ran.status, ran.stdout.as_str()), (130, ""));
     // Nothing is written, and whoever read has left.

@@ -537,7 +537,7 @@ async fn a_dry_run_of_a_routed_profile_has_the_verdict_on_each_candidate() {
 async fn ctrl_c_rolls_back_and_says_what_remains() {
     let console = nothing().await;
     console.script(&[Act::Hang], &[], &[Act::LeaveNetwork]);
-    let ran = run_in(World { presses: 1, ..World::default() }, &console, "create").await;
+    let ran = run_in(pressed(1, "provision"), &console, "create").await;
     assert!(!ran.left_at_once);
     assert_snapshot!("create_cancelled", ran);
     assert!(console.calls().iter().any(|call| call.starts_with("cancel ")));
@@ -547,10 +547,10 @@ async fn ctrl_c_rolls_back_and_says_what_remains() {
 async fn a_second_ctrl_c_leaves_at_once() {
     let console = nothing().await;
     console.script(&[Act::Hang, Act::Hang], &[], &[Act::Hang, Act::Hang]);
-    let ran = run_in(World { presses: 2, ..World::default() }, &console, "create --json").await;
+    let ran = run_in(pressed(2, "provision"), &console, "create --json").await;
     assert!(ran.left_at_once);
     assert_eq!((ran.status, &ran.error()["code"]), (130, &json!("cancelled")));
-    assert_snapshot!(run_in(World { presses: 2, ..World::default() }, &console, "create --quiet").await, @r"
+    assert_snapshot!(run_in(pressed(2, "provision"), &console, "create --quiet").await, @r"
     status 130
     --- stdout
     --- stderr

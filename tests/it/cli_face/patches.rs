@@ -358,7 +358,7 @@ async fn ctrl_c_cancels_what_a_rollout_runs() {
     let elsewhere = held(named("c0000001", "else", State::Ready), OperationKind::Patch, now());
     let console = patched_with(vec![one(), elsewhere]).await;
     console.script.patch.lock().unwrap().push_back(Script::Hangs);
-    let world = World { presses: 1, ..World::default() };
+    let world = pressed(1, "patch ");
     let ran = run_in(world, &console, "patches apply --all base").await;
     assert_eq!(ran.status, 130, "{ran}");
     let calls = console.calls();

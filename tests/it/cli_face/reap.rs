@@ -362,7 +362,7 @@ async fn ctrl_c_ends_a_reap_and_says_what_was_done() {
         console.script(&[], &[], &vec![Act::Slow; 6]);
         console
     };
-    let once = || World { presses: 1, ..World::default() };
+    let once = || pressed(1, "teardown");
     let console = waits().await;
     let ran = run_in(once(), &console, "reap-stale --yes").await.to_string();
     // Which of them ends first is chance.

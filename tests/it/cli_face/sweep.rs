@@ -125,7 +125,7 @@ async fn a_sweep_that_holds_back_says_why() {
 async fn ctrl_c_leaves_a_sweep() {
     let env = due(&[Done]).await;
     env.script.teardown.lock().unwrap().push_back(Act::Hang);
-    let ran = run_in(World { presses: 1, ..World::default() }, &env, "sweep").await;
+    let ran = run_in(pressed(1, "teardown"), &env, "sweep").await;
     assert_eq!((ran.status, ran.left_at_once), (130, false));
     assert!(ran.stderr.contains("sandboxer sweep goes on with the rest"), "{ran}");
 }

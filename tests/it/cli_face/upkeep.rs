@@ -159,11 +159,10 @@ async fn a_cancelled_operation_says_whether_it_was_undone_stopped_or_done_anyway
 
 #[tokio::test]
 async fn ctrl_c_says_how_it_left_things_and_what_to_look_at() {
-    let once = || World { presses: 1, ..World::default() };
     for json in ["", " --json"] {
         let console = family().await;
         console.script.patch.lock().unwrap().push_back(Script::Hangs);
-        let ran = run_in(once(), &console, &format!("patches apply one{json}")).await;
+        let ran = run_in(pressed(1, "patch "), &console, &format!("patches apply one{json}")).await;
         assert_eq!(ran.status, 130);
         if json.is_empty() {
             let said = "may be half done (stopped: may be half done)\nhint: look at what is there with `sandboxer shell b1b1b1b1`";
@@ -177,7 +176,7 @@ async fn ctrl_c_says_how_it_left_things_and_what_to_look_at() {
     let asleep = Inspection { asleep: true, ready: false, ..there() };
     *console.script.seen.lock().unwrap() = asleep;
     console.script.sleep.lock().unwrap().push_back(Act::Hang);
-    let ran = run_in(once(), &console, "sleep two").await;
+    let ran = run_in(pressed(1, "sleep"), &console, "sleep two").await;
     assert_eq!(ran.status, 0, "{ran}");
     assert!(ran.stderr.contains("the cancel came too late: it is done"), "{ran}");
 }
@@ -272,7 +271,7 @@ async fn what_adopt_only_lists_is_no_failure() {
 async fn ctrl_c_leaves_recover() {
     let console = left_behind(&[true]).await;
     console.script(&[], &[], &[Act::Hang]);
-    let ran = run_in(World { presses: 1, ..World::default() }, &console, "recover").await;
+    let ran = run_in(pressed(1, "teardown"), &console, "recover").await;
     assert!(!ran.left_at_once);
     assert_eq!(ran.status, 130);
     assert!(ran.stderr.contains("sandboxer recover goes on with the rest"), "{ran}");

@@ -379,6 +379,7 @@ impl SandboxExtension for Shared {
     ) -> Result<Option<i32>, Error> {
         let told = self.script.exec.lock().unwrap().clone();
         if let Some(told) = told {
+            self.script.note("exec");
             let read = OptionFuture::from(run.input.map(TryStreamExt::try_concat)).await;
             *self.script.read.lock().unwrap() = read.transpose()?;
             for piece in told {
