@@ -1,39 +1,136 @@
 //! The world around a command in a test: what it is typed on, what it prints, and records to work on.
 
 use std::io::{self, Write};
+use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
-use futures_util::stream;
+use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt as _, StreamExt as _};
 use sandboxer::cli::{self, Io, Local, Terminals, Tty};
-use sandboxer::client::{Check, CheckState, Decision, Error, ExtensionView, ProfileView, Update};
-use sandboxer::domain::extension::{Preview, Refusal};
-use sandboxer::domain::host_view::HostView;
+use sandboxer::client::{Check, CheckState, Error};
+use sandboxer::domain::extension::{Inspection, Readiness, Unsettled};
+use sandboxer::domain::host_view::{HostState, HostView};
 use sandboxer::domain::output::Source;
-use sandboxer::domain::route::{CandidateVerdict, RouteCondition};
-use sandboxer::domain::sandbox::{Endpoint, Failure, Reachability, Route, Service, Verdict};
-use sandboxer::domain::{
-    Actor, Code, Event, EventId, EventKind, HostName, OperationId, OperationKind, Progress,
-    SandboxRecord, State, Usd,
-};
-use serde_json::{Value, json};
+use sandboxer::domain::reporter::Report;
+use sandboxer::domain::teardown::Resource;
+use sandboxer::domain::{Actor, Code, SandboxRecord, State, Time};
+use serde_json::Value;
+use tokio::sync::Notify;
 
-use super::cli_client::{FakeClient, id, now};
+use super::cli_client::Watched;
+use crate::test_env::TestEnv;
+use crate::test_env::fixture::{self, Fixture, host};
+use crate::test_env::hosts::Machine;
+use crate::test_env::script::Scripted;
+
+/// The moment at which every test takes place.
+pub(crate) fn now() -> Time {
+    "2026-03-14T12:00:00Z".parse().unwrap()
+}
+
+/// How the sandbox of [`ready`] can be reached.
+pub(crate) fn readiness() -> Readiness {
+    let made = ready("a1b2c3d4");
+    let (reachability, services) = (made.reachability.unwrap(), made.services);
+    Readiness { reachability, services, unsettled: Unsettled::None }
+}
+
+/// World that a command runs in, and its client.
+pub(crate) struct Console {
+    env: TestEnv,
+    pub(crate) client: Arc<Watched>,
+}
+
+impl Deref for Console {
+    type Target = TestEnv;
+
+    fn deref(&self) -> &TestEnv {
+        &self.env
+    }
+}
+
+impl Console {
+    /// What was asked that is more than a look, in order.
+    pub(crate) fn calls(&self) -> Vec<String> {
+        self.client.calls().into_iter().map(|(verb, asked)| format!("{verb} {asked}")).collect()
+    }
+
+    /// What was asked last.
+    pub(crate) fn last(&self) -> (String, Value) {
+        self.client.calls().pop().unwrap()
+    }
+
+    /// There is this profile, of a builtin one's text, when the catalogue is read first.
+    pub(crate) fn profile(&self, name: &str, of: &str, change: impl Fn(&str) -> String) {
+        let folder = self.env.folder.path().join("profiles");
+        std::fs::create_dir_all(&folder).unwrap();
+        let text = std::fs::read_to_string(format!("profiles/{of}.yaml")).unwrap();
+        let text = text.replace(&format!("profile.{of}"), &format!("profile.{name}"));
+        std::fs::write(folder.join(format!("{name}.yaml")), change(&text)).unwrap();
+    }
+
+    /// From now on this is the answer of that verb.
+    pub(crate) fn answers<T: Send + 'static>(self, verb: &str, answer: T) -> Self {
+        self.client.answers(verb, Ok(answer));
+        self
+    }
+}
+
+/// A world in which all of this is, at the moment at which every test takes place.
+pub(crate) async fn env_of(fixture: Fixture) -> Console {
+    env_with(fixture, script()).await
+}
+
+pub(crate) fn script() -> Scripted {
+    let local = ("local".to_owned(), Machine::Says(String::new()));
+    Scripted {
+        seen: Mutex::new(there()),
+        machines: Mutex::new([local].into()),
+        standing: Mutex::new(Some(now())),
+        actor: Mutex::new(Some(tester())),
+        counted_ids: Mutex::new(Some(0)),
+        ..Scripted::default()
+    }
+}
+
+/// What a host finds of a sandbox that runs.
+pub(crate) fn there() -> Inspection {
+    let resources = vec![Resource { kind: "directory".into(), id: "/srv/sbx".into() }];
+    Inspection { resources, ready: true, ..Inspection::default() }
+}
+
+/// The same, over a script.
+pub(crate) async fn env_with(fixture: Fixture, script: Scripted) -> Console {
+    let env = TestEnv::with_script(&fixture, script).await;
+    let client = Arc::new(Watched::new(Arc::clone(&env.client)));
+    Console { env, client }
+}
+
+/// A world with these sandboxes.
+pub(crate) async fn with(records: Vec<SandboxRecord>) -> Console {
+    env_of(Fixture { records, hosts: hosts(), ..Fixture::default() }).await
+}
+
+pub(crate) async fn nothing() -> Console {
+    with(Vec::new()).await
+}
+
+pub(crate) fn hosts() -> Vec<HostView> {
+    [("coulombcore", Some(12)), ("sandboxer01", Some(12)), ("local", None)]
+        .map(|(name, latency)| host(name, HostState::Up, latency))
+        .to_vec()
+}
 
 /// A record in this state, made two hours ago, with two hours left.
 pub(crate) fn record(text: &str, state: State) -> SandboxRecord {
-    let value = json!({
-        "id": text, "name": null, "labels": {},
-        "profile": {"id": "profile.compose-e2e", "version": "1.0.0", "hash": "00"},
-        "extension": "ext.compose-ssh", "host": "coulombcore", "host_identity": null, "workdir": null,
-        "state": state, "reason": null, "message": null, "since": now(), "observed_at": now(), "revision": 7,
-        "operation": null, "handle": null, "reachability": null, "created_at": now().minus_seconds(7200),
-        "ready_at": null, "expires_at": now().plus_seconds(7200), "max_expires_at": null,
-        "based_on_snapshot": null, "patch_error": null, "undo_of": null, "quote_usd": null, "hold_usd": null,
-        "cost_usd": null, "route": null, "failure": null, "telemetry": null, "certificate": null,
-        "actor": {"type": "adm", "name": "tester"}, "owner": "0123456789ab", "idempotency_key": null,
-    });
-    serde_json::from_value(value).unwrap()
+    SandboxRecord {
+        created_at: now().minus_seconds(7200),
+        expires_at: Some(now().plus_seconds(7200)),
+        inputs: [("repo".to_owned(), "/tmp".to_owned())].into(),
+        actor: tester(),
+        revision: 1,
+        ..fixture::record(text, None, "compose-e2e", "coulombcore", state, now())
+    }
 }
 
 pub(crate) fn named(text: &str, name: &str, state: State) -> SandboxRecord {
@@ -41,209 +138,24 @@ pub(crate) fn named(text: &str, name: &str, state: State) -> SandboxRecord {
 }
 
 pub(crate) fn ready(text: &str) -> SandboxRecord {
-    let mut record = named(text, "my-env", State::Ready);
-    record.workdir = Some(format!("/home/ops/sandboxes/sbx-{text}"));
-    record.services = vec![Service {
-        name: "web".into(),
-        state: "running".into(),
-        exit_code: None,
-        restarts: None,
-        health: None,
-    }];
-    record.reachability = Some(Reachability {
-        host: HostName::new("coulombcore"),
-        ssh: format!("ssh -t ops@coulombcore 'cd sandboxes/sbx-{text}/workspace && exec $SHELL'"),
-        workdir: format!("/home/ops/sandboxes/sbx-{text}/workspace"),
-        endpoints: vec![Endpoint {
-            service: "web".into(),
-            container_port: 80,
-            host_port: 32768,
-            protocol: "tcp".into(),
-            url: "http://127.0.0.1:32768".into(),
-            tunnel: Some("ssh -N -L 8080:127.0.0.1:32768 ops@coulombcore".into()),
-        }],
-        attachments: vec![],
-    });
-    record
+    let record = named(text, "my-env", State::Ready);
+    let mut ready = fixture::ready(record.clone(), now().minus_seconds(7000));
+    ready.services.truncate(1);
+    SandboxRecord { expires_at: record.expires_at, ..ready }
 }
 
 pub(crate) fn failed(text: &str) -> SandboxRecord {
-    let mut record = record(text, State::Failed);
-    record.message = Some("the compose stack did not start".into());
-    record.failure = Some(Failure {
-        step: "start".into(),
-        exit_status: Some(1),
-        output: "pulling web\n\u{1b}[31mno such image\u{1b}[0m\nfailed".into(),
-    });
-    record
+    fixture::failed(record(text, State::Failed))
 }
 
-pub(crate) fn event(seq: u64, kind: EventKind, sandbox: &str) -> Event {
-    Event {
-        seq,
-        sandbox_seq: Some(1),
-        id: EventId::new("00000000-0000-4000-8000-000000000000"),
-        time: now(),
-        kind,
-        sandbox_id: Some(id(sandbox)),
-        actor: Actor::parse("adm:tester").unwrap(),
-        data: json!({"host": "coulombcore\u{1b}[2J"}),
-    }
+pub(crate) fn tester() -> Actor {
+    Actor::parse("adm:tester").unwrap()
 }
 
-pub(crate) fn host(name: &str, state: &str) -> HostView {
-    let value = json!({
-        "name": name, "ssh": format!("ops@{name}"), "state": state, "latency_ms": 12, "checked_at": now(),
-        "message": (state == "down").then_some("ssh: connect to host: Connection refused"), "hint": null,
-        "sandboxes": 2, "max_sandboxes": 30, "facts": null,
-    });
-    serde_json::from_value(value).unwrap()
-}
-
-pub(crate) fn profile(id: &str, error: Option<&str>) -> ProfileView {
-    ProfileView {
-        id: id.into(),
-        version: Some("1.0.0".into()),
-        summary: Some("Runs a compose stack".into()),
-        extension: Some("ext.compose-ssh".into()),
-        available: true,
-        unavailable: None,
-        source: "builtin".into(),
-        path: None,
-        overrides_builtin: false,
-        error: error.map(str::to_owned),
-        hash: Some("00".into()),
-        profile: None,
-    }
-}
-
-pub(crate) fn extension() -> ExtensionView {
-    let manifest = json!({
-        "id": "ext.compose-ssh", "version": "1.0.0", "summary": "A directory and a compose stack on a host",
-        "kind": "builtin", "capabilities": ["exec", "logs"], "rates": {},
-    });
-    ExtensionView {
-        id: "ext.compose-ssh".into(),
-        version: Some("1.0.0".into()),
-        available: true,
-        unavailable: None,
-        source: "builtin".into(),
-        path: None,
-        overrides_builtin: false,
-        error: None,
-        manifest: Some(serde_json::from_value(manifest).unwrap()),
-        place: None,
-    }
-}
-
-pub(crate) fn decision(refusals: usize, placed: bool) -> Decision {
-    let verdict = Verdict {
-        host: HostName::new("coulombcore"),
-        ok: placed,
-        reason: "load is 0.4 per core".into(),
-    };
-    let refusal = |n: usize| Refusal {
-        path: format!("services.web{n}.privileged"),
-        message: "a privileged container leaves the sandbox".into(),
-        allow: Some("privileged".into()),
-    };
-    let error =
-        if refusals > 0 {
-            let fault = Error::new(Code::InvalidInput, format!("{refusals} things are refused"));
-            Some(fault.hint(
-                "change the compose file, or use a profile whose compose.allow names privileged",
-            ))
-        } else {
-            (!placed).then(|| {
-                Error::new(Code::HostUnreachable, "no host can take the sandbox")
-                    .hint("try --host local")
-            })
-        };
-    Decision {
-        error,
-        profile: "profile.compose-e2e".into(),
-        version: "1.0.0".into(),
-        extension: "ext.compose-ssh".into(),
-        inputs: [("repo".to_owned(), ".".to_owned())].into(),
-        route: placed.then(|| Route {
-            host: HostName::new("coulombcore"),
-            reason: "first of the profile's list".into(),
-            verdicts: vec![verdict.clone()],
-            remarks: vec![],
-            candidates: Vec::new(),
-        }),
-        verdicts: vec![verdict],
-        candidates: Vec::new(),
-        quote_usd: None,
-        missing_usd: None,
-        ttl_s: Some(14_400),
-        preview: Preview {
-            bytes: 1_500_000,
-            files: 42,
-            rewrites: vec![],
-            refusals: (0..refusals).map(refusal).collect(),
-            services: vec!["web".into()],
-        },
-        ok: refusals == 0 && placed,
-    }
-}
-
-/// Decision on a profile with two candidates, of which the second takes it or is too expensive.
-pub(crate) fn routed_decision(taken: bool) -> Decision {
-    let down = Verdict {
-        host: HostName::new("coulombcore"),
-        ok: false,
-        reason: "coulombcore does not answer".into(),
-    };
-    let candidates = vec![
-        CandidateVerdict {
-            extension: "ext.compose-ssh".into(),
-            ok: false,
-            condition: Some(RouteCondition::HostUnreachable),
-            reason: "coulombcore does not answer".into(),
-            quote_usd: None,
-            verdicts: vec![down.clone()],
-        },
-        CandidateVerdict {
-            extension: "ext.saas-stub".into(),
-            ok: taken,
-            condition: (!taken).then_some(RouteCondition::OverBudget),
-            reason: if taken { "on stub, the backend's place" } else { "it costs too much" }.into(),
-            quote_usd: Some(Usd::from_micros(720_000)),
-            verdicts: Vec::new(),
-        },
-    ];
-    let message = "no candidate of profile.burst-sandbox can take the sandbox";
-    let error = Error::new(Code::Conflict, message).hint("a shorter --ttl costs less");
-    let causes = candidates.iter().map(CandidateVerdict::sentence).collect();
-    let plain = decision(0, true);
-    Decision {
-        ok: taken,
-        error: (!taken).then_some(Error { causes, ..error }),
-        profile: "profile.burst-sandbox".into(),
-        extension: "ext.saas-stub".into(),
-        route: plain.route.filter(|_| taken),
-        verdicts: vec![down],
-        quote_usd: candidates[1].quote_usd,
-        candidates,
-        ..plain
-    }
-}
-
-pub(crate) fn progress(step: u32, stage: &str) -> Update {
-    Update::Progress(Progress {
-        operation: OperationId::new("op-a1b2c3d4"),
-        kind: OperationKind::Create,
-        sandbox_id: Some(id("a1b2c3d4")),
-        snapshot_id: None,
-        stage: stage.into(),
-        step,
-        steps: 3,
-        done: None,
-        of: None,
-        bytes: (step == 2).then_some(3 << 20),
-        message: (step == 3).then(|| "\u{1b}[1mPulling\u{1b}[0m web".into()),
-    })
+/// Progress of an extension, of three steps.
+pub(crate) fn report(step: u32, stage: &'static str, message: Option<&str>) -> Report {
+    let message = message.map(str::to_owned);
+    Report { stage, step, steps: 3, done: None, of: None, bytes: None, message }
 }
 
 /// Where a test writes to.
@@ -313,6 +225,10 @@ pub(crate) struct World {
     /// Whether stderr leads into a file on a terminal too.
     pub(crate) stderr_to_file: bool,
     pub(crate) presses: usize,
+    /// What happens before the first of them.
+    pub(crate) after: Option<Arc<Notify>>,
+    /// What the extension is asked before any of them.
+    pub(crate) once: Option<&'static str>,
     pub(crate) width: Option<usize>,
     pub(crate) stdout: Option<io::ErrorKind>,
     pub(crate) takes: Option<fn(Source) -> bool>,
@@ -357,11 +273,11 @@ pub(crate) fn words(line: &str) -> Vec<String> {
     shlex::split(&format!("sandboxer {line}")).unwrap()
 }
 
-pub(crate) async fn run_in(world: World, fake: &FakeClient, line: &str) -> Ran {
-    run_args(world, fake, words(line)).await
+pub(crate) async fn run_in(world: World, console: &Console, line: &str) -> Ran {
+    run_args(world, console, words(line)).await
 }
 
-pub(crate) async fn run_args(world: World, fake: &FakeClient, args: Vec<String>) -> Ran {
+pub(crate) async fn run_args(world: World, console: &Console, args: Vec<String>) -> Ran {
     let (stdout, stderr, tty) = (Page::default(), Page::default(), Page::default());
     let (shown, types, no_tty) = (tty.clone(), world.types, world.no_tty);
     let mut io = Io {
@@ -390,7 +306,7 @@ pub(crate) async fn run_args(world: World, fake: &FakeClient, args: Vec<String>)
         color: true,
         unicode: !world.plain_locale,
         moves: true,
-        interrupts: presses(world.presses),
+        interrupts: presses(world.presses, world.after, world.once, &console.script),
         now,
         leave_at_once: false,
     };
@@ -406,7 +322,7 @@ pub(crate) async fn run_args(world: World, fake: &FakeClient, args: Vec<String>)
     let doctor = |claim| async move { Ok(checks(claim)) }.boxed();
     let local = Local { validate_profile: &validate, doctor: &doctor };
     let status = match cli::parse(args) {
-        Ok(cli) => cli::run(cli, Arc::new(fake.clone()), &local, &mut io).await,
+        Ok(cli) => cli::run(cli, console.client.clone(), &local, &mut io).await,
         Err(outcome) => outcome.finish(&mut io),
     };
     let left_at_once = io.leave_at_once;
@@ -414,35 +330,52 @@ pub(crate) async fn run_args(world: World, fake: &FakeClient, args: Vec<String>)
 }
 
 /// So many Ctrl-C, each after a while in which all that is there already has been heard of.
-pub(crate) fn presses(count: usize) -> futures_util::stream::BoxStream<'static, ()> {
-    let pressed =
-        stream::iter(0..count).then(|_| tokio::time::sleep(std::time::Duration::from_millis(300)));
+fn presses(
+    count: usize,
+    after: Option<Arc<Notify>>,
+    once: Option<&'static str>,
+    script: &Arc<Scripted>,
+) -> BoxStream<'static, ()> {
+    let (script, before) = (Arc::clone(script), script.asked().len());
+    let pressed = stream::iter(0..count).then(move |_| {
+        let (after, script) = (after.clone(), Arc::clone(&script));
+        async move {
+            if let Some(after) = after {
+                after.notified().await;
+            }
+            let begun = |once| script.asked()[before..].iter().any(|asked| asked.starts_with(once));
+            while !once.is_none_or(begun) {
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        }
+    });
     pressed.chain(stream::pending()).boxed()
 }
 
-pub(crate) async fn run(fake: &FakeClient, line: &str) -> Ran {
-    run_in(World::default(), fake, line).await
+pub(crate) async fn run(console: &Console, line: &str) -> Ran {
+    run_in(World::default(), console, line).await
+}
+
+/// So many Ctrl-C, once the extension was asked that.
+pub(crate) fn pressed(presses: usize, once: &'static str) -> World {
+    World { presses, once: Some(once), ..World::default() }
 }
 
 pub(crate) fn on_terminal(types: &'static str) -> World {
     World { terminal: true, types, ..World::default() }
 }
 
-pub(crate) fn fleet() -> FakeClient {
+pub(crate) async fn fleet() -> Console {
     let mut degraded = named("b0000001", "web-canary", State::Ready);
-    degraded.services = vec![Service {
-        name: "db".into(),
-        state: "exited".into(),
-        exit_code: Some(137),
-        restarts: None,
-        health: None,
-    }];
+    degraded.services = vec![fixture::service("db", "exited", Some(137))];
     let mut silent = record("c0000001", State::Ready);
+    silent.host = "sandboxer01".into();
     silent.observed_at = Some(now().minus_seconds(9000));
     silent.expires_at = None;
     let mut over = record("d0000001", State::Sleeping);
     over.expires_at = Some(now().minus_seconds(300));
-    FakeClient::with(vec![ready("a1b2c3d4"), degraded, silent, over, failed("e0000001")])
+    with(vec![ready("a1b2c3d4"), degraded, silent, over, failed("e0000001")]).await
 }
 
 /// What `doctor` finds here: with `--claim` everything is well.

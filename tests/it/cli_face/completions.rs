@@ -4,85 +4,89 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use sandboxer::domain::State;
+use sandboxer::domain::host_view::HostState;
 use serde_json::json;
 
 use sandboxer::domain::snapshot::SnapshotKind;
 
-use super::cli_client::FakeClient;
-use super::cli_shelf::{family, snapshot};
+use super::cli_shelf::{relatives, snapshot};
 use super::cli_world::*;
+use crate::test_env::fixture::host;
 
 /// The answer to these words; the last one is being typed.
-async fn answer(fake: &FakeClient, words: &[&str]) -> String {
+async fn answer(console: &Console, words: &[&str]) -> String {
     let args = ["sandboxer", "__complete"].iter().chain(words).map(|word| (*word).to_owned());
-    let ran = run_args(World::default(), fake, args.collect()).await;
+    let ran = run_args(World::default(), console, args.collect()).await;
     assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{words:?}");
     ran.stdout
 }
 
 #[tokio::test]
 async fn words_of_each_kind() {
-    let fake = family();
-    {
-        let mut inner = fake.lock();
-        inner.records = vec![ready("a1b2c3d4")];
-        inner.hosts = vec![host("coulombcore", "up"), host("Lab_2", "down")];
-        inner.profiles = vec![profile("profile.compose-e2e", None)];
-        inner.extensions = vec![extension()];
-        let mut undo = snapshot("snap-0000000e", None, "d1d2d3d4");
-        (undo.kind, undo.sandbox_name) = (SnapshotKind::Undo, Some("shop".into()));
-        inner.shelf.snapshots.push(undo);
-    }
+    let mut fixture = relatives();
+    let mut undo = snapshot("snap-0000000e", None, "d1d2d3d4");
+    (undo.kind, undo.sandbox_name) = (SnapshotKind::Undo, Some("shop".into()));
+    fixture.snapshots.push(undo);
+    fixture.records.truncate(1);
+    fixture.hosts =
+        vec![host("coulombcore", HostState::Up, Some(12)), host("Lab_2", HostState::Down, None)];
+    let console = env_of(fixture).await;
     let sandboxes = "sandboxes\nmy-env\ta1b2c3d4, ready on coulombcore\na1b2c3d4\tmy-env, ready on coulombcore\n";
-    assert_eq!(answer(&fake, &["destroy", ""]).await, sandboxes);
+    assert_eq!(answer(&console, &["destroy", ""]).await, sandboxes);
     assert_eq!(
-        answer(&fake, &["create", "--host", ""]).await,
-        "hosts\ncoulombcore\tops@coulombcore\nLab_2\tops@Lab_2\n"
+        answer(&console, &["create", "--host", ""]).await,
+        "hosts\nlocal\t\ncoulombcore\tops@coulombcore\nLab_2\tops@Lab_2\n"
     );
-    assert_eq!(
-        answer(&fake, &["create", "--profile="]).await,
-        "profiles\ncompose-e2e\tRuns a compose stack\n"
-    );
-    let begun =
-        "profiles\ncompose-e2e\tRuns a compose stack\nprofile.compose-e2e\tRuns a compose stack\n";
-    assert_eq!(answer(&fake, &["profiles", "show", "prof"]).await, begun);
+    let compose = "\tRun a repository's compose stack in isolation\n";
+    let short = answer(&console, &["create", "--profile="]).await;
     assert!(
-        answer(&fake, &["extensions", "show", ""]).await.starts_with("extensions\ncompose-ssh\t")
+        short.starts_with("profiles\n") && short.contains(&format!("\ncompose-e2e{compose}")),
+        "{short}"
+    );
+    let begun = answer(&console, &["profiles", "show", "prof"]).await;
+    assert!(begun.contains(&format!("\nprofile.compose-e2e{compose}")), "{begun}");
+    assert!(
+        answer(&console, &["extensions", "show", ""])
+            .await
+            .starts_with("extensions\ncompose-ssh\t")
     );
     assert_eq!(
-        answer(&fake, &["exec", "my-env", "--service", ""]).await,
+        answer(&console, &["exec", "my-env", "--service", ""]).await,
         "services\nweb\trunning\n"
     );
-    let snapshots = answer(&fake, &["restore", ""]).await;
+    let snapshots = answer(&console, &["restore", ""]).await;
     assert!(snapshots.starts_with("snapshots\nbase\tsnap-0000000a, ready, of "), "{snapshots}");
     assert!(
-        answer(&fake, &["snapshots", "diff", "base", ""])
+        answer(&console, &["snapshots", "diff", "base", ""])
             .await
             .ends_with(&sandboxes["sandboxes\n".len()..])
     );
-    let removed = answer(&fake, &["undo", ""]).await;
+    let removed = answer(&console, &["undo", ""]).await;
     assert_eq!(removed, "removed\nshop\td1d2d3d4, snap-0000000e\nd1d2d3d4\tshop, snap-0000000e\n");
-    assert!(answer(&fake, &["patches", "remove", "base", ""]).await.starts_with("patches\npat-"));
-    assert_eq!(answer(&fake, &["operations", "get", ""]).await, "operations\n");
+    assert!(
+        answer(&console, &["patches", "remove", "base", ""]).await.starts_with("patches\npat-")
+    );
+    assert_eq!(answer(&console, &["operations", "get", ""]).await, "operations\n");
     for words in [["create", "--id", ""].as_slice(), &["label", "my-env", ""], &["des"], &[]] {
-        assert_eq!(answer(&fake, words).await, "", "{words:?}");
+        assert_eq!(answer(&console, words).await, "", "{words:?}");
     }
     // A server would have to be asked; these records are not its own.
-    let asked = fake.calls().len();
-    assert_eq!(answer(&fake, &["--server", "unix:/x", "destroy", ""]).await, "sandboxes\n");
-    assert_eq!(fake.calls().len(), asked);
+    let asked = console.calls().len();
+    assert_eq!(answer(&console, &["--server", "unix:/x", "destroy", ""]).await, "sandboxes\n");
+    assert_eq!(console.calls().len(), asked);
 }
 
 #[tokio::test]
 async fn what_no_name_could_be_is_left_out() {
     let mut wicked = named("c0000001", "$(reboot)", State::Other("a\n\u{1b}[2Jb\tc".into()));
     wicked.host = "x\ny".into();
-    let fake = FakeClient::with(vec![
-        wicked,
-        named("-oX", "a b", State::Ready),
-        named("x;y", "`id`", State::Ready),
-    ]);
-    assert_eq!(answer(&fake, &["get", ""]).await, "sandboxes\nc0000001\t$(reboot), a b c on x y\n");
+    let wicked =
+        vec![wicked, named("-oX", "a b", State::Ready), named("x;y", "`id`", State::Ready)];
+    let console = with(wicked).await;
+    assert_eq!(
+        answer(&console, &["get", ""]).await,
+        "sandboxes\nc0000001\t$(reboot), a b c on x y\n"
+    );
 }
 
 /// The program itself, in a home of its own.

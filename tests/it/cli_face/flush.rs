@@ -3,16 +3,12 @@
 use insta::assert_snapshot;
 use sandboxer::client::{Error, FlushReport, HubBacklog};
 use sandboxer::domain::Code;
+use sandboxer::domain::hub::HubFormat;
+use sandboxer::transport::hub::HubToken;
 use serde_json::Value;
 
-use super::cli_client::{FakeClient, now};
 use super::cli_world::*;
-
-fn flushed(report: FlushReport) -> FakeClient {
-    let fake = FakeClient::default();
-    fake.lock().flushed = Some(report);
-    fake
-}
+use crate::test_env::fixture::Fixture;
 
 fn report(delivered: u64, dead: u64, waiting: u64, error: Option<Code>) -> FlushReport {
     let backlog = HubBacklog {
@@ -40,11 +36,14 @@ async fn flush_ends_with_the_status_of_what_was_not_delivered() {
         (report(0, 0, 9, Some(Code::OperationFailed)), 1),
         (report(0, 0, 9, Some(Code::Overloaded)), 9),
     ] {
-        let ran = run(&flushed(report.clone()), "events flush").await;
+        let ran =
+            run(&nothing().await.answers("flush_events", report.clone()), "events flush").await;
         assert_eq!(ran.status, status, "{ran}");
         assert!(!ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'), "{ran}");
         text.push_str(&format!("{ran}\n"));
-        let ran = run(&flushed(report.clone()), "events flush --json").await;
+        let ran =
+            run(&nothing().await.answers("flush_events", report.clone()), "events flush --json")
+                .await;
         assert_eq!(ran.status, status, "{ran}");
         super::fits("flush", &ran.json());
         assert_eq!(serde_json::from_value::<FlushReport>(ran.json()).unwrap(), report);
@@ -58,9 +57,14 @@ async fn flush_ends_with_the_status_of_what_was_not_delivered() {
 
 #[tokio::test]
 async fn ctrl_c_leaves_a_flush() {
-    let fake = FakeClient::default();
-    fake.lock().recovers_for_ever = true;
-    let ran = run_in(World { presses: 1, ..World::default() }, &fake, "events flush").await;
+    // A hub that takes the connection and says nothing.
+    let hub = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", hub.local_addr().unwrap());
+    let script = script();
+    *script.hub.lock().unwrap() = Some((url, HubToken::None, HubFormat::CloudEvents));
+    let console = env_with(Fixture::default(), script).await;
+    run(&console, "create").await;
+    let ran = run_in(World { presses: 1, ..World::default() }, &console, "events flush").await;
     assert_eq!(ran.status, 130);
     assert!(ran.stderr.contains("sandboxer events flush goes on with the rest"), "{ran}");
 }
@@ -68,6 +72,6 @@ async fn ctrl_c_leaves_a_flush() {
 #[tokio::test]
 async fn flags_of_events_are_none_of_flush() {
     for line in ["events --follow flush", "events flush --since 1h"] {
-        assert_eq!(run(&FakeClient::default(), line).await.status, 2, "{line}");
+        assert_eq!(run(&nothing().await, line).await.status, 2, "{line}");
     }
 }

@@ -1,16 +1,16 @@
 //! `inspect host`: what is known of hosts, in words and as JSON; one that is silent holds nobody up.
 
 use insta::assert_snapshot;
-use sandboxer::domain::host_view::HostView;
+use sandboxer::domain::host_view::{HostState, HostView};
 use serde_json::json;
 
-use super::cli_client::{FakeClient, now};
 use super::cli_world::*;
 use super::fits;
+use crate::test_env::fixture::{Fixture, host};
 
 /// A host that is looked at closely: little of it is left, and its clock is wrong.
 fn full(name: &str) -> HostView {
-    let mut view = serde_json::to_value(host(name, "up")).unwrap();
+    let mut view = serde_json::to_value(host(name, HostState::Up, Some(12))).unwrap();
     let at = |seconds: u64| now().minus_seconds(seconds);
     view["limits"] = json!({"disk_used_pct": 90.0, "mem_used_pct": 90.0, "load_per_core": 4.0});
     view["facts"] = json!({
@@ -56,17 +56,23 @@ fn full(name: &str) -> HostView {
     serde_json::from_value(view).unwrap()
 }
 
-fn fleet() -> FakeClient {
-    let fake = FakeClient::default();
-    fake.lock().hosts =
-        vec![full("sandboxer01"), host("railiance01", "down"), host("prod", "forbidden")];
-    fake
+async fn fleet() -> Console {
+    let hosts = vec![
+        host("sandboxer01", HostState::Up, Some(12)),
+        host("railiance01", HostState::Down, None),
+        host("prod", HostState::Forbidden, None),
+    ];
+    let console = env_of(Fixture { hosts, ..Fixture::default() }).await;
+    let full = full("sandboxer01");
+    console
+        .answers("inspect_host sandboxer01", full.clone())
+        .answers("check_host sandboxer01", full)
 }
 
 #[tokio::test]
 async fn hosts_are_inspected_in_words() {
-    assert_snapshot!("inspect_host", run(&fleet(), "inspect host").await);
-    assert_snapshot!("inspect_host_down", run(&fleet(), "inspect host railiance01").await);
+    assert_snapshot!("inspect_host", run(&fleet().await, "inspect host").await);
+    assert_snapshot!("inspect_host_down", run(&fleet().await, "inspect host railiance01").await);
 }
 
 #[tokio::test]
@@ -83,14 +89,14 @@ async fn the_status_of_inspect_host_is_that_of_hosts_check() {
     ] {
         for verb in ["inspect host", "hosts check"] {
             let line = format!("{verb} {names}");
-            assert_eq!(run(&fleet(), line.trim()).await.status, status, "{line}");
+            assert_eq!(run(&fleet().await, line.trim()).await.status, status, "{line}");
         }
     }
 }
 
 #[tokio::test]
 async fn as_json_it_is_an_array_of_hosts_by_name_with_the_last_sample() {
-    let ran = run(&fleet(), "inspect host sandboxer01 railiance01 --json").await;
+    let ran = run(&fleet().await, "inspect host sandboxer01 railiance01 --json").await;
     let views = ran.json();
     fits("hosts", &views);
     let names: Vec<&str> =
@@ -98,6 +104,6 @@ async fn as_json_it_is_an_array_of_hosts_by_name_with_the_last_sample() {
     assert_eq!(names, ["railiance01", "sandboxer01"]);
     assert_eq!(views[1]["sample"]["sandboxes"]["a1b2c3d4"]["containers"], 2);
     assert_eq!(views[1]["facts"]["inventory"]["networks"][0]["left"], 2);
-    let one = run(&fleet(), "inspect host sandboxer01 --json").await;
+    let one = run(&fleet().await, "inspect host sandboxer01 --json").await;
     assert_eq!((one.status, one.json().as_array().unwrap().len()), (0, 1));
 }

@@ -1,52 +1,64 @@
 //! `patches` as they are typed and read, and `wait --for patched`.
 
 use insta::assert_snapshot;
-use sandboxer::client::{Error, RolloutItem};
+use sandboxer::client::{Client as _, Error, RolloutItem, Started};
+use sandboxer::domain::operation::OperationKind;
 use sandboxer::domain::patch::{AppliedPatch, PatchState};
-use sandboxer::domain::{Code, SandboxRecord, SnapshotId, State};
-use serde_json::{Value, json};
+use sandboxer::domain::{Code, SandboxId, SandboxRecord, SnapshotId, State};
+use serde_json::json;
 
-use super::cli_client::{End, FakeClient, id, now};
-use super::cli_shelf::{patch, snapshot};
+use super::cli_shelf::{A, patch, run_of, snapshot};
 use super::cli_world::*;
 use super::fits;
+use crate::test_env::fixture::{Fixture, held, service};
+use crate::test_env::script::Script;
 
-const A: &str = "snap-0000000a";
-
-/// A snapshot, two patches on it, and a sandbox that owes both.
-fn patched() -> FakeClient {
+fn one() -> SandboxRecord {
     let mut one = named("b1b1b1b1", "one", State::Ready);
     one.based_on_snapshot = Some(SnapshotId::new(A));
-    let fake = FakeClient::with(vec![ready("a1b2c3d4"), one]);
-    let mut inner = fake.lock();
-    inner.shelf.snapshots = vec![snapshot(A, Some("base"), "a1b2c3d4")];
-    inner.shelf.patches = vec![
+    one
+}
+
+/// A snapshot, two patches on it, and these sandboxes beside its source.
+async fn patched_with(sandboxes: Vec<SandboxRecord>) -> Console {
+    let mut base = snapshot(A, Some("base"), "a1b2c3d4");
+    base.next_patch_sequence = 3;
+    let patches = vec![
         patch(1, A, "true", Some("newer\u{1b}[2J certificates")),
         patch(2, A, "make fix", None),
     ];
-    drop(inner);
-    fake
+    let mut records = sandboxes;
+    records.insert(0, ready("a1b2c3d4"));
+    let snapshots = vec![base];
+    env_of(Fixture { records, hosts: hosts(), snapshots, patches, ..Fixture::default() }).await
 }
 
-fn last(fake: &FakeClient) -> Value {
-    let call = fake.calls().last().cloned().unwrap();
-    serde_json::from_str(call.split_once(' ').unwrap().1).unwrap()
+/// The same, with a sandbox that owes both.
+async fn patched() -> Console {
+    patched_with(vec![one()]).await
+}
+
+/// Neither patch is there any more.
+async fn without_patches(console: &Console) {
+    for patch in [1, 2] {
+        run(console, &format!("patches remove base {patch} --yes")).await;
+    }
 }
 
 #[tokio::test]
 async fn patches_in_their_order() {
-    let fake = patched();
-    assert_snapshot!("patches_list", run(&fake, "patches list base").await);
-    let ran = run(&fake, "patches list base --json").await;
+    let console = patched().await;
+    assert_snapshot!("patches_list", run(&console, "patches list base").await);
+    let ran = run(&console, "patches list base --json").await;
     assert_eq!(
         (ran.json().as_array().unwrap().len(), ran.json()[1]["script"].clone()),
         (2, json!("make fix"))
     );
-    fake.lock().shelf.patches.clear();
-    let ran = run(&fake, "patches list base").await;
+    without_patches(&console).await;
+    let ran = run(&console, "patches list base").await;
     assert_eq!((ran.status, ran.stderr.as_str()), (0, "snapshot base has no patches\n"));
-    assert_eq!(run(&fake, "patches list base --json").await.stdout, "[]\n");
-    assert_eq!(run(&fake, "patches list nothing").await.status, 3);
+    assert_eq!(run(&console, "patches list base --json").await.stdout, "[]\n");
+    assert_eq!(run(&console, "patches list nothing").await.status, 3);
 }
 
 #[tokio::test]
@@ -54,16 +66,16 @@ async fn a_script_comes_from_a_file_or_stdin_and_is_kept_exactly() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("fix.sh");
     std::fs::write(&file, "#!/bin/sh\necho ü\t'x'\n").unwrap();
-    let fake = patched();
+    let console = patched().await;
     let line = format!(
         "patches add base --script-file {} --description 'a fix' --run-in web",
         file.display()
     );
-    assert_snapshot!("patches_add", run(&fake, &line).await);
+    assert_snapshot!("patches_add", run(&console, &line).await);
     let asked = json!({"snapshot": A, "script": "#!/bin/sh\necho ü\t'x'\n", "description": "a fix", "run_in": "web"});
-    assert_eq!(last(&fake), asked);
+    assert_eq!(console.last().1, asked);
     let piped = World { types: "make all\n", ..World::default() };
-    let ran = run_in(piped, &fake, "patches add base --script-file - --json").await;
+    let ran = run_in(piped, &console, "patches add base --script-file - --json").await;
     assert_eq!((ran.status, &ran.json()["script"]), (0, &json!("make all\n")));
 }
 
@@ -77,43 +89,46 @@ async fn what_is_no_script_is_refused_before_anything_is_asked() {
     };
     let binary = file("binary", b"#!/bin/sh\n\xff\xfe");
     let large = file("large", &vec![b'#'; 96 * 1024 + 1]);
-    let fake = patched();
+    let console = patched().await;
     for (path, says) in [
         (binary.as_str(), "is not UTF-8: byte 10 belongs to no character"),
         (large.as_str(), "the script has more than 96K"),
         ("/nowhere/file", "cannot be read"),
         (folder.path().to_str().unwrap(), "cannot be read"),
     ] {
-        let ran = run(&fake, &format!("patches add base --script-file {path}")).await;
+        let ran = run(&console, &format!("patches add base --script-file {path}")).await;
         assert_eq!(ran.status, 2, "{path}: {ran}");
         assert!(ran.stderr.contains(says), "{path}: {ran}");
     }
-    assert!(fake.calls().is_empty());
+    assert!(console.calls().is_empty());
     let most = file("most", &vec![b'#'; 96 * 1024]);
-    assert_eq!(run(&fake, &format!("patches add base --script-file {most}")).await.status, 0);
-    assert_eq!(run(&fake, "patches add base").await.status, 2);
+    assert_eq!(run(&console, &format!("patches add base --script-file {most}")).await.status, 0);
+    assert_eq!(run(&console, "patches add base").await.status, 2);
 }
 
 #[tokio::test]
 async fn removing_says_what_and_the_second_time_not_found() {
-    let fake = patched();
-    let ran = run(&fake, "patches remove base 2 --yes").await;
+    let console = patched().await;
+    let ran = run(&console, "patches remove base 2 --yes").await;
     assert_eq!(
         (ran.status, ran.stdout.as_str()),
         (0, "removed patch 2 (pat-00000002) from base\n")
     );
-    assert_eq!(last(&fake), json!([A, "pat-00000002"]));
-    assert_eq!(run(&fake, "patches remove base 2 --yes --json").await.error()["code"], "not_found");
+    assert_eq!(console.last().1, json!([A, "pat-00000002"]));
     assert_eq!(
-        run(&fake, "patches remove base pat-00000001 --yes --json").await.json()["sequence"],
+        run(&console, "patches remove base 2 --yes --json").await.error()["code"],
+        "not_found"
+    );
+    assert_eq!(
+        run(&console, "patches remove base pat-00000001 --yes --json").await.json()["sequence"],
         1
     );
 }
 
 #[tokio::test]
 async fn removing_asks_on_a_terminal_and_needs_yes_off_it() {
-    let fake = patched();
-    let ran = run_in(on_terminal("n\n"), &fake, "patches remove base 1 --no-color").await;
+    let console = patched().await;
+    let ran = run_in(on_terminal("n\n"), &console, "patches remove base 1 --no-color").await;
     assert_snapshot!("patches_remove_asks", ran);
     for (types, line, status) in [
         ("y\n", "patches remove base 2", 0),
@@ -122,15 +137,15 @@ async fn removing_asks_on_a_terminal_and_needs_yes_off_it() {
         ("", "patches remove base 2 --yes", 0),
         ("y\n", "patches remove base 7", 3),
     ] {
-        let fake = patched();
-        let ran = run_in(on_terminal(types), &fake, line).await;
+        let console = patched().await;
+        let ran = run_in(on_terminal(types), &console, line).await;
         assert_eq!(
-            (ran.status, fake.lock().shelf.patches.len()),
+            (ran.status, console.client.snapshot_view(A).await.unwrap().patches.len()),
             (status, 2 - usize::from(status == 0)),
             "{line}: {ran}"
         );
         // What was not asked about is not asked for either: somebody may add a 7 meanwhile.
-        assert_eq!(fake.calls().is_empty(), status != 0, "{line}: {:?}", fake.calls());
+        assert_eq!(console.calls().is_empty(), status != 0, "{line}: {:?}", console.calls());
     }
     for (line, status) in [
         ("patches remove base 2", 2),
@@ -140,73 +155,75 @@ async fn removing_asks_on_a_terminal_and_needs_yes_off_it() {
         ("patches remove snap-0000 2 --yes", 0),
     ] {
         for json in ["", " --json"] {
-            let fake = patched();
-            assert_eq!(run(&fake, &format!("{line}{json}")).await.status, status, "{line}{json}");
-            assert_eq!(fake.calls().is_empty(), status == 2, "{line}{json}: {:?}", fake.calls());
+            let console = patched().await;
+            assert_eq!(
+                run(&console, &format!("{line}{json}")).await.status,
+                status,
+                "{line}{json}"
+            );
+            assert_eq!(
+                console.calls().is_empty(),
+                status == 2,
+                "{line}{json}: {:?}",
+                console.calls()
+            );
         }
     }
 }
 
-fn standing(id: &str, name: Option<&str>, state: &str, blocked: bool, exit: Option<i32>) -> Value {
-    let run = exit.map(|exit| {
-        json!({"id": "pat-00000001", "sequence": 1, "state": state, "started_at": now(), "took_ms": 75_000,
-            "exit_status": exit, "output": "secret"})
-    });
-    json!({"id": id, "name": name, "host": "coulombcore", "state": state, "blocked": blocked, "run": run})
-}
-
 #[tokio::test]
 async fn status_says_how_each_sandbox_stands() {
-    let fake = patched();
-    let value = json!([
-        {"patch": patch(1, A, "true", None), "sandboxes": [
-            standing("b1b1b1b1", Some("one"), "applied", false, Some(0)),
-            standing("b2b2b2b2", None, "failed", false, Some(7)),
-            standing("b3b3b3b3", None, "unknown", false, None),
-            standing("b4b4b4b4", None, "applying", false, None),
-        ]},
-        {"patch": patch(2, A, "true", None), "sandboxes": [
-            standing("b1b1b1b1", Some("one"), "pending", false, None),
-            standing("b2b2b2b2", None, "pending", true, None),
-        ]},
-        {"patch": patch(3, A, "true", None), "sandboxes": []},
-    ]);
-    fake.lock().shelf.status = serde_json::from_value(value).unwrap();
-    assert_snapshot!("patches_status", run(&fake, "patches status base").await);
-    let ran = run(&fake, "patches status base --json").await;
+    let of = |id: &str, runs: Vec<AppliedPatch>| SandboxRecord {
+        name: (id == "b1b1b1b1").then(|| "one".to_owned()),
+        id: SandboxId::new(id),
+        applied_patches: runs,
+        ..one()
+    };
+    let console = patched_with(vec![
+        of("b1b1b1b1", vec![run_of(1, "applied", "secret")]),
+        of("b2b2b2b2", vec![run_of(1, "failed", "secret")]),
+        of("b3b3b3b3", vec![run_of(1, "unknown", "secret")]),
+        of("b4b4b4b4", vec![run_of(1, "applying", "secret")]),
+    ])
+    .await;
+    assert_snapshot!("patches_status", run(&console, "patches status base").await);
+    let ran = run(&console, "patches status base --json").await;
     fits("patch_status", &ran.json());
+    // On another one there is a patch that nobody has.
+    run(&console, "snapshot b1b1b1b1 --name alone").await;
+    let piped = World { types: "true\n", ..World::default() };
+    run_in(piped, &console, "patches add alone --script-file -").await;
+    let ran = run(&console, "patches status alone").await;
+    assert!(ran.stdout.contains("no sandbox is based on the snapshot\n"), "{ran}");
 }
 
-fn stands(state: PatchState, error: Option<&str>) -> SandboxRecord {
-    let mut record = named("b1b1b1b1", "one", State::Ready);
-    (record.patch_state, record.patch_error) = (state, error.map(str::to_owned));
-    record.based_on_snapshot = Some(SnapshotId::new(A));
-    record.applied_patches = vec![serde_json::from_value(json!({"id": "pat-00000002", "sequence": 2,
-        "state": record.patch_state, "started_at": now(), "took_ms": 2000, "exit_status": 7, "output": "no such \u{1b}[31mfile"}))
-    .unwrap()];
+/// The sandbox `one`, with this run of patch 2.
+fn stands(state: PatchState) -> SandboxRecord {
+    let mut record = one();
+    record.applied_patches = vec![run_of(2, state.as_str(), "no such \u{1b}[31mfile")];
+    record.patch_state = state;
     record
 }
 
 #[tokio::test]
 async fn applying_to_one_fails_when_a_patch_does() {
-    let fake = patched().ends("b1b1b1b1", End::Well(Box::new(stands(PatchState::Applied, None))));
-    let ran = run(&fake, "patches apply one --json").await;
+    let console = patched().await;
+    let ran = run(&console, "patches apply one --json").await;
     assert_eq!((ran.status, &ran.json()["patch_state"]), (0, &json!("applied")));
-    assert_eq!(last(&fake), json!({"id": "b1b1b1b1", "revision": null, "retry": false}));
-    run(&fake, "patches apply one --retry").await;
-    assert_eq!(last(&fake)["retry"], true);
-    let error = "patch 2 (pat-00000002) failed with exit status 7";
-    let fake =
-        patched().ends("b1b1b1b1", End::Well(Box::new(stands(PatchState::Failed, Some(error)))));
-    assert_snapshot!("patches_apply_failed", run(&fake, "patches apply one").await);
-    let ran = run(&fake, "patches apply one --json").await;
+    assert_eq!(console.last().1, json!({"id": "b1b1b1b1", "revision": null, "retry": false}));
+    let console = patched().await;
+    console.script.patch.lock().unwrap().extend([Script::Exits(0), Script::Exits(7)]);
+    assert_snapshot!("patches_apply_failed", run(&console, "patches apply one").await);
+    let ran = run(&console, "patches apply one --json").await;
     assert_eq!((ran.status, &ran.error()["details"]["patch_state"]), (1, &json!("failed")));
+    let ran = run(&console, "patches apply one --retry").await;
+    assert_eq!((ran.status, &console.last().1["retry"]), (0, &json!(true)), "{ran}");
 }
 
 #[tokio::test]
 async fn a_rollout_ends_like_a_bulk_verb() {
     let item = |text: &str, canary, error: Option<Code>| RolloutItem {
-        id: id(text),
+        id: SandboxId::new(text),
         ok: error.is_none(),
         canary,
         applied: if error.is_none() { vec![1, 2] } else { vec![] },
@@ -219,21 +236,19 @@ async fn a_rollout_ends_like_a_bulk_verb() {
         ([None, Some(Code::Conflict)], 8),
         ([Some(Code::Conflict), Some(Code::Conflict)], 4),
     ] {
-        let fake = patched();
         let [first, second] = errors.clone();
-        fake.lock().shelf.rollout =
-            vec![item("b1b1b1b1", true, first), item("b2b2b2b2", false, second)];
-        let ran = run(&fake, "patches apply --all base --canary 1 --json").await;
+        let items = vec![item("b1b1b1b1", true, first), item("b2b2b2b2", false, second)];
+        let console = patched().await.answers("roll_out", items);
+        let ran = run(&console, "patches apply --all base --canary 1 --json").await;
         assert_eq!(ran.status, status, "{errors:?}");
-        assert_eq!(last(&fake), json!({"snapshot": A, "canary": 1}));
+        assert_eq!(console.last().1, json!({"snapshot": A, "canary": 1}));
         fits("rollout", &ran.json());
-        assert_eq!(run(&fake, "patches apply --all base").await.status, status, "{errors:?}");
+        assert_eq!(run(&console, "patches apply --all base").await.status, status, "{errors:?}");
     }
-    let fake = patched();
-    fake.lock().shelf.rollout =
-        vec![item("b1b1b1b1", true, None), item("b2b2b2b2", false, Some(Code::Conflict))];
-    assert_snapshot!("rollout", run(&fake, "patches apply --all base --canary 1").await);
-    let ran = run(&fake, "patches apply --all base --canary 0").await;
+    let items = vec![item("b1b1b1b1", true, None), item("b2b2b2b2", false, Some(Code::Conflict))];
+    let console = patched().await.answers("roll_out", items);
+    assert_snapshot!("rollout", run(&console, "patches apply --all base --canary 1").await);
+    let ran = run(&console, "patches apply --all base --canary 0").await;
     assert_eq!(ran.status, 2, "{ran}");
     assert!(ran.stderr.contains("--canary"), "{ran}");
     for wrong in [
@@ -244,17 +259,17 @@ async fn a_rollout_ends_like_a_bulk_verb() {
         "--canary 1",
         "--all base --canary x",
     ] {
-        let fake = patched();
-        assert_eq!(run(&fake, &format!("patches apply {wrong}")).await.status, 2, "{wrong}");
-        assert!(fake.calls().is_empty());
+        let console = patched().await;
+        assert_eq!(run(&console, &format!("patches apply {wrong}")).await.status, 2, "{wrong}");
+        assert!(console.calls().is_empty());
     }
-    let ran = run(&patched(), "patches apply --all base").await;
+    let ran = run(&patched_with(vec![]).await, "patches apply --all base").await;
     assert_eq!(ran.stderr, "no sandbox is based on the snapshot: nothing to do\n");
 }
 
 fn skipped(text: &str, ok: bool, reason: &str) -> RolloutItem {
     RolloutItem {
-        id: id(text),
+        id: SandboxId::new(text),
         ok,
         canary: false,
         applied: vec![],
@@ -282,121 +297,90 @@ async fn whom_a_rollout_skips_has_not_failed() {
         (vec![first(Some(Code::Cancelled)), late.clone()], 130),
         (vec![first(Some(Code::Cancelled)), asleep.clone(), late.clone()], 8),
     ] {
-        let fake = patched();
-        fake.lock().shelf.rollout = items.clone();
-        let ran = run(&fake, "patches apply --all base --json").await;
+        let console = patched().await.answers("roll_out", items.clone());
+        let ran = run(&console, "patches apply --all base --json").await;
         assert_eq!(ran.status, status, "{items:?} {ran}");
         fits("rollout", &ran.json());
-        assert_eq!(run(&fake, "patches apply --all base").await.status, status, "{items:?}");
+        assert_eq!(run(&console, "patches apply --all base").await.status, status, "{items:?}");
     }
-    let fake = patched();
-    fake.lock().shelf.rollout = vec![first(Some(Code::OperationFailed)), asleep, late];
-    assert_snapshot!("rollout_skips", run(&fake, "patches apply --all base --canary 1").await);
-    let error = run(&fake, "patches apply --all base --json").await.error();
+    let items = vec![first(Some(Code::OperationFailed)), asleep, late];
+    let console = patched().await.answers("roll_out", items);
+    assert_snapshot!("rollout_skips", run(&console, "patches apply --all base --canary 1").await);
+    let error = run(&console, "patches apply --all base --json").await.error();
     assert_eq!(error["message"], "1 of 3 failed");
-}
-
-/// A run of a patch on the sandbox `one`.
-fn ran_once(sequence: u64, state: &str, output: &str) -> AppliedPatch {
-    serde_json::from_value(
-        json!({"id": format!("pat-0000000{sequence}"), "sequence": sequence, "state": state,
-        "started_at": now(), "took_ms": 2000, "exit_status": 7, "output": output}),
-    )
-    .unwrap()
 }
 
 /// Patch 3 failed and was removed since; patch 1 stands in the way; patch 2 fails now.
 #[tokio::test]
 async fn only_what_ran_now_or_stands_in_the_way_is_shown() {
-    let mut before = stands(PatchState::Failed, Some("patch 1 (pat-00000001) failed"));
+    let mut before = one();
+    before.patch_state = PatchState::Failed;
     before.applied_patches =
-        vec![ran_once(1, "failed", "words of one"), ran_once(3, "failed", "words of three")];
+        vec![run_of(1, "failed", "words of one"), run_of(3, "failed", "words of three")];
     let shows = |ran: &Ran| {
-        [1, 2, 3].map(|n| {
-            ran.to_string().contains(&format!("words of {}", ["one", "two", "three"][n - 1]))
-        })
-    };
-    let with = |record: &SandboxRecord, end: End| {
-        let fake = patched();
-        fake.lock().records = vec![ready("a1b2c3d4"), record.clone()];
-        fake.ends("b1b1b1b1", end)
+        ["words of one", "ran make fix", "words of three"]
+            .map(|words| ran.to_string().contains(words))
     };
     // Blocked: nothing runs.
-    let problem = Error::new(Code::OperationFailed, "patch 1 (pat-00000001) failed");
-    let fake = with(&before, End::Badly(problem.clone(), Box::new(before.clone())));
-    let ran = run(&fake, "patches apply one").await;
+    let console = patched_with(vec![before]).await;
+    let ran = run(&console, "patches apply one").await;
     assert_eq!((ran.status, shows(&ran)), (1, [true, false, false]), "{ran}");
-    assert_eq!(shows(&run(&fake, "get one").await), [true, false, false]);
+    assert_eq!(shows(&run(&console, "get one").await), [true, false, false]);
     // With --retry the first goes well, and the second fails.
-    let mut after = before.clone();
-    after.applied_patches[0] = ran_once(1, "applied", "words of one");
-    after.applied_patches.insert(1, ran_once(2, "failed", "words of two"));
-    let fake = with(&before, End::Badly(problem, Box::new(after.clone())));
-    let ran = run(&fake, "patches apply one --retry").await;
+    console.script.patch.lock().unwrap().extend([Script::Exits(0), Script::Exits(7)]);
+    let ran = run(&console, "patches apply one --retry").await;
     assert_eq!((ran.status, shows(&ran)), (1, [false, true, false]), "{ran}");
     // Of a snapshot that is gone nothing can be removed.
-    after.patch_error = Some("`sandboxer patches remove base 2` takes it away".to_owned());
-    let fake = with(&after, End::Never);
-    assert!(run(&fake, "get one").await.stdout.contains("takes it away"));
-    fake.lock().shelf.snapshots.clear();
-    let ran = run(&fake, "get one").await;
-    assert_eq!((ran.stdout.contains("takes it away"), shows(&ran)), (false, [false; 3]), "{ran}");
+    let ran = run(&console, "get one").await;
+    assert!(ran.stdout.contains("patches remove"), "{ran}");
+    run(&console, "snapshots delete base --force --yes").await;
+    let ran = run(&console, "get one").await;
+    assert_eq!((ran.stdout.contains("patches remove"), shows(&ran)), (false, [false; 3]), "{ran}");
 }
 
 /// That a patch failed does not hide that a service died, nor the other way round.
 #[tokio::test]
 async fn a_failed_patch_and_a_dead_service_are_both_seen() {
-    let mut woken = stands(PatchState::Failed, Some("patch 2 (pat-00000002) failed"));
-    woken.services =
-        serde_json::from_value(json!([{"name": "web", "state": "exited", "exit_code": 1}]))
-            .unwrap();
-    let mut asleep = woken.clone();
-    asleep.state = State::Sleeping;
-    let fake = patched();
-    fake.lock().records = vec![asleep];
-    let fake = fake.ends("b1b1b1b1", End::Well(Box::new(woken)));
+    let console = patched_with(vec![SandboxRecord { state: State::Sleeping, ..one() }]).await;
+    console.script.patch.lock().unwrap().push_back(Script::Exits(7));
+    let mut found = readiness();
+    found.services = vec![service("web", "exited", Some(1))];
+    console.script.seen.lock().unwrap().services.clone_from(&found.services);
+    *console.script.readiness.lock().unwrap() = Some(found);
     for line in ["wake one", "get one", "list"] {
-        let ran = run(&fake, line).await;
+        let ran = run(&console, line).await;
         assert!(ran.stdout.contains("web exit 1, patch failed"), "{line}: {ran}");
     }
 }
 
 #[tokio::test]
 async fn ctrl_c_cancels_what_a_rollout_runs() {
-    let fake = patched();
-    fake.lock().shelf.waits = true;
-    let running = json!({
-        "id": "op-1a2b3c4d", "kind": "patch", "sandbox_id": "b1b1b1b1", "snapshot_id": null, "state": "running",
-        "stage": null, "done": null, "of": null, "bytes": null, "started_at": now(), "finished_at": null,
-        "pid": std::process::id(), "host": "box", "actor": {"type": "adm", "name": "tester"}, "error": null,
-    });
-    let mut elsewhere = running.clone();
-    (elsewhere["id"], elsewhere["pid"]) = (json!("op-00000001"), json!(1));
-    fake.lock().operations =
-        [running, elsewhere].map(|one| serde_json::from_value(one).unwrap()).to_vec();
-    let world = World { presses: 1, ..World::default() };
-    run_in(world, &fake, "patches apply --all base").await;
-    assert_eq!(fake.calls()[1..], ["cancel op-1a2b3c4d"], "only this process's");
+    let elsewhere = held(named("c0000001", "else", State::Ready), OperationKind::Patch, now());
+    let console = patched_with(vec![one(), elsewhere]).await;
+    console.script.patch.lock().unwrap().push_back(Script::Hangs);
+    let world = pressed(1, "patch ");
+    let ran = run_in(world, &console, "patches apply --all base").await;
+    assert_eq!(ran.status, 130, "{ran}");
+    let calls = console.calls();
+    assert!(calls.len() == 2 && calls[1].starts_with("cancel "), "only this process's: {calls:?}");
 }
 
 /// A sandbox whose record says `said` of its patches, and the one patch that is on its snapshot, which it ran with `ran`.
-fn owing(said: PatchState, ran: Option<PatchState>) -> FakeClient {
-    let mut record = stands(said, None);
-    let run = record.applied_patches.pop().unwrap();
-    record.applied_patches.extend(ran.map(|state| AppliedPatch { state, ..run }));
+async fn owing_in(said: PatchState, ran: Option<PatchState>, state: State) -> Console {
+    let mut record = stands(said);
+    record.state = state;
+    record.applied_patches = ran.map(|state| run_of(2, state.as_str(), "")).into_iter().collect();
     if record.patch_state == PatchState::Applying {
-        record.operation = Some(
-            serde_json::from_value(
-                json!({"id": "op-1a2b3c4d", "kind": "patch", "started_at": now(),
-            "pid": 1, "host": "box", "actor": {"type": "adm", "name": "tester"}}),
-            )
-            .unwrap(),
-        );
+        record = held(record, OperationKind::Patch, now());
     }
-    let fake = FakeClient::with(vec![record]);
-    fake.lock().shelf.snapshots = vec![snapshot(A, Some("base"), "a1b2c3d4")];
-    fake.lock().shelf.patches = vec![patch(2, A, "make fix", None)];
-    fake
+    let mut base = snapshot(A, Some("base"), "a1b2c3d4");
+    base.next_patch_sequence = 3;
+    let (snapshots, patches) = (vec![base], vec![patch(2, A, "make fix", None)]);
+    env_of(Fixture { records: vec![record], snapshots, patches, ..Fixture::default() }).await
+}
+
+async fn owing(said: PatchState, ran: Option<PatchState>) -> Console {
+    owing_in(said, ran, State::Ready).await
 }
 
 const PATCHED: &str = "wait one --for patched --timeout 0s";
@@ -411,15 +395,11 @@ async fn wait_for_patched_knows_every_state() {
         (PatchState::Applying, Some(PatchState::Applying), 5),
         (PatchState::Applying, Some(PatchState::Applied), 5),
     ] {
-        let ran = run(&owing(state.clone(), ran), PATCHED).await;
+        let ran = run(&owing(state.clone(), ran).await, PATCHED).await;
         assert_eq!(ran.status, status, "{state}: {ran}");
     }
-    assert_eq!(
-        run(&FakeClient::with(vec![stands(PatchState::None, None)]), PATCHED).await.status,
-        0
-    );
-    let gone = owing(PatchState::Pending, None);
-    gone.lock().records[0].state = State::Destroying;
+    assert_eq!(run(&with(vec![one()]).await, PATCHED).await.status, 0);
+    let gone = owing_in(PatchState::Pending, None, State::Destroying).await;
     assert_eq!(run(&gone, "wait one --for patched").await.status, 4);
 }
 
@@ -428,34 +408,32 @@ async fn wait_for_patched_knows_every_state() {
 async fn wait_for_patched_goes_by_what_is_owed() {
     for (said, ran) in [(PatchState::None, None), (PatchState::Applied, None)] {
         assert_eq!(
-            run(&owing(said, ran), PATCHED).await.status,
+            run(&owing(said, ran).await, PATCHED).await.status,
             5,
             "it owes the patch that is there by now"
         );
     }
-    let failed = || owing(PatchState::Failed, Some(PatchState::Failed));
-    let fake = failed();
-    fake.lock().shelf.patches.clear();
-    assert_eq!(run(&fake, PATCHED).await.status, 0, "the bad one was taken away");
-    let fake = failed();
-    fake.lock().shelf.snapshots.clear();
-    assert_eq!(run(&fake, PATCHED).await.status, 0, "with a snapshot go its patches");
-    let silent = owing(PatchState::Applied, Some(PatchState::Unknown));
+    for line in ["patches remove base 2 --yes", "snapshots delete base --force --yes"] {
+        let console = owing(PatchState::Failed, Some(PatchState::Failed)).await;
+        assert_eq!(run(&console, line).await.status, 0, "{line}");
+        assert_eq!(run(&console, PATCHED).await.status, 0, "the bad one was taken away: {line}");
+    }
+    let silent = owing(PatchState::Applied, Some(PatchState::Unknown)).await;
     let ran = run(&silent, PATCHED).await;
     assert_eq!((ran.status, ran.stderr.as_str()), (1, "error: its patches are not all in\n"));
 }
 
 #[tokio::test]
 async fn every_document_fits_its_schema() {
-    let fake = patched();
+    let console = patched().await;
     let piped = World { types: "make all\n", ..World::default() };
-    fits("patch", &run_in(piped, &fake, "patches add base --script-file - --json").await.json());
-    fits("patches", &run(&fake, "patches list base --json").await.json());
-    fits("patch", &run(&fake, "patches remove base 1 --yes --json").await.json());
-    fits("sandbox", &run(&fake, "patches apply one --json").await.json());
+    fits("patch", &run_in(piped, &console, "patches add base --script-file - --json").await.json());
+    fits("patches", &run(&console, "patches list base --json").await.json());
+    fits("patch", &run(&console, "patches remove base 1 --yes --json").await.json());
+    fits("sandbox", &run(&console, "patches apply one --json").await.json());
     let refused = Error::new(Code::Unsupported, "ext.saas-stub has no patches");
-    fake.lock().shelf.refuses = Some(refused);
-    let ran = run(&fake, "patches apply one --json").await;
+    console.client.answers::<Started>("start", Err(refused));
+    let ran = run(&console, "patches apply one --json").await;
     assert_eq!((ran.status, &ran.error()["code"]), (7, &json!("unsupported")));
     fits("error", &json!({"error": ran.error()}));
 }

@@ -2,20 +2,22 @@
 
 use insta::assert_snapshot;
 use sandboxer::cli;
-use sandboxer::client::Error;
+use sandboxer::client::{Client as _, Error, Started};
 use sandboxer::domain::clock::ClockJump;
 use sandboxer::domain::name::PlanId;
 use sandboxer::domain::stale::{
     HostPass, PassState, ReapItem, ReapOutcome, ReapPlan, ReapReport, StaleItem,
 };
 use sandboxer::domain::sweep::HeldBack;
-use sandboxer::domain::{Actor, Code, OperationState};
+use sandboxer::domain::{Actor, Code, OperationId, OperationState, SandboxRecord, State};
+use serde_json::json;
 
-use super::cli_client::{FakeClient, now};
 use super::cli_world::*;
 use super::fits;
 use super::stale::{a_copy, archive, expired, foreign, half_read, orphan, pass, read};
 use super::sweep::unit;
+use crate::test_env::fixture::ended;
+use crate::test_env::script::Act;
 
 fn a_jump() -> HeldBack {
     HeldBack::over_jump(ClockJump::Forward(std::time::Duration::from_hours(1)))
@@ -59,13 +61,10 @@ fn skipped(of: &StaleItem) -> ReapItem {
 }
 
 /// Plans this, and does that.
-fn reaps(plan: ReapPlan, items: Vec<ReapItem>) -> FakeClient {
-    let fake = fleet();
-    let mut inner = fake.lock();
-    inner.reaped = Some(ReapReport { plan: plan.id.clone(), items });
-    inner.plan = Some(plan);
-    drop(inner);
-    fake
+async fn reaps(plan: ReapPlan, items: Vec<ReapItem>) -> Console {
+    let record = ReapReport { plan: plan.id.clone(), items }.into();
+    let console = nothing().await.answers("plan_reap", plan);
+    console.answers("start", Started { operation: None, record })
 }
 
 fn two() -> ReapPlan {
@@ -79,8 +78,8 @@ fn file(text: &str) -> tempfile::NamedTempFile {
     file
 }
 
-fn reaped(fake: &FakeClient) -> bool {
-    fake.calls().iter().any(|call| call.starts_with("reap "))
+fn reaped(console: &Console) -> bool {
+    console.calls().iter().any(|call| call.starts_with("reap "))
 }
 
 // --- the plan
@@ -88,14 +87,14 @@ fn reaped(fake: &FakeClient) -> bool {
 #[tokio::test]
 async fn off_a_terminal_without_yes_no_host_is_asked() {
     for line in ["reap-stale", "reap-stale --class expired", "reap-stale --plan plan-0000000a"] {
-        let fake = reaps(two(), vec![]);
-        let ran = run(&fake, line).await;
+        let console = reaps(two(), vec![]).await;
+        let ran = run(&console, line).await;
         assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{line}: {ran}");
         assert!(ran.stderr.contains("reap-stale needs --yes where nobody can be asked"), "{ran}");
         // Under --json nobody can be asked, terminal or not.
-        let ran = run_in(on_terminal("y\n"), &fake, &format!("{line} --json")).await;
+        let ran = run_in(on_terminal("y\n"), &console, &format!("{line} --json")).await;
         assert_eq!((ran.status, &ran.error()["code"]), (2, &"usage".into()), "{line}: {ran}");
-        assert!(fake.calls().is_empty(), "{line}: {:?}", fake.calls());
+        assert!(console.calls().is_empty(), "{line}: {:?}", console.calls());
     }
 }
 
@@ -103,64 +102,62 @@ async fn off_a_terminal_without_yes_no_host_is_asked() {
 async fn a_forbidden_host_is_no_failure_unless_it_is_asked_for_by_name() {
     let prod = || plan(vec![], vec![pass("prod", PassState::Forbidden)], None);
     for (line, status) in [("reap-stale --yes --host prod", 9), ("reap-stale --yes", 0)] {
-        let ran = run(&reaps(prod(), vec![]), line).await;
+        let ran = run(&reaps(prod(), vec![]).await, line).await;
         assert_eq!(ran.status, status, "{line}: {ran}");
     }
 }
 
 #[tokio::test]
 async fn a_dry_run_shows_the_plan_and_does_nothing() {
-    let fake = reaps(two(), vec![]);
+    let console = reaps(two(), vec![]).await;
     let line = "reap-stale --dry-run --host coulombcore --class expired --snapshots";
-    assert_snapshot!("reap_stale_dry_run", run(&fake, line).await);
-    assert_eq!(
-        fake.calls(),
-        ["plan_reap PlanRequest { hosts: [\"coulombcore\"], classes: {Expired}, snapshots: true }"]
-    );
-    let ran = run(&reaps(two(), vec![]), "reap-stale --dry-run --json").await;
+    assert_snapshot!("reap_stale_dry_run", run(&console, line).await);
+    let asked = json!({"hosts": ["coulombcore"], "classes": ["expired"], "snapshots": true});
+    assert_eq!(console.client.calls(), [("plan_reap".to_owned(), asked)]);
+    let ran = run(&reaps(two(), vec![]).await, "reap-stale --dry-run --json").await;
     assert_eq!((ran.status, &ran.json()["id"]), (0, &"plan-0000000a".into()));
     fits("reap_plan", &ran.json());
     // A plan that may not be applied is not recommended.
     let held = plan(vec![expired()], read(), Some(a_jump()));
-    let ran = run(&reaps(held, vec![]), "reap-stale --dry-run").await;
+    let ran = run(&reaps(held, vec![]).await, "reap-stale --dry-run").await;
     assert!(ran.status == 0 && ran.stderr.contains("remark: this machine's clock"), "{ran}");
     assert!(!ran.stderr.contains("does exactly this"), "{ran}");
     let half = plan(vec![expired()], half_read(), None);
     for line in ["reap-stale --dry-run", "reap-stale --dry-run --json"] {
-        assert_eq!(run(&reaps(half.clone(), vec![]), line).await.status, 8, "{line}");
+        assert_eq!(run(&reaps(half.clone(), vec![]).await, line).await.status, 8, "{line}");
     }
 }
 
 #[tokio::test]
 async fn on_a_terminal_every_item_is_shown_with_its_full_id_and_asked_about() {
     for (types, status) in [("y\n", 0), ("n\n", 130), ("\n", 130), ("y", 130)] {
-        let fake = reaps(two(), vec![removed(&expired()), removed(&orphan())]);
+        let console = reaps(two(), vec![removed(&expired()), removed(&orphan())]).await;
         let world = World { width: Some(60), ..on_terminal(types) };
-        let ran = run_in(world, &fake, "reap-stale --no-color").await;
-        assert_eq!((ran.status, reaped(&fake)), (status, status == 0), "{types:?}: {ran}");
+        let ran = run_in(world, &console, "reap-stale --no-color").await;
+        assert_eq!((ran.status, reaped(&console)), (status, status == 0), "{types:?}: {ran}");
         for id in ["a0000001", "a0000002", "b0000001"] {
             assert!(ran.tty.contains(id) || ran.stdout.contains(id), "{types:?} {id}: {ran}");
         }
     }
-    let fake = reaps(two(), vec![removed(&expired()), removed(&orphan())]);
-    let ran = run_in(on_terminal("y\n"), &fake, "reap-stale --no-color --no-undo").await;
+    let console = reaps(two(), vec![removed(&expired()), removed(&orphan())]).await;
+    let ran = run_in(on_terminal("y\n"), &console, "reap-stale --no-color --no-undo").await;
     assert_snapshot!("reap_stale_asks", ran);
     // Exactly the plan that was shown, and others may reap meanwhile.
-    let request = "reap ReapRequest { plan: Id(\"plan-0000000a\"), no_undo: true, alone: false }";
-    assert_eq!(fake.calls()[1], request);
-    let fake = reaps(two(), vec![]);
-    let ran = run_in(World { no_tty: true, ..on_terminal("y\n") }, &fake, "reap-stale").await;
-    assert_eq!((ran.status, reaped(&fake)), (2, false), "{ran}");
+    let asked = json!({"plan": {"id": "plan-0000000a"}, "no_undo": true, "alone": false});
+    assert_eq!(console.last(), ("reap".to_owned(), asked));
+    let console = reaps(two(), vec![]).await;
+    let ran = run_in(World { no_tty: true, ..on_terminal("y\n") }, &console, "reap-stale").await;
+    assert_eq!((ran.status, reaped(&console)), (2, false), "{ran}");
     let world = World { terminal: true, presses: 1, ..World::default() };
-    let ran = run_in(world, &fake, "reap-stale").await;
-    assert_eq!((ran.status, reaped(&fake)), (130, false), "{ran}");
+    let ran = run_in(world, &console, "reap-stale").await;
+    assert_eq!((ran.status, reaped(&console)), (130, false), "{ran}");
 }
 
 #[tokio::test]
 async fn a_name_of_a_host_neither_moves_the_cursor_nor_hides_the_reason() {
     let long = StaleItem { name: Some("\u{1b}[2J\u{202e}long".repeat(200)), ..orphan() };
-    let fake = reaps(plan(vec![long], read(), None), vec![]);
-    let ran = run_in(on_terminal("n\n"), &fake, "reap-stale --no-color").await;
+    let console = reaps(plan(vec![long], read(), None), vec![]).await;
+    let ran = run_in(on_terminal("n\n"), &console, "reap-stale --no-color").await;
     assert!(!ran.to_string().contains(['\u{1b}', '\u{202e}']), "{ran}");
     assert!(ran.tty.contains("orphan_stack on coulombcore, no record knows it, and its"), "{ran}");
 }
@@ -168,18 +165,18 @@ async fn a_name_of_a_host_neither_moves_the_cursor_nor_hides_the_reason() {
 #[tokio::test]
 async fn nobody_is_asked_about_a_plan_that_may_not_be_applied() {
     for held in [a_copy(), a_jump()] {
-        let fake = reaps(plan(vec![expired()], read(), Some(held.clone())), vec![]);
-        let ran = run_in(on_terminal("y\n"), &fake, "reap-stale").await;
-        assert_eq!((ran.status, ran.tty.as_str(), reaped(&fake)), (4, "", false), "{ran}");
+        let console = reaps(plan(vec![expired()], read(), Some(held.clone())), vec![]).await;
+        let ran = run_in(on_terminal("y\n"), &console, "reap-stale").await;
+        assert_eq!((ran.status, ran.tty.as_str(), reaped(&console)), (4, "", false), "{ran}");
         assert!(ran.stderr.contains(&held.message), "{ran}");
-        let ran = run(&fake, "reap-stale --yes --json").await;
+        let ran = run(&console, "reap-stale --yes --json").await;
         assert_eq!((ran.status, &ran.error()["code"]), (4, &"conflict".into()), "{ran}");
-        assert!(!reaped(&fake), "{ran}");
+        assert!(!reaped(&console), "{ran}");
     }
     // A clock that jumped is no news where there is nothing to do; a copy is.
     for (held, status) in [(a_copy(), 4), (a_jump(), 0)] {
-        let fake = reaps(plan(vec![foreign()], read(), Some(held)), vec![]);
-        let ran = run(&fake, "reap-stale --yes --quiet").await;
+        let console = reaps(plan(vec![foreign()], read(), Some(held)), vec![]).await;
+        let ran = run(&console, "reap-stale --yes --quiet").await;
         assert_eq!((ran.status, ran.stderr.is_empty()), (status, status == 0), "{ran}");
     }
 }
@@ -187,44 +184,45 @@ async fn nobody_is_asked_about_a_plan_that_may_not_be_applied() {
 #[tokio::test]
 async fn where_there_is_nothing_to_do_nobody_is_asked() {
     let only_kept = || reaps(plan(vec![foreign(), archive()], read(), None), vec![]);
-    let fake = only_kept();
+    let console = only_kept().await;
     assert_snapshot!(
         "reap_stale_nothing",
-        run_in(on_terminal("y\n"), &fake, "reap-stale --no-color").await
+        run_in(on_terminal("y\n"), &console, "reap-stale --no-color").await
     );
-    assert!(!reaped(&fake));
-    let ran = run(&only_kept(), "reap-stale --yes --json").await;
+    assert!(!reaped(&console));
+    let ran = run(&only_kept().await, "reap-stale --yes --json").await;
     assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (0, "[]\n", ""));
-    let ran = run(&reaps(plan(vec![], read(), None), vec![]), "reap-stale --yes").await;
+    let ran = run(&reaps(plan(vec![], read(), None), vec![]).await, "reap-stale --yes").await;
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", "nothing is stale\n"));
 }
 
 #[tokio::test]
 async fn a_plan_is_given_by_its_id_or_as_a_file() {
     let items = || vec![removed(&expired()), removed(&orphan())];
-    let fake = reaps(two(), items());
-    let ran = run(&fake, "reap-stale --plan plan-0000000a --yes").await;
+    let console = reaps(two(), items()).await;
+    let ran = run(&console, "reap-stale --plan plan-0000000a --yes").await;
     assert_eq!(ran.status, 0, "{ran}");
-    assert_eq!(
-        fake.calls(),
-        ["reap ReapRequest { plan: Id(\"plan-0000000a\"), no_undo: false, alone: true }"]
-    );
+    let asked = json!({"plan": {"id": "plan-0000000a"}, "no_undo": false, "alone": true});
+    assert_eq!(console.client.calls(), [("reap".to_owned(), asked)]);
     // What a kept one says cannot be shown.
-    let fake = reaps(two(), items());
-    let ran = run_in(on_terminal("y\n"), &fake, "reap-stale --plan plan-0000000a").await;
-    assert_eq!((ran.status, fake.calls().is_empty()), (2, true), "{ran}");
+    let console = reaps(two(), items()).await;
+    let ran = run_in(on_terminal("y\n"), &console, "reap-stale --plan plan-0000000a").await;
+    assert_eq!((ran.status, console.calls().is_empty()), (2, true), "{ran}");
     assert!(ran.stderr.contains("a kept plan is applied with --yes only"), "{ran}");
 
-    let printed = run(&reaps(two(), vec![]), "reap-stale --dry-run --json").await.stdout;
+    let printed = run(&reaps(two(), vec![]).await, "reap-stale --dry-run --json").await.stdout;
     let file = file(&printed);
     let line = format!("reap-stale --plan {}", file.path().display());
-    let fake = reaps(two(), items());
-    let ran = run_in(on_terminal("y\n"), &fake, &line).await;
+    let console = reaps(two(), items()).await;
+    let ran = run_in(on_terminal("y\n"), &console, &line).await;
     assert!(ran.status == 0 && ran.tty.contains("Reap these 2 items? [y/N]"), "{ran}");
-    assert!(fake.calls().len() == 1 && fake.calls()[0].contains("plan: Plan(ReapPlan"), "{ran}");
-    let fake = reaps(two(), items());
-    assert_eq!(run(&fake, &format!("{line} --yes")).await.status, 0);
-    assert_eq!(fake.calls().len(), 1, "no host is asked for a plan");
+    assert!(
+        console.calls().len() == 1 && console.calls()[0].contains("\"plan\":{\"plan\":{"),
+        "{ran}"
+    );
+    let console = reaps(two(), items()).await;
+    assert_eq!(run(&console, &format!("{line} --yes")).await.status, 0);
+    assert_eq!(console.calls().len(), 1, "no host is asked for a plan");
 }
 
 #[tokio::test]
@@ -237,14 +235,14 @@ async fn what_is_no_plan_is_refused() {
         .into_iter()
         .chain([&garbage, &cut, &array].map(|file| file.path().display().to_string()))
     {
-        let fake = reaps(two(), vec![]);
-        let ran = run(&fake, &format!("reap-stale --yes --plan {path}")).await;
-        assert_eq!((ran.status, fake.calls().is_empty()), (2, true), "{path}: {ran}");
+        let console = reaps(two(), vec![]).await;
+        let ran = run(&console, &format!("reap-stale --yes --plan {path}")).await;
+        assert_eq!((ran.status, console.calls().is_empty()), (2, true), "{path}: {ran}");
         assert!(ran.stderr.contains("is neither a plan's id nor a file with a plan"), "{ran}");
         assert!(!ran.stderr.contains('\u{1b}'), "{ran}");
     }
     // A device that has no end is not read to it.
-    let ran = run(&fleet(), "reap-stale --yes --plan /dev/zero").await;
+    let ran = run(&fleet().await, "reap-stale --yes --plan /dev/zero").await;
     assert!(ran.status == 2 && ran.stderr.contains("more than 67108864 bytes"), "{ran}");
 }
 
@@ -260,12 +258,12 @@ async fn flags_that_do_not_go_together_are_wrong_usage() {
         "reap-stale --yes --class expird",
         "reap-stale --yes coulombcore",
     ] {
-        let fake = reaps(two(), vec![]);
-        let ran = run(&fake, line).await;
+        let console = reaps(two(), vec![]).await;
+        let ran = run(&console, line).await;
         assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{line}: {ran}");
-        assert!(fake.calls().is_empty(), "{line}");
+        assert!(console.calls().is_empty(), "{line}");
     }
-    let ran = run(&fleet(), "reap-stale --yes --class foreign").await;
+    let ran = run(&fleet().await, "reap-stale --yes --class foreign").await;
     assert!(ran.stderr.contains("orphan_dir") && !ran.stderr.contains(", foreign"), "{ran}");
 }
 
@@ -293,11 +291,11 @@ async fn a_reap_ends_like_a_bulk_verb() {
         (vec![], vec![pass("sandboxer01", PassState::Unread)], 5),
     ] {
         let planned = if items.is_empty() { vec![] } else { vec![a.clone(), b.clone()] };
-        let fake = || reaps(plan(planned.clone(), hosts.clone(), None), items.clone());
-        let ran = run(&fake(), "reap-stale --yes").await;
+        let console = || reaps(plan(planned.clone(), hosts.clone(), None), items.clone());
+        let ran = run(&console().await, "reap-stale --yes").await;
         assert_eq!(ran.status, status, "{items:?}: {ran}");
         assert!(!ran.to_string().contains('\u{1b}'), "{ran}");
-        let ran = run(&fake(), "reap-stale --yes --json").await;
+        let ran = run(&console().await, "reap-stale --yes --json").await;
         assert_eq!((ran.status, ran.json().as_array().unwrap().len()), (status, items.len()));
         fits("reaped", &ran.json());
         for (item, shown) in items.iter().zip(ran.json().as_array().unwrap()) {
@@ -311,28 +309,31 @@ async fn a_reap_ends_like_a_bulk_verb() {
     }
     let items = vec![removed(&a), failed(&b)];
     let planned = plan(vec![a.clone(), b.clone(), foreign()], half_read(), None);
-    assert_snapshot!("reap_stale_partial", run(&reaps(planned, items), "reap-stale --yes").await);
+    assert_snapshot!(
+        "reap_stale_partial",
+        run(&reaps(planned, items).await, "reap-stale --yes").await
+    );
     // A reader that went away hides no failure.
     let world = World { stdout: Some(std::io::ErrorKind::BrokenPipe), ..World::default() };
-    let fake = reaps(two(), vec![failed(&a), failed(&b)]);
-    assert_eq!(run_in(world, &fake, "reap-stale --yes").await.status, 5);
+    let console = reaps(two(), vec![failed(&a), failed(&b)]).await;
+    assert_eq!(run_in(world, &console, "reap-stale --yes").await.status, 5);
 }
 
 #[tokio::test]
 async fn a_timer_hears_one_line_and_nothing_where_nothing_is_stale() {
     const LINE: &str = "reap-stale --yes --quiet --actor atm:systemd";
     for items in [vec![], vec![foreign(), archive()]] {
-        let ran = run(&reaps(plan(items, read(), None), vec![]), LINE).await;
+        let ran = run(&reaps(plan(items, read(), None), vec![]).await, LINE).await;
         assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""));
     }
     let items = vec![removed(&expired()), skipped(&orphan())];
-    let fake = reaps(two(), items);
-    let ran = run(&fake, LINE).await;
+    let console = reaps(two(), items).await;
+    let ran = run(&console, LINE).await;
     assert_eq!(
         (ran.status, ran.stdout.as_str(), ran.stderr.as_str()),
         (0, "2 found, 1 removed, 1 skipped, 0 failed\n", "")
     );
-    assert!(fake.calls()[1].contains("alone: true"), "{:?}", fake.calls());
+    assert!(console.calls()[1].contains("\"alone\":true"), "{:?}", console.calls());
     let outcomes = [
         ReapOutcome::Recovered,
         ReapOutcome::Closed,
@@ -341,7 +342,7 @@ async fn a_timer_hears_one_line_and_nothing_where_nothing_is_stale() {
         ReapOutcome::Failed,
     ];
     let items = outcomes.map(|outcome| done(&expired(), outcome, "done")).to_vec();
-    let ran = run(&reaps(two(), items), LINE).await;
+    let ran = run(&reaps(two(), items).await, LINE).await;
     assert_eq!(
         ran.stdout,
         "5 found, 1 removed, 1 recovered, 1 closed, 1 adopted, 0 skipped, 1 failed\n"
@@ -351,24 +352,31 @@ async fn a_timer_hears_one_line_and_nothing_where_nothing_is_stale() {
 
 #[tokio::test]
 async fn ctrl_c_ends_a_reap_and_says_what_was_done() {
-    let waits = |end: OperationState| {
-        let fake = reaps(two(), vec![removed(&expired()), skipped(&orphan())]);
-        let mut inner = fake.lock();
-        inner.reap_waits = true;
-        inner.cancel_ends = Some(end);
-        inner.operations = vec![super::upkeep::operation("op-reap", "running")];
-        drop(inner);
-        fake
+    // As many are removed at once as may be on one host; the others are not begun.
+    let waits = async || {
+        let over = |number: u64| {
+            let expires_at = Some(now().minus_seconds(300));
+            SandboxRecord { expires_at, ..record(&format!("a000000{number}"), State::Ready) }
+        };
+        let console = with((1..=8).map(over).collect()).await;
+        console.script(&[], &[], &vec![Act::Slow; 6]);
+        console
     };
-    let once = || World { presses: 1, ..World::default() };
-    let fake = waits(OperationState::Cancelled);
-    assert_snapshot!("reap_stale_cancelled", run_in(once(), &fake, "reap-stale --yes").await);
-    assert_eq!(fake.calls().last().map(String::as_str), Some("cancel op-reap"));
-    let ran = run_in(once(), &waits(OperationState::Cancelled), "reap-stale --yes --json").await;
+    let once = || pressed(1, "teardown");
+    let console = waits().await;
+    let ran = run_in(once(), &console, "reap-stale --yes").await.to_string();
+    // Which of them ends first is chance.
+    let shown = ran.lines().filter(|line| !line.starts_with("1/1 reap 1/8: "));
+    assert_snapshot!("reap_stale_cancelled", shown.collect::<Vec<_>>().join("\n"));
+    assert!(console.calls().last().unwrap().starts_with("cancel "));
+    let stays = console.client.get("a0000008").await.unwrap();
+    assert_eq!((stays.state, stays.operation), (State::Ready, None));
+    let ran = run_in(once(), &waits().await, "reap-stale --yes --json").await;
     assert_eq!((ran.status, &ran.error()["code"]), (130, &"cancelled".into()), "{ran}");
-    assert_eq!(ran.json().as_array().unwrap().len(), 2, "{ran}");
+    assert_eq!(ran.json().as_array().unwrap().len(), 8, "{ran}");
     // It came to its end first.
-    let ran = run_in(once(), &waits(OperationState::Succeeded), "reap-stale --yes").await;
+    let ended = ended(&OperationId::new("op-1"), OperationState::Succeeded, now());
+    let ran = run_in(once(), &waits().await.answers("operation", ended), "reap-stale --yes").await;
     assert!(ran.status == 0 && ran.stderr.contains("the cancel came too late"), "{ran}");
 }
 

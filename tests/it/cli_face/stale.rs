@@ -7,10 +7,11 @@ use sandboxer::domain::stale::{
 };
 use sandboxer::domain::sweep::{HeldBack, HoldReason};
 use sandboxer::domain::{Code, HostName};
+use serde_json::json;
 
-use super::cli_client::{FakeClient, now};
 use super::cli_world::*;
 use super::fits;
+use crate::test_env::hosts::Machine;
 
 pub(super) fn item(id: &str, class: StaleClass, action: ReapAction, why: &str) -> StaleItem {
     StaleItem {
@@ -100,26 +101,26 @@ pub(super) fn a_copy() -> HeldBack {
     }
 }
 
-fn stale(items: Vec<StaleItem>, hosts: Vec<HostPass>, held_back: Option<HeldBack>) -> FakeClient {
-    let fake = fleet();
-    fake.lock().stale = Some(StaleReport { at: now(), hosts, held_back, items });
-    fake
+async fn stale(
+    items: Vec<StaleItem>,
+    hosts: Vec<HostPass>,
+    held_back: Option<HeldBack>,
+) -> Console {
+    nothing().await.answers("stale", StaleReport { at: now(), hosts, held_back, items })
 }
 
 #[tokio::test]
 async fn inspect_stale_shows_each_item_the_sum_and_why_nothing_may_be_reaped() {
     let items = vec![expired(), orphan(), archive(), foreign()];
-    let fake = stale(items.clone(), read(), None);
-    assert_snapshot!("inspect_stale", run(&fake, "inspect stale --host coulombcore").await);
-    assert_eq!(
-        fake.calls(),
-        ["stale StaleQuery { hosts: [\"coulombcore\"], as_last_seen: false }"]
-    );
-    let ran = run(&stale(items.clone(), read(), Some(a_copy())), "inspect stale").await;
+    let console = stale(items.clone(), read(), None).await;
+    assert_snapshot!("inspect_stale", run(&console, "inspect stale --host coulombcore").await);
+    let asked = json!({"hosts": ["coulombcore"], "as_last_seen": false});
+    assert_eq!(console.last(), ("stale".to_owned(), asked));
+    let ran = run(&stale(items.clone(), read(), Some(a_copy())).await, "inspect stale").await;
     let remark =
         "remark: nothing is reaped from here: this is a copy; `sandboxer doctor --claim`\n";
     assert!(ran.status == 0 && ran.stderr.ends_with(remark), "{ran}");
-    let ran = run(&stale(items, read(), Some(a_copy())), "inspect stale --json").await;
+    let ran = run(&stale(items, read(), Some(a_copy())).await, "inspect stale --json").await;
     assert_eq!((ran.status, ran.json().as_array().unwrap().len()), (0, 4));
     fits("stale", &ran.json());
 }
@@ -141,12 +142,12 @@ async fn inspect_stale_of_many_hosts_ends_by_those_that_could_not_be_read() {
     ] {
         let hosts =
             || (0..).zip(&states).map(|(n, state)| pass(&format!("h{n}"), (*state).clone()));
-        let ran = run(&stale(vec![], hosts().collect(), None), "inspect stale").await;
+        let ran = run(&stale(vec![], hosts().collect(), None).await, "inspect stale").await;
         assert_eq!((ran.status, ran.stdout.as_str()), (status, ""), "{states:?}: {ran}");
         assert!(!ran.stderr.contains('\u{1b}'), "{ran}");
         // Nothing is said of what was not read.
         assert_eq!(ran.stderr.contains("nothing is stale\n"), status == 0, "{states:?}: {ran}");
-        let ran = run(&stale(vec![], hosts().collect(), None), "inspect stale --json").await;
+        let ran = run(&stale(vec![], hosts().collect(), None).await, "inspect stale --json").await;
         assert_eq!((ran.status, ran.stdout.as_str()), (status, "[]\n"), "{states:?}: {ran}");
         if status != 0 {
             assert_eq!(ran.error()["code"], code, "{states:?}: {ran}");
@@ -154,22 +155,22 @@ async fn inspect_stale_of_many_hosts_ends_by_those_that_could_not_be_read() {
         }
     }
     let hosts = vec![pass("coulombcore", PassState::Read), pass("old", PassState::Unread)];
-    let ran = run(&stale(vec![expired()], hosts, None), "inspect stale").await;
+    let ran = run(&stale(vec![expired()], hosts, None).await, "inspect stale").await;
     assert_snapshot!("inspect_stale_half_read", ran);
 }
 
 #[tokio::test]
 async fn a_forbidden_host_that_is_asked_for_by_name_is_forbidden() {
     let prod = vec![pass("prod", PassState::Forbidden)];
-    let ran = run(&stale(vec![], prod, None), "inspect stale --host PROD").await;
+    let ran = run(&stale(vec![], prod, None).await, "inspect stale --host PROD").await;
     assert_eq!(ran.status, 9, "{ran}");
 }
 
 #[tokio::test]
 async fn ctrl_c_leaves_a_look_at_what_is_stale() {
-    let fake = fleet();
-    fake.lock().recovers_for_ever = true;
-    let ran = run_in(World { presses: 1, ..World::default() }, &fake, "inspect stale").await;
+    let console = fleet().await;
+    console.script.machines.lock().unwrap().insert("coulombcore".to_owned(), Machine::Hangs);
+    let ran = run_in(World { presses: 1, ..World::default() }, &console, "inspect stale").await;
     assert_eq!((ran.status, ran.left_at_once), (130, false), "{ran}");
     assert!(ran.stderr.contains("nothing was changed"), "{ran}");
 }

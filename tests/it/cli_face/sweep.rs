@@ -1,127 +1,131 @@
 //! `sweep`: for a person, a script and a timer; and the units that call it.
 
+use futures_util::future::join_all;
 use insta::assert_snapshot;
 use sandboxer::cli;
-use sandboxer::client::{Error, SweepReport};
-use sandboxer::domain::clock::ClockJump;
-use sandboxer::domain::sweep::{HeldBack, HoldReason, SkipReason, SweepItem, SweepOutcome};
-use sandboxer::domain::{Code, HostName};
+use sandboxer::client::{Client as _, ListQuery};
+use sandboxer::domain::operation::OperationKind;
+use sandboxer::domain::{Code, State};
+use sandboxer::store::{Installation as _, Locks as _, SweepStore as _};
 
-use super::cli_client::{FakeClient, id, now};
 use super::cli_world::*;
+use crate::test_env::fixture::{self, Fixture};
+use crate::test_env::script::Act;
 
-fn item(text: &str, name: Option<&str>, outcome: SweepOutcome, message: &str) -> SweepItem {
-    SweepItem {
-        id: id(text),
-        name: name.map(str::to_owned),
-        host: HostName::new("coulombcore"),
-        outcome,
-        skipped: None,
-        message: message.into(),
-        error: None,
+/// What is due of a sandbox, and how its removal goes.
+#[derive(Clone, Copy)]
+enum Due {
+    /// Its time is over.
+    Done,
+    /// The same, and somebody works on it.
+    Busy,
+    /// The same, and its host does not answer.
+    Failed,
+    /// Its time is over soon.
+    Warned,
+}
+
+use Due::{Busy, Done, Failed, Warned};
+
+/// Sandboxes of which this is due.
+async fn due(items: &[Due]) -> Console {
+    let mut fixture = Fixture::default();
+    for (number, due) in (1..).zip(items) {
+        let mut record = named(&format!("a000000{number}"), "nightly", State::Ready);
+        record.name = matches!(due, Done).then(|| "nightly".to_owned());
+        record.expires_at = Some(match due {
+            Done | Busy | Failed => now().minus_seconds(60),
+            Warned => now().plus_seconds(60),
+        });
+        match due {
+            Busy => record = fixture::held(record, OperationKind::Snapshot, now()),
+            Failed => record.host = "railiance01".into(),
+            Done | Warned => {}
+        }
+        fixture.records.push(record);
     }
-}
-
-fn failed(text: &str) -> SweepItem {
-    let error = Error::new(Code::HostUnreachable, "coulombcore does not answer\u{1b}[2J");
-    SweepItem {
-        error: Some(error),
-        ..item(text, None, SweepOutcome::Failed, "coulombcore does not answer\u{1b}[2J")
+    let env = env_of(fixture).await;
+    for (record, due) in env.client.list(ListQuery::default()).await.unwrap().iter().zip(items) {
+        if matches!(due, Busy) {
+            // The lock of another process, which ends with the test's.
+            std::mem::forget(env.stores().locks.try_lock(&record.id).await.unwrap().unwrap());
+        }
     }
-}
-
-fn done(text: &str) -> SweepItem {
-    item(text, Some("nightly"), SweepOutcome::Destroyed, "its time was over")
-}
-
-fn busy(text: &str) -> SweepItem {
-    let message = "sandbox is busy: snapshot by process 4711 on box";
-    SweepItem {
-        skipped: Some(SkipReason::Busy),
-        ..item(text, None, SweepOutcome::Skipped, message)
-    }
-}
-
-fn sweeps(items: Vec<SweepItem>, held_back: Option<HeldBack>) -> FakeClient {
-    let fake = fleet();
-    fake.lock().swept = Some(SweepReport { at: now(), held_back, items });
-    fake
+    *env.script.lives.lock().unwrap() = true;
+    env.script.down.lock().unwrap().insert("railiance01");
+    env
 }
 
 #[tokio::test]
 async fn sweep_ends_like_a_bulk_verb() {
-    for (items, status) in [
-        (vec![], 0),
-        (vec![done("a0000001")], 0),
-        (vec![busy("a0000001")], 0),
-        (vec![done("a0000001"), failed("a0000002")], 8),
-        (vec![busy("a0000001"), failed("a0000002")], 5),
-        (vec![failed("a0000001"), failed("a0000002")], 5),
-    ] {
-        let ran = run(&sweeps(items.clone(), None), "sweep").await;
+    let cases = [
+        (&[][..], 0),
+        (&[Done], 0),
+        (&[Busy], 0),
+        (&[Done, Failed], 8),
+        (&[Busy, Failed], 5),
+        (&[Failed, Failed], 5),
+    ];
+    // Whoever does not answer is asked more than once: all at the same time.
+    join_all(cases.map(|(items, status)| async move {
+        let ran = run(&due(items).await, "sweep").await;
         assert_eq!(ran.status, status, "{ran}");
-        assert!(!ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'), "{ran}");
-        let ran = run(&sweeps(items.clone(), None), "sweep --json").await;
+        let ran = run(&due(items).await, "sweep --json").await;
         assert_eq!(ran.status, status, "{ran}");
         assert_eq!(ran.json()["items"].as_array().unwrap().len(), items.len());
         super::fits("sweep", &ran.json());
-    }
-    let items = vec![
-        done("a0000001"),
-        item(
-            "a0000002",
-            None,
-            SweepOutcome::Warned,
-            "its time is over at 2026-11-27T14:10:00.000Z",
-        ),
-        busy("a0000003"),
-        failed("a0000004"),
-    ];
-    assert_snapshot!("sweep", run(&sweeps(items, None), "sweep").await);
+    }))
+    .await;
+    let ran = run(&due(&[Done, Warned, Busy, Failed]).await, "sweep").await;
+    assert_snapshot!("sweep", ran);
+}
+
+#[tokio::test]
+async fn text_of_others_in_a_sweep_never_moves_the_cursor() {
+    let env = due(&[Done]).await;
+    env.script.teardown.lock().unwrap().push_back(Act::Fail(Code::OperationFailed, "no\u{1b}[2J"));
+    let ran = run(&env, "sweep").await;
+    assert!(ran.status == 1 && !ran.to_string().contains('\u{1b}'), "{ran}");
 }
 
 #[tokio::test]
 async fn a_sweep_with_nothing_to_do_is_quiet_off_a_terminal_and_wants_to_be_alone() {
-    let fake = sweeps(vec![], None);
-    let ran = run(&fake, "sweep").await;
+    let env = due(&[]).await;
+    let ran = run(&env, "sweep").await;
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""));
-    assert_eq!(fake.calls(), ["sweep alone=true"]);
-    assert_eq!(run(&sweeps(vec![done("a0000001")], None), "sweep --quiet").await.stderr, "");
+    let _another = env.stores().sweeps.try_lock().await.unwrap().unwrap();
+    let ran = run(&env, "sweep --json").await;
+    assert_ne!(ran.json()["held_back"], serde_json::Value::Null, "another one sweeps: {ran}");
+    assert_eq!(run(&due(&[Done]).await, "sweep --quiet").await.stderr, "");
 }
 
 #[tokio::test]
 async fn a_sweep_that_holds_back_says_why() {
-    let jump = HeldBack::over_jump(ClockJump::Forward(std::time::Duration::from_hours(1)));
-    assert_snapshot!(run(&sweeps(vec![], Some(jump.clone())), "sweep").await, @r"
-    status 0
-    --- stdout
-    --- stderr
-    remark: this machine's clock went on 3600 s further than the machine ran: it was suspended, or its clock was set; nothing was ended; the next sweep judges by the clock as it is now
-    ");
-    let ran = run(&sweeps(vec![], Some(jump)), "sweep --json").await;
+    let env = due(&[Done]).await;
+    assert_eq!(run(&env, "sweep").await.status, 0);
+    env.script.jump(3600);
+    let ran = run(&env, "sweep").await;
+    let words = "remark: this machine's clock went on 3600 s further than the machine ran: it was suspended, or its clock was set; nothing was ended; the next sweep judges by the clock as it is now\n";
+    assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", words));
+    env.script.jump(3600);
+    let ran = run(&env, "sweep --json").await;
     assert_eq!((ran.status, &ran.json()["held_back"]["reason"]), (0, &"clock_jumped".into()));
     super::fits("sweep", &ran.json());
-    let copy = HeldBack {
-        reason: HoldReason::NotOwn,
-        message: "nothing is ended from here: this is a copy".into(),
-        hint: Some("`sandboxer doctor --claim`".into()),
-    };
-    assert_snapshot!(run(&sweeps(vec![], Some(copy.clone())), "sweep").await, @r"
-    status 4
-    --- stdout
-    --- stderr
-    error: nothing is ended from here: this is a copy
-    hint: `sandboxer doctor --claim`
-    ");
-    let ran = run(&sweeps(vec![], Some(copy)), "sweep --json").await;
+    // A host has seen a later state of this directory.
+    let copy = due(&[Done]).await;
+    copy.stores().installation.seen_on(&"coulombcore".into(), 1_000_000).await.unwrap();
+    let ran = run(&copy, "sweep").await;
+    assert!(ran.status == 4 && ran.stderr.contains("`sandboxer doctor --claim`"), "{ran}");
+    let ran = run(&copy, "sweep --json").await;
     assert_eq!((ran.status, &ran.error()["code"]), (4, &"conflict".into()));
+    assert_eq!(copy.client.get("a0000001").await.unwrap().state, State::Ready);
 }
 
 #[tokio::test]
 async fn ctrl_c_leaves_a_sweep() {
-    let fake = fleet();
-    fake.lock().recovers_for_ever = true;
-    let ran = run_in(World { presses: 1, ..World::default() }, &fake, "sweep").await;
+    let env = due(&[Done]).await;
+    env.script.teardown.lock().unwrap().push_back(Act::Hang);
+    let ran = run_in(pressed(1, "teardown"), &env, "sweep").await;
     assert_eq!((ran.status, ran.left_at_once), (130, false));
     assert!(ran.stderr.contains("sandboxer sweep goes on with the rest"), "{ran}");
 }

@@ -1,49 +1,81 @@
 //! `operations`, `recover`, `doctor`, `completions`, `man`, `destroy --forget`: what looks after an installation.
 
+use futures_util::future::join_all;
 use insta::assert_snapshot;
-use sandboxer::client::{Adopted, AdoptedKind, Error, Recovered};
-use sandboxer::domain::operation::CancelOutcome;
+use sandboxer::client::{Adopted, AdoptedKind, CreateRequest, Error};
+use sandboxer::domain::extension::Inspection;
+use sandboxer::domain::operation::{CancelOutcome, OperationKind};
+use sandboxer::domain::reporter::Report;
 use sandboxer::domain::sandbox::Attachment;
-use sandboxer::domain::{Code, Operation, OperationState, State};
+use sandboxer::domain::{Code, Operation, OperationId, OperationState, State};
 use serde_json::{Value, json};
 
-use super::cli_client::{End, FakeClient, now};
+use super::cli_shelf::family;
 use super::cli_world::*;
+use crate::test_env::fixture::{Fixture, held};
+use crate::test_env::hosts::Machine;
+use crate::test_env::script::{Act, LogScript, Script};
 
-pub(super) fn operation(id: &str, state: &str) -> Operation {
+fn operation(id: &str, state: &str) -> Operation {
     let ended = (state != "running").then(|| now().minus_seconds(30));
     let error = (state == "failed").then(|| {
         json!({"code": "operation_failed", "message": "it did not start", "causes": ["no such\nimage"], "hint": "look"})
     });
     let value = json!({
         "id": id, "kind": "create", "sandbox_id": "a1b2c3d4", "snapshot_id": null, "state": state,
-        "stage": (state == "running").then_some("transfer"), "done": 1, "of": 3, "bytes": 1_500_000,
+        "stage": null, "done": null, "of": null, "bytes": null,
         "started_at": now().minus_seconds(100), "finished_at": ended, "pid": 4711, "host": "box\u{1b}[2J",
         "actor": {"type": "adm", "name": "tester"}, "error": error,
     });
     serde_json::from_value(value).unwrap()
 }
 
-fn busy() -> FakeClient {
-    let fake = fleet();
-    fake.lock().operations = vec![
+/// Operations of another process: two that have ended, one that runs.
+async fn busy() -> Console {
+    let mut record = held(record("a1b2c3d4", State::Provisioning), OperationKind::Create, now());
+    record.operation.as_mut().unwrap().id = OperationId::new("op-1a2b3c4d");
+    let operations = vec![
         operation("op-00000001", "failed"),
         operation("op-00000002", "succeeded"),
         operation("op-1a2b3c4d", "running"),
     ];
-    fake
+    env_of(Fixture { records: vec![record], operations, ..Fixture::default() }).await
 }
 
 #[tokio::test]
 async fn operations_in_words_and_as_json() {
-    assert_snapshot!("operations_list", run(&busy(), "operations list").await);
-    assert_snapshot!("operations_get", run(&busy(), "operations get op-1a2b").await);
-    assert_snapshot!("operations_get_failed", run(&busy(), "operations get op-00000001").await);
-    assert_eq!(run(&busy(), "operations list --json").await.json().as_array().unwrap().len(), 3);
-    assert_eq!(run(&busy(), "operations get op-1a2b --json").await.json()["id"], "op-1a2b3c4d");
-    assert_eq!(run(&busy(), "operations get op-9999").await.status, 3);
-    assert_eq!(run(&busy(), "operations").await.status, 2);
-    let none = run(&fleet(), "operations list").await;
+    let console = busy().await;
+    let (done, of, bytes) = (Some(1), Some(3), Some(1_500_000));
+    *console.script.progress.lock().unwrap() =
+        vec![Report { done, of, bytes, ..report(2, "transfer", None) }];
+    console.script(&[Act::Hang], &[], &[]);
+    let started = console.manager.create(CreateRequest::default()).await.unwrap();
+    let running = started.operation.unwrap();
+    while !console.script.asked().iter().any(|asked| asked.starts_with("provision")) {
+        tokio::task::yield_now().await;
+    }
+    let shown = async |line: &str| {
+        let pid = format!("process  {} ", std::process::id());
+        run(&console, line).await.to_string().replace(&pid, "process  PID ")
+    };
+    assert_snapshot!("operations_list", shown("operations list").await);
+    assert_snapshot!("operations_get_here", shown(&format!("operations get {running}")).await);
+    assert_snapshot!("operations_get", run(&busy().await, "operations get op-1a2b").await);
+    assert_snapshot!(
+        "operations_get_failed",
+        run(&busy().await, "operations get op-00000001").await
+    );
+    assert_eq!(
+        run(&busy().await, "operations list --json").await.json().as_array().unwrap().len(),
+        3
+    );
+    assert_eq!(
+        run(&busy().await, "operations get op-1a2b --json").await.json()["id"],
+        "op-1a2b3c4d"
+    );
+    assert_eq!(run(&busy().await, "operations get op-9999").await.status, 3);
+    assert_eq!(run(&busy().await, "operations").await.status, 2);
+    let none = run(&fleet().await, "operations list").await;
     assert_eq!(
         (none.status, none.stdout.as_str(), none.stderr.as_str()),
         (0, "", "no operations in the last day\n")
@@ -52,8 +84,8 @@ async fn operations_in_words_and_as_json() {
 
 #[tokio::test]
 async fn cancelling_asks_and_says_what_happens_next() {
-    let fake = busy();
-    assert_snapshot!(run(&fake, "operations cancel op-1a2b").await, @r"
+    let console = busy().await;
+    assert_snapshot!(run(&console, "operations cancel op-1a2b").await, @r"
     status 0
     --- stdout
     asked op-1a2b3c4d to end: what was made on the host is removed; the record stays as failed
@@ -61,24 +93,27 @@ async fn cancelling_asks_and_says_what_happens_next() {
     process 4711 on box does it; `sandboxer operations get op-1a2b3c4d` shows whether it was undone, stopped or done anyway
     if that process is dead: sandboxer recover
     ");
-    assert_eq!(fake.calls(), ["cancel op-1a2b3c4d"]);
-    let ran = run(&busy(), "operations cancel op-1a2b --json").await;
+    assert_eq!(console.last(), ("cancel".to_owned(), json!("op-1a2b3c4d")));
+    let cancelled = console.manager.operation("op-1a2b3c4d").await.unwrap();
+    assert!(cancelled.cancel_requested);
+    let ran = run(&busy().await, "operations cancel op-1a2b --json").await;
     assert_eq!((ran.json()["cancel_requested"].clone(), ran.stderr.as_str()), (json!(true), ""));
 }
 
 #[tokio::test]
 async fn cancelling_what_has_ended_is_nothing_to_do() {
-    let fake = busy();
-    let ran = run(&fake, "operations cancel op-00000001").await;
+    let console = busy().await;
+    let ran = run(&console, "operations cancel op-00000001").await;
     assert_eq!(
         (ran.status, ran.stdout.as_str()),
         (0, "op-00000001 has ended already (failed): nothing to do\n")
     );
-    assert!(fake.calls().is_empty());
+    assert!(console.calls().is_empty());
     // It ends while it is asked.
-    let fake = busy();
-    fake.lock().cancel_ends = Some(OperationState::Cancelled);
-    let ran = run(&fake, "operations cancel op-1a2b").await;
+    let mut ended = operation("op-1a2b3c4d", "running");
+    ended.state = OperationState::Cancelled;
+    let console = busy().await.answers("operation op-1a2b3c4d", ended);
+    let ran = run(&console, "operations cancel op-1a2b").await;
     assert_eq!(
         (ran.status, ran.stdout.as_str()),
         (0, "op-1a2b3c4d has ended already (cancelled): nothing to do\n")
@@ -108,17 +143,15 @@ async fn a_cancelled_operation_says_whether_it_was_undone_stopped_or_done_anyway
         ),
     ];
     for (state, outcome, words, short) in texts {
-        let fake = busy();
-        for operation in
-            fake.lock().operations.iter_mut().filter(|one| one.id.as_str() == "op-1a2b3c4d")
-        {
-            (operation.state, operation.cancel_outcome) = (state.clone(), Some(outcome.clone()));
-        }
-        let got = run(&fake, "operations get op-1a2b").await.stdout;
+        let mut ended = operation("op-1a2b3c4d", "succeeded");
+        (ended.state, ended.cancel_outcome) = (state, Some(outcome.clone()));
+        let operations = vec![ended];
+        let console = env_of(Fixture { operations, ..Fixture::default() }).await;
+        let got = run(&console, "operations get op-1a2b").await.stdout;
         assert!(got.contains(&format!("cancel   {words}")), "{got}");
-        assert!(run(&fake, "operations list").await.stdout.contains(short));
+        assert!(run(&console, "operations list").await.stdout.contains(short));
         assert_eq!(
-            run(&fake, "operations get op-1a2b --json").await.json()["cancel_outcome"],
+            run(&console, "operations get op-1a2b --json").await.json()["cancel_outcome"],
             json!(outcome.as_str())
         );
     }
@@ -126,87 +159,75 @@ async fn a_cancelled_operation_says_whether_it_was_undone_stopped_or_done_anyway
 
 #[tokio::test]
 async fn ctrl_c_says_how_it_left_things_and_what_to_look_at() {
-    let cut = || {
-        let message = "sandbox a1b2c3d4: the script of patch 1 was cut off, and may be half done";
-        CancelOutcome::Stopped
-            .error(message)
-            .hint("look at what is there with `sandboxer shell a1b2c3d4`")
-    };
-    let end =
-        End::OnCancel(Box::new(End::Badly(cut(), Box::new(record("a1b2c3d4", State::Ready)))));
-    let fake = fleet().ends("a1b2c3d4", end.clone());
-    let ran =
-        run_in(World { presses: 1, ..World::default() }, &fake, "patches apply a1b2c3d4").await;
-    assert_eq!(ran.status, 130);
-    let said = "may be half done (stopped: may be half done)\nhint: look at what is there with `sandboxer shell a1b2c3d4`";
-    assert!(ran.stderr.contains(said), "{ran}");
-    let fake = fleet().ends("a1b2c3d4", end);
-    let ran =
-        run_in(World { presses: 1, ..World::default() }, &fake, "patches apply a1b2c3d4 --json")
-            .await;
-    assert_eq!(ran.error()["details"]["cancel_outcome"], json!("stopped"));
+    for json in ["", " --json"] {
+        let console = family().await;
+        console.script.patch.lock().unwrap().push_back(Script::Hangs);
+        let ran = run_in(pressed(1, "patch "), &console, &format!("patches apply one{json}")).await;
+        assert_eq!(ran.status, 130);
+        if json.is_empty() {
+            let said = "may be half done (stopped: may be half done)\nhint: look at what is there with `sandboxer shell b1b1b1b1`";
+            assert!(ran.stderr.contains(said), "{ran}");
+        } else {
+            assert_eq!(ran.error()["details"]["cancel_outcome"], json!("stopped"));
+        }
+    }
     // It came to its end all the same.
-    let end = End::OnCancel(Box::new(End::Well(Box::new(record("a1b2c3d4", State::Ready)))));
-    let ran = run_in(
-        World { presses: 1, ..World::default() },
-        &fleet().ends("a1b2c3d4", end),
-        "patches apply a1b2c3d4",
-    )
-    .await;
-    assert_eq!(ran.status, 0);
+    let console = with(vec![named("b2b2b2b2", "two", State::Ready)]).await;
+    let asleep = Inspection { asleep: true, ready: false, ..there() };
+    *console.script.seen.lock().unwrap() = asleep;
+    console.script.sleep.lock().unwrap().push_back(Act::Hang);
+    let ran = run_in(pressed(1, "sleep"), &console, "sleep two").await;
+    assert_eq!(ran.status, 0, "{ran}");
     assert!(ran.stderr.contains("the cancel came too late: it is done"), "{ran}");
 }
 
-fn recovered(id: &str, ok: bool) -> Recovered {
-    let error = (!ok).then(|| {
-        let problem = Error::new(Code::HostUnreachable, "coulombcore does not answer")
-            .hint("when it does: sandboxer recover");
-        serde_json::from_value(serde_json::to_value(problem).unwrap()).unwrap()
-    });
-    Recovered {
-        id: id.into(),
-        ok,
-        was: "create by process 4711 on box\u{1b}[2J".into(),
-        state: Some(if ok { State::Failed } else { State::Provisioning }),
-        message: if ok { "rolled back" } else { "coulombcore does not answer" }.into(),
-        error,
+/// Sandboxes whose process was killed while it made them; on the hosts of some nobody answers.
+async fn left_behind(answers: &[bool]) -> Console {
+    let mut records = Vec::new();
+    for (number, answers) in (0..).zip(answers) {
+        let id = format!("a000000{number}");
+        let mut record = held(record(&id, State::Provisioning), OperationKind::Create, now());
+        let running = record.operation.as_mut().unwrap();
+        (running.host, running.id) = ("here".to_owned(), OperationId::new(format!("op-{id}")));
+        if !answers {
+            record.host = "sandboxer01".into();
+        }
+        records.push(record);
     }
+    let console = with(records).await;
+    console.script.down.lock().unwrap().insert("sandboxer01");
+    console
 }
 
 #[tokio::test]
 async fn recover_ends_like_a_bulk_verb() {
-    for (oks, status) in [
-        (vec![], 0),
-        (vec![true, true], 0),
-        (vec![true, false], 8),
-        (vec![false, false], 5),
-        (vec![false], 5),
-    ] {
-        let fake = fleet();
-        fake.lock().recovered =
-            oks.iter().enumerate().map(|(n, ok)| recovered(&format!("a000000{n}"), *ok)).collect();
-        let ran = run(&fake, "recover").await;
-        assert_eq!(ran.status, status, "{oks:?}: {ran}");
-        assert!(!ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'), "{ran}");
-        let ran = run(&fake, "recover --json").await;
-        assert_eq!(
-            (ran.status, ran.json().as_array().unwrap().len()),
-            (status, oks.len()),
-            "{oks:?}"
-        );
-    }
-    let fake = fleet();
-    fake.lock().recovered = vec![recovered("a0000001", true), recovered("a0000002", false)];
-    assert_snapshot!("recover", run(&fake, "recover").await);
-    let ran = run(&fleet(), "recover").await;
+    let cases = [
+        (&[][..], 0),
+        (&[true, true], 0),
+        (&[true, false], 8),
+        (&[false, false], 5),
+        (&[false], 5),
+    ];
+    // Whoever does not answer is asked more than once: all at the same time.
+    join_all(cases.map(|(answers, status)| async move {
+        let ran = run(&left_behind(answers).await, "recover").await;
+        assert_eq!(ran.status, status, "{answers:?}: {ran}");
+        let ran = run(&left_behind(answers).await, "recover --json").await;
+        super::fits("recovered", &ran.json());
+        let items = ran.json().as_array().unwrap().len();
+        assert_eq!((ran.status, items), (status, answers.len()), "{answers:?}");
+    }))
+    .await;
+    assert_snapshot!("recover", run(&left_behind(&[true, false]).await, "recover").await);
+    let ran = run(&nothing().await, "recover").await;
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", "nothing was left behind\n"));
 }
 
 #[tokio::test]
 async fn ctrl_c_leaves_adopt() {
-    let fake = fleet();
-    fake.lock().recovers_for_ever = true;
-    let ran = run_in(World { presses: 1, ..World::default() }, &fake, "adopt").await;
+    let console = fleet().await;
+    console.script.machines.lock().unwrap().insert("coulombcore".to_owned(), Machine::Hangs);
+    let ran = run_in(World { presses: 1, ..World::default() }, &console, "adopt").await;
     assert!(!ran.left_at_once);
     assert_eq!(ran.status, 130);
     assert!(ran.stderr.contains("sandboxer adopt goes on with the rest"), "{ran}");
@@ -235,23 +256,22 @@ async fn what_adopt_only_lists_is_no_failure() {
         (vec![thing("b", false), failed.clone()], 8),
         (vec![failed], 5),
     ] {
-        let fake = fleet();
-        fake.lock().adopted = things;
-        let ran = run(&fake, "adopt --dry-run --json").await;
+        let console = nothing().await.answers("adopt", things);
+        let ran = run(&console, "adopt --dry-run --json").await;
         assert_eq!(ran.status, status, "{ran}");
         for item in ran.json().as_array().unwrap() {
             assert_eq!(item["ok"] == json!(true), item.get("error").is_none(), "{item}");
         }
-        let ran = run(&fake, "adopt --dry-run").await;
+        let ran = run(&console, "adopt --dry-run").await;
         assert!(ran.status == status && !ran.stdout.contains('\u{1b}'), "{ran}");
     }
 }
 
 #[tokio::test]
 async fn ctrl_c_leaves_recover() {
-    let fake = fleet();
-    fake.lock().recovers_for_ever = true;
-    let ran = run_in(World { presses: 1, ..World::default() }, &fake, "recover").await;
+    let console = left_behind(&[true]).await;
+    console.script(&[], &[], &[Act::Hang]);
+    let ran = run_in(pressed(1, "teardown"), &console, "recover").await;
     assert!(!ran.left_at_once);
     assert_eq!(ran.status, 130);
     assert!(ran.stderr.contains("sandboxer recover goes on with the rest"), "{ran}");
@@ -259,20 +279,20 @@ async fn ctrl_c_leaves_recover() {
 
 #[tokio::test]
 async fn doctor_ends_with_1_when_a_check_failed() {
-    assert_snapshot!("doctor", run(&fleet(), "doctor").await);
-    let ran = run(&fleet(), "doctor --json").await;
+    assert_snapshot!("doctor", run(&fleet().await, "doctor").await);
+    let ran = run(&fleet().await, "doctor --json").await;
     assert_eq!((ran.status, &ran.error()["message"]), (1, &json!("1 of 3 checks failed")));
     assert_eq!(ran.json()[2]["state"], "failed");
-    let ran = run(&fleet(), "doctor --claim --json").await;
+    let ran = run(&fleet().await, "doctor --claim --json").await;
     assert_eq!((ran.status, ran.json().as_array().unwrap().len(), ran.stderr.as_str()), (0, 1, ""));
     let closed = World { stdout: Some(std::io::ErrorKind::BrokenPipe), ..World::default() };
-    assert_eq!(run_in(closed, &fleet(), "doctor").await.status, 1);
+    assert_eq!(run_in(closed, &fleet().await, "doctor").await.status, 1);
 }
 
 #[tokio::test]
 async fn completions_of_every_shell() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let ran = run(&fleet(), &format!("completions {shell}")).await;
+        let ran = run(&fleet().await, &format!("completions {shell}")).await;
         assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{shell}");
         for word in ["operations", "force-protected", "completions"] {
             assert!(ran.stdout.contains(word), "{shell}: {word}");
@@ -281,25 +301,26 @@ async fn completions_of_every_shell() {
     for (line, status) in
         [("completions tcsh", 2), ("completions", 2), ("completions bash --json", 2)]
     {
-        assert_eq!(run(&fleet(), line).await.status, status, "{line}");
+        assert_eq!(run(&fleet().await, line).await.status, status, "{line}");
     }
 }
 
 #[tokio::test]
 async fn the_manual_in_one_page_or_a_folder_of_them() {
-    let ran = run(&fleet(), "man").await;
+    let ran = run(&fleet().await, "man").await;
     assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
     assert_snapshot!("man", ran.stdout.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("man/man1");
-    let ran = run(&fleet(), &format!("man --dir {}", dir.display())).await;
+    let ran = run(&fleet().await, &format!("man --dir {}", dir.display())).await;
     assert_eq!((ran.status, ran.stdout.as_str()), (0, ""));
     for page in ["sandboxer.1", "sandboxer-exec.1", "sandboxer-operations-cancel.1"] {
         assert!(std::fs::read_to_string(dir.join(page)).unwrap().contains(".SH"), "{page}");
     }
-    assert_eq!(run(&fleet(), "man --json").await.status, 2);
+    assert_eq!(run(&fleet().await, "man --json").await.status, 2);
     std::fs::write(folder.path().join("file"), "").unwrap();
-    let ran = run(&fleet(), &format!("man --dir {}", folder.path().join("file").display())).await;
+    let ran =
+        run(&fleet().await, &format!("man --dir {}", folder.path().join("file").display())).await;
     assert_eq!(ran.status, 2, "{ran}");
 }
 
@@ -393,13 +414,13 @@ fn doctor_looks_on_where_a_store_is_broken_and_makes_nothing() {
 
 #[tokio::test]
 async fn forgetting_says_that_nobody_will_look() {
-    let forgotten = |id: &str| End::Well(Box::new(record(id, State::Forgotten)));
-    let fake = || fleet().ends("a1b2c3d4", forgotten("a1b2c3d4"));
-    let ran = run_in(on_terminal("y\n"), &fake(), "destroy my-env --forget --no-color").await;
+    let console = fleet().await;
+    let line = "destroy my-env --forget";
+    assert_eq!(run_in(on_terminal("n\n"), &console, line).await.status, 130);
+    assert!(console.calls().is_empty());
+    let ran = run_in(on_terminal("y\n"), &console, &format!("{line} --no-color")).await;
     assert_snapshot!("forget_asks", ran);
-    let asked = fake();
-    assert_eq!(run_in(on_terminal("n\n"), &asked, "destroy my-env --forget").await.status, 130);
-    assert!(asked.calls().is_empty());
+    assert!(!console.script.asked().iter().any(|asked| asked.starts_with("teardown")));
     for (line, status) in [
         ("destroy my-env --forget", 2),
         ("destroy a1b2c3d4 --forget", 2),
@@ -407,12 +428,11 @@ async fn forgetting_says_that_nobody_will_look() {
         ("destroy a1b2 --forget --yes", 0),
         ("destroy my-env --forget --yes", 0),
     ] {
-        let ran = run(&fake(), line).await;
+        let ran = run(&fleet().await, line).await;
         assert_eq!(ran.status, status, "{line}: {ran}");
-        assert_eq!(ran.stdout, if status == 0 { "forgotten a1b2c3d4\n" } else { "" }, "{line}");
+        let forgotten = ran.stdout.ends_with("\nforgotten a1b2c3d4\n");
+        assert_eq!((forgotten, ran.stdout.is_empty()), (status == 0, status != 0), "{line}: {ran}");
     }
-    // What was never asked for is no success.
-    assert_eq!(run(&fake(), "destroy my-env").await.status, 1);
 }
 
 #[tokio::test]
@@ -435,9 +455,9 @@ async fn services_that_died_and_attachments_are_shown() {
         local: "127.0.0.1:4000".into(),
         state: "up\u{1b}[2J".into(),
     }];
-    let fake = FakeClient::with(vec![record]);
-    assert_snapshot!("get_degraded", run(&fake, "get my-env").await);
-    let listed = run(&fake, "list").await.stdout;
+    let console = with(vec![record]).await;
+    assert_snapshot!("get_degraded", run(&console, "get my-env").await);
+    let listed = run(&console, "list").await.stdout;
     assert!(listed.contains("  degraded  "), "{listed}");
     assert!(listed.contains("  db exit 137, cache missing\n"), "{listed}");
 }
@@ -445,27 +465,28 @@ async fn services_that_died_and_attachments_are_shown() {
 #[tokio::test]
 async fn every_document_of_these_verbs_fits_its_schema() {
     use sandboxer::domain::output::{ExecOutput, LogLine, Source};
-    let fake = busy();
-    fake.lock().recovered = vec![recovered("a0000001", true), recovered("a0000002", false)];
-    fake.lock().exec =
-        vec![Ok(ExecOutput::Output(Source::Stdout, b"x".to_vec())), Ok(ExecOutput::Exit(3))];
-    fake.lock().logs = [false, true]
-        .map(|cut| {
-            Ok(LogLine { service: "web".into(), source: Source::Stderr, bytes: b"x".to_vec(), cut })
-        })
-        .to_vec();
+    let console = busy().await;
+    console.put(ready("b1b2c3d4")).await;
+    *console.script.exec.lock().unwrap() =
+        Some(vec![Ok(ExecOutput::Output(Source::Stdout, b"x".to_vec())), Ok(ExecOutput::Exit(3))]);
+    let lines = [false, true].map(|cut| LogLine {
+        service: "web".into(),
+        source: Source::Stderr,
+        bytes: b"x".to_vec(),
+        cut,
+    });
+    *console.script.log.lock().unwrap() = LogScript::Ended(lines.to_vec());
     for (line, schema) in [
         ("exec my-env --json -- ls", "exec"),
         ("label my-env a=b --json", "sandbox"),
         ("operations list --json", "operations"),
         ("operations get op-1a2b --json", "operation"),
         ("operations cancel op-1a2b --json", "operation"),
-        ("recover --json", "recovered"),
         ("doctor --json", "checks"),
     ] {
-        super::fits(schema, &run(&fake, line).await.json());
+        super::fits(schema, &run(&console, line).await.json());
     }
-    let ran = run(&fake, "logs my-env --json").await;
+    let ran = run(&console, "logs my-env --json").await;
     for line in ran.stdout.lines() {
         super::fits("log", &serde_json::from_str::<Value>(line).unwrap());
     }

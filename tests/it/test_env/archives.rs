@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use futures_util::stream::{self, StreamExt as _};
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use sandboxer::domain::archive::{
     ArchiveLook, ArchivePlace, Arrived, ByteStream, SnapshotArchives, TreeEntry,
@@ -58,6 +58,15 @@ pub(crate) struct Shelf {
     pub(crate) import: Mutex<VecDeque<Act>>,
     /// What either does after it is.
     pub(crate) copied: Mutex<VecDeque<Act>>,
+    /// What is known of archives that are made.
+    pub(crate) facts: Mutex<Option<ArchiveFacts>>,
+    /// What an export gives behind the manifest; without an end where that is asked for.
+    pub(crate) pieces: Mutex<Vec<Result<Vec<u8>, Error>>>,
+    pub(crate) exports_for_ever: Mutex<bool>,
+    /// What came to an import behind it.
+    pub(crate) imported: Mutex<Vec<u8>>,
+    /// What a restore could not set.
+    pub(crate) not_preserved: Mutex<BTreeMap<String, u64>>,
 }
 
 /// Identity of a host: `m` is `local`'s.
@@ -162,12 +171,13 @@ impl Shelf {
         Scripted::act(act).await?;
         let (schema, id, owner) = (1, record.id.clone(), request.owner.clone());
         let mut snapshot = record.clone();
-        snapshot.archive = facts();
+        let facts = self.facts.lock().unwrap().clone().unwrap_or_else(facts);
+        snapshot.archive = facts.clone();
         let manifest = ArchiveManifest { schema, id, owner, snapshot, profile: profile.clone() };
         self.kept.lock().unwrap().insert(key, Kept::Sealed(Box::new(manifest)));
         Scripted::act(Self::next(&self.sealed)).await?;
         let identity = identity(record.host.as_str());
-        Ok(Captured { path: folder(record.id.as_str()), identity, archive: facts() })
+        Ok(Captured { path: folder(record.id.as_str()), identity, archive: facts })
     }
 
     pub(crate) async fn restore(
@@ -199,7 +209,7 @@ impl SnapshotArchives for Archives {
             Some(Kept::Sealed(manifest)) => Some(*manifest),
             _ => None,
         };
-        let bytes = manifest.as_ref().and(facts().bytes);
+        let bytes = manifest.as_ref().and_then(|manifest| manifest.snapshot.archive.bytes);
         let root = self.0.shelf.root.lock().unwrap().clone();
         Ok(ArchiveLook { path, identity: Some(identity(&key.0)), manifest, bytes, root })
     }
@@ -283,26 +293,35 @@ impl SnapshotArchives for Archives {
         _: &ArchivePlace,
         manifest: &ArchiveManifest,
     ) -> Result<ByteStream, Error> {
-        let text = serde_json::to_vec(manifest).unwrap();
-        Ok(stream::iter([Ok(text)]).boxed())
+        let mut told = vec![Ok(format!("{}\n", serde_json::to_string(manifest).unwrap()).into())];
+        told.extend(self.0.shelf.pieces.lock().unwrap().clone());
+        let told = stream::iter(told);
+        let for_ever = *self.0.shelf.exports_for_ever.lock().unwrap();
+        Ok(if for_ever { told.chain(stream::pending()).boxed() } else { told.boxed() })
     }
 
     async fn open_export(
         &self,
-        mut source: ByteStream,
+        source: ByteStream,
     ) -> Result<(ArchiveManifest, ByteStream), Error> {
-        let text = source.next().await.unwrap()?;
-        Ok((serde_json::from_slice(&text).unwrap(), source))
+        let text = source.try_concat().await?;
+        let (manifest, content) = match text.iter().position(|byte| *byte == b'\n') {
+            Some(end) => (&text[..end], text[end + 1..].to_vec()),
+            None => (&text[..], Vec::new()),
+        };
+        let manifest = serde_json::from_slice(manifest).unwrap();
+        Ok((manifest, stream::iter([Ok(content)]).boxed()))
     }
 
     async fn import(
         &self,
         to: &ArchivePlace,
         manifest: &ArchiveManifest,
-        _: ByteStream,
+        content: ByteStream,
         _: &dyn Reporter,
     ) -> Result<Arrived, Error> {
         self.0.note(format!("import {} to {}", to.id, to.host));
+        *self.0.shelf.imported.lock().unwrap() = content.try_concat().await?;
         let key = self.0.shelf.key(to);
         let identity = identity(&key.0);
         self.0.shelf.kept.lock().unwrap().insert(key.clone(), Kept::Part);

@@ -6,6 +6,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::TryStreamExt;
+use futures_util::future::OptionFuture;
 use sandboxer::domain::archive::SnapshotArchives;
 use sandboxer::domain::error::Kind;
 use sandboxer::domain::extension::{
@@ -16,7 +18,7 @@ use sandboxer::domain::extension::{
 use sandboxer::domain::facts::HostIdentity;
 use sandboxer::domain::host_report::RuntimeDetection;
 use sandboxer::domain::name::SnapshotId;
-use sandboxer::domain::output::{LogLine, LogSink, OutputSink, Source};
+use sandboxer::domain::output::{ExecOutput, Interactive, LogLine, LogSink, OutputSink, Source};
 use sandboxer::domain::profile::Profile;
 use sandboxer::domain::reporter::{Learnt, Reporter};
 use sandboxer::domain::sandbox::{Reachability, Rewrite, SandboxRecord, Service};
@@ -93,7 +95,7 @@ impl SandboxExtension for Shared {
     }
 
     async fn preview(&self, _: &ProvisionRequest) -> Result<Preview, Error> {
-        let mut preview = Preview::default();
+        let mut preview = self.script.previewed.lock().unwrap().clone();
         if matches!(Scripted::next(&self.script.preview), Act::Refuse) {
             let refusal = Refusal {
                 path: "services.web.privileged".into(),
@@ -191,7 +193,8 @@ impl SandboxExtension for Shared {
             attachments: Vec::new(),
         };
         let unsettled = self.script.unsettled.lock().unwrap().clone();
-        Ok(Readiness { reachability, services: Vec::new(), unsettled })
+        let found = Readiness { reachability, services: Vec::new(), unsettled };
+        Ok(self.script.readiness.lock().unwrap().clone().unwrap_or(found))
     }
 
     async fn wait_settled(
@@ -249,7 +252,8 @@ impl SandboxExtension for Shared {
             return Ok(Inspection::default());
         }
         let seen = self.script.seen.lock().unwrap().clone();
-        let known = self.script.services.lock().unwrap().get(&target.id).cloned();
+        let look = self.script.looks.lock().unwrap().pop_front();
+        let known = look.or_else(|| self.script.services.lock().unwrap().get(&target.id).cloned());
         Ok(Inspection {
             counter: Some(*self.script.host_counter.lock().unwrap()),
             services: known.unwrap_or(seen.services),
@@ -299,7 +303,8 @@ impl SandboxExtension for Shared {
         self.script.note(format!("restore {}", source.place.id));
         self.script.shelf.restore(request, source).await?;
         let provisioned = self.provision(request, r).await?;
-        Ok(Restored { provisioned, not_preserved: BTreeMap::new() })
+        let not_preserved = self.script.shelf.not_preserved.lock().unwrap().clone();
+        Ok(Restored { provisioned, not_preserved })
     }
 
     async fn sleep(&self, _: &Target, _: &dyn Reporter) -> Result<(), Error> {
@@ -365,13 +370,29 @@ impl SandboxExtension for Shared {
         Scripted::act(act.unwrap_or(Act::Well)).await
     }
 
-    /// `sh -c SCRIPT sh FILE [TEXT]`, as a deep check has it: with a text it is a write.
+    /// What the script says; or `sh -c SCRIPT sh FILE [TEXT]`, as a deep check has it: with a text it is a write.
     async fn exec(
         &self,
         _: &Target,
         run: ExecRun<'_>,
         sink: &mut dyn OutputSink,
     ) -> Result<Option<i32>, Error> {
+        let told = self.script.exec.lock().unwrap().clone();
+        if let Some(told) = told {
+            self.script.note("exec");
+            let read = OptionFuture::from(run.input.map(TryStreamExt::try_concat)).await;
+            *self.script.read.lock().unwrap() = read.transpose()?;
+            for piece in told {
+                match piece? {
+                    ExecOutput::Output(source, bytes) if !sink.take(source, &bytes).await => {
+                        return Ok(None);
+                    }
+                    ExecOutput::Output(..) => {}
+                    ExecOutput::Exit(status) => return Ok(Some(status)),
+                }
+            }
+            std::future::pending::<()>().await;
+        }
         self.script.note(format!("exec {}", run.command[4]));
         if let Some(text) = run.command.get(5) {
             text.clone_into(&mut self.script.written.lock().unwrap());
@@ -380,6 +401,11 @@ impl SandboxExtension for Shared {
         let says = says.unwrap_or_else(|| self.script.written.lock().unwrap().clone());
         sink.take(Source::Stdout, says.as_bytes()).await;
         Ok(Some(0))
+    }
+
+    async fn shell(&self, _: &Target, _: Option<&str>) -> Result<Interactive, Error> {
+        let words = self.script.shell.lock().unwrap().iter().map(Into::into).collect();
+        Ok(Interactive { words, folder: None })
     }
 
     async fn logs(

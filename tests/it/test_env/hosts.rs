@@ -22,6 +22,8 @@ use super::script::Scripted;
 pub(crate) enum Machine {
     /// Nothing: no way leads there.
     Silent,
+    /// Nothing either, and nobody hears of that.
+    Hangs,
     /// Facts of a small machine, with these lines of an inventory.
     Says(String),
 }
@@ -49,6 +51,7 @@ impl Transports for Ways {
             Some(Machine::Says(inventory)) => {
                 Ok(Arc::new(ScriptedHost { spec, inventory, script: Arc::clone(&self.script) }))
             }
+            Some(Machine::Hangs) => std::future::pending().await,
             Some(Machine::Silent) => Err(Error::new(
                 Code::HostUnreachable,
                 format!("ssh: connect to host {host} port 22: Connection timed out"),

@@ -102,7 +102,12 @@ pub(crate) fn manager_on(
         monotonic: {
             let script = Arc::clone(script);
             Arc::new(move || {
-                let ran = jiff::Timestamp::now().as_millisecond() - 1_700_000_000_000;
+                let now = script
+                    .standing
+                    .lock()
+                    .unwrap()
+                    .map_or_else(jiff::Timestamp::now, Time::timestamp);
+                let ran = now.as_millisecond() - 1_700_000_000_000;
                 let elapsed = ran + script.monotonic_ahead.load(Ordering::SeqCst);
                 MonotonicTime { boot: "boot".into(), elapsed_ms: elapsed.try_into().unwrap() }
             })

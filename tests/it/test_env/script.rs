@@ -10,10 +10,12 @@ use futures_util::future::BoxFuture;
 use sandboxer::domain::actor::Actor;
 use sandboxer::domain::archive::ARRIVED_OTHERWISE;
 use sandboxer::domain::error::Kind;
-use sandboxer::domain::extension::{HostAnswer, Inspection, MeterQuote, Target, Unsettled};
+use sandboxer::domain::extension::{
+    HostAnswer, Inspection, MeterQuote, Preview, Readiness, Target, Unsettled,
+};
 use sandboxer::domain::host_report::{HostReport, RuntimeDetection};
 use sandboxer::domain::hub::HubFormat;
-use sandboxer::domain::output::LogLine;
+use sandboxer::domain::output::{ExecOutput, LogLine};
 use sandboxer::domain::reporter::{Report, Reporter};
 use sandboxer::domain::root::{KnownRoots, MarkedRoot};
 use sandboxer::domain::sandbox::{SandboxRecord, Service};
@@ -114,6 +116,18 @@ pub(crate) struct Scripted {
     /// What happens right before the next locks of sandboxes are asked for.
     pub(crate) before_lock: Mutex<VecDeque<BoxFuture<'static, ()>>>,
     pub(crate) preview: Mutex<VecDeque<Act>>,
+    /// What previews say where nothing is refused.
+    pub(crate) previewed: Mutex<Preview>,
+    /// How what is made can be reached.
+    pub(crate) readiness: Mutex<Option<Readiness>>,
+    /// Services that the next looks at one sandbox find, before they find what is known.
+    pub(crate) looks: Mutex<VecDeque<Vec<Service>>>,
+    /// What commands in sandboxes write, and their end; without one they run on. None: they do as a deep check needs it.
+    pub(crate) exec: Mutex<Option<Vec<Result<ExecOutput, Error>>>>,
+    /// What the last of them read.
+    pub(crate) read: Mutex<Option<Vec<u8>>>,
+    /// The words of a shell.
+    pub(crate) shell: Mutex<Vec<&'static str>>,
     /// How the next scripts of patches end, and what the next sleeps and wakes do.
     pub(crate) patch: Mutex<VecDeque<Script>>,
     /// The time that each of them was given.
