@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
+use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt as _, StreamExt as _};
 use sandboxer::cli::{self, Io, Local, Terminals, Tty};
@@ -77,8 +78,8 @@ impl Console {
 }
 
 /// A world in which all of this is, at the moment at which every test takes place.
-pub(crate) async fn env_of(fixture: Fixture) -> Console {
-    env_with(fixture, script()).await
+pub(crate) fn env_of(fixture: Fixture) -> BoxFuture<'static, Console> {
+    env_with(fixture, script())
 }
 
 pub(crate) fn script() -> Scripted {
@@ -100,10 +101,13 @@ pub(crate) fn there() -> Inspection {
 }
 
 /// The same, over a script.
-pub(crate) async fn env_with(fixture: Fixture, script: Scripted) -> Console {
-    let env = TestEnv::with_script(&fixture, script).await;
-    let client = Arc::new(Watched::new(Arc::clone(&env.client)));
-    Console { env, client }
+pub(crate) fn env_with(fixture: Fixture, script: Scripted) -> BoxFuture<'static, Console> {
+    let made = async move {
+        let env = TestEnv::with_script(&fixture, script).await;
+        let client = Arc::new(Watched::new(Arc::clone(&env.client)));
+        Console { env, client }
+    };
+    made.boxed()
 }
 
 /// A world with these sandboxes.
