@@ -56,9 +56,10 @@ impl OperationKind {
             Self::Recreate => {
                 "as long as nothing was removed, nothing changes; after that, what was made anew is removed, and the old one is gone"
             }
-            Self::Destroy | Self::Delete => {
-                "what is removed stays removed; the rest is finished later"
+            Self::Destroy => {
+                "as long as its host has not begun, nothing changes; after that, what is removed stays removed, and the rest is finished later"
             }
+            Self::Delete => "what is removed stays removed; the rest is finished later",
             Self::Snapshot | Self::Copy | Self::Import => {
                 "what was written of the archive is removed; containers that stand still go on"
             }

@@ -117,7 +117,6 @@ impl SandboxExtension for VmPacker {
         let wanted = Wanted { given_root: Some(RUNBOOK), min_free, ..Wanted::default() };
         let prepared = prepare(request, transport, plan.as_ref(), wanted, &steps).await?;
         failpoint::reached("vm.prepared");
-        reporter.learnt(&prepared.learnt());
         if let Some(plan) = &plan {
             prepared.fill(request, transport, plan, &steps).await?;
             failpoint::reached("vm.transferred");
@@ -229,7 +228,7 @@ impl SandboxExtension for VmPacker {
         let wanted =
             Wanted { given_root: Some(RUNBOOK), min_free: room, identity, ..Wanted::default() };
         let prepared = prepare(request, transport, None, wanted, &steps).await?;
-        restore::learnt(&prepared, reporter);
+        failpoint::reached("restore.prepared");
         let not_preserved = restore::unpack(transport, request, &prepared, source, &steps).await?;
         let handle = serde_json::json!({"root": prepared.root});
         Ok(Restored {

@@ -113,15 +113,16 @@ impl Transport for LocalTransport {
         timeout(deadline, work).await.unwrap_or_else(|_| Err(late(&self.spec, deadline)))
     }
 
-    async fn feed(
+    async fn feed_telling(
         &self,
         command: &Command,
         source: &mut (dyn AsyncRead + Send + Unpin),
         idle: Duration,
+        sink: LineSink<'_>,
     ) -> Result<Output, Error> {
         let nonce = watchdog::nonce();
         let mut channel = self.open(&watchdog::feed_words(command, &nonce, idle)?[1..])?;
-        match stdin::drive(&mut channel, &nonce, source, idle).await {
+        match stdin::drive(&mut channel, &nonce, (source, idle), sink).await {
             Fed::Done(output) => {
                 channel.end().await;
                 Ok(output)

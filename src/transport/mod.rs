@@ -204,6 +204,17 @@ pub trait Transport: Send + Sync {
         command: &Command,
         source: &mut (dyn AsyncRead + Send + Unpin),
         idle: Duration,
+    ) -> Result<Output, Error> {
+        self.feed_telling(command, source, idle, &mut |_, _| {}).await
+    }
+
+    /// [`Transport::feed`], whose lines are given to `sink` as they come.
+    async fn feed_telling(
+        &self,
+        command: &Command,
+        source: &mut (dyn AsyncRead + Send + Unpin),
+        idle: Duration,
+        sink: LineSink<'_>,
     ) -> Result<Output, Error>;
 
     /// Runs a command that somebody watches, for as long as it takes: `exec`, and a log that is followed. Its output

@@ -164,16 +164,17 @@ impl Transport for SshTransport {
         timeout(deadline, work).await.unwrap_or_else(|_| Err(late(&self.target.spec, deadline)))
     }
 
-    async fn feed(
+    async fn feed_telling(
         &self,
         command: &Command,
         source: &mut (dyn AsyncRead + Send + Unpin),
         idle: Duration,
+        sink: LineSink<'_>,
     ) -> Result<Output, Error> {
         let nonce = watchdog::nonce();
         let line = watchdog::login_line(&watchdog::feed_words(command, &nonce, idle)?)?;
         let (_slot, mut channel) = self.open_stream(&line).await?;
-        match stdin::drive(&mut channel, &nonce, source, idle).await {
+        match stdin::drive(&mut channel, &nonce, (source, idle), sink).await {
             Fed::Done(output) => {
                 channel.end().await;
                 Ok(output)

@@ -13,7 +13,7 @@ mod tar;
 use std::path::Path;
 
 use crate::domain::error::Error;
-use crate::transport::{Command, Output, Transport};
+use crate::transport::{Command, LineSink, Output, Transport};
 
 use sent::Progress;
 
@@ -47,8 +47,8 @@ pub async fn send(
     Ok(sent)
 }
 
-/// Sends what was planned from `source` as a tar stream to a command that reads `head` before it. What the command said, and what
-/// came of the sending.
+/// Sends what was planned from `source` as a tar stream to a command that reads `head` before it. What the command said, as it comes
+/// to `sink` too, and what came of the sending.
 ///
 /// Errors: as [`send`]; those of the command's own end are with what came of the sending.
 pub async fn feed(
@@ -57,9 +57,10 @@ pub async fn feed(
     source: &Path,
     (command, head): (&Command, &[u8]),
     on_bytes: OnBytes<'_>,
+    sink: LineSink<'_>,
 ) -> Result<(Output, Result<Sent, Error>), Error> {
     let mut progress = Progress::new(on_bytes, plan.bytes);
-    let fed = tar::feed(transport, plan, source, (command, head), &mut progress).await;
+    let fed = tar::feed(transport, plan, source, (command, head), &mut progress, sink).await;
     let (output, sent) = fed.map_err(|error| error.step("transfer"))?;
     if sent.is_ok() {
         on_bytes(plan.bytes, plan.bytes);

@@ -9,7 +9,7 @@ use crate::domain::extension::{ProvisionRequest, RestoreSource};
 use crate::domain::facts::HostFacts;
 use crate::domain::name::HostName;
 use crate::domain::profile::Bytes;
-use crate::domain::reporter::{Report, Reporter};
+use crate::domain::reporter::Report;
 use crate::domain::sandbox::Failure;
 use crate::domain::snapshot::ArchiveFacts;
 use crate::extensions::archives::archive_dir;
@@ -253,10 +253,4 @@ fn too_little(not_preserved: &BTreeMap<String, u64>, request: &ProvisionRequest)
     .detail("kind", "not_preserved")
     .detail("not_preserved", serde_json::to_value(not_preserved).unwrap_or_default())
     .step("extract")
-}
-
-/// The first steps of a restore, for the record's eyes too.
-pub(crate) fn learnt(prepared: &Prepared, reporter: &dyn Reporter) {
-    failpoint::reached("restore.prepared");
-    reporter.learnt(&prepared.learnt());
 }

@@ -50,7 +50,6 @@ pub(super) async fn provision(
     let prepared =
         prepare(deps, request, transport, plan.as_ref(), Wanted::default(), &steps).await?;
     failpoint::reached("compose.prepared");
-    reporter.learnt(&prepared.learnt());
     finish(deps, request, transport, plan, prepared, &steps).await
 }
 
@@ -123,7 +122,9 @@ pub(super) async fn prepare(
                 message: Some(message),
                 ..Report::default()
             });
-            Ok(prepared.on(runtime))
+            let prepared = prepared.on(runtime);
+            steps.reporter.learnt(&prepared.learnt());
+            Ok(prepared)
         }
         (Detect::First(_), None) => Err(host::no_runtime(spec.name.as_str(), &prepared.findings)),
         _ => Ok(prepared),
@@ -207,49 +208,36 @@ pub(super) async fn up(
     let until =
         Instant::now() + request.profile.ready_timeout.duration() + Duration::from_secs(settle_s);
     let mut tries = TRIES;
-    let output = loop {
+    let engine = runtime.engine.clone();
+    let command_words = runtime.command.join(" ");
+    let stack = stack_of(rendered, runtime);
+    let (output, seen, ready) = loop {
         let output = transport
             .stream(&command, until.saturating_duration_since(Instant::now()), &mut on_line)
             .await
             .map_err(|error| too_long(error, request).step("up"))?;
         tries -= 1;
-        if tries == 0 || !stumbled(&output) {
-            break output;
+        let seen = runtime::parse_observed(&output.text()).filter(|_| !output.truncated);
+        let ready = seen.as_ref().filter(|_| output.ok()).and_then(|seen| {
+            ready::seen_running(transport.spec(), request, &made.workdir, &stack, seen)
+        });
+        if tries == 0 || ready.is_some() || !stumbled(&engine, &output) {
+            break (output, seen, ready);
         }
         let message = Some("the engine met a network that went away: once more".to_owned());
         steps.reporter.report(Report { message, ..report.clone() });
         tokio::time::sleep(STUMBLED).await;
     };
     failpoint::reached("compose.up");
-    let seen = runtime::parse_observed(&output.text()).filter(|_| !output.truncated);
     let output = masker.output(&Output { stdout: Vec::new(), ..output });
     if !output.ok() {
-        return Err(failed(
-            "up",
-            format!("{} could not start the stack", runtime.command.join(" ")),
-            &output,
-        ));
+        return Err(failed("up", format!("{command_words} could not start the stack"), &output));
     }
-    let stack = Stack {
-        services: rendered
-            .services
-            .iter()
-            .map(|service| Expected {
-                name: service.name.clone(),
-                replicas: service.replicas,
-                restart: service.restart.clone(),
-                one_shot: service.one_shot,
-                needs: service.needs.clone(),
-            })
-            .collect(),
-        built: rendered.services.iter().filter(|s| s.built).map(|s| s.image.clone()).collect(),
-        runtime: Some(runtime),
-    };
     let said = last_lines(&output.error_text(), EVIDENCE_LINES);
     // An engine that does not tell here is asked for readiness once more.
     if let Some(seen) = seen {
         runtime::check_started(&stack, &seen.containers, (&output, &said))?;
-        made.ready = ready::seen_running(transport.spec(), request, &made.workdir, &stack, &seen);
+        made.ready = ready;
     }
     if made.ready.is_some() {
         steps.reporter.report(Report { stage: "ready", ..Report::default() });
@@ -269,9 +257,30 @@ fn settles_at_start(request: &ProvisionRequest, spec: &HostSpec) -> u64 {
     if spec.reach.is_some() || is_patched || settle_s > SETTLES { 0 } else { settle_s }
 }
 
-/// Whether the engine met something of somebody else's that went away under its eyes, which has nothing to do with this stack.
-fn stumbled(output: &Output) -> bool {
-    output.error_text().contains(VANISHED)
+/// What is expected to run of a rendered file.
+fn stack_of(rendered: &Rendered, runtime: Runtime) -> Stack {
+    let services = rendered.services.iter();
+    Stack {
+        services: services
+            .clone()
+            .map(|service| Expected {
+                name: service.name.clone(),
+                replicas: service.replicas,
+                restart: service.restart.clone(),
+                one_shot: service.one_shot,
+                needs: service.needs.clone(),
+            })
+            .collect(),
+        built: services.filter(|s| s.built).map(|s| s.image.clone()).collect(),
+        runtime: Some(runtime),
+    }
+}
+
+/// Whether podman says that it met something of somebody else's that went away under its eyes, which has nothing to do with this
+/// stack. A build or a container may print the same words, but does not begin their line like the engine.
+fn stumbled(engine: &str, output: &Output) -> bool {
+    let is_its_error = |line: &str| line.starts_with("Error") && line.contains(VANISHED);
+    engine == "podman" && output.error_text().lines().any(is_its_error)
 }
 
 fn too_long(error: Error, request: &ProvisionRequest) -> Error {
@@ -285,4 +294,25 @@ fn too_long(error: Error, request: &ProvisionRequest) -> Error {
     Error::new(Code::Timeout, message)
         .hint("what it was doing is in the record's failure")
         .because(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_is_tried_again_for_what_podman_itself_says() {
+        let own = format!("Error: setting up the network: {VANISHED}");
+        let printed = format!("web_1 | {VANISHED}");
+        for (engine, line, again) in [
+            ("podman", own.as_str(), true),
+            ("podman", &printed, false),
+            ("podman", "Error: no such image", false),
+            ("docker", &own, false),
+        ] {
+            let stderr = format!("pulling\n{line}\nexit code: 125\n").into_bytes();
+            let output = Output { stderr, ..Output::default() };
+            assert_eq!(stumbled(engine, &output), again, "{engine}: {line}");
+        }
+    }
 }

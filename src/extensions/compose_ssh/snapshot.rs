@@ -37,7 +37,7 @@ pub(super) async fn restore(
     let identity = from.place.host_identity.as_ref();
     let wanted = Wanted { min_free: restore::room(&from.archive), identity, ..Wanted::default() };
     let prepared = provision::prepare(deps, request, transport, None, wanted, &steps).await?;
-    restore::learnt(&prepared, reporter);
+    failpoint::reached("restore.prepared");
     let mut not_preserved = restore::unpack(transport, request, &prepared, from, &steps).await?;
     let mut made = prepared.provisioned();
     let stack = if only {

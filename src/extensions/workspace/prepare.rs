@@ -7,14 +7,14 @@ use crate::domain::extension::{ProvisionRequest, Provisioned};
 use crate::domain::facts::{Engine, HostIdentity, Runtime};
 use crate::domain::profile::Bytes;
 use crate::domain::reporter::Learnt;
-use crate::extensions::workspace::said::Said;
+use crate::extensions::workspace::said::{Heard, Said};
 use crate::extensions::workspace::{
     Recorded, Steps, configured_root, expected, failed, manifest, repo, step, workspace,
 };
 use crate::transport::probe::parse_runtimes;
 use crate::transport::shell::quote::quote;
 use crate::transport::transfer::{self, Plan};
-use crate::transport::{Command, Transport};
+use crate::transport::{Command, Source, Transport};
 
 macro_rules! prepare_sh {
     () => {
@@ -28,7 +28,7 @@ macro_rules! prepare_sh {
     };
 }
 
-const PREPARE_SH: &str = prepare_sh!();
+const PREPARE_SH: &str = concat!("exec 5>&1\n", prepare_sh!());
 const FILL_SH: &str = concat!(
     "sbx_prepare() {\n",
     prepare_sh!(),
@@ -132,7 +132,8 @@ impl Prepared {
     }
 }
 
-/// Makes the directory with its manifest and raises the owner's counter on the host. A small tree comes with the same call.
+/// Makes the directory with its manifest and raises the owner's counter on the host. A small tree comes with the same call. What is
+/// learnt of the host is told as soon as the directory is there, also where the rest fails.
 ///
 /// Errors: `untouched` ones where the host refused before anything was made.
 pub(crate) async fn prepare(
@@ -176,8 +177,19 @@ pub(crate) async fn prepare(
                 words.push(b' ');
             }
             let fill = Command::script(FILL_SH).arg(words.len().to_string());
+            let mut heard = Heard::default();
+            let mut on_line = |source: Source, line: &[u8]| {
+                heard.line(source, line);
+                if source == Source::Stdout
+                    && line == PREPARED.as_bytes()
+                    && let Some(made) = read(request, wanted, heard.text())
+                {
+                    steps.reporter.learnt(&made.learnt());
+                }
+            };
+            let fed = (&fill, words.as_slice());
             let (output, filled) =
-                repo::feed(request, transport, plan, (&fill, &words), steps).await?;
+                repo::feed(request, transport, plan, fed, steps, &mut on_line).await?;
             (output, Some(filled))
         }
         None => (step(transport, "prepare", &command).await?, None),
@@ -195,16 +207,26 @@ pub(crate) async fn prepare(
         };
         error.untouched()
     })?;
-    let root = said.text("root").filter(|_| said.value("prepared") == Some("yes"));
-    let Some(root) = root else {
+    let Some(made) = read(request, wanted, &text) else {
         return Err(failed(
             "prepare",
             format!("the workspace on {} could not be prepared", spec.name),
             &output,
         ));
     };
+    steps.reporter.learnt(&made.learnt());
     let filled = filled.transpose()?.is_some();
-    let report = parse_runtimes(&text);
+    Ok(Prepared { filled, ..made })
+}
+
+/// Last line of a prepare call that made the directory.
+const PREPARED: &str = "prepared=yes";
+
+/// Reads what a prepare call said; none where it did not make the directory.
+fn read(request: &ProvisionRequest, wanted: Wanted<'_>, text: &str) -> Option<Prepared> {
+    let said = Said::read(text);
+    let root = said.text("root").filter(|_| said.value("prepared") == Some("yes"))?;
+    let report = parse_runtimes(text);
     let runtime = match wanted.runtime {
         Detect::Known(known) => {
             report.engines.iter().any(|engine| is_engine_of(engine, known)).then(|| known.clone())
@@ -213,7 +235,7 @@ pub(crate) async fn prepare(
             report.runtimes.into_iter().next()
         }
     };
-    Ok(Prepared {
+    Some(Prepared {
         workdir: format!("{}/{}", root.trim_end_matches('/'), request.id.project()),
         identity: identity(said.value("machine").unwrap_or_default(), runtime.as_ref()),
         root,
@@ -221,7 +243,7 @@ pub(crate) async fn prepare(
         findings: report.findings,
         fingerprint: report.fingerprint,
         rsync: said.value("rsync") == Some("yes") && transfer::rsync_here(),
-        filled,
+        filled: false,
         counter_ahead: said.value("counter").and_then(|counter| counter.parse().ok()),
     })
 }

@@ -8,7 +8,7 @@ use crate::domain::extension::{Preview, ProvisionRequest, Refusal};
 use crate::domain::reporter::Report;
 use crate::extensions::workspace::Steps;
 use crate::transport::transfer::{self, Limits, Plan, Sent};
-use crate::transport::{Command, Output, Transport};
+use crate::transport::{Command, LineSink, Output, Transport};
 
 /// The input that names it.
 pub(crate) const REPO: &str = "repo";
@@ -83,17 +83,19 @@ pub(crate) async fn send(
     Ok(())
 }
 
-/// Sends it to a command that extracts what comes behind `head`; what that said, and what came of the sending.
+/// Sends it to a command that extracts what comes behind `head`; what that said, as it comes to `sink` too, and what came of the
+/// sending.
 pub(crate) async fn feed(
     request: &ProvisionRequest,
     transport: &dyn Transport,
     plan: &Plan,
     fed: (&Command, &[u8]),
     steps: &Steps<'_>,
+    sink: LineSink<'_>,
 ) -> Result<(Output, Result<(), Error>), Error> {
     let on_bytes = tell_bytes(steps);
     let source = repository(&request.inputs).unwrap_or_default();
-    let (output, sent) = transfer::feed(transport, plan, &source, fed, &on_bytes).await?;
+    let (output, sent) = transfer::feed(transport, plan, &source, fed, &on_bytes, sink).await?;
     Ok((output, sent.map(|sent| note(request, &sent))))
 }
 

@@ -33,6 +33,11 @@ impl Heard {
         self.text.push('\n');
     }
 
+    /// As much of it as is kept.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// All of it.
     ///
     /// Errors: where it said more than [`OUTPUT_LIMIT`] bytes: nobody knows what of it is missing.

@@ -25,10 +25,10 @@ const TEARDOWN_SH: &str = concat!(
 /// How long a teardown may take beyond the grace that containers get.
 const LIMIT: Duration = Duration::from_mins(2);
 
-/// Seconds for which a directory that is not there may still come. Before anything was learnt of it, the call that makes and fills
-/// it may have been cut off just now: its host notices that with the watchdog's next beat.
+/// Seconds for which a directory that is not there may still come. Of one that was never made to its end, the call that makes and
+/// fills it may have been cut off just now: its host notices that with the watchdog's next beat.
 fn may_come(target: &Target) -> u32 {
-    if target.workdir.is_none() { 3 } else { 1 }
+    if target.handle.is_none() { 3 } else { 1 }
 }
 
 /// Removes what the host has of a sandbox, and these images that were built for it, and reads back.

@@ -2,6 +2,7 @@
 //! evidence.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -25,6 +26,7 @@ pub(crate) struct ProgressReporter {
     steps: Mutex<Steps>,
     learnt: Mutex<Option<Learnt>>,
     began: Notify,
+    has_begun: AtomicBool,
     /// Roots whose marks nobody has written down yet.
     roots: Mutex<VecDeque<MarkedRoot>>,
     root_found: Notify,
@@ -46,6 +48,7 @@ impl ProgressReporter {
             steps: Mutex::default(),
             learnt: Mutex::default(),
             began: Notify::new(),
+            has_begun: AtomicBool::new(false),
             roots: Mutex::default(),
             root_found: Notify::new(),
             lines: Mutex::default(),
@@ -60,6 +63,11 @@ impl ProgressReporter {
     /// Returns when the extension has begun to remove something.
     pub(crate) async fn removal_began(&self) {
         self.began.notified().await;
+    }
+
+    /// Whether the extension has begun to remove something, as far as it is known.
+    pub(crate) fn has_removal_begun(&self) -> bool {
+        self.has_begun.load(Ordering::Acquire)
     }
 
     /// A root whose mark was not known, if there is one.
@@ -149,6 +157,7 @@ impl Reporter for ProgressReporter {
     }
 
     fn began(&self) {
+        self.has_begun.store(true, Ordering::Release);
         self.began.notify_one();
     }
 

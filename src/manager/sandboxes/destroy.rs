@@ -69,6 +69,17 @@ pub(crate) fn refuse_imported(record: &SandboxRecord) -> Result<(), Error> {
     )))
 }
 
+/// Refuses what is too late for a sandbox once its removal waits for its host; `what`: that it cannot be done.
+pub(crate) fn refuse_during_removal(record: &SandboxRecord, what: &str) -> Result<(), Error> {
+    let removed_by = record.operation.as_ref().filter(|on_it| on_it.kind == OperationKind::Destroy);
+    let Some(on_it) = removed_by else { return Ok(()) };
+    let (id, since) = (&record.id, on_it.started_at);
+    let message = format!("sandbox {id} is being destroyed since {since}; {what}");
+    Err(Error::new(Code::Conflict, message)
+        .hint("cancel that first, if it is not too late")
+        .detail("operation", on_it.id.as_str()))
+}
+
 pub(crate) fn check_protection(record: &SandboxRecord, forced: bool) -> Result<(), Error> {
     if record.is_protected() && !forced {
         return Err(Error::new(

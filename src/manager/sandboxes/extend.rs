@@ -3,7 +3,6 @@
 use crate::domain::error::{Code, Error, Kind};
 use crate::domain::event::EventKind;
 use crate::domain::name::SandboxId;
-use crate::domain::operation::OperationKind;
 use crate::domain::profile::Seconds;
 use crate::domain::request::{ExtendRequest, Extended};
 use crate::domain::sandbox::SandboxRecord;
@@ -13,6 +12,7 @@ use crate::manager::credits::hold::{Hold, give_back};
 use crate::manager::deps::Deps;
 use crate::manager::hosts::status::report_host_error;
 use crate::manager::journal::{self, Guard};
+use crate::manager::sandboxes::destroy::refuse_during_removal;
 use crate::manager::sandboxes::find::get_at_revision;
 use crate::manager::sandboxes::manifest::{has_manifest, write_manifest};
 
@@ -134,16 +134,7 @@ fn new_deadline(record: &SandboxRecord, request: &ExtendRequest, now: Time) -> R
 
 fn ensure_extendable(record: &SandboxRecord) -> Result<(), Error> {
     let (id, state) = (&record.id, &record.state);
-    let removed_by = record.operation.as_ref().filter(|on_it| on_it.kind == OperationKind::Destroy);
-    if let Some(on_it) = removed_by {
-        let message = format!(
-            "sandbox {id} is being destroyed since {}; its deadline cannot be moved",
-            on_it.started_at
-        );
-        return Err(Error::new(Code::Conflict, message)
-            .hint("cancel that first, if it is not too late")
-            .detail("operation", on_it.id.as_str()));
-    }
+    refuse_during_removal(record, "its deadline cannot be moved")?;
     if has_manifest(record) {
         return Ok(());
     }

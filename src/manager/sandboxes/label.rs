@@ -12,6 +12,7 @@ use crate::domain::request::LabelRequest;
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::manager::deps::Deps;
 use crate::manager::journal::{self, Guard};
+use crate::manager::sandboxes::destroy::refuse_during_removal;
 use crate::manager::sandboxes::find::get_at_revision;
 use crate::manager::sandboxes::manifest::{has_manifest, write_manifest};
 use crate::manager::upkeep::ownership::ensure_own;
@@ -42,7 +43,11 @@ pub(crate) async fn label(deps: &Deps, request: LabelRequest) -> Result<SandboxR
     let data = serde_json::json!({"set": request.set, "removed": request.remove});
     let guard = Guard::Revision(request.revision);
     let labelled = vec![(EventKind::SandboxLabelled, data)];
+    let protects = request.set.get("protect").is_some_and(|value| value == "true");
     let change = move |record: &mut SandboxRecord| {
+        if protects {
+            refuse_during_removal(record, "it cannot be protected")?;
+        }
         record.labels.retain(|key, _| !request.remove.contains(key));
         record.labels.extend(request.set);
         record.manifest_pending |= has_manifest(record);

@@ -97,7 +97,7 @@ pub(crate) async fn destroy_locked(
     before: &SandboxRecord,
     reason: Reason,
 ) -> Result<(), Error> {
-    let attached = attach_removal(op, before, Guard::Any).await?;
+    let attached = attach_removal(op, before, Guard::Any, |_| Ok(())).await?;
     remove_attached(op, before, &attached, Removal { reason, note: None }).await
 }
 
@@ -107,12 +107,12 @@ pub(crate) async fn destroy_keeping_undo(
     op: &Op<SandboxRecord>,
     before: &SandboxRecord,
     undo: UndoPolicy,
-    allowed: impl Fn(&SandboxRecord) -> Result<(), Error>,
+    allowed: impl Fn(&SandboxRecord) -> Result<(), Error> + Send + Sync,
 ) -> Result<(), Error> {
     let taken = take_undo(op, before, undo).await?;
     let removed = async {
         allowed(&taken.record)?;
-        let attached = attach_removal(op, before, Guard::Any).await?;
+        let attached = attach_removal(op, before, Guard::Any, &allowed).await?;
         let removal = Removal { reason: Reason::User, note: taken.note.clone() };
         remove_attached(op, before, &attached, removal).await
     };
@@ -134,7 +134,7 @@ pub(crate) async fn destroy_unchanged(
     let removed = async {
         refuse_changed(before, &taken.record)?;
         let guard = Guard::Revision(Some(taken.record.revision));
-        let attached = attach_removal(op, before, guard).await;
+        let attached = attach_removal(op, before, guard, |_| Ok(())).await;
         let attached = attached.map_err(|error| match error.code {
             Code::Conflict => error.of_kind(Kind::Stale),
             _ => error,
@@ -158,13 +158,16 @@ fn refuse_changed(before: &SandboxRecord, now: &SandboxRecord) -> Result<(), Err
     Err(Error::new(Code::Conflict, message).of_kind(Kind::Stale).hint("look again, then decide"))
 }
 
+/// Puts the removal on the record, if that may be removed as it is now. Nobody protects it from then on.
 async fn attach_removal(
     op: &Op<SandboxRecord>,
     before: &SandboxRecord,
     guard: Guard,
+    allowed: impl Fn(&SandboxRecord) -> Result<(), Error> + Send + Sync,
 ) -> Result<SandboxRecord, Error> {
     let running = op.running();
     SandboxRecord::write(&op.deps, &before.id, guard, Vec::new(), |record| {
+        allowed(record)?;
         record.operation = Some(running);
         Ok(())
     })
@@ -226,7 +229,7 @@ async fn note_removal(
     Ok(())
 }
 
-/// Tears down, unless that is cancelled. That it began is written down (`begun`) beside it, as soon as the host removes the
+/// Tears down, unless that is cancelled: one that has not begun is refused then. That it began is written down (`begun`) beside it, as soon as the host removes the
 /// first thing, and in any case but a refusal's.
 pub(crate) async fn tear_down_noting<Written: Future<Output = Result<(), Error>>>(
     op: &Op<SandboxRecord>,
@@ -235,7 +238,11 @@ pub(crate) async fn tear_down_noting<Written: Future<Output = Result<(), Error>>
 ) -> Result<TeardownReport, Error> {
     let id = &record.id;
     let removal = tear_down_checked(&op.deps, record, &op.progress);
-    let mut removal = pin!(op.or_cancelled_with(|| cut_off(id), removal));
+    let cancelled = || match op.progress.has_removal_begun() {
+        true => cut_off(id),
+        false => not_begun(id, None).untouched(),
+    };
+    let mut removal = pin!(op.or_cancelled_with(cancelled, removal));
     let ended = tokio::select! {
         biased;
         outcome = &mut removal => Some(outcome),

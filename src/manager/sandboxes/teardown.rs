@@ -97,6 +97,9 @@ async fn tear_down_target(
             Ok(report) => return Ok(report),
             Err(error) => {
                 touched |= !error.untouched;
+                if touched {
+                    progress.began(); // for all that anybody knows
+                }
                 let error = Error { untouched: !touched, ..error };
                 if error.code != Code::HostUnreachable || !error.retryable {
                     return Err(error);

@@ -6,11 +6,11 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until};
 
-use crate::transport::Output;
 use crate::transport::shell::channel::{BrokenChannel, Channel};
 use crate::transport::shell::frame::Frame;
-use crate::transport::shell::output_buffer::OutputHead;
+use crate::transport::shell::output_buffer::{LineSplitter, OutputHead};
 use crate::transport::shell::request::broken;
+use crate::transport::{LineSink, Output, Source};
 
 const PIECE: usize = 256 * 1024;
 
@@ -25,18 +25,19 @@ pub(crate) enum Fed {
     Broken(BrokenChannel),
 }
 
-/// Feeds `source` to its end and waits for the command's, which has this nonce. Dropped with the channel at any point,
+/// Feeds `source` to its end and waits for the command's, which has this nonce; its lines go to `sink`. Dropped with the channel at any point,
 /// the command is ended by its watchdog, which then has nobody to write to.
 pub(crate) async fn drive(
     channel: &mut Channel,
     nonce: &str,
-    source: &mut (dyn AsyncRead + Send + Unpin),
-    idle: Duration,
+    (source, idle): (&mut (dyn AsyncRead + Send + Unpin), Duration),
+    sink: LineSink<'_>,
 ) -> Fed {
     let mut frames = (Frame::new(nonce), Frame::new(nonce));
     let mut pump = Pump { piece: vec![0; PIECE], filled: 0, sent: 0 };
     let (mut out_buffer, mut err_buffer) = (vec![0; 8 * 1024], vec![0; 8 * 1024]);
     let (mut out, mut err) = (OutputHead::default(), OutputHead::default());
+    let (mut out_lines, mut err_lines) = (LineSplitter::default(), LineSplitter::default());
     let (mut out_open, mut err_open) = (true, true);
     let mut error = None;
     let mut moved_at = Instant::now();
@@ -52,6 +53,7 @@ pub(crate) async fn drive(
                 Ok(length) => frames.0.push(&out_buffer[..length], &mut |bytes| {
                     moved_at = Instant::now();
                     out.push(bytes);
+                    out_lines.push(bytes, &mut |line| sink(Source::Stdout, line));
                 }),
             },
             read = channel.stderr.read(&mut err_buffer), if err_open => match read {
@@ -59,6 +61,7 @@ pub(crate) async fn drive(
                 Ok(length) => frames.1.push(&err_buffer[..length], &mut |bytes| {
                     moved_at = Instant::now();
                     err.push(bytes);
+                    err_lines.push(bytes, &mut |line| sink(Source::Stderr, line));
                 }),
             },
             moved = pump.step(&mut channel.stdin, source), if channel.stdin.is_some() => {
@@ -75,6 +78,8 @@ pub(crate) async fn drive(
             () = sleep_until(moved_at + idle) => return Fed::Stalled,
         }
     }
+    out_lines.finish(&mut |line| sink(Source::Stdout, line));
+    err_lines.finish(&mut |line| sink(Source::Stderr, line));
     match frames.0.status() {
         Some(status) => {
             let truncated = out.truncated || err.truncated;

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
 
 use crate::domain::error::Error;
 use crate::domain::text::clean_line;
-use crate::transport::{Command, Output, Transport};
+use crate::transport::{Command, LineSink, Output, Transport};
 
 use super::child::{Running, tail_of};
 use super::plan::Plan;
@@ -26,16 +26,17 @@ pub(super) async fn send(
     progress: &mut Progress<'_>,
 ) -> Result<Sent, Error> {
     let extract = Command::script(EXTRACT_SH).arg(dest);
-    feed(transport, plan, source, (&extract, &[]), progress).await?.1
+    feed(transport, plan, source, (&extract, &[]), progress, &mut |_, _| {}).await?.1
 }
 
-/// Feeds a command that extracts what comes behind `head`; what it said, and what came of the sending.
+/// Feeds a command that extracts what comes behind `head`; what it said, also to `sink`, and what came of the sending.
 pub(super) async fn feed(
     transport: &dyn Transport,
     plan: &Plan,
     source: &Path,
     (command, head): (&Command, &[u8]),
     progress: &mut Progress<'_>,
+    sink: LineSink<'_>,
 ) -> Result<(Output, Result<Sent, Error>), Error> {
     let list =
         plan.list().map_err(|error| Error::internal("the list of files is gone").because(error))?;
@@ -47,7 +48,7 @@ pub(super) async fn feed(
     let mut counted =
         Counted { source: stdout, bytes: 0, stream: plan.stream_bytes.max(1), progress };
     let sending = async {
-        let far = transport.feed(command, &mut head.chain(&mut counted), IDLE).await;
+        let far = transport.feed_telling(command, &mut head.chain(&mut counted), IDLE, sink).await;
         let bytes = counted.bytes;
         // Nobody reads any more: a tar that still writes ends now, and its stderr with it.
         drop(counted);

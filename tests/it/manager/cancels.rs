@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use sandboxer::domain::error::Code;
 use sandboxer::domain::extension::Inspection;
 use sandboxer::domain::operation::CancelOutcome;
 use sandboxer::domain::request::{
@@ -159,6 +160,44 @@ async fn a_destroy_that_is_cut_off_is_stopped_and_one_that_waits_for_another_say
         CancelOutcome::Undone => undone(&ended),
         _ => stopped(&ended, &format!("`sandboxer get {id}`")),
     }
+}
+
+/// Whoever cancels it before the host begins keeps the sandbox as it was: no sweep takes it for a removal that began.
+#[tokio::test]
+async fn a_removal_that_waits_in_line_for_its_host_is_undone() {
+    for elsewhere in [false, true] {
+        let house = test_env();
+        let id = source(&house).await;
+        let before = house.manager.get(&id).await.unwrap();
+        let as_before = async || {
+            let now = house.manager.get(&id).await.unwrap();
+            assert_eq!((&now.state, &now.reason), (&before.state, &before.reason));
+            assert_eq!((now.since, &now.operation), (before.since, &None));
+        };
+        house.script(&[], &[], &[Act::InLine, Act::InLine]);
+        let request = DestroyRequest { id: id.clone(), ..DestroyRequest::default() };
+        let started = house.manager.destroy(&request).await.unwrap();
+        undone(&cancelled(&house, started.operation, "teardown", elsewhere).await);
+        as_before().await;
+        let again = RecreateRequest { id: id.clone(), ..RecreateRequest::default() };
+        let started = house.manager.recreate(&again).await.unwrap();
+        asked_more(&house, "teardown", 1).await;
+        undone(&cancelled(&house, started.operation, "teardown", elsewhere).await);
+        as_before().await;
+    }
+}
+
+/// A host that was lost in the middle may have begun.
+#[tokio::test]
+async fn a_removal_whose_host_was_lost_before_it_was_cancelled_is_stopped() {
+    let house = test_env();
+    let id = source(&house).await;
+    house.script(&[], &[], &[Act::Fail(Code::HostUnreachable, "lost"), Act::InLine]);
+    let request = DestroyRequest { id: id.clone(), ..DestroyRequest::default() };
+    let started = house.manager.destroy(&request).await.unwrap();
+    asked_more(&house, "teardown", 1).await;
+    stopped(&cancelled(&house, started.operation, "teardown", false).await, "`sandboxer destroy");
+    assert_eq!(house.manager.get(&id).await.unwrap().state, State::Destroying);
 }
 
 #[tokio::test]

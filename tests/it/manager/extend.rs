@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sandboxer::domain::request::{CreateRequest, ExtendRequest, LabelRequest};
+use sandboxer::domain::request::{CreateRequest, DestroyRequest, ExtendRequest, LabelRequest};
 use sandboxer::domain::sandbox::{SandboxRecord, State};
 use sandboxer::domain::{Code, Time};
 
@@ -115,6 +115,28 @@ async fn labels_are_written_to_the_manifest_at_once_or_at_the_next_contact() {
     house.other.check_host("local").await.unwrap();
     let record = house.manager.get(made.id.as_str()).await.unwrap();
     assert!(!record.manifest_pending && on_host().labels["team"] == "a");
+}
+
+#[tokio::test]
+async fn nobody_protects_what_waits_in_line_to_be_removed() {
+    let house = test_env();
+    let made = living(&house, "30m").await;
+    house.script(&[], &[], &[Act::InLine]);
+    let request = DestroyRequest { id: made.id.to_string(), ..DestroyRequest::default() };
+    let started = house.manager.destroy(&request).await.unwrap();
+    while !house.script.asked().iter().any(|asked| asked.starts_with("teardown")) {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    let error = house.other.label(labelled(&made, "protect", "true")).await.unwrap_err();
+    assert_eq!(error.code, Code::Conflict);
+    assert!(error.message.contains("is being destroyed") && error.hint.is_some(), "{error:?}");
+    house.other.label(labelled(&made, "team", "a")).await.unwrap();
+    // Cancelled, it is there and can be protected.
+    let operation = started.operation.unwrap();
+    house.manager.cancel(&operation).await.unwrap();
+    house.manager.finish(&operation).await.unwrap();
+    let record = house.other.label(labelled(&made, "protect", "true")).await.unwrap();
+    assert!(record.state == State::Ready && record.is_protected());
 }
 
 #[tokio::test]

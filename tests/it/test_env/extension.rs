@@ -231,7 +231,7 @@ impl SandboxExtension for Shared {
         let resource =
             Resource { kind: "network".into(), id: format!("{}_default", target.id.project()) };
         let left = matches!(act, Act::LeaveNetwork);
-        if !matches!(act, Act::Untouched(_)) {
+        if !matches!(act, Act::Untouched(_) | Act::InLine) {
             r.began();
         }
         Scripted::act(act).await?;

@@ -144,11 +144,12 @@ impl Transport for ScriptedHost {
         Ok(self.output(command))
     }
 
-    async fn feed(
+    async fn feed_telling(
         &self,
         command: &Command,
         _: &mut (dyn AsyncRead + Send + Unpin),
         _: Duration,
+        _: LineSink<'_>,
     ) -> Result<Output, Error> {
         Ok(self.output(command))
     }

@@ -35,6 +35,8 @@ pub(crate) enum Act {
     Untouched(Code),
     Panic,
     Hang,
+    /// A removal waits for its turn on its host, and has not begun.
+    InLine,
     Slow,
     /// It waits until it is let go.
     Until(Arc<Notify>),
@@ -280,7 +282,7 @@ impl Scripted {
                 Ok(())
             }
             Act::Panic => panic!("a scripted panic"),
-            Act::Hang => {
+            Act::Hang | Act::InLine => {
                 tokio::time::sleep(Duration::from_hours(1)).await;
                 Ok(())
             }

@@ -33,6 +33,7 @@ mod options;
 mod processes;
 mod races;
 mod recreates;
+mod removals;
 mod rollback;
 pub(crate) mod roots;
 mod routing;

@@ -12,9 +12,19 @@ pub(crate) fn source() -> PathBuf {
 
 /// Puts an engine into a folder, as the program `docker`.
 pub(crate) fn engine_in(folder: &Path, engine: &str) {
-    let program = folder.join("docker");
-    fs::write(&program, engine).unwrap();
+    program_in(folder, "docker", engine);
+}
+
+/// Puts a program into a folder.
+pub(crate) fn program_in(folder: &Path, name: &str, text: &str) {
+    let program = folder.join(name);
+    fs::write(&program, text).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// These sources of scripts, one behind the other.
+pub(crate) fn joined(paths: &[&str]) -> String {
+    paths.iter().map(|path| fs::read_to_string(source().join(path)).unwrap()).collect()
 }
 
 /// Lines of shell behind definitions (`$src`: where scripts are), in a folder with this engine and two containers, `aa` and

@@ -6,9 +6,10 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::lab::{Bench, lab, on_host, port_of, rooms, text};
+use crate::lab::{Bench, Started, lab, on_host, port_of, rooms, text};
 use crate::points::each_point;
 use crate::sandboxes::commands::plain;
+use crate::sandboxes::scripts::program_in;
 use crate::support::busy_machine::LIMITS;
 
 const VM: &str = "vm-haskell";
@@ -106,6 +107,28 @@ fn haskell(bench: &Bench) -> String {
     let repo =
         bench.repository("hs", &[("Main.hs", "main = pure ()\n"), ("dist-newstyle/cache", "big")]);
     format!("repo={}", repo.to_str().unwrap())
+}
+
+/// The folder is there by then, wherever the host's root leads later.
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_create_that_fails_while_it_is_filled_says_where_it_was_made() {
+    let bench = Bench::new();
+    let root = bench.path("prepared");
+    fs::create_dir(&root).unwrap();
+    let root = root.canonicalize().unwrap();
+    profile(&bench, "vm", &root, "");
+    let first = bench.path("first");
+    fs::create_dir(&first).unwrap();
+    let tar = "#!/bin/sh\ncase $1 in -x) exit 3 ;; esac\nPATH=${PATH#*:}; exec tar \"$@\"\n";
+    program_in(&first, "tar", tar);
+    let mut command = bench.command(create("local", "profile.vm", &["--input", &haskell(&bench)]));
+    command.env("PATH", format!("{}:{}", first.display(), std::env::var("PATH").unwrap()));
+    Started::spawn(command).finish().error("operation_failed");
+    let record = bench.stored().pop().unwrap();
+    assert_eq!(record["workdir"], format!("{}/sbx-{}", root.display(), text(&record["id"])));
+    assert!(record["host_identity"]["machine_id"].is_string(), "{record:#}");
+    assert!(rooms(&root).is_empty());
 }
 
 #[test]

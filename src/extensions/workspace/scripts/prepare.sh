@@ -47,10 +47,12 @@ else
   sbx_say owners "$(mkdir -p -- "$(sbx_counters)" 2>&1)"
 fi
 
+# A console that went away has been told that nothing is left: descriptor 5 leads to it, and whoever cannot write there stops here.
 sbx_new=.sbx-$sbx_id.new
 sbx_words=$( {
   rm -rf -- "$sbx_new" && mkdir -- "$sbx_new" && mkdir -m 755 -- "$sbx_new/workspace" &&
-    printf '%s\n' "$sbx_manifest" >"$sbx_new/manifest.json" && mv -- "$sbx_new" "sbx-$sbx_id"
+    printf '%s\n' "$sbx_manifest" >"$sbx_new/manifest.json" &&
+    (trap - PIPE; echo making=yes >&5) && mv -- "$sbx_new" "sbx-$sbx_id"
 } 2>&1) || {
   rm -rf -- "$sbx_new" 2>/dev/null
   sbx_fail directory "$sbx_words"
