@@ -398,7 +398,6 @@ fn devices_of_an_altered_archive_are_refused(host: &str) {
     text_of_it.push(b'\n');
     fs::write(&file_there, packed).unwrap();
     fs::write(&manifest, text_of_it).unwrap();
-    bench.run(["destroy", "device-source"]).ok();
 
     fs::rename(bench.data(), bench.path("lost")).unwrap();
     bench.run(["adopt", "--owner", &text(&record["owner"]), "--yes"]).ok();

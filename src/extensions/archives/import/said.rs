@@ -30,7 +30,7 @@ const FRACTION: usize = 9;
 /// Time of an entry.
 pub(super) struct Time {
     /// Whole seconds since 1970.
-    pub(super) seconds: i64,
+    seconds: i64,
     /// Value of its record, where it has one.
     record: Option<String>,
 }

@@ -715,7 +715,7 @@ fn a_zero_byte_is_in_values_of_attributes_alone() {
     ] {
         refused(&with(key, value), "a zero byte in it");
     }
-    let (_, tar) = rewritten(&with("SCHILY.xattr.user.a", "1\02")).unwrap();
+    let (_, tar) = rewritten(&with("SCHILY.xattr.user.a", "1\x002")).unwrap();
     assert!(tar.windows(4).any(|window| window == b"1\x002\n"));
 }
 
