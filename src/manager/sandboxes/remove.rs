@@ -238,9 +238,8 @@ pub(crate) async fn tear_down_noting<Written: Future<Output = Result<(), Error>>
 ) -> Result<TeardownReport, Error> {
     let id = &record.id;
     let removal = tear_down_checked(&op.deps, record, &op.progress);
-    let cancelled = || match op.progress.has_removal_begun() {
-        true => cut_off(id),
-        false => not_begun(id, None).untouched(),
+    let cancelled = || {
+        if op.progress.has_removal_begun() { cut_off(id) } else { not_begun(id, None).untouched() }
     };
     let mut removal = pin!(op.or_cancelled_with(cancelled, removal));
     let ended = tokio::select! {

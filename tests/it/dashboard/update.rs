@@ -1,6 +1,7 @@
 //! What the dashboard does with keys and answers: the pure update, and update with effects on a real client.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::drive::{Drive, list, now, press_beyond_folders as press, real_now, type_text};
@@ -587,6 +588,9 @@ async fn a_job_is_cancelled_on_request_and_says_how_it_was_left() {
     drive
         .until("the job runs", |model| model.jobs.list().any(|job| job.state == JobState::Running))
         .await;
+    let script = Arc::clone(&drive.env.script);
+    let is_begun = || script.asked().iter().any(|asked| asked.starts_with("teardown"));
+    drive.until_so("its host begins", is_begun).await;
     drive.press("c tab enter");
     drive.jobs_end().await;
     let job = drive.model.jobs.list().next().unwrap();

@@ -13,6 +13,7 @@ use sandboxer::domain::extension::Inspection;
 use sandboxer::domain::operation::OperationKind;
 use sandboxer::domain::request::{
     CreateRequest, DestroyRequest, LabelRequest, ListQuery, Recovered, RecreateRequest,
+    SleepRequest,
 };
 use sandboxer::domain::sandbox::{Reason, SandboxRecord, Service, State};
 use sandboxer::domain::update::Update;
@@ -508,12 +509,9 @@ async fn what_its_host_has_nothing_of_is_lost_and_comes_back_with_it() {
 async fn labels_are_set_and_removed_beside_a_running_operation() {
     let house = test_env();
     let id = house.ready().await;
-    house.script(&[], &[], &[Act::Hang]);
-    let started = house
-        .manager
-        .destroy(&DestroyRequest { id: id.clone(), ..DestroyRequest::default() })
-        .await
-        .unwrap();
+    house.script.sleep.lock().unwrap().push_back(Act::Hang);
+    let request = SleepRequest { id: id.clone(), ..SleepRequest::default() };
+    let started = house.manager.sleep(&request).await.unwrap();
     // From here on it writes nothing.
     while house.other.get(&id).await.unwrap().operation.is_none() {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
