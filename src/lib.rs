@@ -31,7 +31,7 @@
 //! [`cli`] and [`tui`] are the faces. The commands are a clap tree and a file for each noun, and print a table or JSON. The
 //! dashboard is a model, a pure update, effects that call the client, and a view.
 //!
-//! [`config`] reads the settings; [`app`] is the one place that puts concrete parts together. [`failpoint`] (named points at
+//! [`config`] reads the settings; [`app`] is the one place that puts concrete parts together. `failpoint` (named points at
 //! which tests stop a process) and [`log`] are open to everyone.
 
 pub mod app;

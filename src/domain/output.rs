@@ -28,7 +28,7 @@ pub struct LogLine {
     pub service: String,
     /// Stream of its container.
     pub source: Source,
-    /// Bytes without the line break, exactly; at most [`LOG_LINE_LIMIT`] of them.
+    /// Bytes without the line break, exactly; at most `LOG_LINE_LIMIT` of them.
     pub bytes: Vec<u8>,
     /// Whether the line was longer than that; the rest is not told.
     pub cut: bool,

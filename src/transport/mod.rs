@@ -228,7 +228,7 @@ pub trait Transport: Send + Sync {
         sink: &mut dyn OutputSink,
     ) -> Result<Option<i32>, Error>;
 
-    /// [`Transport::attach`], for a command [`with_input`](Command::with_input): it reads `input` as it comes, and its end
+    /// [`Transport::attach`], for a command `with_input`: it reads `input` as it comes, and its end
     /// as the end of stdin. What it leaves unread when it ends is not waited for. When our side is gone it reads an end, too,
     /// and is ended within a few seconds.
     ///

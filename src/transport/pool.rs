@@ -41,7 +41,7 @@ enum OpenTransport {
 impl Pool {
     /// A pool of the configured hosts, `local` among them whether configured or not. Nothing is read or sent yet.
     ///
-    /// `control_dir` is where connections are shared (see [`crate::transport::ssh::default_control_dir`]);
+    /// `control_dir` is where connections are shared (see `ssh::default_control_dir`);
     /// `ssh_config` is the user's own configuration, which may name further hosts.
     pub fn new(hosts: Vec<HostSpec>, control_dir: PathBuf, ssh_config: Option<PathBuf>) -> Self {
         let mut hosts = hosts;

@@ -274,7 +274,7 @@ pub struct PatchOutcome {
     pub exit_status: i32,
     /// Whether it was ended because its time was over.
     pub timed_out: bool,
-    /// The last [`crate::domain::patch::KEPT_OUTPUT`] bytes that it wrote, invalid UTF-8 replaced.
+    /// The last `KEPT_OUTPUT` bytes that it wrote, invalid UTF-8 replaced.
     pub output: String,
     /// Duration.
     pub duration: Duration,
