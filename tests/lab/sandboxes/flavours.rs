@@ -165,13 +165,13 @@ exec {real} "$@"
 #[ignore = "needs the lab (tests/lab/up)"]
 fn an_engine_that_stumbled_over_somebody_elses_network_is_asked_again() {
     let vanished = "Error: route ip+net: no such network interface";
-    for host in [DOCKER, PODMAN] {
+    // Docker never says this: what says it there is the stack's own.
+    let on_podman = [(2, vanished, None), (9, vanished, Some(3)), (8, "Error: no space", Some(1))];
+    for (host, cases) in [(DOCKER, &[(2, vanished, Some(1))][..]), (PODMAN, &on_podman[..])] {
         let bench = Bench::new();
         let before = bench.snapshot(host);
         let repo = bench.web_stack("x");
-        for (times, words, tries) in
-            [(2, vanished, None), (9, vanished, Some(3)), (8, "Error: no space", Some(1))]
-        {
+        for &(times, words, tries) in cases {
             let (program, count) = stumbling(&bench, host, times, words);
             let mut command = bench.command(stack_args("profile.compose-e2e", host, &repo, &[]));
             command.env("SANDBOXER_COMPOSE_CMD", program);

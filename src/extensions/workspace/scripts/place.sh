@@ -82,13 +82,14 @@ sbx_mark_here() {
 # cannot.
 sbx_put_mark() {
   sbx_new_mark=.sandboxer-root.$$
-  {
+  (
+    trap 'rm -f -- "$sbx_new_mark"' EXIT
+    trap 'exit 1' HUP INT PIPE TERM
     (umask 022 && set -C && printf '%s\n' "$1" >"$sbx_new_mark") && { sync "$sbx_new_mark" 2>/dev/null || :; } && {
       # A link is made whole or not at all, and never over what is there; some file systems have none.
       ln -- "$sbx_new_mark" .sandboxer-root 2>/dev/null || [ -e .sandboxer-root ] || [ -L .sandboxer-root ] || mv -- "$sbx_new_mark" .sandboxer-root
     }
-  } 2>&1
-  rm -f -- "$sbx_new_mark"
+  ) 2>&1
 }
 
 # sbx_any_of_ours OWNERS: whether a sandbox or an archive of ours is in the root that this shell stands in.
