@@ -12,6 +12,7 @@ fmt:
 lint:
     cargo fmt --check
     cargo clippy --all-targets --all-features --locked -- -D warnings
+    cargo clippy --locked -- -D warnings
 
 # every shell script, also those that are sent to hosts, as they are put together; needs shellcheck
 shellcheck:

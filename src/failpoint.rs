@@ -6,7 +6,7 @@
 /// Point `name`, at which a test may stop the process.
 #[cfg(not(feature = "failpoints"))]
 #[inline]
-pub fn reached(_name: &str) {}
+pub(crate) fn reached(_name: &str) {}
 
 /// Point `name`, at which a test may stop the process.
 #[cfg(feature = "failpoints")]
@@ -19,7 +19,7 @@ pub(crate) fn reached(name: &str) {
 /// Seconds that a test sets in place of a limit that it cannot wait for: `unseen.limit=return(1)`.
 #[cfg(not(feature = "failpoints"))]
 #[inline]
-pub fn limit(_name: &str, otherwise: std::time::Duration) -> std::time::Duration {
+pub(crate) fn limit(_name: &str, otherwise: std::time::Duration) -> std::time::Duration {
     otherwise
 }
 

@@ -21,7 +21,6 @@ use super::tty::{self, Tty};
 use crate::client::{Client, Error};
 use crate::domain::error::Kind;
 use crate::domain::output::Source;
-use crate::domain::raw_json::JsonText;
 use crate::domain::text::{clean_line, is_utf8_locale};
 use crate::domain::{Code, Progress, Time};
 use crate::present::{Present, Role, ascii};
@@ -279,20 +278,6 @@ impl<C: ?Sized> Context<'_, C> {
             serde_json::to_string(value)
         };
         self.line(&text.map_err(|error| encoding(&error))?)
-    }
-
-    /// One JSON document: an array of these, on one line.
-    pub(super) fn array(&mut self, items: &[JsonText]) -> Result<(), CliError> {
-        // Large pieces: standard output by itself writes each of them out.
-        let mut out = io::BufWriter::with_capacity(1 << 16, &mut self.io.stdout);
-        let mut before = "[";
-        for item in items {
-            out.write_all(before.as_bytes())?;
-            out.write_all(item.as_str().as_bytes())?;
-            before = ",";
-        }
-        out.write_all(if items.is_empty() { b"[]\n" } else { b"]\n" })?;
-        Ok(out.flush()?)
     }
 
     /// One JSON object on one line, written out at once.

@@ -16,12 +16,6 @@ pub(super) async fn list(context: &mut Context<'_>, args: &ListArgs) -> Outcome 
         labels: values::map_of("--label", args.labels.clone())?,
         all: args.all,
     };
-    // For a program that reads it the records go from the store to the pipe as they are; a person gets them indented.
-    if context.options.json && !context.io.terminals.stdout {
-        let records = context.client.list_json(query).await?;
-        context.array(&records)?;
-        return Ok(0);
-    }
     let everything = query == ListQuery::default();
     let records = context.client.list(query).await?;
     if context.options.json {

@@ -18,7 +18,6 @@ use crate::domain::name::OperationId;
 use crate::domain::operation::Operation;
 use crate::domain::output::{ExecOutput, Interactive, LogLine};
 use crate::domain::patch::Patch;
-use crate::domain::raw_json::JsonText;
 use crate::domain::request::{
     CreateRequest, Decision, EventQuery, ExecRequest, ExtendRequest, Extended, ExtensionView,
     HostCheckRequest, LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, ProfileView,
@@ -85,10 +84,6 @@ impl Client for LocalClient {
 
     async fn list(&self, query: ListQuery) -> Result<Vec<Arc<SandboxRecord>>, Error> {
         self.manager.list(&query).await
-    }
-
-    async fn list_json(&self, query: ListQuery) -> Result<Vec<JsonText>, Error> {
-        self.manager.list_json(&query).await
     }
 
     async fn get(&self, reference: &str) -> Result<SandboxRecord, Error> {

@@ -44,7 +44,6 @@ use crate::domain::name::OperationId;
 use crate::domain::operation::Operation;
 use crate::domain::output::{ExecOutput, Interactive, LogLine};
 use crate::domain::patch::Patch;
-use crate::domain::raw_json::JsonText;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::telemetry::HostSample;
 
@@ -59,14 +58,6 @@ pub trait Client: Send + Sync {
     async fn plan_create(&self, request: CreateRequest) -> Result<Decision, Error>;
     /// Sandboxes, oldest first.
     async fn list(&self, query: ListQuery) -> Result<Vec<Arc<SandboxRecord>>, Error>;
-    /// [`Self::list`], each as JSON: for a face that only hands them on.
-    async fn list_json(&self, query: ListQuery) -> Result<Vec<JsonText>, Error> {
-        let texts: Result<_, _> =
-            self.list(query).await?.iter().map(|record| JsonText::of(&**record)).collect();
-        texts.map_err(|error| {
-            Error::new(Code::Internal, format!("a record cannot be written as JSON: {error}"))
-        })
-    }
     /// The sandbox that an exact id, an exact name or a unique prefix of an id (4 or more) means, destroyed ones
     /// and the history included. `not_found`, or `conflict` for an ambiguous prefix, naming the matches.
     async fn get(&self, reference: &str) -> Result<SandboxRecord, Error>;

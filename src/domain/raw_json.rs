@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::Range;
 use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -91,48 +90,5 @@ impl<T: JsonSchema> JsonSchema for RawJson<T> {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         T::json_schema(generator)
-    }
-}
-
-/// Whole JSON document, as text. A piece of a larger text is shared with it, not copied.
-#[derive(Clone)]
-pub struct JsonText {
-    of: Arc<String>,
-    piece: Range<usize>,
-}
-
-impl JsonText {
-    /// A piece of a text that is known to be a whole document.
-    pub(crate) fn within(of: &Arc<String>, piece: Range<usize>) -> Self {
-        Self { of: Arc::clone(of), piece }
-    }
-
-    /// A value as JSON.
-    ///
-    /// Errors: a value that is no JSON.
-    pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
-        Ok(serde_json::to_string(value)?.into())
-    }
-
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        &self.of[self.piece.clone()]
-    }
-
-    /// Where it stands in the text that it is a piece of.
-    pub(crate) fn place(&self) -> (&str, usize) {
-        (&self.of, self.piece.start)
-    }
-}
-
-impl From<String> for JsonText {
-    fn from(text: String) -> Self {
-        Self { piece: 0..text.len(), of: Arc::new(text) }
-    }
-}
-
-impl fmt::Debug for JsonText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }

@@ -33,7 +33,6 @@ use crate::domain::name::{ExtensionId, OperationId};
 use crate::domain::operation::Operation;
 use crate::domain::output::{ExecOutput, Interactive, LogLine};
 use crate::domain::patch::Patch;
-use crate::domain::raw_json::JsonText;
 use crate::domain::record::Record;
 use crate::domain::request::{
     ApplyRequest, Check, CreateRequest, Decision, DestroyRequest, EventQuery, ExecRequest,
@@ -436,11 +435,6 @@ impl SandboxManager {
     /// Sandboxes that pass, oldest first. Those that are over only with `all` or when such a state is named.
     pub async fn list(&self, query: &ListQuery) -> Result<Vec<Arc<SandboxRecord>>, Error> {
         credits::cost::list_with_cost(&self.deps, query).await
-    }
-
-    /// Sandboxes of `list` as JSON, for whoever only hands the records on.
-    pub async fn list_json(&self, query: &ListQuery) -> Result<Vec<JsonText>, Error> {
-        credits::cost::list_json_with_cost(&self.deps, query).await
     }
 
     /// The sandbox a reference means: exact id, exact name, unique prefix of an id (4 or more), in this order.

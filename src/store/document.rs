@@ -10,9 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::value::RawValue;
 
 use crate::domain::error::Error;
-use crate::domain::raw_json::JsonText;
 use crate::store::corruption::{self, Position};
-use crate::store::document_entry::{DocumentEntry, Record};
+use crate::store::document_entry::{DocumentEntry, JsonText, Record};
 use crate::store::files::{self, DataDir, Stamp, blocking};
 use crate::store::lock::{FileLock, FileLockGuard};
 use crate::store::reserve;
@@ -84,34 +83,37 @@ impl<R: Record> Content<R> {
         })
     }
 
-    /// Takes a file's text apart: is it whole, and where are its records? What they mean is found out when somebody
-    /// asks; for those whose text did not change since `before` it is known already.
-    fn parse(
+    /// Content of a file's text. What is known of records whose text did not change since `before` is not found out again.
+    ///
+    /// Errors: `store_corrupt` or `store_foreign` for a text that is no whole document of ours. A record that cannot be read is
+    /// kept: who asks for it is told.
+    async fn parse(
         path: &Path,
         text: String,
         stamp: Stamp,
-        before: Option<&Self>,
+        before: Option<Arc<Self>>,
     ) -> Result<Self, Error> {
-        let text = Arc::new(text);
-        let shape: Shape<'_> =
-            serde_json::from_str(&text).map_err(|error| misfit(path, &text, &error))?;
-        let entries = shape.records.iter().enumerate().map(|(index, raw)| {
-            let begin = offset_in(&text, raw);
-            let piece = JsonText::within(&text, begin..begin + raw.get().len());
-            let same = before.and_then(|old| old.entries.get(index));
-            Arc::new(DocumentEntry::found(piece, same.map(|same| &**same)))
-        });
-        let entries = entries.collect();
-        let extra = shape.extra.into_iter().map(|(key, raw)| (key, raw.to_owned())).collect();
-        let content = Self {
-            path: path.to_owned(),
-            stamp: Some(stamp),
-            revision: shape.revision,
-            extra,
-            entries,
-        };
+        let owned = path.to_owned();
+        let (mut content, pieces) = blocking(move || Self::outside(owned, text, stamp)).await?;
+        content.entries = understood(pieces, before).await?;
         content.refuse_twins()?;
         Ok(content)
+    }
+
+    /// Content of a text, without its records, and where these are.
+    fn outside(path: PathBuf, text: String, stamp: Stamp) -> Result<(Self, Vec<JsonText>), Error> {
+        let text = Arc::new(text);
+        let shape: Shape<'_> =
+            serde_json::from_str(&text).map_err(|error| misfit(&path, &text, &error))?;
+        let pieces = shape.records.iter().map(|raw| {
+            let begin = offset_in(&text, raw);
+            JsonText::within(&text, begin..begin + raw.get().len())
+        });
+        let pieces = pieces.collect();
+        let extra = shape.extra.into_iter().map(|(key, raw)| (key, raw.to_owned())).collect();
+        let content =
+            Self { path, stamp: Some(stamp), revision: shape.revision, extra, entries: Vec::new() };
+        Ok((content, pieces))
     }
 
     /// Two records with one key cannot be told apart: no write could be right.
@@ -161,20 +163,18 @@ pub(super) struct Document<R> {
     lock: FileLock,
     replace: fn(&Path, &[u8], bool) -> Result<Stamp, Error>,
     cache: Arc<Mutex<Cache<R>>>,
-    /// Held while records are understood: of several who want all of them, one has it done.
-    understanding: tokio::sync::Mutex<()>,
+    /// Held while the file is read: of several who start at once, one reads it.
+    reading: tokio::sync::Mutex<()>,
 }
 
 struct Cache<R> {
     content: Option<Arc<Content<R>>>,
     swept: bool,
-    /// Held while the file is read: of several who start at once, one reads it.
-    reading: Arc<Mutex<()>>,
 }
 
 impl<R> Default for Cache<R> {
     fn default() -> Self {
-        Self { content: None, swept: false, reading: Arc::default() }
+        Self { content: None, swept: false }
     }
 }
 
@@ -193,7 +193,7 @@ impl<R: Record> Document<R> {
             lock: FileLock::new(dir, name),
             replace: files::replace,
             cache: Arc::default(),
-            understanding: tokio::sync::Mutex::default(),
+            reading: tokio::sync::Mutex::default(),
         }
     }
 
@@ -204,8 +204,41 @@ impl<R: Record> Document<R> {
 
     /// Content now. Errors: `store_corrupt`, `store_foreign`, `internal`.
     pub(super) async fn read(&self) -> Result<Arc<Content<R>>, Error> {
-        let (path, cache) = (self.path.clone(), Arc::clone(&self.cache));
-        blocking(move || load(&path, &cache)).await
+        if let Some(known) = self.known().await? {
+            return Ok(known);
+        }
+        let _one = self.reading.lock().await;
+        if let Some(known) = self.known().await? {
+            return Ok(known);
+        }
+        let path = self.path.clone();
+        let found = blocking(move || files::read_whole(&path)).await?;
+        let content = match found {
+            Some((bytes, stamp)) => {
+                let text = String::from_utf8(bytes).map_err(|error| {
+                    let place = Position::of(error.as_bytes(), error.utf8_error().valid_up_to());
+                    corruption::corrupt(&self.path, "its text", place, error.utf8_error())
+                })?;
+                let before = lock(&self.cache).content.clone();
+                Content::parse(&self.path, text, stamp, before).await?
+            }
+            None if files::backup_of(&self.path).exists() => {
+                return Err(corruption::missing(&self.path));
+            }
+            None => return Ok(Arc::new(Content::empty(&self.path))),
+        };
+        let content = Arc::new(content);
+        lock(&self.cache).content = Some(Arc::clone(&content));
+        Ok(content)
+    }
+
+    /// Content that was read last, if the file is that one still.
+    async fn known(&self) -> Result<Option<Arc<Content<R>>>, Error> {
+        let path = self.path.clone();
+        let Some((_, stamp)) = blocking(move || files::open_stamped(&path)).await? else {
+            return Ok(None);
+        };
+        Ok(lock(&self.cache).content.clone().filter(|content| content.stamp == Some(stamp)))
     }
 
     /// A number that another content does not have.
@@ -218,19 +251,6 @@ impl<R: Record> Document<R> {
             stamp.hash(&mut hasher);
             hasher.finish()
         }))
-    }
-
-    /// [`Self::read`], for who wants to know of every record what it means: found out by all processors, where there are many.
-    pub(super) async fn read_all(&self) -> Result<Arc<Content<R>>, Error> {
-        let content = self.read().await?;
-        self.understand(&content).await?;
-        Ok(content)
-    }
-
-    /// Finds out what every record means. One that cannot be read stays so: who asks for it is told.
-    pub(super) async fn understand(&self, content: &Arc<Content<R>>) -> Result<(), Error> {
-        let _one = self.understanding.lock().await;
-        understand(content).await
     }
 
     /// Waits for a turn to write. Dropping it writes nothing.
@@ -308,62 +328,29 @@ impl<R: Record> Document<R> {
 const SHARE: usize = 200;
 const READERS: usize = 4;
 
-async fn understand<R: Record>(content: &Arc<Content<R>>) -> Result<(), Error> {
-    let unread = content.entries.iter().filter(|entry| !entry.is_read()).count();
+/// Records of these texts, read by all processors where there are many.
+async fn understood<R: Record>(
+    pieces: Vec<JsonText>,
+    before: Option<Arc<Content<R>>>,
+) -> Result<Vec<Arc<DocumentEntry<R>>>, Error> {
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let readers = (unread / SHARE).min(processors).min(READERS);
-    if readers < 2 {
-        return Ok(());
-    }
-    let share = content.entries.len().div_ceil(readers);
-    let shares = (0..readers).map(|number| {
-        let content = Arc::clone(content);
+    let share = pieces.len().div_ceil(processors.min(READERS)).max(SHARE);
+    let shares = pieces.chunks(share).enumerate().map(|(number, pieces)| {
+        let (pieces, before) = (pieces.to_vec(), before.clone());
         blocking(move || {
-            for entry in content.entries.iter().skip(number * share).take(share) {
-                // Kept with the entry, whatever it says.
-                let _ = entry.read();
-            }
-            Ok(())
+            let entries = pieces.into_iter().zip(number * share..).map(|(piece, index)| {
+                let same = before.as_ref().and_then(|old| old.entries.get(index));
+                Arc::new(DocumentEntry::found(piece, same.map(|same| &**same)))
+            });
+            Ok(entries.collect::<Vec<_>>())
         })
     });
-    futures_util::future::try_join_all(shares).await.map(|_| ())
+    Ok(futures_util::future::try_join_all(shares).await?.concat())
 }
 
 fn lock<R>(cache: &Mutex<Cache<R>>) -> std::sync::MutexGuard<'_, Cache<R>> {
     // Only whole values are ever put in: one that a panic left is as good as any.
     cache.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Reads the file, unless it is the one that was read last.
-fn load<R: Record>(path: &Path, cache: &Mutex<Cache<R>>) -> Result<Arc<Content<R>>, Error> {
-    let Some((_, stamp)) = files::open_stamped(path)? else {
-        return if files::backup_of(path).exists() {
-            Err(corruption::missing(path))
-        } else {
-            Ok(Arc::new(Content::empty(path)))
-        };
-    };
-    let known = || lock(cache).content.clone().filter(|content| content.stamp == Some(stamp));
-    if let Some(content) = known() {
-        return Ok(content);
-    }
-    let reading = Arc::clone(&lock(cache).reading);
-    let guard = reading.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(content) = known() {
-        return Ok(content);
-    }
-    let before = lock(cache).content.clone();
-    let Some((bytes, stamp)) = files::read_whole(path)? else {
-        drop(guard);
-        return load(path, cache);
-    };
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let place = Position::of(error.as_bytes(), error.utf8_error().valid_up_to());
-        corruption::corrupt(path, "its text", place, error.utf8_error())
-    })?;
-    let content = Arc::new(Content::parse(path, text, stamp, before.as_deref())?);
-    lock(cache).content = Some(Arc::clone(&content));
-    Ok(content)
 }
 
 /// A file's bytes as text, or `store_corrupt` with the place of the first byte that is none.

@@ -2,14 +2,14 @@
 //! version.
 
 use std::borrow::Cow;
-use std::sync::{Arc, OnceLock};
+use std::ops::Range;
+use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::domain::error::Error;
-use crate::domain::raw_json::JsonText;
 use crate::store::corruption::{self, Position};
 use crate::store::unknown_fields::merge_unknown;
 
@@ -37,10 +37,10 @@ pub(super) fn parse<R: Record>(text: &str) -> Result<R, serde_json::Error> {
     Ok(record)
 }
 
-/// Record. It is understood when somebody asks for it: most commands ask for one of many.
+/// Record, with the text that it has in its file.
 pub(super) struct DocumentEntry<R> {
     text: JsonText,
-    read: OnceLock<Result<Arc<R>, Broken>>,
+    read: Result<Arc<R>, Broken>,
 }
 
 /// Why a record has no meaning for this version.
@@ -57,12 +57,10 @@ impl Broken {
 impl<R: Record> DocumentEntry<R> {
     /// A record of a file, whole JSON. What `same` said of the same text is not found out again.
     pub(super) fn found(text: JsonText, same: Option<&Self>) -> Self {
-        let known = same
-            .filter(|same| same.text.as_str() == text.as_str())
-            .and_then(|same| same.read.get());
-        let read = match known {
-            Some(Ok(record)) => OnceLock::from(Ok(Arc::clone(record))),
-            _ => OnceLock::new(),
+        let same = same.filter(|same| same.text.as_str() == text.as_str());
+        let read = match same.map(|same| &same.read) {
+            Some(Ok(record)) => Ok(Arc::clone(record)),
+            _ => parse(text.as_str()).map(Arc::new).map_err(Broken),
         };
         Self { text, read }
     }
@@ -83,27 +81,14 @@ impl<R: Record> DocumentEntry<R> {
         }
         R::leave_nulls_out(&mut value);
         Ok(Self {
-            text: JsonText::of(&value).map_err(unfit)?,
-            read: OnceLock::from(Ok(Arc::new(record))),
+            text: serde_json::to_string(&value).map_err(unfit)?.into(),
+            read: Ok(Arc::new(record)),
         })
     }
 
     /// Meaning, for as long as the entry lives.
     pub(super) fn read(&self) -> Result<&Arc<R>, &Broken> {
-        self.read.get_or_init(|| parse(self.text()).map(Arc::new).map_err(Broken)).as_ref()
-    }
-
-    /// Whether somebody asked what it means.
-    pub(super) fn is_read(&self) -> bool {
-        self.read.get().is_some()
-    }
-
-    /// Meaning, for one look: nothing of it stays in memory. `None` if this version cannot read it.
-    pub(super) fn peek<T>(&self, look: impl FnOnce(&R) -> T) -> Option<T> {
-        match self.read.get() {
-            Some(read) => read.as_ref().ok().map(|record| look(record)),
-            None => parse(self.text()).ok().map(|record| look(&record)),
-        }
+        self.read.as_ref()
     }
 
     /// Key, as far as it can be told. Quick where the record is as we write it.
@@ -124,6 +109,35 @@ impl<R: Record> DocumentEntry<R> {
     /// The place in its file where it stops making sense.
     pub(super) fn position_of(&self, broken: &Broken) -> Position {
         Position::of_json(&broken.0, self.begins())
+    }
+}
+
+/// Whole JSON document, as text. A piece of a larger text is shared with it, not copied.
+#[derive(Clone)]
+pub(super) struct JsonText {
+    of: Arc<String>,
+    piece: Range<usize>,
+}
+
+impl JsonText {
+    /// A piece of a text that is known to be a whole document.
+    pub(super) fn within(of: &Arc<String>, piece: Range<usize>) -> Self {
+        Self { of: Arc::clone(of), piece }
+    }
+
+    fn as_str(&self) -> &str {
+        &self.of[self.piece.clone()]
+    }
+
+    /// Text that it is a piece of, and where it begins there.
+    fn place(&self) -> (&str, usize) {
+        (&self.of, self.piece.start)
+    }
+}
+
+impl From<String> for JsonText {
+    fn from(text: String) -> Self {
+        Self { piece: 0..text.len(), of: Arc::new(text) }
     }
 }
 

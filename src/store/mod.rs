@@ -55,7 +55,6 @@ use crate::domain::operation::Operation;
 use crate::domain::outbox::{Cursor, DeadLetter, EventsOf};
 use crate::domain::patch::Patch;
 use crate::domain::profile::Profile;
-use crate::domain::raw_json::JsonText;
 use crate::domain::root::HostRecord;
 use crate::domain::stale::ReapPlan;
 use crate::domain::{SandboxRecord, SnapshotRecord, Time};
@@ -74,9 +73,6 @@ pub type ChangeAmong<'a, R> = Box<dyn FnOnce(&mut R, &[&R]) -> Result<(), Error>
 
 /// Admission of a record among the live ones. An error keeps it out.
 pub type Admit<'a> = &'a (dyn Fn(&[&SandboxRecord]) -> Result<(), Error> + Send + Sync);
-
-/// Filter of records.
-pub type Wanted = Arc<dyn Fn(&SandboxRecord) -> bool + Send + Sync>;
 
 /// Whether this data directory may act for what its records name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,17 +122,6 @@ pub trait SandboxStore: Send + Sync {
 
     /// All live records, oldest first. Those moved to the history are not among them.
     async fn list(&self) -> Result<Vec<Arc<SandboxRecord>>, Error>;
-
-    /// The live records that pass, oldest first, as JSON: for whoever only hands them on. `wanted` is asked once for
-    /// each. A store that has the text at hand need not keep what it means.
-    async fn list_json(&self, wanted: Wanted) -> Result<Vec<JsonText>, Error> {
-        let records = self.list().await?;
-        let texts =
-            records.iter().filter(|record| wanted(record)).map(|record| JsonText::of(&**record));
-        texts
-            .collect::<Result<_, _>>()
-            .map_err(|error| Error::internal("a record cannot be written as JSON").because(error))
-    }
 
     /// Changes the record if its revision is still `expected` (`None`: whatever it is); raises the revision, which
     /// `change` sees as it was. `conflict` for another revision (`details.expected`), a move that its state may not

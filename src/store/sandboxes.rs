@@ -1,14 +1,12 @@
 //! `sandboxes.json`, and the history its records go to.
 
 use std::collections::{BTreeSet, HashSet};
-use std::slice::SliceIndex;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use crate::domain::error::{Code, Error, Unique};
 use crate::domain::name::{EventId, SandboxId, is_hex8};
-use crate::domain::raw_json::JsonText;
 use crate::domain::{SandboxRecord, SnapshotRecord, State, Time};
 use crate::store::compact;
 use crate::store::document::{Content, Document};
@@ -16,7 +14,7 @@ use crate::store::document_entry::DocumentEntry;
 use crate::store::files::blocking;
 use crate::store::history::History;
 use crate::store::named_files::NamedFiles;
-use crate::store::{Admit, Change, ChangeOf, SandboxStore, UnreadableLines, Wanted};
+use crate::store::{Admit, Change, ChangeOf, SandboxStore, UnreadableLines};
 
 /// The sandboxes, in files.
 pub struct SandboxFile {
@@ -197,54 +195,6 @@ fn is_archivable(record: &SandboxRecord, before: Time) -> bool {
         && record.operation.is_none()
 }
 
-/// A record to be handed on, and what it is sorted by.
-struct Shown {
-    created_at: Time,
-    id: SandboxId,
-    text: JsonText,
-}
-
-/// Records of a part that pass, with every field: the file's text is shorter than that.
-fn shown(
-    content: &Content<SandboxRecord>,
-    part: impl SliceIndex<
-        [Arc<DocumentEntry<SandboxRecord>>],
-        Output = [Arc<DocumentEntry<SandboxRecord>>],
-    >,
-    wanted: &Wanted,
-) -> Result<Vec<Shown>, Error> {
-    let mut found = Vec::new();
-    let mut texts = Vec::new();
-    for entry in &content.entries[part] {
-        let look = |record: &SandboxRecord| {
-            if !wanted(record) {
-                return Ok(None);
-            }
-            let begin = texts.len();
-            serde_json::to_writer(&mut texts, record)?;
-            Ok(Some((record.created_at, record.id.clone(), begin..texts.len())))
-        };
-        match entry.peek(look) {
-            Some(one) => found.extend(one.map_err(not_json)?),
-            // Read as others read it, it says what is wrong with it.
-            None => drop(content.meaning(entry)?),
-        }
-    }
-    let texts = String::from_utf8(texts)
-        .map_err(|error| Error::internal("a record's JSON is no text").because(error))?;
-    let texts = Arc::new(texts);
-    let found = found.into_iter().map(|(created_at, id, piece)| Shown {
-        created_at,
-        id,
-        text: JsonText::within(&texts, piece),
-    });
-    Ok(found.collect())
-}
-
-fn not_json(error: serde_json::Error) -> Error {
-    Error::internal("a record cannot be written as JSON").because(error)
-}
-
 /// The bytes of a record on one line.
 fn on_one_line(entry: &DocumentEntry<SandboxRecord>) -> Result<String, Error> {
     if !entry.text().contains(['\n', '\r']) {
@@ -267,7 +217,6 @@ impl SandboxStore for SandboxFile {
         admit: Admit<'_>,
     ) -> Result<SandboxRecord, Error> {
         let writing = self.document.write().await?;
-        self.document.understand(&writing.content).await?;
         {
             let others: Vec<&SandboxRecord> =
                 writing.content.records()?.into_iter().map(|other| &**other).collect();
@@ -294,22 +243,10 @@ impl SandboxStore for SandboxFile {
     }
 
     async fn list(&self) -> Result<Vec<Arc<SandboxRecord>>, Error> {
-        let content = self.document.read_all().await?;
+        let content = self.document.read().await?;
         let mut records: Vec<_> = content.records()?.into_iter().cloned().collect();
         oldest_first(&mut records);
         Ok(records)
-    }
-
-    async fn list_json(&self, wanted: Wanted) -> Result<Vec<JsonText>, Error> {
-        let content = self.document.read().await?;
-        let half = content.entries.len() / 2;
-        // Reading 1,000 records takes a processor 10 ms: where there are two, each takes a half.
-        let (second, asked) = (Arc::clone(&content), Arc::clone(&wanted));
-        let second = blocking(move || shown(&second, half.., &asked));
-        let mut found = shown(&content, ..half, &wanted)?;
-        found.extend(second.await?);
-        found.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
-        Ok(found.into_iter().map(|shown| shown.text).collect())
     }
 
     async fn update_many(

@@ -1,20 +1,10 @@
-//! What a profile may mean: rules across fields, and the deadline that a create asks for.
+//! Meaning of a profile: rules across fields, and the deadline that a create asks for.
 
-use std::collections::BTreeSet;
-
-use super::inputs::SANDBOX_ID;
-use super::{InputKind, InputSpec, Profile, Seconds};
+use super::check_fields::{check_config, check_hosts, check_input, is_catalogue_id};
+use super::definition::Profile;
+use super::quantity::{QuantityError, Seconds};
 use crate::domain::error::Error;
-use crate::domain::host::check_root;
-use crate::domain::name::HostName;
 use crate::domain::problem::{FieldProblem, shown};
-
-/// Whether a text is a prefix and then `[a-z0-9][a-z0-9-]*`, at most 100 characters.
-pub(crate) fn is_catalogue_id(text: &str, prefix: &str) -> bool {
-    let Some(name) = text.strip_prefix(prefix) else { return false };
-    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    text.len() <= 100 && name.starts_with(allowed) && name.chars().all(|c| allowed(c) || c == '-')
-}
 
 impl Profile {
     /// Every rule that one profile can break by itself. Empty: it is good.
@@ -106,13 +96,14 @@ impl Profile {
     /// Errors (`invalid_input`, field `ttl`): not a duration, 0, above `max_ttl`, `none` where there is a `max_ttl`. A profile that
     /// comes from elsewhere may say such a thing itself.
     pub fn parse_ttl(&self, asked: Option<&str>) -> Result<Option<Seconds>, Error> {
-        let ttl = match asked.map(str::trim) {
-            None => self.ttl,
-            Some("none") => None,
-            Some(asked) => Some(asked.parse().map_err(|error: super::QuantityError| {
-                Error::invalid_input("ttl", error.to_string())
-            })?),
-        };
+        let ttl =
+            match asked.map(str::trim) {
+                None => self.ttl,
+                Some("none") => None,
+                Some(asked) => Some(asked.parse().map_err(|error: QuantityError| {
+                    Error::invalid_input("ttl", error.to_string())
+                })?),
+            };
         let refused =
             |message: String, hint: String| Err(Error::invalid_input("ttl", message).hint(hint));
         match (ttl, self.max_ttl) {
@@ -129,82 +120,6 @@ impl Profile {
                 format!("--ttl {max}"),
             ),
             (ttl, _) => Ok(ttl),
-        }
-    }
-}
-
-/// Rule of a list of hosts: each is in it once.
-pub(super) fn check_hosts(path: &str, hosts: &[HostName], refuse: &mut impl FnMut(&str, String)) {
-    for (index, host) in hosts.iter().enumerate() {
-        if hosts[..index].iter().any(|earlier| earlier.same(host.as_str())) {
-            let message = format!("host {} is named twice", shown(host.as_str()));
-            refuse(&format!("{path}[{index}]"), message);
-        }
-    }
-}
-
-/// What holds for every extension's `config`: a `root` in it is read by inventory and adopt.
-pub(super) fn check_config(
-    path: &str,
-    config: &serde_json::Value,
-    refuse: &mut impl FnMut(&str, String),
-) {
-    if !config.is_object() {
-        refuse(path, "'config' must be a mapping".to_owned());
-    }
-    if let Some(Err(message)) = config.get("root").and_then(|root| root.as_str()).map(check_root) {
-        refuse(&format!("{path}.root"), message);
-    }
-}
-
-fn check_input(name: &str, spec: &InputSpec, refuse: &mut impl FnMut(&str, String)) {
-    let path = format!("inputs.{name}");
-    let head = name.starts_with(|c: char| c.is_ascii_lowercase());
-    let body = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    if name == SANDBOX_ID {
-        refuse(
-            &path,
-            format!("the input '{SANDBOX_ID}' exists in every profile and cannot be declared"),
-        );
-    } else if !(head && body && name.len() <= 63) {
-        refuse(
-            &path,
-            format!(
-                "the input name {} is not a-z, 0-9 and '_', beginning with a letter",
-                shown(name)
-            ),
-        );
-    }
-    match (&spec.kind, spec.choices.is_empty()) {
-        (InputKind::Choice, true) => {
-            refuse(&path, format!("input '{name}' of kind choice needs 'choices'"));
-        }
-        (InputKind::Choice, false) => {
-            let distinct: BTreeSet<_> = spec.choices.iter().collect();
-            if distinct.len() != spec.choices.len() {
-                refuse(&format!("{path}.choices"), format!("input '{name}' lists a choice twice"));
-            }
-        }
-        (_, false) => {
-            refuse(
-                &format!("{path}.choices"),
-                format!("input '{name}' has 'choices' but is not of kind choice"),
-            );
-        }
-        _ => {}
-    }
-    if let Some(default) = &spec.default {
-        if spec.required {
-            refuse(
-                &format!("{path}.default"),
-                format!("input '{name}' is required, so its default never applies"),
-            );
-        }
-        if let Err(message) = spec.check(name, default) {
-            refuse(
-                &format!("{path}.default"),
-                message.replacen("input", "the default of input", 1),
-            );
         }
     }
 }

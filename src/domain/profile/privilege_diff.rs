@@ -1,6 +1,8 @@
 //! Privilege diff: a profile from outside may not ask for more than the operator's own of its name.
 
-use super::{Compose, PortPolicy, Profile, Routing, Seconds};
+use super::definition::{Allowance, Compose, PortPolicy, Profile};
+use super::quantity::Seconds;
+use super::routing::Routing;
 use crate::domain::problem::shown;
 use crate::domain::text::plural;
 
@@ -73,7 +75,7 @@ impl Compose {
     fn beyond(&self, known: Option<&Self>) -> Vec<String> {
         let allowed = known.map(|known| known.allow.as_slice()).unwrap_or_default();
         let new = self.allow.iter().filter(|word| !allowed.contains(word));
-        let new: Vec<&str> = new.map(super::Allowance::as_str).collect();
+        let new: Vec<&str> = new.map(Allowance::as_str).collect();
         let mut more = Vec::new();
         if !new.is_empty() {
             more.push(format!("allows {}", new.join(", ")));

@@ -1,15 +1,11 @@
-//! Routing block of a profile: the backends that may take a request, and what a profile is for one of them.
+//! Routing block of a profile: the backends that may take a request.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::check::{check_config, check_hosts};
-use super::{Placement, Profile, empty_object};
 use crate::domain::name::{ExtensionId, HostName};
-use crate::domain::problem::{FieldProblem, shown};
 use crate::domain::route::RouteCondition;
 use crate::domain::usd::Usd;
 
@@ -45,19 +41,6 @@ pub struct Candidate {
     pub config: Option<serde_json::Value>,
 }
 
-/// One extension that a profile may come to use, and what it would be given.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ExtensionUse<'p> {
-    /// The extension.
-    pub extension: &'p ExtensionId,
-    /// Where the profile names it, such as `routing.candidates[1].extension`.
-    pub path: String,
-    /// What it gets as `config`.
-    pub config: Cow<'p, serde_json::Value>,
-    /// Where the profile says so.
-    pub config_path: String,
-}
-
 /// Groups of a profile that was kept. What an earlier version took for a condition and this one cannot is a group that never holds.
 fn read_groups<'de, D: Deserializer<'de>>(
     deserializer: D,
@@ -69,7 +52,7 @@ fn read_groups<'de, D: Deserializer<'de>>(
 
 impl Candidate {
     /// Whether another one is the same backend on the same hosts.
-    fn is_like(&self, other: &Self) -> bool {
+    pub(super) fn is_like(&self, other: &Self) -> bool {
         let hosts = self.hosts.len() == other.hosts.len()
             && self.hosts.iter().zip(&other.hosts).all(|(one, other)| one.same(other.as_str()));
         self.extension == other.extension && hosts
@@ -85,160 +68,4 @@ impl Routing {
         };
         candidate.when.iter().flat_map(of).collect()
     }
-}
-
-impl Profile {
-    /// The profile's own extension, then its routes'.
-    pub fn uses(&self) -> Vec<ExtensionUse<'_>> {
-        let own = ExtensionUse {
-            extension: &self.extension,
-            path: "extension".to_owned(),
-            config: Cow::Borrowed(&self.config),
-            config_path: "config".to_owned(),
-        };
-        let routes = self.routing.candidates.iter().enumerate().map(|(at, candidate)| {
-            let (config, config_path) = match &candidate.config {
-                Some(config) => (Cow::Borrowed(config), format!("routing.candidates[{at}].config")),
-                None if candidate.extension == self.extension => {
-                    (own.config.clone(), own.config_path.clone())
-                }
-                None => (Cow::Owned(empty_object()), format!("routing.candidates[{at}]")),
-            };
-            let path = format!("routing.candidates[{at}].extension");
-            ExtensionUse { extension: &candidate.extension, path, config, config_path }
-        });
-        let routes: Vec<_> = routes.collect();
-        std::iter::once(own).chain(routes).collect()
-    }
-
-    /// Whether a sandbox of this profile may be an extension's.
-    pub fn may_use(&self, extension: &ExtensionId) -> bool {
-        self.uses().iter().any(|used| used.extension == extension)
-    }
-
-    /// Profile as its file says it, whichever candidate this is used for.
-    pub fn as_written(&self) -> &Self {
-        self.written.as_deref().unwrap_or(self)
-    }
-
-    /// Profile as one of its candidates uses it.
-    #[must_use]
-    pub fn for_candidate(&self, candidate: &Candidate) -> Self {
-        let hosts =
-            if candidate.hosts.is_empty() { &self.placement.hosts } else { &candidate.hosts };
-        let config = match &candidate.config {
-            Some(config) => config.clone(),
-            None if candidate.extension == self.extension => self.config.clone(),
-            None => empty_object(),
-        };
-        Self {
-            extension: candidate.extension.clone(),
-            placement: Placement { hosts: hosts.clone(), ..self.placement.clone() },
-            config,
-            written: Some(Box::new(self.as_written().clone())),
-            ..self.clone()
-        }
-    }
-
-    /// Profile as an extension uses it, by which a sandbox was made. Candidates of one extension have the same `config`, so this
-    /// is known for good. As it is where no candidate is of that extension.
-    #[must_use]
-    pub fn for_extension(self, extension: &ExtensionId) -> Self {
-        let written = self.as_written();
-        match written.routing.candidates.iter().find(|one| one.extension == *extension) {
-            Some(candidate) => written.for_candidate(candidate),
-            None => self,
-        }
-    }
-
-    /// Problems of the routing block.
-    pub(super) fn check_routing(&self) -> Vec<FieldProblem> {
-        let mut found = self.check_groups();
-        for (index, candidate) in self.routing.candidates.iter().enumerate() {
-            let path = |key: &str| format!("routing.candidates[{index}].{key}");
-            let mut refuse = |path: &str, message: String| {
-                found.push(FieldProblem::new(path, message));
-            };
-            check_hosts(&path("hosts"), &candidate.hosts, &mut refuse);
-            if let Some(config) = &candidate.config {
-                check_config(&path("config"), config, &mut refuse);
-            }
-            if index == 0 && !candidate.when.is_empty() {
-                let message = "the first candidate has none before it: it is always considered, and 'when' says nothing";
-                refuse(&path("when"), message.to_owned());
-            }
-            found.extend(self.check_when(candidate, &path("when")));
-            let earlier = self.routing.candidates[..index].iter();
-            if let Some(first) = earlier.clone().position(|one| one.is_like(candidate)) {
-                let message = format!(
-                    "it is candidates[{first}] once more: another extension, or other hosts, would be another candidate"
-                );
-                found.push(FieldProblem::new(path("extension"), message));
-            }
-        }
-        found.extend(self.check_configs());
-        found
-    }
-
-    fn check_groups(&self) -> Vec<FieldProblem> {
-        let mut found = Vec::new();
-        for (name, words) in &self.routing.conditions {
-            let path = format!("routing.conditions.{name}");
-            if is_built_in(name) {
-                let message =
-                    format!("{} is a condition itself: the group needs another name", shown(name));
-                found.push(FieldProblem::new(&path, message));
-            }
-            found.extend(repeated(&path, words.iter().map(RouteCondition::as_str)));
-        }
-        found
-    }
-
-    fn check_when(&self, candidate: &Candidate, path: &str) -> Vec<FieldProblem> {
-        let groups = self.routing.conditions.keys().map(String::as_str);
-        let known: Vec<&str> =
-            groups.chain(RouteCondition::ALL.iter().map(RouteCondition::as_str)).collect();
-        let unknown = candidate.when.iter().enumerate();
-        let unknown = unknown.filter(|(_, name)| !known.contains(&name.as_str()));
-        let problem = |(at, name): (usize, &String)| {
-            let message = format!("unknown condition {}", shown(name));
-            FieldProblem::new(format!("{path}[{at}]"), message).near(name, known.iter().copied())
-        };
-        let mut found: Vec<_> = unknown.map(problem).collect();
-        found.extend(repeated(path, candidate.when.iter().map(String::as_str)));
-        found
-    }
-
-    /// Refuses candidates of one extension that differ in `config`: a sandbox's record says its extension, and no more.
-    fn check_configs(&self) -> Vec<FieldProblem> {
-        let uses = self.uses();
-        let routes = uses.get(1..).unwrap_or_default();
-        let mut found = Vec::new();
-        for (index, used) in routes.iter().enumerate() {
-            let differs = |earlier: &&ExtensionUse<'_>| {
-                earlier.extension == used.extension && earlier.config != used.config
-            };
-            if let Some(earlier) = routes[..index].iter().find(differs) {
-                let message = format!(
-                    "{} has another config in {}: candidates of one extension have the same",
-                    used.extension, earlier.path
-                );
-                let path = format!("routing.candidates[{index}].config");
-                found.push(FieldProblem::new(path, message));
-            }
-        }
-        found
-    }
-}
-
-/// Problem of the first condition that a list names twice.
-fn repeated<'w>(path: &str, words: impl Iterator<Item = &'w str>) -> Option<FieldProblem> {
-    let words: Vec<&str> = words.collect();
-    let at = (1..words.len()).find(|at| words[..*at].contains(&words[*at]))?;
-    let message = format!("the condition {} is named twice", shown(words[at]));
-    Some(FieldProblem::new(format!("{path}[{at}]"), message))
-}
-
-fn is_built_in(name: &str) -> bool {
-    RouteCondition::ALL.iter().any(|condition| condition.as_str() == name)
 }

@@ -8,11 +8,10 @@ use futures_util::future::join_all;
 use crate::domain::Usd;
 use crate::domain::error::Error;
 use crate::domain::meter::CostMeter;
-use crate::domain::raw_json::JsonText;
 use crate::domain::request::ListQuery;
 use crate::domain::sandbox::SandboxRecord;
 use crate::manager::deps::Deps;
-use crate::manager::sandboxes::find::{find_sandbox, list_sandboxes, list_sandboxes_json};
+use crate::manager::sandboxes::find::{find_sandbox, list_sandboxes};
 use crate::manager::sandboxes::resolve::resolve_as_known;
 
 /// Limit of a question for the cost; then the quote says.
@@ -69,17 +68,4 @@ pub(crate) async fn list_with_cost(
         None => record,
     });
     Ok(join_all(shown).await)
-}
-
-/// [`list_with_cost`] as JSON. Where nothing is metered, no record is made of its text.
-pub(crate) async fn list_json_with_cost(
-    deps: &Deps,
-    query: &ListQuery,
-) -> Result<Vec<JsonText>, Error> {
-    if deps.credits.sums().await.is_ok_and(|ledger| ledger.held() == Usd::ZERO) {
-        return list_sandboxes_json(deps, query).await;
-    }
-    let texts: Result<_, _> =
-        list_with_cost(deps, query).await?.iter().map(|record| JsonText::of(&**record)).collect();
-    texts.map_err(|error| Error::internal("a record cannot be written as JSON").because(error))
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::domain::error::{Code, Error, Kind};
 use crate::domain::name::{SandboxId, is_hex8};
-use crate::domain::raw_json::JsonText;
 use crate::domain::request::ListQuery;
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::text::nearest;
@@ -45,21 +44,6 @@ pub(crate) async fn list_sandboxes(
     records.retain(|record| passes(query, record));
     records.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
     Ok(records)
-}
-
-/// Sandboxes of [`list_sandboxes`] as JSON, for whoever only hands the records on.
-pub(crate) async fn list_sandboxes_json(
-    deps: &Deps,
-    query: &ListQuery,
-) -> Result<Vec<JsonText>, Error> {
-    if !with_over(query) {
-        refuse_unknown_states(query)?;
-        let query = query.clone();
-        return deps.sandboxes.list_json(Arc::new(move |record| passes(&query, record))).await;
-    }
-    let texts: Result<_, _> =
-        list_sandboxes(deps, query).await?.iter().map(|record| JsonText::of(&**record)).collect();
-    texts.map_err(|error| Error::internal("a record cannot be written as JSON").because(error))
 }
 
 /// The sandbox a reference means: exact id, exact name, unique prefix of an id (4 or more), in this order.

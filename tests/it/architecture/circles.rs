@@ -14,15 +14,21 @@ const CLOSING: &[(&str, &str, &str)] = &[];
 pub type Uses = BTreeMap<String, BTreeSet<String>>;
 
 /// Who uses whom in the rooms of `src`, tests left out. What a module hands on (`pub use child::Name`) is used where it
-/// is; handing on is no use.
+/// is; handing on is no use, unless the module says the name itself, too.
 pub fn uses(house: &House) -> Uses {
     let handed_on = handed_on(house);
     let mut uses = Uses::new();
     for file in house.files.iter().filter(|file| !file.is_test) {
         let found = uses.entry(file.module.clone()).or_default();
-        for (_, path) in
-            paths(&without_handing_on(&file.outside_tests()), &file.module, &house.modules)
-        {
+        let all = file.outside_tests();
+        let own = without_handing_on(&all);
+        let says = |path: &[String]| own.iter().any(|token| path.last() == Some(&token.text));
+        let handed: Vec<_> = handing_on(&all)
+            .into_iter()
+            .flat_map(|clause| paths(clause, &file.module, &house.modules))
+            .filter(|(_, path)| says(path))
+            .collect();
+        for (_, path) in paths(&own, &file.module, &house.modules).into_iter().chain(handed) {
             if let Some(target) = reached(house, &handed_on, path)
                 && target != file.module
                 && room(&target) == room(&file.module)
@@ -190,13 +196,15 @@ fn a_circle_is_found_through_what_a_module_hands_on() {
         file("room::left", "use super::right::{self, X};"),
         file("room::right", "fn f() { super::left::deep::g() }"),
         file("other", "use crate::room::high;"),
+        file("up", "pub use down::Part; struct Whole(Part);"),
+        file("up::down", "use super::Whole; pub struct Part;"),
     ];
     let modules = files.iter().map(|file| file.module.clone()).collect();
     let uses = uses(&House { files, modules });
     let of = |module: &str| uses[module].iter().map(String::as_str).collect::<Vec<_>>();
     assert!(of("room").is_empty() && of("room::low").is_empty() && of("other").is_empty());
     assert_eq!(of("room::high"), ["room::low"]);
-    assert_eq!(circles(&uses), [["room::left", "room::right"]]);
-    let row = ("room::right", "room::left", "");
-    assert!(circles(&without(&uses, &[&row])).is_empty());
+    assert_eq!(circles(&uses), [["room::left", "room::right"], ["up", "up::down"]]);
+    let rows = [("room::right", "room::left", ""), ("up::down", "up", "")];
+    assert!(circles(&without(&uses, &rows.each_ref())).is_empty());
 }

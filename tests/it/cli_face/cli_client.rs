@@ -13,7 +13,6 @@ use sandboxer::domain::adoption::{AdoptRequest, Adopted, ImportRequest};
 use sandboxer::domain::host_view::HostView;
 use sandboxer::domain::lineage::{Lineage, SnapshotView};
 use sandboxer::domain::output::{ExecOutput, Interactive, LogLine};
-use sandboxer::domain::raw_json::JsonText;
 use sandboxer::domain::telemetry::HostSample;
 use sandboxer::domain::{Actor, Event, Operation, OperationId, Patch, SandboxRecord};
 use serde_json::{Value, json};
@@ -102,7 +101,7 @@ macro_rules! watched {
 watched! {
     asks {
         start(request: Request) -> Started; label(request: LabelRequest) -> SandboxRecord; extend(request: ExtendRequest) -> Extended;
-        list(query: ListQuery) -> Vec<Arc<SandboxRecord>>; list_json(query: ListQuery) -> Vec<JsonText>;
+        list(query: ListQuery) -> Vec<Arc<SandboxRecord>>;
         diff_snapshot(request: SnapshotDiffRequest) -> SnapshotDiff; prune_snapshots(request: PruneRequest) -> Vec<PruneItem>;
         add_patch(request: PatchRequest) -> Patch; remove_patch(snapshot: &str, patch: &str) -> Patch;
         roll_out(request: RolloutRequest) -> Vec<RolloutItem>; recover() -> Vec<Recovered>; cancel(operation: &OperationId) -> ();

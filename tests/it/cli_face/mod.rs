@@ -277,10 +277,7 @@ async fn list_passes_every_filter_on() {
     assert_eq!(run(&console, line).await.stdout, "[]\n");
     let expected = json!({"states": ["ready", "failed"], "host": "h", "profile": "p", "labels": {"a": "b", "c": ""}, "all": true});
     let call = console.calls()[0].clone();
-    assert_eq!(
-        serde_json::from_str::<Value>(call.trim_start_matches("list_json ")).unwrap(),
-        expected
-    );
+    assert_eq!(serde_json::from_str::<Value>(call.trim_start_matches("list ")).unwrap(), expected);
 }
 
 #[tokio::test]

@@ -131,9 +131,6 @@ async fn a_create_holds_its_quote_and_its_destroy_charges_what_it_cost() {
     assert!((6_000..6_500).contains(&cost), "{cost}");
     let listed = house.manager.list(&ListQuery::default()).await.unwrap();
     assert!(listed[0].cost_usd.unwrap().micros() >= cost);
-    let text = house.manager.list_json(&ListQuery::default()).await.unwrap();
-    let json = serde_json::from_str::<serde_json::Value>(text[0].as_str()).unwrap();
-    assert!(json["cost_usd"].as_f64() >= Some(0.006), "{json}");
     house.costs(6_100);
     let (gone, _) = house.destroy(one.id.as_str()).await;
     assert_eq!((gone.cost_usd, gone.hold_usd, &gone.meter), (Some(usd(6_100)), None, &None));

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
 use sandboxer::domain::event::PendingEvent;
 use sandboxer::domain::sandbox::{Route, Verdict};
@@ -27,8 +26,8 @@ fn old(dir: &Path) -> Value {
 }
 
 async fn listed(store: &dyn SandboxStore) -> Vec<Value> {
-    let texts = store.list_json(Arc::new(|_| true)).await.unwrap();
-    texts.iter().map(|text| serde_json::from_str(text.as_str()).unwrap()).collect()
+    let records = store.list().await.unwrap();
+    records.iter().map(|record| serde_json::to_value(&**record).unwrap()).collect()
 }
 
 #[tokio::test]
