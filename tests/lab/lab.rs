@@ -1,7 +1,7 @@
 //! What each test works with: the lab's two hosts, a data directory, HOME and workspace roots of its own, and the
 //! binary as a user starts it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -51,6 +51,8 @@ pub(crate) struct Bench {
     root: String,
     /// The lab's hosts in its configuration.
     hosts: Vec<&'static str>,
+    /// What the hosts had that it watches.
+    before: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// How ssh reaches a host that a test adds.
@@ -89,6 +91,17 @@ impl Bench {
         Self::with(&[])
     }
 
+    /// One that watches these hosts.
+    pub(crate) fn watching(hosts: &[&str]) -> Self {
+        Self::new().and_watches(hosts)
+    }
+
+    /// The same, which remembers what these hosts have for `assert_as_before`.
+    pub(crate) fn and_watches(mut self, hosts: &[&str]) -> Self {
+        self.before = hosts.iter().map(|host| ((*host).to_owned(), self.snapshot(host))).collect();
+        self
+    }
+
     /// With further names of the lab's hosts: other accounts, other compose tools.
     pub(crate) fn with(more: &[&'static str]) -> Self {
         for host in more {
@@ -97,7 +110,8 @@ impl Bench {
         }
         let dir = tempfile::Builder::new().prefix("sbx-e2e-").tempdir_in("/tmp").unwrap();
         let root = dir.path().file_name().unwrap().to_str().unwrap().to_owned();
-        let bench = Self { dir, root, hosts: [&[DOCKER, PODMAN], more].concat() };
+        let hosts = [&[DOCKER, PODMAN], more].concat();
+        let bench = Self { dir, root, hosts, before: BTreeMap::new() };
         for folder in ["home", "profiles", "repos"] {
             fs::create_dir(bench.path(folder)).unwrap();
         }
@@ -271,6 +285,22 @@ impl Bench {
         finish(self.command(args))
     }
 
+    /// What the command says, which is to go well.
+    #[track_caller]
+    pub(crate) fn ok<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Value {
+        self.run(args).ok()
+    }
+
+    /// The error of a command that is to be refused, and to say what to do.
+    #[track_caller]
+    pub(crate) fn refused<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+        code: &str,
+    ) -> Value {
+        self.run(args).error_with_hint(code)
+    }
+
     /// Runs the command with failpoints, as in `create.provisioned=return`.
     pub(crate) fn run_failing<S: AsRef<OsStr>>(
         &self,
@@ -302,9 +332,15 @@ impl Bench {
         repo
     }
 
+    /// A create of a compose stack.
+    pub(crate) fn try_stack(&self, host: &str, repo: &Path, more: &[&str]) -> Ran {
+        self.run(stack_args("profile.compose-e2e", host, repo, more))
+    }
+
     /// A create of a compose stack that is to become ready.
+    #[track_caller]
     pub(crate) fn create_stack(&self, host: &str, repo: &Path, more: &[&str]) -> Value {
-        self.run(stack_args("profile.compose-e2e", host, repo, more)).ok()
+        self.try_stack(host, repo, more).ok()
     }
 
     /// The record as `get` prints it.
@@ -401,10 +437,16 @@ impl Bench {
         let after = self.snapshot(host);
         let more: Vec<_> = after.difference(before).collect();
         let less: Vec<_> = before.difference(&after).collect();
-        assert!(
-            more.is_empty() && less.is_empty(),
-            "{host} is not as before; new: {more:#?}; gone: {less:#?}"
-        );
+        assert!(more.is_empty(), "{host} is not as before; new: {more:#?}; gone: {less:#?}");
+        assert!(less.is_empty(), "{host} is not as before; new: {more:#?}; gone: {less:#?}");
+    }
+
+    /// Fails unless the hosts that it watches are as they were.
+    #[track_caller]
+    pub(crate) fn assert_as_before(&self) {
+        for (host, before) in &self.before {
+            self.assert_unchanged(host, before);
+        }
     }
 
     /// A PATH with the programs of Debian's base and no container runtime.
@@ -645,6 +687,11 @@ pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
+/// Where the first endpoint of a sandbox answers.
+pub(crate) fn url_of(record: &Value) -> String {
+    text(&record["reachability"]["endpoints"][0]["url"])
+}
+
 /// An ssh client apart from what is tested, on a connection that all tests share while there are some.
 fn looking() -> Command {
     let mut ssh = Command::new("ssh");
@@ -686,6 +733,12 @@ pub(crate) fn on_host(host: &str, words: &[&str]) -> String {
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "a script on {host} failed: {output:?}");
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The same with the program of the host's engine as the script's first parameter.
+pub(crate) fn on_engine(host: &str, words: &[&str]) -> String {
+    let (script, parameters) = words.split_first().unwrap();
+    on_host(host, &[&[*script, engine(host)], parameters].concat())
 }
 
 /// Where a host or account of the lab has its home.

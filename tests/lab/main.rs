@@ -5,6 +5,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::match_same_arms,
+    clippy::needless_pass_by_value,
     clippy::too_many_lines,
     missing_docs,
     reason = "a test that cannot go on has failed; the judge is tables: what is fine stands with its kind"
@@ -31,3 +32,4 @@ mod support;
 mod transfer;
 mod transport;
 mod undo;
+mod verbs;

@@ -297,10 +297,8 @@ async fn a_probe_is_one_round_trip_and_finds_the_engine() {
         assert_eq!(host.transport.round_trips() - before, 1);
         let facts = probed.facts;
         let runtime = facts.runtimes[0].clone();
-        assert_eq!(
-            (runtime.engine.as_str(), runtime.flavour.to_string().as_str()),
-            (engine, flavour)
-        );
+        assert_eq!(runtime.engine.as_str(), engine);
+        assert_eq!(runtime.flavour.to_string().as_str(), flavour);
         assert!(runtime.engine_id.is_some() && runtime.engine_version.is_some());
         assert_eq!(facts.tools.contains_key("rsync"), name == "sandboxer01");
         assert!(facts.clock_offset_s.unwrap().abs() < 5.0, "{:?}", facts.clock_offset_s);

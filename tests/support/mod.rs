@@ -3,3 +3,4 @@
 pub(crate) mod base_path;
 pub(crate) mod busy_machine;
 pub(crate) mod pty;
+pub(crate) mod said;

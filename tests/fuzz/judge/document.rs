@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::super::world::ID;
-use super::words::{builds_lead_out, pair};
+use super::words::{builds_lead_out, mount_parts, pair, says};
 use super::{Judge, Promise};
 
 /// Names of what compose makes: `sbx-<id>_…` and, for containers, `sbx-<id>-…`.
@@ -34,17 +34,6 @@ fn text(value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Null => String::new(),
         other => other.to_string(),
-    }
-}
-
-fn says(value: &Value) -> bool {
-    match value {
-        Value::Null | Value::Bool(false) => false,
-        Value::Number(number) => number.as_f64() != Some(0.0),
-        Value::String(text) => !text.is_empty(),
-        Value::Array(items) => !items.is_empty(),
-        Value::Object(map) => !map.is_empty(),
-        Value::Bool(true) => true,
     }
 }
 
@@ -236,7 +225,7 @@ impl Judge<'_> {
             ("propagation", "" | "private" | "rprivate" | "slave" | "rslave")
             | ("selinux", "z" | "Z" | "") => {}
             ("propagation", "shared" | "rshared") => {
-                self.find(Promise::Privileges, word, "mounts of the container appear on the host");
+                self.shared_mount(word);
             }
             ("create_host_path" | "nocopy" | "size" | "mode" | "subpath" | "labels", _) => {}
             ("recursive", "enabled" | "disabled" | "writable" | "readonly" | "") => {}
@@ -246,19 +235,11 @@ impl Judge<'_> {
 
     /// `[SOURCE:]TARGET[:OPTIONS]` as compose reads it: the last of two that contradict wins.
     fn short_mount(&mut self, word: &str) {
-        let parts: Vec<&str> = word.split(':').collect();
-        let (source, options) = match parts.as_slice() {
-            [_] => return,
-            [target, options] if !options.starts_with('/') && target.starts_with('/') => {
-                ("", *options)
-            }
-            [source, _] => (*source, ""),
-            [source, _, options] => (*source, *options),
-            _ => {
-                self.find(Promise::Unknown, word, "a mount of more parts than three");
-                return;
-            }
-        };
+        let Some((source, options, known)) = mount_parts(word) else { return };
+        if !known {
+            self.find(Promise::Unknown, word, "a mount of more parts than three");
+            return;
+        }
         let mut writable = true;
         let mut access = 0;
         for option in options.split(',') {
@@ -269,11 +250,7 @@ impl Judge<'_> {
                 | "rprivate" | "slave" | "rslave" | "noexec" | "exec" | "nodev" | "nosuid"
                 | "bind" | "rbind" | "U" => {}
                 "shared" | "rshared" => {
-                    self.find(
-                        Promise::Privileges,
-                        word,
-                        "mounts of the container appear on the host",
-                    );
+                    self.shared_mount(word);
                 }
                 _ => self.find(Promise::Unknown, word, "an option of a mount"),
             }
@@ -315,11 +292,7 @@ impl Judge<'_> {
         };
         let get = |key: &str| map.get(key).map(text).unwrap_or_default();
         if get("host_ip") != "127.0.0.1" || !matches!(get("published").as_str(), "" | "0") {
-            self.find(
-                Promise::Ports,
-                port.to_string(),
-                "a port that is not a random one on 127.0.0.1",
-            );
+            self.open_port(&port.to_string());
         }
     }
 
@@ -386,50 +359,64 @@ impl Judge<'_> {
         for (_, service) in services {
             for secret in service.pointer("/build/secrets").map(items).unwrap_or_default() {
                 let source = secret.get("source").map_or_else(|| text(&secret), text);
-                let target = secret
-                    .get("target")
-                    .map(text)
-                    .filter(|target| !target.is_empty())
-                    .unwrap_or(source.clone());
-                let file = project
-                    .get("secrets")
-                    .and_then(|all| all.get(&source)?.get("file"))
-                    .map(text)
-                    .unwrap_or_default();
+                let target = secret.get("target").map(text).filter(|target| !target.is_empty());
+                let target = target.unwrap_or_else(|| source.clone());
+                let file = project.get("secrets").and_then(|all| all.get(&source)?.get("file"));
+                let file = file.map(text).unwrap_or_default();
                 self.build_secret(&format!("id={target},src={file}"));
             }
         }
     }
 
-    /// A name on the engine: in a resolved file it is there, in a rendered one the tool makes it.
-    fn entry_name(&mut self, map: &Map<String, Value>, resolved: bool, word: &str) {
+    /// Something at the file's top level: its name, its keys that say anything, and its labels. Its name on the engine is there
+    /// in a resolved file; in a rendered one the tool makes it.
+    fn entry(
+        &mut self,
+        value: &Value,
+        resolved: bool,
+        word: &str,
+        mut take: impl FnMut(&mut Self, &str, &Value),
+    ) {
+        let Some(map) = value.as_object() else { return };
         let name = map.get("name").map(text).unwrap_or_default();
         if resolved && !name.is_empty() || says(map.get("name").unwrap_or(&Value::Null)) {
             self.own_name(&name, JOINED, word, "makes something");
+        }
+        for (key, value) in map.iter().filter(|(_, value)| says(value)) {
+            if !matches!(key.as_str(), "name" | "labels") {
+                take(self, key, value);
+            }
+        }
+    }
+
+    /// The same of what bears our labels.
+    fn labelled_entry(
+        &mut self,
+        value: &Value,
+        resolved: bool,
+        word: &str,
+        take: impl FnMut(&mut Self, &str, &Value),
+    ) {
+        self.entry(value, resolved, word, take);
+        if let Some(map) = value.as_object() {
+            self.labels(&pairs(map.get("labels").unwrap_or(&Value::Null)), true, &[]);
         }
     }
 
     fn network_entry(&mut self, name: &str, network: &Value, resolved: bool) {
         let word = format!("networks.{name}: {network}");
-        let Some(map) = network.as_object() else { return };
-        self.entry_name(map, resolved, &word);
-        for (key, value) in map.iter().filter(|(_, value)| says(value)) {
-            match key.as_str() {
-                "name" | "labels" | "internal" | "attachable" | "enable_ipv4" | "enable_ipv6" => {}
-                "driver" => self.network_driver(&text(value)),
-                "driver_opts" => {
-                    for (name, _) in pairs(value) {
-                        self.network_option(&name, &word);
-                    }
+        self.labelled_entry(network, resolved, &word, |judge, key, value| match key {
+            "internal" | "attachable" | "enable_ipv4" | "enable_ipv6" => {}
+            "driver" => judge.network_driver(&text(value)),
+            "driver_opts" => {
+                for (name, _) in pairs(value) {
+                    judge.network_option(&name, &word);
                 }
-                "ipam" => self.ipam_entry(value, &word),
-                "external" => {
-                    self.find(Promise::Others, &word, "a network that is not the sandbox's");
-                }
-                _ => self.find(Promise::Unknown, &word, "a key of a network"),
             }
-        }
-        self.labels(&pairs(map.get("labels").unwrap_or(&Value::Null)), true, &[]);
+            "ipam" => judge.ipam_entry(value, &word),
+            "external" => judge.find(Promise::Others, &word, "a network that is not the sandbox's"),
+            _ => judge.find(Promise::Unknown, &word, "a key of a network"),
+        });
     }
 
     fn ipam_entry(&mut self, ipam: &Value, word: &str) {
@@ -459,35 +446,21 @@ impl Judge<'_> {
 
     fn volume_entry(&mut self, name: &str, volume: &Value, resolved: bool) {
         let word = format!("volumes.{name}: {volume}");
-        let Some(map) = volume.as_object() else { return };
-        self.entry_name(map, resolved, &word);
-        for (key, value) in map.iter().filter(|(_, value)| says(value)) {
-            match key.as_str() {
-                "name" | "labels" => {}
-                "driver" => self.volume_driver(&text(value)),
-                "driver_opts" => self.volume_options(&pairs(value), &word),
-                "external" => {
-                    self.find(Promise::Others, &word, "a volume that is not the sandbox's");
-                }
-                _ => self.find(Promise::Unknown, &word, "a key of a volume"),
-            }
-        }
-        self.labels(&pairs(map.get("labels").unwrap_or(&Value::Null)), true, &[]);
+        self.labelled_entry(volume, resolved, &word, |judge, key, value| match key {
+            "driver" => judge.volume_driver(&text(value)),
+            "driver_opts" => judge.volume_options(&pairs(value), &word),
+            "external" => judge.find(Promise::Others, &word, "a volume that is not the sandbox's"),
+            _ => judge.find(Promise::Unknown, &word, "a key of a volume"),
+        });
     }
 
     fn file_entry(&mut self, name: &str, file: &Value, resolved: bool) {
         let word = format!("{name}: {file}");
-        let Some(map) = file.as_object() else { return };
-        self.entry_name(map, resolved, &word);
-        for (key, value) in map.iter().filter(|(_, value)| says(value)) {
-            match key.as_str() {
-                "name" | "content" | "labels" => {}
-                "file" => {
-                    self.bind(&text(value), false, &word);
-                }
-                _ => self.find(Promise::Others, &word, "a key of a file"),
-            }
-        }
+        self.entry(file, resolved, &word, |judge, key, value| match key {
+            "content" => {}
+            "file" => judge.bind(&text(value), false, &word),
+            _ => judge.find(Promise::Others, &word, "a key of a file"),
+        });
     }
 }
 

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::super::world::ID;
+use super::words::says;
 use super::{Judge, Promise};
 
 /// Keys of `HostConfig` that may hold anything: limits, and what the container alone sees.
@@ -18,17 +19,6 @@ const HARMLESS: &[&str] = &[
 
 fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn says(value: &Value) -> bool {
-    match value {
-        Value::Null | Value::Bool(false) => false,
-        Value::Number(number) => number.as_f64() != Some(0.0),
-        Value::String(text) => !text.is_empty(),
-        Value::Array(items) => !items.is_empty(),
-        Value::Object(map) => !map.is_empty(),
-        Value::Bool(true) => true,
-    }
 }
 
 impl Judge<'_> {
@@ -61,7 +51,7 @@ impl Judge<'_> {
                 mount["Propagation"].as_str(),
                 None | Some("" | "rprivate" | "private" | "rslave" | "slave")
             ) {
-                self.find(Promise::Privileges, word, "mounts of the container appear on the host");
+                self.shared_mount(&word);
             }
         }
         for (network, settings) in
@@ -76,26 +66,12 @@ impl Judge<'_> {
                 }
             }
         }
-        let labels: Vec<(String, String)> = container["Config"]["Labels"]
-            .as_object()
-            .into_iter()
-            .flatten()
-            .map(|(name, value)| (name.clone(), text(value)))
-            .collect();
-        let own = [
-            "config-hash",
-            "container-number",
-            "depends_on",
-            "image",
-            "oneoff",
-            "project.config_files",
-            "project.working_dir",
-            "service",
-            "version",
-            "slug",
-            "replace",
-        ]
-        .map(|name| format!("com.docker.compose.{name}"));
+        let labels = container["Config"]["Labels"].as_object().into_iter().flatten();
+        let labels: Vec<_> = labels.map(|(name, value)| (name.clone(), text(value))).collect();
+        let own = "config-hash container-number depends_on image oneoff project.config_files project.working_dir \
+            service version slug replace";
+        let own: Vec<String> =
+            own.split(' ').map(|name| format!("com.docker.compose.{name}")).collect();
         let project = format!("sbx-{ID}");
         let mut known: Vec<(&str, &str)> = own.iter().map(|name| (name.as_str(), "")).collect();
         known.push(("com.docker.compose.project", &project));
@@ -172,11 +148,7 @@ impl Judge<'_> {
                 {
                     let (ip, port) = (text(&binding["HostIp"]), text(&binding["HostPort"]));
                     if ip != "127.0.0.1" || !matches!(port.as_str(), "" | "0" | "null") {
-                        self.find(
-                            Promise::Ports,
-                            word,
-                            "a port that is not a random one on 127.0.0.1",
-                        );
+                        self.open_port(word);
                     }
                 }
             }

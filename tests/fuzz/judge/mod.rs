@@ -102,17 +102,11 @@ impl<'w> Judge<'w> {
         let mounts = std::mem::take(&mut self.mounts);
         for outer in mounts.iter().filter(|mount| mount.writable) {
             for inner in &mounts {
-                if inner
-                    .source
-                    .strip_prefix(&outer.source)
-                    .is_some_and(|rest| rest.starts_with('/'))
-                {
+                let rest = inner.source.strip_prefix(&outer.source);
+                if rest.is_some_and(|rest| rest.starts_with('/')) {
                     let word = format!("{} in {}", inner.source, outer.source);
-                    self.find(
-                        Promise::Replaceable,
-                        word,
-                        "a mounted path lies in a writable mount",
-                    );
+                    let why = "a mounted path lies in a writable mount";
+                    self.find(Promise::Replaceable, word, why);
                 }
             }
         }
@@ -182,6 +176,15 @@ impl<'w> Judge<'w> {
         }
         let source = source.trim_end_matches('/').to_owned();
         self.mounts.push(Mount { source, writable });
+    }
+
+    /// A mount that is shared with the host.
+    fn shared_mount(&mut self, word: &str) {
+        self.find(Promise::Privileges, word, "mounts of the container appear on the host");
+    }
+
+    fn open_port(&mut self, word: &str) {
+        self.find(Promise::Ports, word, "a port that is not a random one on 127.0.0.1");
     }
 
     /// Something of the engine's that has a name.

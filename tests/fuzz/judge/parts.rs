@@ -195,11 +195,8 @@ impl Judge<'_> {
     pub(super) fn built_name(&mut self, image: &str, word: &str) {
         let Some(rest) = image.trim_start_matches("localhost/").strip_prefix(&format!("sbx-{ID}"))
         else {
-            self.find(
-                Promise::Others,
-                word,
-                "a build that takes a name which is not the sandbox's",
-            );
+            let why = "a build that takes a name which is not the sandbox's";
+            self.find(Promise::Others, word, why);
             return;
         };
         if !rest.starts_with("-built:") {
@@ -230,11 +227,13 @@ impl Judge<'_> {
                             "size" | "mode" | "uid" | "gid" | "nr_inodes" | "rw" | "ro"
                             | "noexec" | "nosuid" | "nodev" | "" | "exec" | "suid" | "dev"
                             | "private" | "rprivate" | "relatime" | "noatime" => {}
-                            _ => self.find(
-                                Promise::Mounts,
-                                word,
-                                "an option of mount(8) on the host",
-                            ),
+                            _ => {
+                                self.find(
+                                    Promise::Mounts,
+                                    word,
+                                    "an option of mount(8) on the host",
+                                );
+                            }
                         }
                     }
                 }

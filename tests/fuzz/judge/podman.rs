@@ -1,7 +1,7 @@
 //! The argument lists with which podman-compose calls podman.
 
 use super::super::world::ID;
-use super::words::{builds_lead_out, lists, pair};
+use super::words::{builds_lead_out, lists, mount_parts, pair};
 use super::{Judge, Promise};
 
 /// Names of what podman-compose makes: `sbx-<id>_…`.
@@ -25,6 +25,10 @@ const HARMLESS: &[&str] = &[
     "--expose", "--dns", "--dns-opt", "--dns-search", "--add-host", "--network-alias", "--cap-drop", "--pull",
     "--mac-address", "--target", "--build-arg", "--health-on-failure", "--group-entry", "--tz", "--umask",
 ];
+
+/// Options of memory that is mounted; the last one is none.
+const MEMORY_OPTIONS: &str = "size mode uid gid rw ro exec noexec suid nosuid dev nodev tmpcopyup notmpcopyup \
+    nr_inodes nr_blocks ";
 
 impl Judge<'_> {
     /// Call of podman, without the program's own name.
@@ -148,11 +152,8 @@ impl Judge<'_> {
             "--sysctl" => each(&mut Self::sysctl),
             "--group-add" => each(&mut |judge, item| {
                 if item == "keep-groups" {
-                    judge.find(
-                        Promise::Privileges,
-                        word,
-                        "keeps the groups of the account on the host",
-                    );
+                    let why = "keeps the groups of the account on the host";
+                    judge.find(Promise::Privileges, word, why);
                 }
             }),
             "--device"
@@ -190,32 +191,23 @@ impl Judge<'_> {
         let random =
             port.strip_prefix("127.0.0.1::").is_some_and(|port| port.parse::<u16>().is_ok());
         if !random {
-            self.find(Promise::Ports, word, "a port that is not a random one on 127.0.0.1");
+            self.open_port(word);
         }
     }
 
     /// `[SOURCE:]TARGET[:OPTIONS]`.
     fn volume_word(&mut self, value: &str, word: &str) {
-        let parts: Vec<&str> = value.split(':').collect();
-        let (source, options) = match parts.as_slice() {
-            [_target] => return,
-            [target, options] if !options.starts_with('/') && target.starts_with('/') => {
-                ("", *options)
-            }
-            [source, _target] => (*source, ""),
-            [source, _target, options] => (*source, *options),
-            _ => {
-                self.find(Promise::Unknown, word, "a mount of more parts than three");
-                (parts[0], parts[parts.len() - 1])
-            }
-        };
+        let Some((source, options, known)) = mount_parts(value) else { return };
+        if !known {
+            self.find(Promise::Unknown, word, "a mount of more parts than three");
+        }
         let writable = self.mount_options(options.split(','), word);
         if source.starts_with(['/', '.', '~']) {
             self.bind(source, writable, word);
         } else if !source.is_empty() {
             self.own_name(source, JOINED, word, "mounts a volume");
         }
-        if parts.get(1).is_some_and(|target| target.contains([',', '=', '\n', '"'])) {
+        if value.split(':').nth(1).is_some_and(|target| target.contains([',', '=', '\n', '"'])) {
             self.find(Promise::Unknown, word, "a target with a delimiter");
         }
     }
@@ -236,11 +228,7 @@ impl Judge<'_> {
                 "bind" | "rbind" => "recursion",
                 "U" | "nocopy" => name,
                 "shared" | "rshared" => {
-                    self.find(
-                        Promise::Privileges,
-                        word,
-                        "mounts of the container appear on the host",
-                    );
+                    self.shared_mount(word);
                     "propagation"
                 }
                 "upperdir" | "workdir" | "O" => {
@@ -327,26 +315,7 @@ impl Judge<'_> {
     fn tmpfs_word(&mut self, value: &str, word: &str) {
         let Some((_, options)) = value.split_once(':') else { return };
         for option in options.split(',') {
-            let known = [
-                "size",
-                "mode",
-                "uid",
-                "gid",
-                "rw",
-                "ro",
-                "exec",
-                "noexec",
-                "suid",
-                "nosuid",
-                "dev",
-                "nodev",
-                "tmpcopyup",
-                "notmpcopyup",
-                "nr_inodes",
-                "nr_blocks",
-                "",
-            ];
-            if !known.contains(&pair(option).0) {
+            if !MEMORY_OPTIONS.split(' ').any(|known| known == pair(option).0) {
                 self.find(Promise::Unknown, word, "an option of memory that is mounted");
             }
         }
@@ -394,11 +363,8 @@ impl Judge<'_> {
 
     fn build(&mut self, words: &[&str]) {
         if builds_lead_out(self.engine) {
-            self.find(
-                Promise::Builds,
-                format!("podman {} build", self.engine),
-                "a build before podman 5.3.2",
-            );
+            let word = format!("podman {} build", self.engine);
+            self.find(Promise::Builds, word, "a build before podman 5.3.2");
         }
         let mut labels = Vec::new();
         let context =

@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
+use serde_json::Value;
+
 /// Record of comma-separated values, as Go's reader has it: a field may be quoted, `""` is a quote.
 pub(crate) fn csv(text: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
@@ -83,4 +85,31 @@ fn is_unique_local(v6: Ipv6Addr) -> bool {
 pub(crate) fn builds_lead_out(version: &str) -> bool {
     let numbers: Vec<u32> = version.split('.').filter_map(|part| part.parse().ok()).collect();
     numbers.as_slice() < [5, 3, 2].as_slice()
+}
+
+/// Whether a value says anything: there is something that is not empty, false or zero.
+pub(super) fn says(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(map) => !map.is_empty(),
+        Value::Bool(true) => true,
+    }
+}
+
+/// Source and options of `[SOURCE:]TARGET[:OPTIONS]`, and whether it has no further parts; of a target alone nothing.
+pub(super) fn mount_parts(word: &str) -> Option<(&str, &str, bool)> {
+    let parts: Vec<&str> = word.split(':').collect();
+    match parts.as_slice() {
+        [_target] => None,
+        [target, options] if !options.starts_with('/') && target.starts_with('/') => {
+            Some(("", options, true))
+        }
+        [source, _target] => Some((source, "", true)),
+        [source, _target, options] => Some((source, options, true)),
+        [source, .., options] => Some((source, options, false)),
+        [] => None,
+    }
 }

@@ -85,11 +85,11 @@ pub(crate) fn env_of(fixture: Fixture) -> BoxFuture<'static, Console> {
 pub(crate) fn script() -> Scripted {
     let local = ("local".to_owned(), Machine::Says(String::new()));
     Scripted {
-        seen: Mutex::new(there()),
-        machines: Mutex::new([local].into()),
-        standing: Mutex::new(Some(now())),
-        actor: Mutex::new(Some(tester())),
-        counted_ids: Mutex::new(Some(0)),
+        seen: there().into(),
+        machines: std::collections::BTreeMap::from([local]).into(),
+        standing: Some(now()).into(),
+        actor: Some(tester()).into(),
+        counted_ids: Some(0).into(),
         ..Scripted::default()
     }
 }

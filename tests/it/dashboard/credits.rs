@@ -1,7 +1,5 @@
 //! The credits pane: sums, spending, entries; what it says when there are none, and what it does when they change.
 
-use std::sync::Mutex;
-
 use sandboxer::client::{Client as _, Credits, Error, GrantRequest};
 use sandboxer::domain::actor::Actor;
 use sandboxer::domain::credit::{EntryKind, LedgerEntry};
@@ -213,7 +211,7 @@ async fn an_event_of_credits_reads_them_again() {
 
 #[tokio::test]
 async fn a_grant_is_a_form_with_an_amount_and_a_note() {
-    let script = Scripted { standing: Mutex::new(Some(now())), ..Scripted::default() };
+    let script = Scripted { standing: Some(now()).into(), ..Scripted::default() };
     let mut drive = Drive::scripted(metered_world(now()), script).await;
     drive.until("the credits", |model| model.credits.load == Load::Ready).await;
     drive

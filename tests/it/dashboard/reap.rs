@@ -1,7 +1,5 @@
 //! The reap plan: shown, changed, applied after a question, and what comes of it.
 
-use std::sync::Mutex;
-
 use insta::assert_snapshot;
 use sandboxer::client::{
     Client as _, Error, PlanSource, ReapPlan, Request, StaleItem, StaleReport, Update,
@@ -465,7 +463,7 @@ fn stale_records() -> Fixture {
 
 #[tokio::test]
 async fn a_reap_runs_to_its_end_on_a_client() {
-    let script = Scripted { standing: Mutex::new(Some(now())), ..Scripted::default() };
+    let script = Scripted { standing: Some(now()).into(), ..Scripted::default() };
     let there = Resource { kind: "directory".into(), id: "/home/ops/sandboxes/sbx".into() };
     script.seen.lock().unwrap().resources.push(there);
     script.gone.lock().unwrap().insert("1057aaaa".into());

@@ -37,7 +37,7 @@ struct Console {
 fn console() -> Console {
     let hub = TestHub::start();
     let script = Arc::new(Scripted::default());
-    *script.hub.lock().unwrap() = Some((hub.url(), HubToken::None, HubFormat::CloudEvents));
+    script.hub.set(Some((hub.url(), HubToken::None, HubFormat::CloudEvents)));
     let folder = tempfile::tempdir().unwrap();
     let manager = manager(folder.path(), &script);
     Console { folder, script, manager, hub }

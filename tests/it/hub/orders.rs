@@ -10,11 +10,11 @@ use super::*;
 #[tokio::test]
 async fn an_event_is_posted_as_a_cloud_event_with_the_token() {
     let console = console();
-    *console.script.hub.lock().unwrap() = Some((
+    console.script.hub.set(Some((
         console.hub.url(),
         HubToken::Variable("HUB".into(), Some(Secret::new("s3cr3t"))),
         HubFormat::CloudEvents,
-    ));
+    )));
     happen(console.folder.path(), 1..=1, 3).await;
     let report = console.other().flush_events().await.unwrap();
     assert_eq!((report.delivered, report.dead, report.error), (1, 0, None));
@@ -31,8 +31,7 @@ async fn an_event_is_posted_as_a_cloud_event_with_the_token() {
     let owner = std::fs::read_to_string(console.folder.path().join("owner")).unwrap();
     assert!(owner.contains(source.strip_prefix("sandboxer/").unwrap()), "{source} in {owner}");
     // Plain is the event as it is kept; without a token there is no header.
-    *console.script.hub.lock().unwrap() =
-        Some((console.hub.url(), HubToken::None, HubFormat::Plain));
+    console.script.hub.set(Some((console.hub.url(), HubToken::None, HubFormat::Plain)));
     happen(console.folder.path(), 2..=2, 3).await;
     console.other().flush_events().await.unwrap();
     let message = console.hub.messages().pop().unwrap();
@@ -133,11 +132,11 @@ async fn three_poisoned_sandboxes_do_not_starve_the_others() {
 async fn a_redirect_is_not_followed_with_the_token() {
     let elsewhere = TestHub::start();
     let console = console();
-    *console.script.hub.lock().unwrap() = Some((
+    console.script.hub.set(Some((
         console.hub.url(),
         HubToken::Variable("HUB".into(), Some(Secret::new("s3cr3t"))),
         HubFormat::CloudEvents,
-    ));
+    )));
     let to = format!("Location: {}", elsewhere.url());
     console.hub.answers(move |_, _| Act::answer(307, &to, ""));
     happen(console.folder.path(), 1..=3, 2).await;
@@ -150,8 +149,11 @@ async fn a_redirect_is_not_followed_with_the_token() {
 #[tokio::test]
 async fn without_its_token_a_process_delivers_nothing_and_holds_nobody_back() {
     let console = console();
-    *console.script.hub.lock().unwrap() =
-        Some((console.hub.url(), HubToken::Variable("HUB".into(), None), HubFormat::CloudEvents));
+    console.script.hub.set(Some((
+        console.hub.url(),
+        HubToken::Variable("HUB".into(), None),
+        HubFormat::CloudEvents,
+    )));
     let bare = console.other();
     happen(console.folder.path(), 1..=3, 2).await;
     bare.deliver_after_command(true).await;
@@ -170,7 +172,7 @@ async fn without_its_token_a_process_delivers_nothing_and_holds_nobody_back() {
 #[tokio::test]
 async fn without_a_hub_nothing_is_delivered_or_counted() {
     let console = console();
-    *console.script.hub.lock().unwrap() = None;
+    console.script.hub.set(None);
     let bare = console.other();
     happen(console.folder.path(), 1..=3, 2).await;
     bare.deliver_after_command(true).await;

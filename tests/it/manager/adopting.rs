@@ -7,7 +7,7 @@ use sandboxer::domain::adoption::{AdoptRequest, Adopted, AdoptedKind};
 use sandboxer::domain::extension::Inspection;
 use sandboxer::domain::host::HostSpec;
 use sandboxer::domain::profile::Profile;
-use sandboxer::domain::request::{CreateRequest, ListQuery, RecreateRequest, SnapshotRequest};
+use sandboxer::domain::request::{CreateRequest, EventQuery, ListQuery};
 use sandboxer::domain::sandbox::{SandboxRecord, State};
 use sandboxer::domain::sandbox_manifest::SandboxManifest;
 use sandboxer::domain::snapshot::{ArchiveManifest, SnapshotRecord};
@@ -15,7 +15,8 @@ use sandboxer::domain::{Code, Time};
 use sandboxer::manager::SandboxManager;
 use serde_json::{Value, json};
 
-use crate::test_env::{TestEnv, manager_on, test_env};
+use crate::support::said::Said as _;
+use crate::test_env::{TestEnv, manager_on, of, test_env};
 
 mod held;
 mod metered;
@@ -41,14 +42,13 @@ impl Orphaned {
     fn new() -> Self {
         let house = test_env();
         let root = house.folder.path().join("root");
-        *house.script.workdirs.lock().unwrap() = Some(root.clone());
-        *house.script.seen.lock().unwrap() = Inspection { ready: true, ..Inspection::default() };
+        house.script.workdirs.set(Some(root.clone()));
+        house.script.seen.set(Inspection { ready: true, ..Inspection::default() });
         Self { house, root, lost: tempfile::tempdir().unwrap() }
     }
 
     async fn living(&self, request: CreateRequest) -> SandboxRecord {
-        let (record, ended) = self.house.create(request).await;
-        assert_eq!(ended, Ok(()));
+        let record = self.house.made(request).await;
         let told = self.house.script.manifests.lock().unwrap()[&record.id].clone();
         self.write(record.id.as_str(), &text(&SandboxManifest::of(&told, &self.profile(&record))));
         record
@@ -68,14 +68,7 @@ impl Orphaned {
     }
 
     async fn taken(&self, sandbox: &SandboxRecord, name: &str) -> SnapshotRecord {
-        let request = SnapshotRequest {
-            id: sandbox.id.to_string(),
-            name: Some(name.into()),
-            ..SnapshotRequest::default()
-        };
-        let started = self.house.manager.snapshot(&request).await.unwrap();
-        self.house.manager.finish(&started.operation.unwrap()).await.unwrap();
-        self.house.manager.snapshot_view(name).await.unwrap().record
+        self.house.snapshot(&sandbox.id, name).await.unwrap()
     }
 
     /// Puts what lies beside a snapshot's archive where a host's inventory finds it.
@@ -154,43 +147,22 @@ async fn a_lost_store_gets_its_sandbox_back_but_for_what_only_it_knew() {
     assert_eq!(console.list(&ListQuery::default()).await.unwrap().len(), 0, "a dry run");
     let done = world.adopt(false).await;
     assert_eq!(verdict(&done), verdict(&planned));
-    assert_eq!(
-        (done[0].kind.clone(), done[0].name.as_deref()),
-        (AdoptedKind::Sandbox, Some("mine"))
-    );
-    assert!(done[0].message.contains("its events"), "{}", done[0].message);
+    assert_eq!(done[0].kind.clone(), AdoptedKind::Sandbox);
+    assert_eq!(done[0].name.as_deref(), Some("mine"));
+    done[0].says("its events");
     let after = console.get(before.id.as_str()).await.unwrap();
     let differing = differing(&before, &after);
     // The scripted host has no reachability and another machine id than this machine.
-    let expected = [
-        "adopted_at",
-        "pending",
-        "attempts",
-        "host_identity",
-        "idempotency_key",
-        "message",
-        "observed_at",
-        "reachability",
-        "request_hash",
-        "revision",
-        "rewrites",
-        "route",
-        "services",
-        "since",
-    ];
-    let unexpected: Vec<_> =
-        differing.iter().filter(|field| !expected.contains(&field.as_str())).collect();
+    let expected = "adopted_at attempts host_identity idempotency_key message observed_at pending \
+        reachability request_hash revision rewrites route services since";
+    let is_expected = |field: &str| expected.split(' ').any(|name| name == field);
+    let unexpected: Vec<_> = differing.iter().filter(|field| !is_expected(field)).collect();
     assert_eq!(unexpected, Vec::<&String>::new());
     assert!(after.is_protected() && after.idempotency_key.is_none());
     assert!(!after.manifest_pending, "the host was reached");
-    let kinds: Vec<String> = console
-        .events(&sandboxer::domain::request::EventQuery::default())
-        .await
-        .unwrap()
-        .iter()
-        .map(|e| e.kind.to_string())
-        .collect();
-    assert_eq!(kinds.iter().filter(|kind| *kind == "sandbox.adopted").count(), 1, "{kinds:?}");
+    let events = console.events(&EventQuery::default()).await.unwrap();
+    let adopted = events.iter().filter(|event| event.kind.as_str() == "sandbox.adopted");
+    assert_eq!(adopted.count(), 1, "{events:?}");
     assert_eq!(verdict(&world.adopt(false).await), [], "nothing is left to adopt");
 }
 
@@ -316,11 +288,7 @@ async fn one_host_under_two_names_has_one_sandbox_and_an_id_that_was_used_is_ref
     assert_eq!(items[0].host.as_str(), "local", "as its manifest has it");
     assert_eq!(verdict(&console.adopt(&AdoptRequest::default()).await.unwrap()), []);
     // Destroyed by its record, and there again: a create that came to its end late.
-    let request = sandboxer::domain::request::DestroyRequest {
-        id: before.id.to_string(),
-        ..Default::default()
-    };
-    let started = console.destroy(&request).await.unwrap();
+    let started = console.destroy(&of(&before.id)).await.unwrap();
     console.finish(&started.operation.unwrap()).await.unwrap();
     let again = console.adopt(&AdoptRequest::default()).await.unwrap();
     assert_eq!(verdict(&again), [(before.id.to_string(), false, Some(Code::Conflict))]);
@@ -343,7 +311,7 @@ async fn what_never_became_ready_is_kept_to_be_looked_at_and_what_sleeps_sleeps(
             let manifest = SandboxManifest::of(&before, &world.profile(&before));
             world.write(before.id.as_str(), &text(&manifest));
         }
-        *world.house.script.seen.lock().unwrap() = seen;
+        world.house.script.seen.set(seen);
         world.adopt(false).await;
         let record = world.console(&["local"]).get(before.id.as_str()).await.unwrap();
         assert_eq!((&record.state, record.kept_failed), (&state, state == State::Failed));
@@ -368,10 +336,8 @@ async fn a_recreate_sends_no_directory_that_only_a_manifest_names() {
     let console = world.console(&["local"]);
     let record = console.get(before.id.as_str()).await.unwrap();
     assert_eq!(record.inputs, before.inputs);
-    let request = RecreateRequest { id: before.id.to_string(), ..RecreateRequest::default() };
-    let error = console.recreate(&request).await.unwrap_err();
-    assert_eq!(error.code, Code::Conflict);
-    assert!(error.hint.as_ref().unwrap().contains("sandboxer create"), "{error:?}");
+    let fault = console.recreate(&of(&before.id)).await.unwrap_err();
+    fault.coded(Code::Conflict).hints("sandboxer create");
     assert_eq!(console.get(before.id.as_str()).await.unwrap().state, State::Ready);
 }
 

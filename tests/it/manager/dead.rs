@@ -1,39 +1,22 @@
 //! Operations that begin over one whose process died: what that one left is never hidden from `recover`.
 
-use sandboxer::domain::extension::Inspection;
 use sandboxer::domain::patch::PatchState;
-use sandboxer::domain::request::{ApplyRequest, RecreateRequest, SleepRequest, SnapshotRequest};
 use sandboxer::domain::sandbox::State;
-use sandboxer::domain::teardown::Resource;
-use sandboxer::domain::{Code, Error, OperationState};
+use sandboxer::domain::{Code, Error};
 use sandboxer::manager::SandboxManager;
 
 use super::recover::killed;
-use super::snapshots::source;
+use crate::support::said::Said as _;
 use crate::test_env::script::{Act, Script};
-use crate::test_env::{TestEnv, test_env};
-
-/// What a host says of a sandbox that is there.
-fn there(ready: bool, asleep: bool) -> Inspection {
-    let resources = vec![Resource { kind: "directory".into(), id: "/srv/sbx".into() }];
-    Inspection { resources, ready, asleep, ..Inspection::default() }
-}
+use crate::test_env::{TestEnv, of, test_env, there, with_sandbox};
 
 async fn begin(manager: &SandboxManager, verb: &str, id: &str) -> Result<(), Error> {
-    let id = id.to_owned();
-    let turn = SleepRequest { id: id.clone(), ..SleepRequest::default() };
     match verb {
-        "patch" => {
-            manager.apply_patches(&ApplyRequest { id, ..ApplyRequest::default() }).await.map(drop)
-        }
-        "snapshot" => {
-            manager.snapshot(&SnapshotRequest { id, ..SnapshotRequest::default() }).await.map(drop)
-        }
-        "recreate" => {
-            manager.recreate(&RecreateRequest { id, ..RecreateRequest::default() }).await.map(drop)
-        }
-        "sleep" => manager.sleep(&turn).await.map(drop),
-        _ => manager.wake(&turn).await.map(drop),
+        "patch" => manager.apply_patches(&of(id)).await.map(drop),
+        "snapshot" => manager.snapshot(&of(id)).await.map(drop),
+        "recreate" => manager.recreate(&of(id)).await.map(drop),
+        "sleep" => manager.sleep(&of(id)).await.map(drop),
+        _ => manager.wake(&of(id)).await.map(drop),
     }
 }
 
@@ -45,32 +28,24 @@ impl TestEnv {
         self.add(&base, "one").await;
         match verb {
             "patch" => self.scripts(&[Script::Hangs]),
-            "snapshot" => self.script.shelf.capture.lock().unwrap().push_back(Act::Hang),
-            "recreate" => self.script.shelf.verify.lock().unwrap().push_back(Act::Hang),
-            "sleep" => self.script.sleep.lock().unwrap().push_back(Act::Hang),
+            "snapshot" => self.script.shelf.capture.push(Act::Hang),
+            "recreate" => self.script.shelf.verify.push(Act::Hang),
+            "sleep" => self.script.sleep.push(Act::Hang),
             _ => {
                 self.sleep(&id).await.1.unwrap();
-                self.script.wake.lock().unwrap().push_back(Act::Hang);
+                self.script.wake.push(Act::Hang);
             }
         }
         let of = id.clone();
         let until = if verb == "recreate" { "verify" } else { verb };
         killed(self, until, move |manager| async move { begin(&manager, verb, &of).await });
-        assert_eq!(self.manager.get(&id).await.unwrap().operation.unwrap().kind.as_str(), verb);
+        assert_eq!(self.record(&id).await.operation.unwrap().kind.as_str(), verb);
         id
     }
 
     async fn nothing_is_hidden(&self) {
         assert_eq!(self.manager.recover().await.unwrap(), []);
-        let running = self.manager.operations().await.unwrap();
-        assert!(
-            running.iter().all(|operation| operation.state != OperationState::Running),
-            "{running:?}"
-        );
-    }
-
-    fn asked(&self, verb: &str) -> usize {
-        self.script.asked().iter().filter(|asked| *asked == verb).count()
+        self.assert_nothing_runs().await;
     }
 }
 
@@ -81,18 +56,15 @@ async fn a_dead_patch_is_unknown_to_whoever_comes_next() {
         let house = test_env();
         let id = house.dead_over("patch").await;
         // A recreate that is refused touches nothing.
-        house.script.shelf.verify.lock().unwrap().push_back(Act::Altered);
+        house.script.shelf.verify.push(Act::Altered);
         begin(&house.manager, verb, &id).await.unwrap();
-        let operation = house.manager.get(&id).await.unwrap().operation;
+        let operation = house.record(&id).await.operation;
         if let Some(operation) = operation {
             house.manager.finish(&operation.id).await.unwrap();
         }
-        let record = house.manager.get(&id).await.unwrap();
-        assert_eq!(
-            (&record.operation, &record.patch_state),
-            (&None, &PatchState::Unknown),
-            "{verb}"
-        );
+        let record = house.record(&id).await;
+        assert_eq!(record.operation, None, "{verb}");
+        assert_eq!(record.patch_state, PatchState::Unknown, "{verb}");
         assert_eq!(record.applied_patches[0].state, PatchState::Unknown);
         assert!(record.patch_error.unwrap().contains("--retry"));
         house.nothing_is_hidden().await;
@@ -109,29 +81,25 @@ async fn nothing_begins_over_what_only_recover_brings_in_order() {
     ] {
         let house = test_env();
         let id = house.dead_over(dead).await;
-        let before = house.manager.get(&id).await.unwrap();
+        let before = house.record(&id).await;
         for verb in refused {
             let fault = begin(&house.manager, verb, &id).await.unwrap_err();
             assert_eq!(fault.code, Code::Conflict, "{verb} over a dead {dead}: {fault}");
-            assert!(fault.message.contains(&format!("{dead} by process")), "{fault}");
-            assert!(fault.hint.unwrap().contains("sandboxer recover"));
+            fault.says(&format!("{dead} by process")).hints("sandboxer recover");
         }
-        assert_eq!(house.manager.get(&id).await.unwrap(), before, "a refused one writes nothing");
-        *house.script.seen.lock().unwrap() = there(dead == "snapshot", false);
-        let (slept, resumed) = (house.asked("sleep"), house.asked("resume"));
+        assert_eq!(house.record(&id).await, before, "a refused one writes nothing");
+        house.script.seen.set(there(dead == "snapshot", false));
+        let (slept, resumed) = (house.script.count("sleep"), house.script.count("resume"));
         let items = house.manager.recover().await.unwrap();
         assert!(
             items.iter().any(|item| item.id == id && item.ok && item.was.starts_with(dead)),
             "{items:?}"
         );
         if dead == "snapshot" {
-            assert_eq!(house.asked("resume"), resumed + 1);
+            assert_eq!(house.script.count("resume"), resumed + 1);
         } else {
-            assert_eq!(
-                house.asked("sleep"),
-                slept + 1,
-                "it is put to sleep, from where a wake does all of it"
-            );
+            let found = house.script.count("sleep");
+            assert_eq!(found, slept + 1, "it is put to sleep, from where a wake does all of it");
         }
         house.nothing_is_hidden().await;
         begin(&house.manager, "snapshot", &id).await.unwrap();
@@ -151,10 +119,9 @@ async fn a_recreate_that_had_touched_nothing_is_in_nobodys_way() {
 async fn a_wake_over_a_dead_one_does_all_of_it_or_leaves_it_to_recover() {
     let house = test_env();
     let id = house.dead_over("wake").await;
-    let no_route = || Act::Fail(Code::HostUnreachable, "no route");
-    house.script.wake.lock().unwrap().push_back(no_route());
-    house.script.sleep.lock().unwrap().push_back(no_route());
-    house.script(&[], &[no_route()], &[]);
+    house.script.wake.push(Act::no_route());
+    house.script.sleep.push(Act::no_route());
+    house.script(&[], &[Act::no_route()], &[]);
     let (record, ended) = house.wake(&id).await;
     assert_eq!((ended, &record.state), (Err(Code::HostUnreachable), &State::Sleeping));
     assert_eq!(record.operation.unwrap().kind.as_str(), "wake", "nobody knows what runs there");
@@ -169,26 +136,18 @@ async fn a_wake_over_a_dead_one_does_all_of_it_or_leaves_it_to_recover() {
 #[tokio::test]
 async fn containers_that_a_snapshot_could_not_resume_are_left_to_recover() {
     for (code, left) in [(Code::OperationFailed, true), (Code::HostUnreachable, false)] {
-        let house = test_env();
-        let id = source(&house).await;
-        house
-            .script
-            .shelf
-            .capture
-            .lock()
-            .unwrap()
-            .push_back(Act::Fail(Code::OperationFailed, "No space left on device"));
-        house.script.shelf.resume.lock().unwrap().push_back(Act::Fail(code, "cannot unpause"));
+        let (house, id) = with_sandbox().await;
+        house.script.shelf.capture.push(Act::full());
+        house.script.shelf.resume.push(Act::Fail(code, "cannot unpause"));
         let fault = house.snapshot(&id, "base").await.unwrap_err();
-        assert_eq!(
-            (&fault.details["paused"], fault.hint.unwrap().contains("recover")),
-            (&true.into(), left)
-        );
-        let record = house.manager.get(&id).await.unwrap();
+        assert_eq!(fault.details["paused"], true);
+        assert_eq!(fault.hint.unwrap().contains("recover"), left);
+        let record = house.record(&id).await;
         assert!(record.message.unwrap().contains("may still be paused"));
         assert_eq!(record.operation.is_some(), left);
-        *house.script.seen.lock().unwrap() = there(true, false);
-        let (items, resumed) = (house.manager.recover().await.unwrap(), house.asked("resume"));
+        house.script.seen.set(there(true, false));
+        let (items, resumed) =
+            (house.manager.recover().await.unwrap(), house.script.count("resume"));
         if left {
             assert!(items.iter().any(|item| item.id == id && item.ok), "{items:?}");
             assert_eq!(resumed, 2, "it is tried again");
@@ -205,17 +164,17 @@ async fn containers_that_a_snapshot_could_not_resume_are_left_to_recover() {
 async fn a_recover_that_dies_leaves_what_the_dead_one_left() {
     let house = test_env();
     let id = house.dead_over("snapshot").await;
-    *house.script.seen.lock().unwrap() = there(true, false);
+    house.script.seen.set(there(true, false));
     house.script(&[], &[Act::Hang], &[]);
     killed(&house, "inspect", |manager| async move {
         tokio::spawn(async move { manager.recover().await });
         Ok(())
     });
-    assert!(house.manager.get(&id).await.unwrap().operation.is_some());
-    let resumed = house.asked("resume");
+    assert!(house.record(&id).await.operation.is_some());
+    let resumed = house.script.count("resume");
     let items = house.manager.recover().await.unwrap();
     assert!(items.iter().any(|item| item.id == id && item.ok), "{items:?}");
-    assert_eq!(house.asked("resume"), resumed + 1, "its containers may still be paused");
+    assert_eq!(house.script.count("resume"), resumed + 1, "its containers may still be paused");
     house.nothing_is_hidden().await;
 }
 
@@ -224,12 +183,9 @@ async fn a_removal_ends_whatever_died_before_it() {
     for forget in [false, true] {
         let house = test_env();
         let id = house.dead_over("snapshot").await;
-        let request =
-            sandboxer::domain::request::DestroyRequest { id, forget, ..Default::default() };
+        let request = sandboxer::domain::request::DestroyRequest { forget, ..of(id) };
         let started = house.manager.destroy(&request).await.unwrap();
         assert!(house.manager.finish(&started.operation.unwrap()).await.unwrap().0.error.is_none());
-        let running = house.manager.operations().await.unwrap();
-        let running = running.iter().filter(|operation| operation.state == OperationState::Running);
-        assert_eq!(running.count(), 0, "forget: {forget}");
+        house.assert_nothing_runs().await;
     }
 }

@@ -1,17 +1,17 @@
 //! A deep check: everything once, in order, and nothing of it stays, however it ends.
 
 use sandboxer::domain::record::Record;
-use std::time::Duration;
 
 use sandboxer::domain::deep_check::{DeepCheck, DeepOutcome, DeepStage};
 use sandboxer::domain::name::OperationId;
 use sandboxer::domain::operation::OperationKind;
 use sandboxer::domain::request::{CreateRequest, ListQuery, SnapshotQuery};
-use sandboxer::domain::sandbox::State;
 use sandboxer::domain::{Code, OperationState};
+use serde_json::json;
 
 use super::recover::killed;
-use crate::test_env::script::Act;
+use crate::support::said::Said as _;
+use crate::test_env::script::{Act, Scripted};
 use crate::test_env::{TestEnv, test_env};
 
 impl TestEnv {
@@ -28,19 +28,11 @@ impl TestEnv {
     async fn assert_nothing_left(&self) {
         let everything = ListQuery { all: true, ..ListQuery::default() };
         for record in self.manager.list(&everything).await.unwrap() {
-            assert_eq!(
-                (&record.state, &record.operation),
-                (&State::Destroyed, &None),
-                "{record:#?}"
-            );
+            record.has(json!({"state": "destroyed", "operation": null}));
         }
         assert_eq!(self.manager.snapshots(&SnapshotQuery { all: true }).await.unwrap(), []);
         assert_eq!(self.there(), [], "archives");
-        let operations = self.manager.operations().await.unwrap();
-        assert!(
-            operations.iter().all(|one| one.state != OperationState::Running),
-            "{operations:#?}"
-        );
+        self.assert_nothing_runs().await;
         let folder = self.folder.path().join("tmp");
         assert_eq!(folder.read_dir().map_or(0, Iterator::count), 0, "the compose file's folder");
     }
@@ -60,11 +52,8 @@ fn failed_step(check: &DeepCheck) -> Option<(DeepStage, Code)> {
         .filter(|step| !matches!(step.stage, DeepStage::Destroy | DeepStage::Host))
     {
         let why = format!("the step {} failed", check.steps[at].stage);
-        assert_eq!(
-            (&step.outcome, step.message.as_ref()),
-            (&DeepOutcome::Skipped, Some(&why)),
-            "{step:?}"
-        );
+        assert_eq!(step.outcome, DeepOutcome::Skipped, "{step:?}");
+        assert_eq!(step.message.as_ref(), Some(&why), "{step:?}");
     }
     let step = &check.steps[at];
     Some((step.stage.clone(), step.error.as_ref().unwrap().code.clone()))
@@ -85,10 +74,8 @@ async fn everything_is_tried_and_nothing_stays() {
         assert_eq!(record.ttl_s, Some(1800));
     }
     let operation = house.other.operation(check.operation.as_str()).await.unwrap();
-    assert_eq!(
-        (operation.kind, operation.state),
-        (OperationKind::Check, OperationState::Succeeded)
-    );
+    assert_eq!(operation.kind, OperationKind::Check);
+    assert_eq!(operation.state, OperationState::Succeeded);
     // Its end is kept, as every operation's is.
     let again = house.manager.wait(&check.operation).await.and_then(Record::into_host).unwrap();
     assert_eq!(again.deep.unwrap().operation, check.operation);
@@ -99,44 +86,31 @@ async fn the_label_is_nobody_elses_to_give() {
     let house = test_env();
     let mut request = CreateRequest::default();
     request.labels.insert("sandboxer.check".into(), "op-00000000".into());
-    assert_eq!(house.manager.create(request).await.unwrap_err().code, Code::InvalidInput);
-    assert_eq!(house.manager.deep_check("nowhere").await.unwrap_err().code, Code::NotFound);
+    house.manager.create(request).await.unwrap_err().coded(Code::InvalidInput);
+    house.manager.deep_check("nowhere").await.unwrap_err().coded(Code::NotFound);
     assert!(house.manager.operations().await.unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn a_step_that_fails_ends_it_and_everything_is_taken_away() {
-    let broken = || Act::Fail(Code::OperationFailed, "it broke");
-    let stage_of = |house: &TestEnv, number: usize| {
-        let script = &house.script;
-        match number {
-            0 => script.provision.lock().unwrap().push_back(broken()),
-            1 => script.says.lock().unwrap().push_back("something else"),
-            2 => script.shelf.capture.lock().unwrap().push_back(broken()),
-            3 => script.shelf.restore.lock().unwrap().push_back(broken()),
-            _ => script.shelf.restore.lock().unwrap().push_back(Act::Altered),
-        }
-        let stages = [
-            DeepStage::Canary,
-            DeepStage::Write,
-            DeepStage::Snapshot,
-            DeepStage::Restore,
-            DeepStage::Restore,
-        ];
-        stages[number].clone()
-    };
-    let each = (0..5).map(|number| async move {
+    let broken = || Act::fails("it broke");
+    let breaks: [(DeepStage, fn(&Scripted, Act)); 5] = [
+        (DeepStage::Canary, |script, act| script.provision.push(act)),
+        (DeepStage::Write, |script, _| script.says.push("something else")),
+        (DeepStage::Snapshot, |script, act| script.shelf.capture.push(act)),
+        (DeepStage::Restore, |script, act| script.shelf.restore.push(act)),
+        (DeepStage::Restore, |script, _| script.shelf.restore.push(Act::Altered)),
+    ];
+    let each = breaks.map(|(stage, breaks)| async move {
         let house = test_env();
-        let stage = stage_of(&house, number);
+        breaks(&house.script, broken());
         let check = house.deep().await;
         assert_eq!(failed_step(&check), Some((stage, Code::OperationFailed)), "{check:#?}");
         assert!(!check.ok);
         house.assert_nothing_left().await;
         let operation = house.other.operation(check.operation.as_str()).await.unwrap();
-        assert_eq!(
-            (operation.state, operation.error.unwrap().code),
-            (OperationState::Failed, Code::OperationFailed)
-        );
+        assert_eq!(operation.state, OperationState::Failed);
+        operation.error.unwrap().coded(Code::OperationFailed);
     });
     futures_util::future::join_all(each).await;
 }
@@ -144,8 +118,8 @@ async fn a_step_that_fails_ends_it_and_everything_is_taken_away() {
 #[tokio::test]
 async fn where_pausing_is_not_to_be_had_it_stops() {
     let house = test_env();
-    house.script.shelf.capture.lock().unwrap().push_back(Act::Untouched(Code::Unsupported));
-    *house.script.has_containers.lock().unwrap() = true;
+    house.script.shelf.capture.push(Act::Untouched(Code::Unsupported));
+    house.script.has_containers.set(true);
     let check = house.deep().await;
     assert_eq!(failed_step(&check), None, "{check:#?}");
     house.assert_nothing_left().await;
@@ -157,15 +131,12 @@ async fn what_cannot_be_removed_is_told() {
     let house = test_env();
     house.script(&[], &[], &[Act::LeaveNetwork]);
     let check = house.deep().await;
-    assert_eq!(
-        failed_step(&check),
-        Some((DeepStage::Destroy, Code::OperationFailed)),
-        "{check:#?}"
-    );
+    let found = failed_step(&check);
+    assert_eq!(found, Some((DeepStage::Destroy, Code::OperationFailed)), "{check:#?}");
     let living = house.manager.list(&ListQuery::default()).await.unwrap();
     assert_eq!(living.len(), 1, "one is left, the others are gone: {living:#?}");
     assert_eq!(house.there(), []);
-    house.destroy(living[0].id.as_str()).await.1.unwrap();
+    house.destroy(&living[0].id).await.1.unwrap();
     house.assert_nothing_left().await;
 }
 
@@ -174,11 +145,9 @@ async fn what_cannot_be_removed_is_told() {
 async fn one_that_is_called_off_leaves_nothing() {
     for elsewhere in [false, true] {
         let house = test_env();
-        house.script.shelf.capture.lock().unwrap().push_back(Act::Hang);
+        house.script.shelf.capture.push(Act::Hang);
         let started = house.manager.deep_check("local").await.unwrap();
-        while !house.script.asked().iter().any(|asked| asked.starts_with("snapshot")) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        house.script.until_asked("snapshot").await;
         let who = if elsewhere { &house.other } else { &house.manager };
         who.cancel(&started).await.unwrap();
         let check = house.deep_end(&started).await;
@@ -189,48 +158,36 @@ async fn one_that_is_called_off_leaves_nothing() {
     }
 }
 
+/// A world in which a deep check died over its restore.
+fn with_killed() -> TestEnv {
+    let house = test_env();
+    house.script.shelf.restore.push(Act::Hang);
+    killed(&house, "restore", |manager| async move { manager.deep_check("local").await });
+    house
+}
+
 #[tokio::test]
 async fn what_a_killed_one_made_is_taken_away_by_recover() {
-    let house = test_env();
-    house.script.shelf.restore.lock().unwrap().push_back(Act::Hang);
-    killed(
-        &house,
-        "restore",
-        |manager| async move { manager.deep_check("local").await.map(|_| ()) },
-    );
+    let house = with_killed();
     let living = house.manager.list(&ListQuery::default()).await.unwrap();
     assert!(living.len() >= 2, "{living:#?}");
     // It is there as long as its process is.
-    *house.script.lives.lock().unwrap() = true;
+    house.script.lives.set(true);
     let items = house.manager.recover().await.unwrap();
     assert!(items.iter().all(|item| !item.id.starts_with("op-")), "{items:#?}");
-    *house.script.lives.lock().unwrap() = false;
+    house.script.lives.set(false);
     let items = house.manager.recover().await.unwrap();
     let check = items.iter().find(|item| item.id.starts_with("op-")).unwrap();
-    assert!(
-        check.ok && check.message.starts_with("ended; removed what it had made: "),
-        "{check:#?}"
-    );
+    assert!(check.ok, "{check:#?}");
+    assert!(check.message.starts_with("ended; removed what it had made: "), "{check:#?}");
     house.assert_nothing_left().await;
     assert_eq!(house.manager.recover().await.unwrap(), []);
 }
 
 #[tokio::test]
 async fn a_killed_one_whose_things_cannot_be_removed_is_not_over() {
-    let house = test_env();
-    house.script.shelf.restore.lock().unwrap().push_back(Act::Hang);
-    killed(
-        &house,
-        "restore",
-        |manager| async move { manager.deep_check("local").await.map(|_| ()) },
-    );
-    house
-        .script
-        .shelf
-        .remove
-        .lock()
-        .unwrap()
-        .push_back(Act::Fail(Code::OperationFailed, "read-only"));
+    let house = with_killed();
+    house.script.shelf.remove.push(Act::fails("read-only"));
     let items = house.manager.recover().await.unwrap();
     let check = items.iter().find(|item| item.id.starts_with("op-")).unwrap();
     assert!(!check.ok && check.error.is_some(), "{check:#?}");

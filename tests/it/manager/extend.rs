@@ -2,18 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use sandboxer::domain::request::{CreateRequest, DestroyRequest, ExtendRequest, LabelRequest};
+use sandboxer::domain::request::{CreateRequest, ExtendRequest, LabelRequest};
 use sandboxer::domain::sandbox::{SandboxRecord, State};
 use sandboxer::domain::{Code, Time};
 
+use crate::support::said::Said as _;
 use crate::test_env::script::Act;
-use crate::test_env::{TestEnv, test_env};
+use crate::test_env::{TestEnv, of, test_env};
 
 async fn living(house: &TestEnv, ttl: &str) -> SandboxRecord {
     let request = CreateRequest { ttl: Some(ttl.into()), ..CreateRequest::default() };
-    let (record, ended) = house.create(request).await;
-    assert_eq!(ended, Ok(()));
-    record
+    house.made(request).await
 }
 
 fn rewritten(house: &TestEnv) -> usize {
@@ -22,11 +21,11 @@ fn rewritten(house: &TestEnv) -> usize {
 }
 
 fn by(record: &SandboxRecord, seconds: u64) -> ExtendRequest {
-    ExtendRequest { id: record.id.to_string(), by_s: Some(seconds), ..ExtendRequest::default() }
+    ExtendRequest { by_s: Some(seconds), ..of(&record.id) }
 }
 
 fn to(record: &SandboxRecord, at: Time) -> ExtendRequest {
-    ExtendRequest { id: record.id.to_string(), to: Some(at), ..ExtendRequest::default() }
+    ExtendRequest { to: Some(at), ..of(&record.id) }
 }
 
 #[tokio::test]
@@ -42,7 +41,7 @@ async fn an_extension_moves_the_deadline_tells_of_it_and_rewrites_the_manifest()
     let at = was.plus_seconds(1200);
     assert_eq!(house.other.extend(&to(&made, at)).await.unwrap().sandbox.expires_at, Some(at));
     let same = house.other.extend(&to(&made, at)).await.unwrap().sandbox;
-    let told = house.kinds().await.iter().filter(|kind| *kind == "sandbox.extended").count();
+    let told = house.count_told("sandbox.extended").await;
     assert_eq!((same.expires_at, told), (Some(at), 2), "nothing to do is no event");
 }
 
@@ -62,7 +61,7 @@ async fn an_extension_is_refused_where_it_would_shorten_or_pass_the_limit() {
     assert_eq!(refusal(endless).await, Code::InvalidInput);
     let both = ExtendRequest { to: Some(max), ..by(&made, 60) };
     assert_eq!(refusal(both).await, Code::InvalidInput);
-    assert_eq!(house.manager.get(made.id.as_str()).await.unwrap().expires_at, Some(was));
+    assert_eq!(house.record(&made.id).await.expires_at, Some(was));
     assert_eq!(house.manager.extend(&to(&made, max)).await.unwrap().sandbox.expires_at, Some(max));
     let shorter = ExtendRequest { allow_shorten: true, ..to(&made, was) };
     assert_eq!(house.manager.extend(&shorter).await.unwrap().sandbox.expires_at, Some(was));
@@ -74,9 +73,9 @@ async fn an_extension_of_another_deadline_than_was_looked_at_is_a_conflict() {
     let made = living(&house, "30m").await;
     house.other.extend(&by(&made, 60)).await.unwrap();
     let stale = ExtendRequest { expires_at: made.expires_at, ..by(&made, 60) };
-    assert_eq!(house.manager.extend(&stale).await.unwrap_err().code, Code::Conflict);
-    assert_eq!(house.destroy(made.id.as_str()).await.1, Ok(()));
-    assert_eq!(house.manager.extend(&by(&made, 60)).await.unwrap_err().code, Code::Conflict);
+    house.manager.extend(&stale).await.unwrap_err().coded(Code::Conflict);
+    assert_eq!(house.destroy(&made.id).await.1, Ok(()));
+    house.manager.extend(&by(&made, 60)).await.unwrap_err().coded(Code::Conflict);
 }
 
 #[tokio::test]
@@ -84,7 +83,7 @@ async fn an_extension_that_the_host_does_not_know_of_says_so_and_is_written_by_t
     let house = test_env();
     let made = living(&house, "30m").await;
     let at = made.expires_at.unwrap().plus_seconds(60);
-    house.script.dated.lock().unwrap().push_back(Act::Fail(Code::HostUnreachable, "down"));
+    house.script.dated.push(Act::Fail(Code::HostUnreachable, "down"));
     let extended = house.manager.extend(&to(&made, at)).await.unwrap();
     assert_eq!(extended.sandbox.expires_at, Some(at), "the record is what counts");
     let error = extended.unwritten.unwrap();
@@ -96,7 +95,7 @@ async fn an_extension_that_the_host_does_not_know_of_says_so_and_is_written_by_t
 
 fn labelled(record: &SandboxRecord, key: &str, value: &str) -> LabelRequest {
     let set = BTreeMap::from([(key.to_owned(), value.to_owned())]);
-    LabelRequest { id: record.id.to_string(), set, ..LabelRequest::default() }
+    LabelRequest { set, ..of(&record.id) }
 }
 
 #[tokio::test]
@@ -113,7 +112,7 @@ async fn labels_are_written_to_the_manifest_at_once_or_at_the_next_contact() {
     assert_eq!(on_host().labels.get("team"), None);
     house.script.down.lock().unwrap().clear();
     house.other.check_host("local").await.unwrap();
-    let record = house.manager.get(made.id.as_str()).await.unwrap();
+    let record = house.record(&made.id).await;
     assert!(!record.manifest_pending && on_host().labels["team"] == "a");
 }
 
@@ -122,13 +121,10 @@ async fn nobody_protects_what_waits_in_line_to_be_removed() {
     let house = test_env();
     let made = living(&house, "30m").await;
     house.script(&[], &[], &[Act::InLine]);
-    let request = DestroyRequest { id: made.id.to_string(), ..DestroyRequest::default() };
-    let started = house.manager.destroy(&request).await.unwrap();
-    while !house.script.asked().iter().any(|asked| asked.starts_with("teardown")) {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    let started = house.manager.destroy(&of(&made.id)).await.unwrap();
+    house.script.until_asked("teardown").await;
     let error = house.other.label(labelled(&made, "protect", "true")).await.unwrap_err();
-    assert_eq!(error.code, Code::Conflict);
+    error.coded(Code::Conflict);
     assert!(error.message.contains("is being destroyed") && error.hint.is_some(), "{error:?}");
     house.other.label(labelled(&made, "team", "a")).await.unwrap();
     // Cancelled, it is there and can be protected.
@@ -143,7 +139,7 @@ async fn nobody_protects_what_waits_in_line_to_be_removed() {
 async fn a_label_does_not_wait_for_a_host_that_hangs() {
     let house = test_env();
     let made = living(&house, "30m").await;
-    house.script.dated.lock().unwrap().push_back(Act::Hang);
+    house.script.dated.push(Act::Hang);
     let record = house.manager.label(labelled(&made, "team", "a")).await.unwrap();
     assert!(record.manifest_pending && record.labels["team"] == "a");
 }
@@ -151,11 +147,9 @@ async fn a_label_does_not_wait_for_a_host_that_hangs() {
 #[tokio::test]
 async fn a_label_that_comes_while_it_is_made_is_in_its_manifest_in_the_end() {
     let house = test_env();
-    house.script.ready.lock().unwrap().push_back(Act::Slow);
+    house.script.ready.push(Act::Slow);
     let started = house.manager.create(CreateRequest::default()).await.unwrap();
-    while !house.script.asked().contains(&"wait_ready".to_owned()) {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    house.script.until_asked("wait_ready").await;
     house.other.label(labelled(&started.sandbox, "protect", "true")).await.unwrap();
     let (_, record) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
     let record = record.unwrap();

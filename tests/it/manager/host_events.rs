@@ -1,18 +1,15 @@
 //! `host.down`, `host.up`, `host.changed`: told once, whoever sees it, and signed by nobody who did nothing.
 
-use sandboxer::domain::Code;
 use sandboxer::domain::actor::Actor;
 use sandboxer::domain::event::Event;
-use sandboxer::domain::request::SleepRequest;
-use sandboxer::domain::request::{CreateRequest, EventQuery};
+use sandboxer::domain::request::CreateRequest;
 use sandboxer::domain::sandbox::State;
 
-use super::snapshots::source;
 use crate::test_env::script::Act;
-use crate::test_env::{TestEnv, test_env};
+use crate::test_env::{TestEnv, finished, of, test_env, with_sandbox};
 
 async fn of_host(house: &TestEnv) -> Vec<Event> {
-    let events = house.manager.events(&EventQuery::default()).await.unwrap();
+    let events = house.events(&[]).await;
     events.into_iter().filter(|event| event.kind.as_str().starts_with("host.")).collect()
 }
 
@@ -20,33 +17,23 @@ fn kinds(events: &[Event]) -> Vec<&str> {
     events.iter().map(|event| event.kind.as_str()).collect()
 }
 
-fn down() -> Act {
-    Act::Fail(Code::HostUnreachable, "no route")
-}
-
 #[tokio::test]
 async fn a_host_goes_down_and_comes_back_once_whichever_process_sees_it() {
-    let house = test_env();
-    let id = source(&house).await;
+    let (house, id) = with_sandbox().await;
     assert_eq!(of_host(&house).await, [], "it answers, as before");
     for manager in [&house.manager, &house.other, &house.manager] {
-        house.script.sleep.lock().unwrap().push_back(down());
-        house.script(&[], &[down()], &[]);
-        let request = SleepRequest { id: id.clone(), ..SleepRequest::default() };
-        let started = manager.sleep(&request).await.unwrap();
+        house.script.sleep.push(Act::no_route());
+        house.script(&[], &[Act::no_route()], &[]);
+        let started = manager.sleep(&of(&id)).await.unwrap();
         assert!(manager.finish(&started.operation.unwrap()).await.unwrap().0.error.is_some());
     }
     let told = of_host(&house).await;
     assert_eq!(kinds(&told), ["host.down"]);
-    assert_eq!(
-        (&told[0].actor, &told[0].sandbox_id),
-        (&Actor::observer(), &None),
-        "nobody did that"
-    );
+    assert_eq!(told[0].actor, Actor::observer(), "nobody did that");
+    assert_eq!(told[0].sandbox_id, None, "nobody did that");
     assert_eq!(told[0].data["host"], "local");
     // A process that begins now knows it from the log.
-    let started = house.other.create(CreateRequest::default()).await.unwrap();
-    house.other.finish(&started.operation.unwrap()).await.unwrap();
+    finished(&house.other, house.other.create(CreateRequest::default()).await).await;
     house.create(CreateRequest::default()).await.1.unwrap();
     assert_eq!(kinds(&of_host(&house).await), ["host.down", "host.up"]);
 }
@@ -54,14 +41,13 @@ async fn a_host_goes_down_and_comes_back_once_whichever_process_sees_it() {
 #[tokio::test]
 async fn two_processes_that_see_it_at_once_tell_it_once() {
     let house = test_env();
-    let (one, two) = (source(&house).await, source(&house).await);
+    let (one, two) = (house.ready().await, house.ready().await);
     for _ in 0..2 {
-        house.script.sleep.lock().unwrap().push_back(down());
-        house.script(&[], &[down()], &[]);
+        house.script.sleep.push(Act::no_route());
+        house.script(&[], &[Act::no_route()], &[]);
     }
     let sleep = async |manager: &sandboxer::manager::SandboxManager, id: String| {
-        let request = SleepRequest { id, ..SleepRequest::default() };
-        let started = manager.sleep(&request).await.unwrap();
+        let started = manager.sleep(&of(id)).await.unwrap();
         manager.finish(&started.operation.unwrap()).await.unwrap();
     };
     tokio::join!(sleep(&house.manager, one), sleep(&house.other, two));
@@ -70,14 +56,13 @@ async fn two_processes_that_see_it_at_once_tell_it_once() {
 
 #[tokio::test]
 async fn what_is_seen_on_a_host_is_not_signed_by_an_operator_and_says_nothing_against_the_host() {
-    let house = test_env();
-    let id = source(&house).await;
-    *house.script.nothing_there.lock().unwrap() = true;
+    let (house, id) = with_sandbox().await;
+    house.script.nothing_there.set(true);
     house.manager.refresh_services("local").await.unwrap();
-    let record = house.manager.get(&id).await.unwrap();
+    let record = house.record(&id).await;
     assert_eq!((&record.state, &record.reason), (&State::Lost, &None), "its host answers");
     assert!(record.message.unwrap().contains("has nothing of it"));
-    let events = house.manager.events(&EventQuery::default()).await.unwrap();
+    let events = house.events(&[]).await;
     let lost = events.last().unwrap();
     assert_eq!((lost.kind.as_str(), &lost.actor), ("sandbox.lost", &Actor::observer()));
 }

@@ -6,12 +6,13 @@ use std::path::Path;
 
 use sandboxer::domain::Code;
 use sandboxer::domain::adoption::{Adopted, AdoptedKind, ImportRequest};
-use sandboxer::domain::request::{DestroyRequest, ListQuery, SnapshotDeleteRequest};
+use sandboxer::domain::request::{DestroyRequest, ListQuery};
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::sweep::SweepRequest;
 use sandboxer::manager::SandboxManager;
 
-use crate::test_env::{TestEnv, test_env};
+use crate::support::said::Said as _;
+use crate::test_env::{TestEnv, of, test_env};
 
 const SANDBOXES: &str = include_str!("../stores/fixtures/earlier-sandboxes.json");
 const SNAPSHOTS: &str = include_str!("../stores/fixtures/earlier-snapshots.json");
@@ -43,10 +44,7 @@ fn files(data: &Path) -> Vec<String> {
 #[tokio::test]
 async fn a_dry_run_says_all_of_it_and_changes_nothing() {
     let house = with_its_files();
-    assert_eq!(
-        house.manager.list(&ListQuery::default()).await.unwrap_err().code,
-        Code::StoreForeign
-    );
+    house.manager.list(&ListQuery::default()).await.unwrap_err().coded(Code::StoreForeign);
     let items = import(&house.manager, true).await;
     let count = |ok: bool| items.iter().filter(|item| item.ok == ok).count();
     assert_eq!((count(true), count(false)), (5, 2), "{items:?}");
@@ -88,31 +86,23 @@ async fn each_entry_becomes_a_record_or_says_why_not_and_a_second_run_is_nothing
 async fn what_was_imported_is_touched_by_nothing_until_it_is_forgotten() {
     let house = with_its_files();
     import(&house.manager, false).await;
-    let destroy =
-        |forget| DestroyRequest { id: "0a1b2c3d".into(), forget, ..DestroyRequest::default() };
-    let error = house.manager.destroy(&destroy(false)).await.unwrap_err();
-    assert_eq!(error.code, Code::Unsupported);
-    assert!(error.hint.as_ref().unwrap().contains("--forget"), "{error:?}");
+    let destroy = |forget| DestroyRequest { forget, ..of("0a1b2c3d") };
+    let fault = house.manager.destroy(&destroy(false)).await.unwrap_err();
+    fault.coded(Code::Unsupported).hints("--forget");
     let report = house.manager.sweep(&SweepRequest::default()).await.unwrap();
     assert_eq!(report.items, []);
     house.manager.check_host("local").await.unwrap();
     assert_eq!(house.manager.recover().await.unwrap(), []);
     assert_eq!(house.manager.get("0a1b2c3d").await.unwrap().state.as_str(), "imported");
-    assert!(!house.script.asked().iter().any(|call| call.starts_with("teardown")));
-    let started = house.manager.destroy(&destroy(true)).await.unwrap();
-    house.manager.finish(&started.operation.unwrap()).await.unwrap();
+    assert!(house.script.count("teardown") == 0);
+    house.finished(house.manager.destroy(&destroy(true)).await).await;
     assert_eq!(house.manager.get("0a1b2c3d").await.unwrap().state, State::Forgotten);
-    let delete =
-        SnapshotDeleteRequest { id: "snap-00c0ffee".into(), ..SnapshotDeleteRequest::default() };
-    let started = house.manager.delete_snapshot(&delete).await.unwrap();
+    let started = house.manager.delete_snapshot(&of("snap-00c0ffee")).await.unwrap();
     let (operation, _) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
     assert_eq!(operation.error, None);
     assert!(house.manager.snapshot_view("snap-00c0ffee").await.is_err());
-    assert_eq!(
-        verdicts(&import(&house.manager, false).await),
-        [],
-        "what was deleted does not come back"
-    );
+    let again = import(&house.manager, false).await;
+    assert_eq!(verdicts(&again), [], "what was deleted does not come back");
 }
 
 #[tokio::test]
@@ -137,10 +127,8 @@ async fn a_file_that_was_set_aside_before_is_not_overwritten() {
     // A snapshot's id and name are looked for among sandboxes too: nothing can be written before those can be read.
     for (dry_run, ok) in [(true, 2), (false, 0)] {
         let items = import(&house.manager, dry_run).await;
-        assert_eq!(
-            (items[0].kind.clone(), items[0].id.as_str()),
-            (AdoptedKind::File, "sandboxes.json")
-        );
+        assert_eq!(items[0].kind.clone(), AdoptedKind::File);
+        assert_eq!(items[0].id.as_str(), "sandboxes.json");
         assert_eq!(items[0].error.as_ref().map(|error| error.code.clone()), Some(Code::Conflict));
         assert_eq!(items.iter().filter(|item| item.ok).count(), ok, "its snapshots: {items:?}");
     }

@@ -1,20 +1,17 @@
 //! What goes by itself, what does not, and what is told of it; and names that would mean two things.
 
-use sandboxer::domain::record::Record;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::time::Duration;
 
-use sandboxer::domain::Code;
 use sandboxer::domain::event::EventKind;
-use sandboxer::domain::request::{
-    CreateRequest, EventQuery, PatchRequest, PruneItem, PruneRequest, SnapshotDeleteRequest,
-    SnapshotRequest,
-};
+use sandboxer::domain::request::{CreateRequest, PruneItem, PruneRequest, SnapshotDeleteRequest};
 use sandboxer::domain::retention::RetentionRule;
+use sandboxer::domain::{Code, Error};
 
-use super::snapshots::source;
+use crate::support::said::Said as _;
 use crate::test_env::script::Act;
-use crate::test_env::{TestEnv, test_env};
+use crate::test_env::{TestEnv, named, of, test_env, with_sandbox, with_snapshot};
 
 /// A house whose profile `profile.few` keeps one snapshot, and a sandbox of it.
 async fn few(labels: &[(&str, &str)]) -> (TestEnv, String) {
@@ -29,16 +26,15 @@ async fn few(labels: &[(&str, &str)]) -> (TestEnv, String) {
         labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let request =
         CreateRequest { profile: Some("few".to_owned()), labels, ..CreateRequest::default() };
-    let (record, ended) = house.create(request).await;
-    assert_eq!(ended, Ok(()));
-    (house, record.id.to_string())
+    let id = house.made(request).await.id.to_string();
+    (house, id)
 }
 
 impl TestEnv {
     /// A moment later than the one before.
     async fn later(
         &self,
-        sandbox: &str,
+        sandbox: impl Display,
         name: &str,
     ) -> sandboxer::domain::snapshot::SnapshotRecord {
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -50,8 +46,7 @@ impl TestEnv {
     }
 
     async fn told(&self, kind: EventKind) -> Vec<serde_json::Value> {
-        let query = EventQuery { kinds: vec![kind], ..EventQuery::default() };
-        self.manager.events(&query).await.unwrap().into_iter().map(|event| event.data).collect()
+        self.events(&[kind]).await.into_iter().map(|event| event.data).collect()
     }
 }
 
@@ -59,7 +54,7 @@ impl TestEnv {
 async fn keep_deletes_the_oldest_and_says_so_and_leaves_what_was_imported() {
     let (house, id) = few(&[]).await;
     let first = house.later(&id, "first").await;
-    let file = house.export(first.id.as_str()).await;
+    let file = house.export(&first.id).await;
     let second = house.later(&id, "second").await;
     assert_eq!(house.names().await, ["second"]);
     let said = second.message.unwrap();
@@ -74,32 +69,27 @@ async fn keep_deletes_the_oldest_and_says_so_and_leaves_what_was_imported() {
     assert_eq!(house.later(&id, "fourth").await.imported_at, None);
 }
 
-/// As if everything so far had been taken in a year to come, before somebody set the clock right.
-fn taken_in_2099(house: &TestEnv) {
-    let file = house.folder.path().join("snapshots.json");
-    let mut document: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-    for record in document["records"].as_array_mut().unwrap() {
-        record["created_at"] = "2099-01-01T00:00:00Z".into();
-    }
-    std::fs::write(&file, document.to_string()).unwrap();
+/// As if everything so far had been taken at this moment, by a clock that somebody set since.
+fn taken_in(house: &TestEnv, year: u16) {
+    house.edit("snapshots.json", |stored| {
+        for record in stored["records"].as_array_mut().unwrap() {
+            record["created_at"] = format!("{year}-01-01T00:00:00Z").into();
+        }
+    });
 }
 
 #[tokio::test]
 async fn what_was_just_made_is_the_newest_whatever_the_clock_says() {
     let (house, id) = few(&[]).await;
     house.later(&id, "first").await;
-    taken_in_2099(&house);
+    taken_in(&house, 2099);
     let second = house.later(&id, "second").await;
-    assert_eq!(
-        (house.names().await, second.message.unwrap().contains("first")),
-        (vec!["second".to_owned()], true)
-    );
+    assert_eq!(house.names().await, vec!["second".to_owned()]);
+    assert_eq!(second.message.unwrap().contains("first"), true);
 
-    let house = crate::test_env::test_env();
-    let id = source(&house).await;
+    let (house, id) = with_sandbox().await;
     house.later(&id, "first").await;
-    taken_in_2099(&house);
+    taken_in(&house, 2099);
     house.later(&id, "second").await;
     let prune = PruneRequest { keep: Some(1), ..PruneRequest::default() };
     let items = house.manager.prune_snapshots(&prune).await.unwrap();
@@ -110,10 +100,9 @@ async fn what_was_just_made_is_the_newest_whatever_the_clock_says() {
 
     // Nor is a failure forgotten at once for it.
     for name in ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "last"] {
-        let full = Act::Fail(Code::OperationFailed, "No space left on device");
-        house.script.shelf.capture.lock().unwrap().push_back(full);
+        house.script.shelf.capture.push(Act::full());
         if name == "last" {
-            taken_in_2099(&house);
+            taken_in(&house, 2099);
         }
         house.snapshot(&id, name).await.unwrap_err();
     }
@@ -123,20 +112,14 @@ async fn what_was_just_made_is_the_newest_whatever_the_clock_says() {
 
 #[tokio::test]
 async fn a_plan_that_is_not_true_any_more_deletes_nothing() {
-    let house = test_env();
-    let id = source(&house).await;
+    let (house, id) = with_sandbox().await;
     house.later(&id, "one").await;
     house.later(&id, "two").await;
     let plan = PruneRequest { keep: Some(1), dry_run: true, ..PruneRequest::default() };
     let one = house.manager.prune_snapshots(&plan).await.unwrap().remove(0).id;
     let rule = RetentionRule { keep: Some(1), ..RetentionRule::default() };
     let go = async |revision| {
-        let request = SnapshotDeleteRequest {
-            id: one.to_string(),
-            revision,
-            rule: Some(rule),
-            ..SnapshotDeleteRequest::default()
-        };
+        let request = SnapshotDeleteRequest { revision, rule: Some(rule), ..of(&one) };
         let fault = house.manager.delete_snapshot(&request).await.err().unwrap();
         fault.details["skipped"].as_str().unwrap().to_owned()
     };
@@ -144,13 +127,13 @@ async fn a_plan_that_is_not_true_any_more_deletes_nothing() {
     let revision = house.manager.snapshot_view(one.as_str()).await.unwrap().record.revision;
     assert!(go(Some(revision + 1)).await.contains("changed since it was looked at"));
     // Somebody uses it.
-    let based = house.restore(one.as_str()).await.0.id;
+    let based = house.restore(&one).await.0.id;
     assert_eq!(go(None).await, format!("kept, in use by sandbox {based}"));
-    house.destroy(based.as_str()).await.1.unwrap();
+    house.destroy(&based).await.1.unwrap();
     // The newer one is gone.
     house.other.settle().await.unwrap();
     let two = house.other.snapshot_view("two").await.unwrap().record.id;
-    house.delete(two.as_str(), false).await.unwrap();
+    house.delete(&two, false).await.unwrap();
     assert_eq!(go(None).await, format!("kept, it is the newest of sandbox {id}"));
     assert_eq!(house.names().await, ["one"], "the last one stays");
     let operations = house.manager.operations().await.unwrap();
@@ -159,14 +142,13 @@ async fn a_plan_that_is_not_true_any_more_deletes_nothing() {
         "what is skipped is no failure"
     );
     // So is the whole plan.
-    house.delete(one.as_str(), false).await.unwrap();
+    house.delete(&one, false).await.unwrap();
     assert_eq!(go(None).await, PruneItem::GONE);
 }
 
 #[tokio::test]
 async fn what_a_prune_deleted_it_tells_with_the_reason_of_that_moment() {
-    let house = test_env();
-    let id = source(&house).await;
+    let (house, id) = with_sandbox().await;
     for name in ["one", "two", "three"] {
         house.later(&id, name).await;
     }
@@ -201,30 +183,18 @@ async fn what_is_protected_goes_only_by_name_and_with_its_flag() {
     let one = house.manager.snapshot_view("one").await.unwrap().record.id.to_string();
     let fault = house.delete(&one, true).await.unwrap_err();
     assert_eq!((&fault.code, house.names().await.len()), (&Code::Conflict, 3), "{fault}");
-    assert!(fault.hint.unwrap().contains("--force-protected"));
-    let request = SnapshotDeleteRequest {
-        id: one,
-        force_protected: true,
-        ..SnapshotDeleteRequest::default()
-    };
-    let started = house.manager.delete_snapshot(&request).await.unwrap();
-    house.manager.wait(&started.operation.unwrap()).await.and_then(Record::into_snapshot).unwrap();
+    fault.hints("--force-protected");
+    let request = SnapshotDeleteRequest { force_protected: true, ..of(one) };
+    house.delete_as(&request).await.unwrap();
     assert_eq!(house.names().await, ["two", "three"]);
 }
 
 #[tokio::test]
 async fn a_deletion_tells_of_the_patches_it_takes() {
-    let house = test_env();
-    let id = source(&house).await;
-    let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
+    let (house, snapshot) = with_snapshot().await;
     let mut patches = Vec::new();
     for script in ["one", "two"] {
-        let request = PatchRequest {
-            snapshot: snapshot.clone(),
-            script: script.to_owned(),
-            ..PatchRequest::default()
-        };
-        patches.push(house.manager.add_patch(&request).await.unwrap().id);
+        patches.push(house.add(&snapshot, script).await.id);
     }
     house.delete(&snapshot, true).await.unwrap();
     let told = house.told(EventKind::PatchRemoved).await;
@@ -242,67 +212,36 @@ async fn a_deletion_tells_of_the_patches_it_takes() {
 async fn a_name_is_never_an_id_nor_an_id_a_name() {
     let house = test_env();
     let chosen = |id: &str| CreateRequest { id: Some(id.to_owned()), ..CreateRequest::default() };
-    house.create(chosen("shop")).await.1.unwrap();
-    let named = |name: &str| SnapshotRequest {
-        id: "shop".to_owned(),
-        name: Some(name.to_owned()),
-        ..SnapshotRequest::default()
+    let taken = |fault: &Error, field: &str| {
+        assert_eq!((&fault.code, fault.field()), (&Code::Conflict, Some(field)), "{fault}");
     };
-    let refused = house.manager.snapshot(&named("shop")).await.unwrap_err();
-    assert_eq!(
-        (&refused.code, &refused.details["field"]),
-        (&Code::Conflict, &"name".into()),
-        "{refused}"
-    );
+    house.made(chosen("shop")).await;
+    taken(&house.manager.snapshot(&named("shop", "shop")).await.unwrap_err(), "name");
     assert!(house.names().await.is_empty() && house.there().is_empty());
 
     let env = house.snapshot("shop", "env").await.unwrap();
     for id in ["env", env.id.as_str()] {
-        let refused = house.manager.create(chosen(id)).await.err().unwrap();
-        assert_eq!(
-            (&refused.code, &refused.details["field"]),
-            (&Code::Conflict, &"id".into()),
-            "{refused}"
-        );
-        let refused = house.manager.plan_create(&chosen(id)).await.unwrap().error.unwrap();
-        assert_eq!(
-            (&refused.code, &refused.details["field"]),
-            (&Code::Conflict, &"id".into()),
-            "{refused:?}"
-        );
+        taken(&house.manager.create(chosen(id)).await.unwrap_err(), "id");
+        taken(&house.manager.plan_create(&chosen(id)).await.unwrap().error.unwrap(), "id");
     }
-    let file = house.export(env.id.as_str()).await;
-    assert_eq!(house.import(&file, Some("shop")).await.unwrap_err().code, Code::Conflict);
-    house.delete(env.id.as_str(), false).await.unwrap();
-    house.create(chosen("env")).await.1.unwrap();
+    let file = house.export(&env.id).await;
+    house.import(&file, Some("shop")).await.unwrap_err().coded(Code::Conflict);
+    house.delete(&env.id, false).await.unwrap();
+    house.made(chosen("env")).await;
 }
 
 #[tokio::test]
 async fn old_snapshots_that_came_to_nothing_go_whoever_comes_by() {
-    let house = test_env();
-    let id = source(&house).await;
-    let file = house.folder.path().join("snapshots.json");
+    let (house, id) = with_sandbox().await;
     // As if they had failed 31 days ago; something of the second may still be on its host.
     let fail = async || {
-        house.script.shelf.remove.lock().unwrap().push_back(Act::Well);
-        house
-            .script
-            .shelf
-            .remove
-            .lock()
-            .unwrap()
-            .push_back(Act::Fail(Code::HostUnreachable, "no route"));
+        house.script.shelf.remove.push(Act::Well);
+        house.script.shelf.remove.push(Act::no_route());
         for name in ["old", "left"] {
-            let capture = Act::Fail(Code::OperationFailed, "No space left on device");
-            house.script.shelf.capture.lock().unwrap().push_back(capture);
+            house.script.shelf.capture.push(Act::full());
             house.snapshot(&id, name).await.unwrap_err();
         }
-        let mut document: serde_json::Value =
-            serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-        for record in document["records"].as_array_mut().unwrap() {
-            record["created_at"] = "2020-01-01T00:00:00Z".into();
-        }
-        std::fs::write(&file, document.to_string()).unwrap();
+        taken_in(&house, 2020);
         assert!(house.names().await.contains(&"old".to_owned()));
     };
     fail().await;
@@ -313,5 +252,5 @@ async fn old_snapshots_that_came_to_nothing_go_whoever_comes_by() {
     house.create(CreateRequest::default()).await.1.unwrap();
     assert_eq!(house.names().await, ["left", "left"], "they name what is left on a host");
     // The event tells of them still.
-    assert_eq!(house.kinds().await.iter().filter(|kind| *kind == "snapshot.failed").count(), 4);
+    assert_eq!(house.count_told("snapshot.failed").await, 4);
 }

@@ -1,53 +1,27 @@
 //! What copies leave that died, what is deleted under somebody's hands, and what the event log was not told.
 
 use sandboxer::domain::event::EventKind;
-use sandboxer::domain::record::Record;
-use sandboxer::domain::request::{
-    EventQuery, RecreateRequest, RestoreRequest, SnapshotCopyRequest,
-};
+use sandboxer::domain::request::{RestoreRequest, SnapshotCopyRequest};
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::snapshot::SnapshotState;
 use sandboxer::domain::{Code, OperationState};
 
 use super::recover::killed;
-use super::snapshots::source;
+use crate::support::said::Said as _;
 use crate::test_env::script::Act;
-use crate::test_env::{TestEnv, test_env};
+use crate::test_env::{TestEnv, from_snapshot, of, test_env, with_snapshot};
 
 impl TestEnv {
     /// A snapshot of which a dead process has left a part of a copy on `second`.
     async fn half_copied(&self) -> String {
-        let id = source(self).await;
-        let snapshot = self.snapshot(&id, "my-env").await.unwrap().id.to_string();
-        self.script.shelf.copy.lock().unwrap().push_back(Act::Hang);
-        let request = SnapshotCopyRequest { id: snapshot.clone(), host: "second".to_owned() };
-        killed(
-            self,
-            "copy",
-            |manager| async move { manager.copy_snapshot(&request).await.map(|_| ()) },
-        );
+        let snapshot = self.base("my-env").await;
+        self.script.shelf.copy.push(Act::Hang);
+        self.killed_copy(&snapshot, "second", "copy");
         assert_eq!(
             self.there(),
             [(format!("local/{snapshot}"), true), (format!("second/{snapshot}"), false)]
         );
         snapshot
-    }
-
-    async fn verified(&self, snapshot: &str) {
-        let started = self.manager.verify_snapshot(snapshot).await.unwrap();
-        self.manager
-            .wait(&started.operation.unwrap())
-            .await
-            .and_then(Record::into_snapshot)
-            .unwrap();
-    }
-
-    async fn copy(&self, snapshot: &str, host: &str) -> Result<(), Code> {
-        let request = SnapshotCopyRequest { id: snapshot.to_owned(), host: host.to_owned() };
-        let started = self.manager.copy_snapshot(&request).await.map_err(|fault| fault.code)?;
-        let Some(operation) = started.operation else { return Ok(()) };
-        let ended = self.manager.wait(&operation).await.and_then(Record::into_snapshot);
-        ended.map(|_| ()).map_err(|fault| fault.code)
     }
 }
 
@@ -55,11 +29,10 @@ impl TestEnv {
 async fn what_a_dead_copy_left_is_taken_away_whatever_was_done_since() {
     let house = test_env();
     let snapshot = house.half_copied().await;
-    house.verified(&snapshot).await;
-    assert_eq!(house.copy(&snapshot, "third").await, Ok(()), "it is in nobody's way");
+    house.verify(&snapshot).await.unwrap();
+    house.copy(&snapshot, "third").await.unwrap();
     assert_eq!(house.replicas(&snapshot).await, ["local ready", "second arriving", "third ready"]);
-    let recovered = house.other.recover().await.unwrap();
-    assert!(recovered.iter().all(|item| item.ok), "{recovered:?}");
+    let recovered = house.recover().await;
     assert!(
         recovered.iter().any(|item| item.message.contains("nothing of the copy is left on second")),
         "{recovered:?}"
@@ -72,7 +45,7 @@ async fn what_a_dead_copy_left_is_taken_away_whatever_was_done_since() {
 async fn a_copy_to_where_a_dead_one_left_a_part_replaces_that() {
     let house = test_env();
     let snapshot = house.half_copied().await;
-    assert_eq!(house.copy(&snapshot, "second").await, Ok(()));
+    house.copy(&snapshot, "second").await.unwrap();
     assert_eq!(house.replicas(&snapshot).await, ["local ready", "second ready"]);
     assert!(house.there().iter().all(|(_, is_whole)| *is_whole));
 }
@@ -87,75 +60,65 @@ async fn a_snapshot_goes_with_what_a_dead_copy_left_of_it() {
 
 #[tokio::test]
 async fn a_dead_verify_proves_nothing() {
-    let house = test_env();
-    let id = source(&house).await;
-    let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
-    house.script.shelf.verify.lock().unwrap().push_back(Act::Hang);
-    let of = snapshot.clone();
-    killed(
-        &house,
-        "verify",
-        |manager| async move { manager.verify_snapshot(&of).await.map(|_| ()) },
-    );
+    let (house, snapshot) = with_snapshot().await;
+    house.script.shelf.verify.push(Act::Hang);
+    let of_it = snapshot.clone();
+    killed(&house, "verify", |manager| async move { manager.verify_snapshot(&of_it).await });
     let recovered = house.other.recover().await.unwrap();
     assert_eq!(recovered[0].message, "ready as before");
 }
 
 #[tokio::test]
 async fn what_a_sandbox_is_made_again_from_is_deleted_by_nobody() {
-    let house = test_env();
-    let id = source(&house).await;
-    let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
+    let (house, snapshot) = with_snapshot().await;
     let (record, _) = house.restore(&snapshot).await;
-    house.script.shelf.verify.lock().unwrap().push_back(Act::Slow);
-    let again = RecreateRequest { id: record.id.to_string(), ..RecreateRequest::default() };
-    let operation = house.manager.recreate(&again).await.unwrap().operation.unwrap();
+    house.script.shelf.verify.push(Act::Slow);
+    let operation = house.manager.recreate(&of(&record.id)).await.unwrap().operation.unwrap();
     let during = house.other.get(record.id.as_str()).await.unwrap();
     assert_eq!(during.state, State::Ready, "its archive is still read");
-    assert_eq!(house.delete(&snapshot, true).await.unwrap_err().code, Code::Busy);
+    house.delete(&snapshot, true).await.unwrap_err().coded(Code::Busy);
     let (operation, record) = house.manager.finish(&operation).await.unwrap();
     assert_eq!((operation.state, record.unwrap().state), (OperationState::Succeeded, State::Ready));
+}
+
+impl TestEnv {
+    /// Takes the event log away, so that nobody can write it; what gives it back.
+    fn take_log(&self) -> impl FnOnce() {
+        let [log, away] = ["events.jsonl", "away"].map(|name| self.folder.path().join(name));
+        std::fs::rename(&log, &away).unwrap();
+        std::fs::create_dir(&log).unwrap();
+        move || {
+            std::fs::remove_dir(&log).unwrap();
+            std::fs::rename(&away, &log).unwrap();
+        }
+    }
 }
 
 /// The log cannot be written for a while: nothing that it was to be told goes with the record.
 #[tokio::test]
 async fn a_deletion_is_told_or_is_not_done() {
-    let house = test_env();
-    let id = source(&house).await;
-    let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
+    let (house, snapshot) = with_snapshot().await;
     let patch = house.add(&snapshot, "one").await;
     house.manager.remove_patch(&snapshot, patch.id.as_str()).await.unwrap();
-    let log = house.folder.path().join("events.jsonl");
-    let away = house.folder.path().join("away");
-    std::fs::rename(&log, &away).unwrap();
-    std::fs::create_dir(&log).unwrap();
+    let give_back = house.take_log();
     house.delete(&snapshot, false).await.unwrap_err();
     assert_eq!(house.listed().await, [("my-env".to_owned(), SnapshotState::Deleting)]);
-    std::fs::remove_dir(&log).unwrap();
-    std::fs::rename(&away, &log).unwrap();
+    give_back();
     house.delete(&snapshot, false).await.unwrap();
-    let kinds = vec![EventKind::SnapshotDeleted];
-    let told = house.manager.events(&EventQuery { kinds, ..EventQuery::default() }).await.unwrap();
+    let told = house.events(&[EventKind::SnapshotDeleted]).await;
     assert!(told.iter().any(|event| event.snapshot_id() == Some(&snapshot)), "{told:?}");
 }
 
 #[tokio::test]
 async fn a_patch_that_goes_is_told_of_though_its_coming_was_not_yet() {
-    let house = test_env();
-    let id = source(&house).await;
-    let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
-    let log = house.folder.path().join("events.jsonl");
-    let away = house.folder.path().join("away");
-    std::fs::rename(&log, &away).unwrap();
-    std::fs::create_dir(&log).unwrap();
+    let (house, snapshot) = with_snapshot().await;
+    let give_back = house.take_log();
     let patch = house.add(&snapshot, "one").await;
     house.manager.remove_patch(&snapshot, patch.id.as_str()).await.unwrap();
-    std::fs::remove_dir(&log).unwrap();
-    std::fs::rename(&away, &log).unwrap();
+    give_back();
     house.add(&snapshot, "two").await;
-    house.verified(&snapshot).await;
-    let kinds = vec![EventKind::PatchAdded, EventKind::PatchRemoved];
-    let told = house.manager.events(&EventQuery { kinds, ..EventQuery::default() }).await.unwrap();
+    house.verify(&snapshot).await.unwrap();
+    let told = house.events(&[EventKind::PatchAdded, EventKind::PatchRemoved]).await;
     let mut told: Vec<String> =
         told.iter().map(|event| format!("{} {}", event.kind, event.data["sequence"])).collect();
     told.sort();
@@ -165,14 +128,11 @@ async fn a_patch_that_goes_is_told_of_though_its_coming_was_not_yet() {
 /// A restore onto another host waits for who has the snapshot, and hears another process that calls it off.
 #[tokio::test]
 async fn a_restore_that_waits_for_its_snapshot_can_be_called_off() {
-    let house = test_env();
-    let id = source(&house).await;
-    let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
-    house.script.shelf.copy.lock().unwrap().push_back(Act::Hang);
+    let (house, snapshot) = with_snapshot().await;
+    house.script.shelf.copy.push(Act::Hang);
     let copy = SnapshotCopyRequest { id: snapshot.clone(), host: "third".to_owned() };
     house.other.copy_snapshot(&copy).await.unwrap();
-    let request =
-        RestoreRequest { snapshot, host: Some("second".to_owned()), ..RestoreRequest::default() };
+    let request = RestoreRequest { host: Some("second".to_owned()), ..from_snapshot(snapshot) };
     let operation = house.manager.restore(&request).await.unwrap().operation.unwrap();
     house.other.cancel(&operation).await.unwrap();
     let (ended, record) = house.manager.finish(&operation).await.unwrap();
@@ -181,27 +141,20 @@ async fn a_restore_that_waits_for_its_snapshot_can_be_called_off() {
 
 #[tokio::test]
 async fn an_archive_that_is_lost_where_it_was_made_is_brought_back_from_a_copy() {
-    let house = test_env();
-    let id = source(&house).await;
-    let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
+    let (house, snapshot) = with_snapshot().await;
     house.script.shelf.lose("local");
-    assert_eq!(house.copy(&snapshot, "local").await, Err(Code::NotFound), "there is no other one");
-    let snapshot = house.snapshot(&id, "second").await.unwrap().id.to_string();
-    assert_eq!(house.copy(&snapshot, "local").await, Ok(()), "it is there: nothing to do");
-    assert_eq!(house.copy(&snapshot, "second").await, Ok(()));
+    house.copy(&snapshot, "local").await.unwrap_err().coded(Code::NotFound);
+    let snapshot = house.base("second").await;
+    house.copy(&snapshot, "local").await.unwrap();
+    house.copy(&snapshot, "second").await.unwrap();
     house.script.shelf.lose("local");
     // Somebody dies over it.
-    house.script.shelf.copy.lock().unwrap().push_back(Act::Hang);
-    let request = SnapshotCopyRequest { id: snapshot.clone(), host: "local".to_owned() };
-    killed(
-        &house,
-        "copy",
-        |manager| async move { manager.copy_snapshot(&request).await.map(|_| ()) },
-    );
-    assert!(house.other.recover().await.unwrap().iter().all(|item| item.ok));
+    house.script.shelf.copy.push(Act::Hang);
+    house.killed_copy(&snapshot, "local", "copy");
+    house.recover().await;
     assert_eq!(house.there(), [(format!("second/{snapshot}"), true)]);
     assert_eq!(house.replicas(&snapshot).await, ["second ready"]);
-    assert_eq!(house.copy(&snapshot, "local").await, Ok(()));
+    house.copy(&snapshot, "local").await.unwrap();
     assert_eq!(house.replicas(&snapshot).await, ["second ready", "local ready"]);
     let (_, ended) = house.restore(&snapshot).await;
     assert_eq!(ended, Ok(()));
@@ -210,20 +163,12 @@ async fn an_archive_that_is_lost_where_it_was_made_is_brought_back_from_a_copy()
 /// What is found wrong with it may be wrong, and it is all that there is.
 #[tokio::test]
 async fn an_archive_that_is_called_altered_is_not_taken_away_before_there_is_a_better_one() {
-    let house = test_env();
-    let id = source(&house).await;
-    let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
-    assert_eq!(house.copy(&snapshot, "second").await, Ok(()));
-    house.script.shelf.verify.lock().unwrap().push_back(Act::Altered);
-    let started = house.manager.verify_snapshot(&snapshot).await.unwrap();
-    house
-        .manager
-        .wait(&started.operation.unwrap())
-        .await
-        .and_then(Record::into_snapshot)
-        .unwrap_err();
+    let (house, snapshot) = with_snapshot().await;
+    house.copy(&snapshot, "second").await.unwrap();
+    house.script.shelf.verify.push(Act::Altered);
+    house.verify(&snapshot).await.unwrap_err();
     house.script.shelf.lose("second");
-    house.script.shelf.verify.lock().unwrap().push_back(Act::Altered);
+    house.script.shelf.verify.push(Act::Altered);
     house.copy(&snapshot, "local").await.unwrap_err();
     assert_eq!(house.there(), [(format!("local/{snapshot}"), true)], "the copy is gone, too");
 }
@@ -231,16 +176,13 @@ async fn an_archive_that_is_called_altered_is_not_taken_away_before_there_is_a_b
 /// The only other one is damaged, too: what is there may be the last good bytes.
 #[tokio::test]
 async fn an_archive_is_not_replaced_by_one_that_is_damaged() {
-    let house = test_env();
-    let id = source(&house).await;
-    let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
-    assert_eq!(house.copy(&snapshot, "second").await, Ok(()));
+    let (house, snapshot) = with_snapshot().await;
+    house.copy(&snapshot, "second").await.unwrap();
     let both = house.there();
     // What is on `second` is read, and is none; so is what it would come from.
-    house.script.shelf.verify.lock().unwrap().extend([Act::Altered, Act::Altered]);
-    let started = house.manager.verify_snapshot(&snapshot).await.unwrap();
-    house.manager.wait(&started.operation.unwrap()).await.unwrap_err();
-    house.script.shelf.verify.lock().unwrap().extend([Act::Altered, Act::Altered]);
+    house.script.shelf.verify.extend([Act::Altered, Act::Altered]);
+    house.verify(&snapshot).await.unwrap_err();
+    house.script.shelf.verify.extend([Act::Altered, Act::Altered]);
     house.copy(&snapshot, "second").await.unwrap_err();
     assert_eq!(house.there(), both);
     assert_eq!(house.replicas(&snapshot).await, ["local damaged", "second damaged"]);
@@ -249,30 +191,25 @@ async fn an_archive_is_not_replaced_by_one_that_is_damaged() {
 /// An old copy of the data directory removes nothing, whatever for.
 #[tokio::test]
 async fn a_copied_data_directory_replaces_no_archive() {
-    let house = test_env();
-    let id = source(&house).await;
-    let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
-    assert_eq!(house.copy(&snapshot, "second").await, Ok(()));
+    let (house, snapshot) = with_snapshot().await;
+    house.copy(&snapshot, "second").await.unwrap();
     let both = house.there();
-    house.script.shelf.verify.lock().unwrap().extend([Act::Well, Act::Altered]);
-    let started = house.manager.verify_snapshot(&snapshot).await.unwrap();
-    house.manager.wait(&started.operation.unwrap()).await.unwrap_err();
+    house.script.shelf.verify.extend([Act::Well, Act::Altered]);
+    house.verify(&snapshot).await.unwrap_err();
     house.copy_from_elsewhere();
     let copied = crate::test_env::manager(house.folder.path(), &house.script);
-    house.script.shelf.verify.lock().unwrap().push_back(Act::Altered);
+    house.script.shelf.verify.push(Act::Altered);
     let request = SnapshotCopyRequest { id: snapshot, host: "second".to_owned() };
     let started = copied.copy_snapshot(&request).await.unwrap();
-    let fault = copied.wait(&started.operation.unwrap()).await.unwrap_err();
-    assert!(fault.hint.as_ref().is_some_and(|hint| hint.contains("--claim")), "{fault:?}");
+    copied.wait(&started.operation.unwrap()).await.unwrap_err().hints("--claim");
     assert_eq!(house.there(), both);
 }
 
 impl TestEnv {
     /// A snapshot with a copy on this host, which does not answer any more.
     async fn with_a_copy_that_is_away(&self, host: &'static str) -> String {
-        let id = source(self).await;
-        let snapshot = self.snapshot(&id, "my-env").await.unwrap().id.to_string();
-        assert_eq!(self.copy(&snapshot, host).await, Ok(()));
+        let snapshot = self.base("my-env").await;
+        self.copy(&snapshot, host).await.unwrap();
         self.script.shelf.away.lock().unwrap().push(host);
         snapshot
     }
@@ -284,9 +221,7 @@ async fn a_deletion_removes_what_answers_and_keeps_the_rest_until_that_is_back()
         let house = test_env();
         let snapshot = house.with_a_copy_that_is_away("second").await;
         let fault = house.delete(&snapshot, false).await.unwrap_err();
-        assert_eq!(fault.code, Code::HostUnreachable);
-        let hint = fault.hint.unwrap();
-        assert!(hint.contains("recover") && hint.contains("--force"), "{hint}");
+        fault.coded(Code::HostUnreachable).hints("recover").hints("--force");
         let left = || async {
             assert_eq!(house.there(), [(format!("second/{snapshot}"), true)]);
             assert_eq!(house.replicas(&snapshot).await, ["second removing"]);
@@ -295,8 +230,7 @@ async fn a_deletion_removes_what_answers_and_keeps_the_rest_until_that_is_back()
         left().await;
         assert!(!house.other.recover().await.unwrap()[0].ok);
         left().await;
-        let request = RestoreRequest { snapshot: snapshot.clone(), ..RestoreRequest::default() };
-        assert_eq!(house.manager.restore(&request).await.unwrap_err().code, Code::Conflict);
+        house.manager.restore(&from_snapshot(&snapshot)).await.unwrap_err().coded(Code::Conflict);
         house.script.shelf.away.lock().unwrap().clear();
         if further {
             house.delete(&snapshot, false).await.unwrap();
@@ -317,24 +251,21 @@ async fn what_does_not_answer_is_given_up_by_force_and_named() {
     assert!(deleted.message.unwrap().contains(&format!("{path} on second")));
     assert_eq!(house.there(), [(format!("second/{snapshot}"), true)], "what can be removed is");
     assert_eq!(house.listed().await, []);
-    let kinds = vec![EventKind::SnapshotDeleted];
-    let told = house.manager.events(&EventQuery { kinds, ..EventQuery::default() }).await.unwrap();
+    let told = house.events(&[EventKind::SnapshotDeleted]).await;
     assert_eq!(told[0].data["given_up"], serde_json::json!([{"host": "second", "path": path}]));
 }
 
 /// A refusal changes nothing; one that comes after something was removed does.
 #[tokio::test]
 async fn a_deletion_that_every_host_refuses_leaves_the_snapshot_as_it_was() {
-    let house = test_env();
-    let id = source(&house).await;
-    let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
-    house.script.shelf.remove.lock().unwrap().push_back(Act::Refuse);
-    assert_eq!(house.delete(&snapshot, false).await.unwrap_err().code, Code::OperationFailed);
+    let (house, snapshot) = with_snapshot().await;
+    house.script.shelf.remove.push(Act::Refuse);
+    house.delete(&snapshot, false).await.unwrap_err().coded(Code::OperationFailed);
     assert_eq!(house.listed().await, [("my-env".to_owned(), SnapshotState::Ready)]);
     assert_eq!(house.replicas(&snapshot).await, ["local ready"]);
-    assert_eq!(house.copy(&snapshot, "second").await, Ok(()));
+    house.copy(&snapshot, "second").await.unwrap();
     // The copy goes first.
-    house.script.shelf.remove.lock().unwrap().extend([Act::Well, Act::Refuse]);
+    house.script.shelf.remove.extend([Act::Well, Act::Refuse]);
     let fault = house.delete(&snapshot, false).await.unwrap_err();
     assert!(fault.causes.iter().any(|cause| cause.contains("somebody else's")), "{fault:?}");
     assert_eq!(house.replicas(&snapshot).await, ["local removing"]);
@@ -344,23 +275,12 @@ async fn a_deletion_that_every_host_refuses_leaves_the_snapshot_as_it_was() {
 
 #[tokio::test]
 async fn what_a_dead_copy_left_on_a_host_that_is_gone_stands_in_nobodys_way() {
-    let house = test_env();
-    let id = source(&house).await;
-    let snapshot = house.snapshot(&id, "my-env").await.unwrap().id.to_string();
-    house.script.shelf.copy.lock().unwrap().push_back(Act::Hang);
-    let request = SnapshotCopyRequest { id: snapshot.clone(), host: "gone".to_owned() };
-    killed(
-        &house,
-        "copy",
-        |manager| async move { manager.copy_snapshot(&request).await.map(|_| ()) },
-    );
+    let (house, snapshot) = with_snapshot().await;
+    house.script.shelf.copy.push(Act::Hang);
+    house.killed_copy(&snapshot, "gone", "copy");
     house.script.shelf.away.lock().unwrap().push("gone");
-    assert_eq!(house.copy(&snapshot, "third").await, Ok(()));
-    let recovered = house.other.recover().await.unwrap();
-    assert!(
-        recovered[0].ok && recovered[0].message.contains("gone is not configured any more"),
-        "{recovered:?}"
-    );
+    house.copy(&snapshot, "third").await.unwrap();
+    house.recover().await[0].says("gone is not configured any more");
     assert_eq!(house.replicas(&snapshot).await, ["local ready", "third ready"]);
     assert_eq!(house.other.recover().await.unwrap(), []);
 }

@@ -1,6 +1,7 @@
 //! Patches on snapshots: once in each sandbox that is based on it, in order, stopping at the first failure; and never twice
 //! without somebody saying so.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,17 +17,11 @@ use sandboxer::domain::{Code, Error, OperationState, SandboxRecord};
 use tokio::sync::Notify;
 
 use super::recover::killed;
-use super::snapshots::source;
+use crate::support::said::Said as _;
 use crate::test_env::script::{Act, Script};
-use crate::test_env::{TestEnv, test_env};
+use crate::test_env::{TestEnv, from_snapshot, of, test_env, with_restored, with_snapshot};
 
 impl TestEnv {
-    /// A snapshot by this name, of a sandbox of its own.
-    pub(crate) async fn base(&self, name: &str) -> String {
-        let id = source(self).await;
-        self.snapshot(&id, name).await.unwrap().id.to_string()
-    }
-
     /// A snapshot of a sandbox whose profile gives a patch, and a pass, so much time.
     async fn base_within(&self, timeout: &str, pass_timeout: &str) -> String {
         let profile = include_str!("../../../profiles/sandbox-canary.yaml")
@@ -36,45 +31,34 @@ impl TestEnv {
         std::fs::write(self.folder.path().join("profiles/short.yaml"), profile + &limits).unwrap();
         let request =
             CreateRequest { profile: Some("profile.short".into()), ..CreateRequest::default() };
-        let (record, ended) = self.create(request).await;
-        assert_eq!(ended, Ok(()));
-        Box::pin(self.snapshot(record.id.as_str(), "my-env")).await.unwrap().id.to_string()
+        let record = self.made(request).await;
+        Box::pin(self.snapshot(&record.id, "my-env")).await.unwrap().id.to_string()
     }
 
-    pub(crate) async fn add(&self, snapshot: &str, script: &str) -> Patch {
+    pub(crate) async fn add(&self, snapshot: impl Display, script: &str) -> Patch {
         self.manager.add_patch(&patch(snapshot, script)).await.unwrap()
     }
 
-    pub(crate) async fn restored(&self, snapshot: &str) -> SandboxRecord {
+    pub(crate) async fn restored(&self, snapshot: impl Display) -> SandboxRecord {
         let (record, ended) = self.restore(snapshot).await;
         assert_eq!((ended, &record.state), (Ok(()), &State::Ready));
         record
     }
 
-    async fn sleep_and_wake(&self, id: &str) -> SandboxRecord {
-        self.sleep(id).await.1.unwrap();
+    async fn sleep_and_wake(&self, id: impl Display) -> SandboxRecord {
+        self.sleep(&id).await.1.unwrap();
         let (record, ended) = self.wake(id).await;
-        assert_eq!(
-            (ended, &record.state),
-            (Ok(()), &State::Ready),
-            "a patch that fails takes no sandbox away"
-        );
+        assert_eq!(ended, Ok(()), "a patch that fails takes no sandbox away");
+        assert_eq!(record.state, State::Ready, "a patch that fails takes no sandbox away");
         record
     }
 
-    async fn apply(&self, id: &str, retry: bool) -> (SandboxRecord, Result<(), Code>) {
-        let request = ApplyRequest { id: id.to_owned(), retry, ..ApplyRequest::default() };
-        let started = self.manager.apply_patches(&request).await.unwrap();
-        let (operation, record) = self.manager.finish(&started.operation.unwrap()).await.unwrap();
-        (record.unwrap(), operation.error.map_or(Ok(()), |error| Err(error.code)))
-    }
-
     pub(crate) fn scripts(&self, scripts: &[Script]) {
-        self.script.patch.lock().unwrap().extend(scripts.iter().cloned());
+        self.script.patch.extend(scripts.iter().cloned());
     }
 
     /// Sequences that were run on a sandbox, in the order in which they were.
-    pub(crate) fn ran(&self, id: &str) -> Vec<u64> {
+    pub(crate) fn ran(&self, id: impl Display) -> Vec<u64> {
         let on = format!(" on {id}");
         let asked = self.script.asked();
         let runs = asked
@@ -89,9 +73,9 @@ impl TestEnv {
     }
 }
 
-pub(crate) fn patch(snapshot: &str, script: &str) -> PatchRequest {
+pub(crate) fn patch(snapshot: impl Display, script: &str) -> PatchRequest {
     PatchRequest {
-        snapshot: snapshot.to_owned(),
+        snapshot: snapshot.to_string(),
         script: script.to_owned(),
         ..PatchRequest::default()
     }
@@ -104,8 +88,7 @@ fn has(record: &SandboxRecord) -> Vec<(u64, &str)> {
 /// The acceptance list of semantics 7, from its first line to its last.
 #[tokio::test]
 async fn the_acceptance_list() {
-    let house = test_env();
-    let base = house.base("my-env").await;
+    let (house, base) = with_snapshot().await;
     assert_eq!(house.add(&base, "one").await.sequence, 1);
     let one = house.restored(&base).await;
     assert_eq!((has(&one), one.last_patch_sequence), (vec![(1, "applied")], 1));
@@ -118,12 +101,9 @@ async fn the_acceptance_list() {
     let id = one.id.as_str();
 
     house.add(&base, "two").await;
-    let waits = house.manager.get(id).await.unwrap();
-    assert_eq!(
-        (house.ran(id), waits.patch_state),
-        (vec![1], PatchState::Pending),
-        "adding one runs nothing"
-    );
+    let waits = house.record(id).await;
+    assert_eq!(house.ran(id), vec![1], "adding one runs nothing");
+    assert_eq!(waits.patch_state, PatchState::Pending, "adding one runs nothing");
     let one = house.sleep_and_wake(id).await;
     assert_eq!((has(&one), house.ran(id)), (vec![(1, "applied"), (2, "applied")], vec![1, 2]));
 
@@ -131,15 +111,10 @@ async fn the_acceptance_list() {
     house.add(&base, "four").await;
     house.scripts(&[Script::Exits(7)]);
     let one = house.sleep_and_wake(id).await;
-    assert_eq!(
-        (house.ran(id), one.last_patch_sequence),
-        (vec![1, 2, 3], 2),
-        "the fourth was not begun"
-    );
-    assert_eq!(
-        (&one.patch_state, one.applied_patches[2].exit_status),
-        (&PatchState::Failed, Some(7))
-    );
+    assert_eq!(house.ran(id), vec![1, 2, 3], "the fourth was not begun");
+    assert_eq!(one.last_patch_sequence, 2, "the fourth was not begun");
+    assert_eq!(one.patch_state, PatchState::Failed);
+    assert_eq!(one.applied_patches[2].exit_status, Some(7));
     let error = one.patch_error.clone().unwrap();
     for words in [
         "patch 3 (pat-",
@@ -150,18 +125,15 @@ async fn the_acceptance_list() {
         assert!(error.contains(words), "{error}");
     }
     let again = house.sleep_and_wake(id).await;
-    assert_eq!(
-        (house.ran(id).len(), &again.patch_error),
-        (3, &one.patch_error),
-        "it does not run again by itself"
-    );
+    assert_eq!(house.ran(id).len(), 3, "it does not run again by itself");
+    assert_eq!(again.patch_error, one.patch_error, "it does not run again by itself");
 
     house.manager.remove_patch(&base, "3").await.unwrap();
     assert_eq!(house.sequences(&base).await, [1, 2, 4]);
     let one = house.sleep_and_wake(id).await;
     assert_eq!((house.ran(id), &one.patch_error), (vec![1, 2, 3, 4], &None));
     assert_eq!((&one.patch_state, one.last_patch_sequence), (&PatchState::Applied, 4));
-    assert_eq!(house.manager.remove_patch(&base, "3").await.unwrap_err().code, Code::NotFound);
+    house.manager.remove_patch(&base, "3").await.unwrap_err().coded(Code::NotFound);
     house.manager.remove_patch(&base, "4").await.unwrap();
     assert_eq!(house.add(&base, "five").await.sequence, 5);
     let kinds = house.kinds().await;
@@ -174,78 +146,47 @@ async fn the_acceptance_list() {
 #[tokio::test]
 async fn a_patch_goes_one_level_deep() {
     let house = test_env();
-    let source = source(&house).await;
+    let source = house.ready().await;
     let a = house.snapshot(&source, "my-env").await.unwrap().id.to_string();
     let (one, two) = (house.restored(&a).await, house.restored(&a).await);
-    let b = house.snapshot(one.id.as_str(), "frozen").await.unwrap();
-    let three = house.restored(b.id.as_str()).await;
+    let b = house.snapshot(&one.id, "frozen").await.unwrap();
+    let three = house.restored(&b.id).await;
     house.add(&a, "fix").await;
     for id in [source.as_str(), one.id.as_str(), two.id.as_str(), three.id.as_str()] {
         house.sleep_and_wake(id).await;
     }
-    let ran = |record: &SandboxRecord| house.ran(record.id.as_str()).len();
+    let ran = |record: &SandboxRecord| house.ran(&record.id).len();
     assert_eq!((ran(&one), ran(&two), ran(&three), house.ran(&source).len()), (1, 1, 0, 0));
     let b = house.manager.snapshot_view("frozen").await.unwrap();
-    assert_eq!(
-        (b.patches.len(), b.record.next_patch_sequence),
-        (0, 1),
-        "an artifact, and a new level"
-    );
-    let later = house.snapshot(one.id.as_str(), "later").await.unwrap();
+    assert_eq!(b.patches.len(), 0, "an artifact, and a new level");
+    assert_eq!(b.record.next_patch_sequence, 1, "an artifact, and a new level");
+    let later = house.snapshot(&one.id, "later").await.unwrap();
     assert_eq!((later.patch_level, later.next_patch_sequence), (1, 1), "what it was taken with");
 }
 
 #[tokio::test]
 async fn a_recreate_applies_them_all_again() {
-    let house = test_env();
-    let base = house.base("my-env").await;
+    let (house, base) = with_snapshot().await;
     house.add(&base, "one").await;
     house.add(&base, "two").await;
     let record = house.restored(&base).await;
-    let again = RecreateRequest { id: record.id.to_string(), ..RecreateRequest::default() };
-    let started = house.manager.recreate(&again).await.unwrap();
-    let (_, record) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
-    let record = record.unwrap();
-    assert_eq!(house.ran(record.id.as_str()), [1, 2, 1, 2]);
+    let again = of(&record.id);
+    let (_, record) = house.finished(house.manager.recreate(&again).await).await;
+    assert_eq!(house.ran(&record.id), [1, 2, 1, 2]);
     // One that fails half-way has none of them.
-    house.script(&[Act::Fail(Code::OperationFailed, "no disk")], &[], &[]);
-    let started = house.manager.recreate(&again).await.unwrap();
-    let (_, failed) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
-    let failed = failed.unwrap();
+    house.script(&[Act::fails("no disk")], &[], &[]);
+    let (_, failed) = house.finished(house.manager.recreate(&again).await).await;
     assert_eq!(
         (has(&failed), &failed.patch_state, &failed.state),
         (vec![], &PatchState::Pending, &State::Failed)
     );
-    assert_eq!(
-        (has(&record), record.patch_state.clone()),
-        (vec![(1, "applied"), (2, "applied")], PatchState::Applied)
-    );
-}
-
-#[tokio::test]
-async fn a_restore_fails_over_a_patch_only_when_it_is_told_to() {
-    let house = test_env();
-    let base = house.base("my-env").await;
-    house.add(&base, "bad").await;
-    house.scripts(&[Script::Exits(3), Script::Exits(3)]);
-    let usable = house.restored(&base).await;
-    assert_eq!(usable.patch_state, PatchState::Failed);
-    let request =
-        RestoreRequest { snapshot: base, require_patches: true, ..RestoreRequest::default() };
-    let started = house.manager.restore(&request).await.unwrap();
-    let (operation, record) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
-    let error = operation.error.unwrap();
-    assert!(
-        error.code == Code::OperationFailed && error.message.contains("exit status 3"),
-        "{error:?}"
-    );
-    assert_eq!(record.unwrap().state, State::Failed);
+    assert_eq!(has(&record), vec![(1, "applied"), (2, "applied")]);
+    assert_eq!(record.patch_state.clone(), PatchState::Applied);
 }
 
 #[tokio::test]
 async fn a_script_over_its_time_has_failed() {
-    let house = test_env();
-    let base = house.base("my-env").await;
+    let (house, base) = with_snapshot().await;
     house.add(&base, "slow").await;
     house.scripts(&[Script::TimedOut]);
     let record = house.restored(&base).await;
@@ -266,17 +207,13 @@ async fn a_patch_that_comes_after_the_passs_time_waits_for_the_next() {
         Script::Takes(Duration::from_millis(3200)),
     ]);
     let record = house.restored(&base).await;
-    assert_eq!(
-        (has(&record), &record.patch_state),
-        (vec![(1, "applied"), (2, "applied")], &PatchState::Pending)
-    );
+    assert_eq!(has(&record), vec![(1, "applied"), (2, "applied")]);
+    assert_eq!(record.patch_state, PatchState::Pending);
     let error = record.patch_error.as_ref().unwrap();
-    assert!(
-        error.contains("patch 3 (pat-") && error.contains("not begun: the pass may take 4s"),
-        "{error}"
-    );
+    assert!(error.contains("patch 3 (pat-"), "{error}");
+    assert!(error.contains("not begun: the pass may take 4s"), "{error}");
     assert!(error.contains("patches apply"), "{error}");
-    let (record, ended) = house.apply(record.id.as_str(), false).await;
+    let (record, ended) = house.apply(&record.id, false).await;
     assert_eq!((ended, has(&record).len(), record.patch_error), (Ok(()), 3, None));
 }
 
@@ -293,21 +230,18 @@ async fn a_pass_ends_within_its_time_whatever_a_patch_may_take() {
     ]);
     let record = house.restored(&base).await;
     // What they were given, and not how long it took: the machine may be busy.
-    let limits = house.script.limits.lock().unwrap().clone();
+    let limits = house.script.limits.get();
     assert_eq!(limits.len(), 2, "{limits:?}");
     assert!(limits[1] <= Duration::from_millis(3500), "{limits:?}");
-    assert_eq!(
-        (has(&record), &record.patch_state),
-        (vec![(1, "applied"), (2, "failed")], &PatchState::Failed)
-    );
+    assert_eq!(has(&record), vec![(1, "applied"), (2, "failed")]);
+    assert_eq!(record.patch_state, PatchState::Failed);
     let error = record.patch_error.as_ref().unwrap();
     assert!(error.contains("patch 2 (pat-") && error.contains("was ended after"), "{error}");
 }
 
 #[tokio::test]
 async fn one_of_which_nobody_knows_how_it_ended_runs_again_only_on_request() {
-    let house = test_env();
-    let base = house.base("my-env").await;
+    let (house, base) = with_snapshot().await;
     house.add(&base, "one").await;
     house.add(&base, "two").await;
     house.scripts(&[Script::LinkBreaks]);
@@ -316,11 +250,8 @@ async fn one_of_which_nobody_knows_how_it_ended_runs_again_only_on_request() {
     assert_eq!((has(&record), &record.patch_state), (vec![(1, "unknown")], &PatchState::Unknown));
     assert!(record.patch_error.unwrap().contains("the link broke"));
     let record = house.sleep_and_wake(id).await;
-    assert_eq!(
-        (house.ran(id), record.patch_state),
-        (vec![1], PatchState::Unknown),
-        "what comes behind it waits too"
-    );
+    assert_eq!(house.ran(id), vec![1], "what comes behind it waits too");
+    assert_eq!(record.patch_state, PatchState::Unknown, "what comes behind it waits too");
     assert_eq!(house.apply(id, false).await.1, Err(Code::OperationFailed));
     let (record, ended) = house.apply(id, true).await;
     assert_eq!((ended, has(&record)), (Ok(()), vec![(1, "applied"), (2, "applied")]));
@@ -329,40 +260,35 @@ async fn one_of_which_nobody_knows_how_it_ended_runs_again_only_on_request() {
 
 #[tokio::test]
 async fn one_that_was_not_begun_is_as_if_it_had_not_been_tried() {
-    let house = test_env();
-    let base = house.base("my-env").await;
+    let (house, base) = with_snapshot().await;
     house.add(&base, "one").await;
     house.scripts(&[Script::NotBegun]);
     let record = house.restored(&base).await;
     assert_eq!((has(&record), &record.patch_state), (vec![], &PatchState::Pending));
     assert!(record.patch_error.unwrap().contains("could not be begun: no route"));
-    let (record, ended) = house.apply(record.id.as_str(), false).await;
+    let (record, ended) = house.apply(&record.id, false).await;
     assert_eq!((ended, has(&record)), (Ok(()), vec![(1, "applied")]));
     // With its patch goes what was said of it.
     house.scripts(&[Script::NotBegun]);
     let other = house.restored(&base).await;
     assert!(other.patch_error.is_some());
     house.manager.remove_patch(&base, "1").await.unwrap();
-    let other = house.manager.get(other.id.as_str()).await.unwrap();
+    let other = house.record(&other.id).await;
     assert_eq!((&other.patch_state, &other.patch_error), (&PatchState::None, &None));
 }
 
 #[tokio::test]
 async fn one_that_is_taken_away_while_the_pass_runs_is_not_run_any_more() {
-    let house = test_env();
-    let base = house.base("my-env").await;
+    let (house, base) = with_snapshot().await;
     for script in ["one", "two", "three"] {
         house.add(&base, script).await;
     }
     let go_on = Arc::new(Notify::new());
     house.scripts(&[Script::Until(Arc::clone(&go_on))]);
-    let request = RestoreRequest { snapshot: base.clone(), ..RestoreRequest::default() };
-    let started = house.manager.restore(&request).await.unwrap();
+    let started = house.manager.restore(&from_snapshot(&base)).await.unwrap();
     let id = started.sandbox.id.to_string();
     assert_eq!(started.sandbox.patch_state, PatchState::Pending, "it owes them from the beginning");
-    while house.ran(&id).is_empty() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    house.script.until_asked("patch").await;
     house.other.remove_patch(&base, "2").await.unwrap();
     go_on.notify_one();
     let (_, record) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
@@ -375,24 +301,19 @@ async fn one_that_is_taken_away_while_the_pass_runs_is_not_run_any_more() {
 #[tokio::test]
 async fn a_dead_processs_patch_is_unknown_and_not_run_again() {
     for recover in [true, false] {
-        let house = test_env();
-        let base = house.base("my-env").await;
-        let record = house.restored(&base).await;
+        let (house, base, record) = with_restored().await;
         let id = record.id.to_string();
         house.add(&base, "one").await;
         house.scripts(&[Script::Hangs]);
-        let request = ApplyRequest { id: id.clone(), ..ApplyRequest::default() };
-        killed(&house, "patch 1", |manager| async move {
-            manager.apply_patches(&request).await.map(|_| ())
-        });
-        let dead = house.manager.get(&id).await.unwrap();
+        let request = of(&id);
+        killed(&house, "patch 1", |manager| async move { manager.apply_patches(&request).await });
+        let dead = house.record(&id).await;
         assert_eq!((has(&dead), &dead.patch_state), (vec![(1, "applying")], &PatchState::Applying));
         if recover {
             let resources = vec![Resource { kind: "directory".into(), id: "/srv/sbx".into() }];
-            *house.script.seen.lock().unwrap() =
-                Inspection { resources, ready: true, ..Inspection::default() };
+            house.script.seen.set(Inspection { resources, ready: true, ..Inspection::default() });
             assert!(house.manager.recover().await.unwrap()[0].ok);
-            let record = house.manager.get(&id).await.unwrap();
+            let record = house.record(&id).await;
             assert_eq!((&record.state, has(&record)), (&State::Ready, vec![(1, "unknown")]));
             assert!(record.patch_error.unwrap().contains("--retry"));
         }
@@ -406,22 +327,14 @@ async fn a_dead_processs_patch_is_unknown_and_not_run_again() {
 
 #[tokio::test]
 async fn a_pass_that_is_called_off_frees_its_sandbox() {
-    let house = test_env();
-    let base = house.base("my-env").await;
-    let record = house.restored(&base).await;
+    let (house, base, record) = with_restored().await;
     house.add(&base, "one").await;
     house.scripts(&[Script::Hangs]);
-    let request = ApplyRequest { id: record.id.to_string(), ..ApplyRequest::default() };
-    let operation = house.manager.apply_patches(&request).await.unwrap().operation.unwrap();
-    while house.ran(record.id.as_str()).is_empty() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let operation = house.manager.apply_patches(&of(&record.id)).await.unwrap().operation.unwrap();
+    house.script.until_asked("patch").await;
     let during = house.other.get(record.id.as_str()).await.unwrap();
-    assert_eq!(
-        (&during.state, &during.patch_state),
-        (&State::Ready, &PatchState::Applying),
-        "it stays ready"
-    );
+    assert_eq!(during.state, State::Ready, "it stays ready");
+    assert_eq!(during.patch_state, PatchState::Applying, "it stays ready");
     assert_eq!(during.operation.unwrap().kind.as_str(), "patch");
     house.other.cancel(&operation).await.unwrap();
     let (operation, record) = house.manager.finish(&operation).await.unwrap();
@@ -432,16 +345,11 @@ async fn a_pass_that_is_called_off_frees_its_sandbox() {
 
 #[tokio::test]
 async fn patches_are_applied_to_what_is_ready_and_based_on_a_snapshot() {
-    let house = test_env();
-    let base = house.base("my-env").await;
-    let record = house.restored(&base).await;
-    house.sleep(record.id.as_str()).await.1.unwrap();
-    let code = async |id: &str| {
-        let request = ApplyRequest { id: id.to_owned(), ..ApplyRequest::default() };
-        house.manager.apply_patches(&request).await.unwrap_err()
-    };
+    let (house, base, record) = with_restored().await;
+    house.sleep(&record.id).await.1.unwrap();
+    let code = async |id: &str| house.manager.apply_patches(&of(id)).await.unwrap_err();
     let asleep = code(record.id.as_str()).await;
-    assert!(asleep.code == Code::Conflict && asleep.hint.unwrap().contains("wake"));
+    asleep.coded(Code::Conflict).hints("wake");
     let source = house.manager.snapshot_view(&base).await.unwrap().record.sandbox_id;
     assert_eq!(code(source.as_str()).await.code, Code::Conflict);
     assert_eq!(code("nosuch00").await.code, Code::NotFound);
@@ -449,8 +357,7 @@ async fn patches_are_applied_to_what_is_ready_and_based_on_a_snapshot() {
 
 #[tokio::test]
 async fn what_is_no_patch_is_refused_and_uses_up_no_number() {
-    let house = test_env();
-    let base = house.base("my-env").await;
+    let (house, base) = with_snapshot().await;
     let field = async |request: PatchRequest| {
         let fault: Error = house.manager.add_patch(&request).await.unwrap_err();
         (fault.code, fault.details["field"].as_str().unwrap_or_default().to_owned())
@@ -460,14 +367,8 @@ async fn what_is_no_patch_is_refused_and_uses_up_no_number() {
     assert_eq!(field(nowhere).await, (Code::InvalidInput, "run_in".into()));
     assert_eq!(field(patch("snap-00000000", "true")).await.0, Code::NotFound);
     assert_eq!(field(patch("my-env", "true")).await.0, Code::NotFound, "an exact id is asked for");
-    house
-        .script
-        .shelf
-        .capture
-        .lock()
-        .unwrap()
-        .push_back(crate::test_env::script::Act::Fail(Code::OperationFailed, "full"));
-    let id = source(&house).await;
+    house.script.shelf.capture.push(Act::fails("full"));
+    let id = house.ready().await;
     house.snapshot(&id, "broken").await.unwrap_err();
     let broken = house.manager.snapshot_view("broken").await.unwrap().record.id;
     assert_eq!(field(patch(broken.as_str(), "true")).await.0, Code::Conflict);
@@ -476,8 +377,7 @@ async fn what_is_no_patch_is_refused_and_uses_up_no_number() {
 
 #[tokio::test]
 async fn patches_added_at_once_get_numbers_of_their_own() {
-    let house = test_env();
-    let base = house.base("my-env").await;
+    let (house, base) = with_snapshot().await;
     let request = patch(&base, "true");
     let adds = (0..6).map(|n| {
         if n % 2 == 0 { house.manager.add_patch(&request) } else { house.other.add_patch(&request) }
@@ -493,8 +393,7 @@ async fn patches_added_at_once_get_numbers_of_their_own() {
 
 #[tokio::test]
 async fn status_says_who_has_it_will_get_it_or_failed() {
-    let house = test_env();
-    let base = house.base("my-env").await;
+    let (house, base) = with_snapshot().await;
     house.add(&base, "one").await;
     house.add(&base, "two").await;
     let well = house.restored(&base).await;
@@ -515,14 +414,14 @@ async fn status_says_who_has_it_will_get_it_or_failed() {
     assert_eq!(of(2, &well), ("pending".into(), false, None));
     assert_eq!(of(0, &badly), ("failed".into(), false, Some(1)));
     assert_eq!(of(1, &badly), ("pending".into(), true, None));
-    house.destroy(badly.id.as_str()).await.1.unwrap();
+    house.destroy(&badly.id).await.1.unwrap();
     let status = house.manager.patch_status(&base).await.unwrap();
     assert!(
         status.iter().all(|line| line.sandboxes.len() == 1),
         "what is over gets nothing any more"
     );
     house.manager.remove_patch(&base, third.id.as_str()).await.unwrap();
-    let well = house.manager.get(well.id.as_str()).await.unwrap();
+    let well = house.record(&well.id).await;
     assert_eq!(well.patch_state, PatchState::Applied, "it owes nothing any more");
 }
 
@@ -530,8 +429,7 @@ async fn status_says_who_has_it_will_get_it_or_failed() {
 #[tokio::test]
 async fn nobody_advises_on_a_patch_that_is_gone() {
     for forced in [false, true] {
-        let house = test_env();
-        let base = house.base("my-env").await;
+        let (house, base) = with_snapshot().await;
         house.add(&base, "one").await;
         house.scripts(&[Script::Exits(3)]);
         let id = house.restored(&base).await.id.to_string();
@@ -540,35 +438,26 @@ async fn nobody_advises_on_a_patch_that_is_gone() {
         } else {
             house.manager.remove_patch(&base, "1").await.unwrap();
         }
-        let record = house.manager.get(&id).await.unwrap();
+        let record = house.record(&id).await;
         assert_eq!((record.patch_state, record.patch_error), (PatchState::None, None));
         assert_eq!(record.applied_patches[0].exit_status, Some(3), "what ran, ran");
     }
 }
 
-/// The sandbox is gone by then: nothing can be applied to it again.
+/// A restore fails over a patch only when it is told to. The sandbox is gone by then: nothing can be applied to it again.
 #[tokio::test]
 async fn a_restore_that_wants_all_patches_says_what_helps() {
-    let house = test_env();
-    let base = house.base("my-env").await;
+    let (house, base) = with_snapshot().await;
     house.add(&base, "one").await;
-    house.scripts(&[Script::Exits(3)]);
-    let request = RestoreRequest {
-        snapshot: base.clone(),
-        require_patches: true,
-        ..RestoreRequest::default()
-    };
-    let started = house.manager.restore(&request).await.unwrap();
-    let (operation, record) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
-    let (error, record) = (operation.error.unwrap(), record.unwrap());
+    house.scripts(&[Script::Exits(3), Script::Exits(3)]);
+    assert_eq!(house.restored(&base).await.patch_state, PatchState::Failed, "it can be used");
+    let request = RestoreRequest { require_patches: true, ..from_snapshot(&base) };
+    let (operation, record) = house.finished(house.manager.restore(&request).await).await;
+    let error = operation.error.unwrap();
+    error.coded(Code::OperationFailed).hints("patches remove").hints("restore again");
     assert!(error.message.ends_with("failed with exit status 3"), "{}", error.message);
-    let hint = error.hint.clone().unwrap();
-    assert!(
-        hint.contains("patches remove")
-            && hint.contains("restore again")
-            && !hint.contains("--retry"),
-        "{hint}"
-    );
+    assert!(!error.hint.unwrap().contains("--retry"));
+    assert_eq!(record.state, State::Failed);
     let failure = record.failure.unwrap();
     assert_eq!(
         (failure.step.as_str(), failure.exit_status, failure.output.as_str()),
@@ -577,40 +466,34 @@ async fn a_restore_that_wants_all_patches_says_what_helps() {
     assert!(!record.patch_error.unwrap().contains("--retry"));
     // The same for what was not begun.
     house.scripts(&[Script::NotBegun]);
-    let started = house.manager.restore(&request).await.unwrap();
-    let error = house.manager.finish(&started.operation.unwrap()).await.unwrap().0.error.unwrap();
-    assert!(
-        error.message.ends_with("no route")
-            && !error.hint.clone().unwrap().contains(record.id.as_str()),
-        "{error:?}"
-    );
+    let (operation, _) = house.finished(house.manager.restore(&request).await).await;
+    let error = operation.error.unwrap();
+    assert!(error.message.ends_with("no route"), "{error:?}");
+    assert!(!error.hint.as_ref().unwrap().contains(record.id.as_str()), "{error:?}");
 }
 
 /// Whoever was shown patches gets those, or nothing.
 #[tokio::test]
 async fn a_patch_that_the_asker_was_not_shown_is_not_applied() {
-    let house = test_env();
-    let snapshot = house.base("my-env").await;
+    let (house, snapshot) = with_snapshot().await;
     let shown = house.add(&snapshot, "true").await;
     let id = house.restored(&snapshot).await.id.to_string();
     house.add(&snapshot, "rm -rf data").await;
     let patches = Some(vec![shown.id]);
-    let apply =
-        ApplyRequest { id: id.clone(), patches: patches.clone(), ..ApplyRequest::default() };
-    let again =
-        RecreateRequest { id: id.clone(), patches: patches.clone(), ..RecreateRequest::default() };
+    let apply = ApplyRequest { patches: patches.clone(), ..of(&id) };
+    let again = RecreateRequest { patches: patches.clone(), ..of(&id) };
     let refused = [
         house.manager.apply_patches(&apply).await.unwrap_err(),
         house.manager.recreate(&again).await.unwrap_err(),
         {
             house.sleep(&id).await.1.unwrap();
-            let wake = SleepRequest { id: id.clone(), patches, ..SleepRequest::default() };
+            let wake = SleepRequest { patches, ..of(&id) };
             house.manager.wake(&wake).await.unwrap_err()
         },
     ];
     for error in refused {
         assert_eq!((error.code, error.kind), (Code::Conflict, Kind::Stale), "{}", error.message);
     }
-    let record = house.manager.get(&id).await.unwrap();
+    let record = house.record(&id).await;
     assert_eq!((record.state, record.applied_patches.len()), (State::Sleeping, 1));
 }

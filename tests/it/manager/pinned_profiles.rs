@@ -1,13 +1,15 @@
 //! The profile of a snapshot: the one that was recorded, wherever that is still to be had, and never another.
 
-use sandboxer::domain::record::Record;
-use sandboxer::domain::request::{CreateRequest, RecreateRequest, RestoreRequest, SleepRequest};
+use std::fmt::Display;
+
+use sandboxer::domain::request::CreateRequest;
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::snapshot::SnapshotRecord;
 use sandboxer::domain::{Code, Error};
 
+use crate::support::said::Said as _;
 use crate::test_env::script::Act;
-use crate::test_env::{TestEnv, manager, test_env};
+use crate::test_env::{TestEnv, from_snapshot, manager, of, test_env};
 
 /// A profile of the operator's, as it was when the snapshot was taken.
 const AS_IT_WAS: &str = "ttl: 30m";
@@ -36,9 +38,8 @@ impl TestEnv {
         self.profile(Some(AS_IT_WAS));
         let request =
             CreateRequest { profile: Some("mine".to_owned()), ..CreateRequest::default() };
-        let (record, ended) = self.create(request).await;
-        assert_eq!(ended, Ok(()));
-        Box::pin(self.snapshot(record.id.as_str(), "my-env")).await.unwrap()
+        let record = self.made(request).await;
+        Box::pin(self.snapshot(&record.id, "my-env")).await.unwrap()
     }
 
     fn lose_pinned_profiles(&self) {
@@ -46,13 +47,8 @@ impl TestEnv {
         let _ = std::fs::remove_dir_all(self.folder.path().join("pinned"));
     }
 
-    async fn verify(&self, id: &str) -> Result<SnapshotRecord, Error> {
-        let started = self.manager.verify_snapshot(id).await?;
-        self.manager.wait(&started.operation.unwrap()).await.and_then(Record::into_snapshot)
-    }
-
     /// Restores it: it lives as long as the recorded profile says, and its message is returned.
-    async fn restored_as_recorded(&self, id: &str) -> String {
+    async fn restored_as_recorded(&self, id: impl Display) -> String {
         let (record, ended) = self.restore(id).await;
         assert_eq!((ended, &record.state), (Ok(()), &State::Ready));
         assert_eq!(record.expires_at.unwrap(), record.ready_at.unwrap().plus_seconds(1800), "30m");
@@ -69,7 +65,7 @@ async fn a_profile_that_was_changed_beside_its_archive_is_found_by_verify() {
     house.verify(id).await.unwrap();
     house.script.shelf.alter(|manifest| manifest.profile.summary = "another one".to_owned());
     let fault = house.verify(id).await.unwrap_err();
-    assert!(fault.code == Code::OperationFailed && fault.message.contains("profile"), "{fault}");
+    fault.coded(Code::OperationFailed).says("profile");
     assert_eq!(fault.details["kind"], "altered");
     let record = house.manager.snapshot_view(id).await.unwrap().record;
     assert!(record.is_lost(), "it is not listed as if nothing were known");
@@ -87,10 +83,8 @@ async fn a_changed_profile_does_not_change_what_is_restored() {
             house.lose_pinned_profiles();
         }
         let said = house.restored_as_recorded(id).await;
-        assert!(
-            said.contains("the profile that was recorded") && said.contains("another one by now"),
-            "{said}"
-        );
+        assert!(said.contains("the profile that was recorded"), "{said}");
+        assert!(said.contains("another one by now"), "{said}");
     }
 }
 
@@ -110,10 +104,8 @@ async fn a_profile_that_is_gone_does_not_keep_a_snapshot_from_anything() {
         };
         again(&house);
         let said = house.restored_as_recorded(id).await;
-        assert!(
-            said.contains("the profile that was recorded") && said.contains("has it no more"),
-            "{said}"
-        );
+        assert!(said.contains("the profile that was recorded"), "{said}");
+        assert!(said.contains("has it no more"), "{said}");
         again(&house);
         house.verify(id).await.unwrap();
         let file = house.export(id).await;
@@ -129,11 +121,9 @@ async fn a_profile_that_is_lost_is_said_to_be_and_the_rest_is_done_without_it() 
     house.profile(Some("ttl: 2h"));
     house.lose_pinned_profiles();
     house.script.shelf.alter(|manifest| manifest.profile.summary.push('!'));
-    let request = RestoreRequest { snapshot: id.to_owned(), ..RestoreRequest::default() };
-    let fault = house.manager.restore(&request).await.unwrap_err();
+    let fault = house.manager.restore(&from_snapshot(id)).await.unwrap_err();
     assert_eq!((&fault.code, &fault.details["kind"]), (&Code::NotFound, &"profile_lost".into()));
-    assert!(fault.message.contains("my-env") && fault.message.contains("is lost"), "{fault}");
-    assert!(fault.hint.unwrap().contains(&snapshot.profile.hash));
+    fault.says("my-env").says("is lost").hints(&snapshot.profile.hash);
     let Err(fault) = house.manager.export_snapshot(id).await else {
         panic!("an export has the profile in it")
     };
@@ -147,18 +137,12 @@ async fn a_profile_that_is_lost_is_said_to_be_and_the_rest_is_done_without_it() 
 async fn one_that_came_to_nothing_is_deleted_though_its_profile_is_lost() {
     let mut house = test_env();
     let snapshot = house.of_mine().await;
-    house
-        .script
-        .shelf
-        .capture
-        .lock()
-        .unwrap()
-        .push_back(Act::Fail(Code::OperationFailed, "no space"));
-    house.snapshot(snapshot.sandbox_id.as_str(), "second").await.unwrap_err();
+    house.script.shelf.capture.push(Act::fails("no space"));
+    house.snapshot(&snapshot.sandbox_id, "second").await.unwrap_err();
     let failed = house.manager.snapshot_view("second").await.unwrap().record.id;
     house.profile(None);
     house.lose_pinned_profiles();
-    house.delete(failed.as_str(), false).await.unwrap();
+    house.delete(&failed, false).await.unwrap();
     assert_eq!(house.listed().await.len(), 1);
 }
 
@@ -168,37 +152,22 @@ async fn a_sandbox_goes_by_its_own_profile_or_by_none() {
     house.profile(Some(AS_IT_WAS));
     let request = CreateRequest { profile: Some("mine".to_owned()), ..CreateRequest::default() };
     let id = house.create(request).await.0.id.to_string();
-    let again = RecreateRequest { id: id.clone(), ..RecreateRequest::default() };
-    let recreate = async |house: &TestEnv| {
-        let started = house.manager.recreate(&again).await?;
-        house.manager.finish(&started.operation.unwrap()).await.map(|(_, record)| record.unwrap())
-    };
     // The catalogue has the same one still.
     house.lose_pinned_profiles();
-    assert_eq!(recreate(&house).await.unwrap().state, State::Ready);
+    assert_eq!(house.recreate(&id).await.0.state, State::Ready);
     // By now it has another one: nothing is made with that, and nothing is touched.
     house.profile(Some("ttl: 2h"));
     house.lose_pinned_profiles();
     let teardowns = house.teardowns();
     let is_lost = |fault: Error| {
-        assert_eq!(
-            (&fault.code, &fault.details["kind"]),
-            (&Code::NotFound, &"profile_lost".into()),
-            "{fault}"
-        );
-        assert!(
-            fault.message.contains(&id) && fault.hint.as_ref().unwrap().contains("pinned/"),
-            "{fault}"
-        );
+        assert_eq!(fault.code, Code::NotFound, "{fault}");
+        assert_eq!(fault.details["kind"], "profile_lost", "{fault}");
+        fault.says(&id).hints("pinned/");
     };
-    is_lost(recreate(&house).await.unwrap_err());
+    is_lost(house.manager.recreate(&of(&id)).await.unwrap_err());
     is_lost(house.snapshot(&id, "made-with-what").await.unwrap_err());
-    let asleep = SleepRequest { id: id.clone(), ..SleepRequest::default() };
-    is_lost(house.manager.sleep(&asleep).await.unwrap_err());
-    assert_eq!(
-        (house.teardowns(), house.manager.get(&id).await.unwrap().state),
-        (teardowns, State::Ready)
-    );
+    is_lost(house.manager.sleep(&of(&id)).await.unwrap_err());
+    assert_eq!((house.teardowns(), house.record(&id).await.state), (teardowns, State::Ready));
     assert!(house.names().await.is_empty());
 }
 
@@ -220,7 +189,7 @@ async fn a_sandbox_whose_profile_is_lost_can_be_destroyed() {
             std::fs::create_dir(&folder).unwrap();
             std::fs::write(folder.join(format!("{}.json", record.profile.hash)), "{").unwrap();
         }
-        let (record, ended) = house.destroy(record.id.as_str()).await;
+        let (record, ended) = house.destroy(&record.id).await;
         assert_eq!((ended, record.state), (Ok(()), State::Destroyed), "{damage}");
         assert_eq!(house.teardowns(), 1);
     }

@@ -7,12 +7,13 @@ use sandboxer::domain::extension::HostAnswer;
 use sandboxer::domain::headroom::{Headroom, NetworkRoom};
 use sandboxer::domain::host::{HostSpec, Limits};
 use sandboxer::domain::record::Record;
-use sandboxer::domain::request::{CreateRequest, RestoreRequest, SnapshotRequest};
+use sandboxer::domain::request::{CreateRequest, SnapshotRequest};
 use sandboxer::domain::sweep::SweepRequest;
 use sandboxer::domain::{Code, Error};
 use sandboxer::manager::SandboxManager;
 
-use crate::test_env::{TestEnv, manager_on, manager_with, test_env};
+use crate::support::said::Said as _;
+use crate::test_env::{TestEnv, from_snapshot, manager_on, manager_with, of, test_env};
 
 /// A stack from a directory.
 fn stack(repo: &tempfile::TempDir) -> CreateRequest {
@@ -51,9 +52,10 @@ async fn where_no_host_is_left_each_ones_verdict_is_told() {
         (CreateRequest::default(), &["nosuch"]),
     ] {
         let fault = manager.create(request).await.unwrap_err();
-        assert_eq!((&fault.code, fault.causes), (&Code::HostUnreachable, vec![not(hosts)]));
+        fault.coded(Code::HostUnreachable);
+        assert_eq!(fault.causes, [not(hosts)]);
         assert_eq!(fault.details["verdicts"].as_array().unwrap().len(), hosts.len());
-        assert!(fault.hint.as_ref().unwrap().contains("try --host local"), "{:?}", fault.hint);
+        fault.hints("try --host local");
     }
 }
 
@@ -136,7 +138,7 @@ async fn where_every_host_is_above_its_limits_each_ones_figure_is_told() {
         Headroom { networks: NetworkRoom::Left { left: 0, of: 31 }, ..room(0.1, 85.0, 1.0) },
     );
     let error = manager.create(mine()).await.unwrap_err();
-    assert_eq!(error.code, Code::HostUnreachable);
+    error.coded(Code::HostUnreachable);
     let causes = error.causes.join("\n");
     for words in [
         "a: load 2.50 per core, limit 2 (",
@@ -145,13 +147,13 @@ async fn where_every_host_is_above_its_limits_each_ones_figure_is_told() {
     ] {
         assert!(causes.contains(words), "{causes}");
     }
-    assert!(error.hint.unwrap().contains("raise its `limits`"));
+    error.hints("raise its `limits`");
     // Of a host that somebody named, its own error.
     let named = CreateRequest { host: Some("A".into()), ..mine() };
     let error = manager.create(named).await.unwrap_err();
-    assert_eq!(error.code, Code::Conflict);
+    error.coded(Code::Conflict);
     assert_eq!(error.message, "host a is above its limits: load 2.50 per core, limit 2");
-    assert!(error.hint.unwrap().contains("limits"));
+    error.hints("limits");
 }
 
 #[tokio::test]
@@ -197,15 +199,14 @@ async fn a_restore_goes_to_its_host_above_the_limits_but_not_beyond_its_number_o
     let started = manager.create(mine()).await.unwrap();
     manager.wait(&started.operation.unwrap()).await.unwrap();
     let id = started.sandbox.id.to_string();
-    let request = SnapshotRequest { id, name: Some("s".into()), ..SnapshotRequest::default() };
+    let request = SnapshotRequest { name: Some("s".into()), ..of(id) };
     let taken = manager.snapshot(&request).await.unwrap();
     let wait = manager.wait(&taken.operation.unwrap()).await;
     let snapshot = wait.and_then(Record::into_snapshot).unwrap().id.to_string();
-    let restore = || RestoreRequest { snapshot: snapshot.clone(), ..RestoreRequest::default() };
+    let restore = || from_snapshot(&snapshot);
     let none = NetworkRoom::Left { left: 0, of: 31 };
     house.has_room("a", Headroom { networks: none, ..room(0.1, 20.0, 10.0) });
-    let error = manager.restore(&restore()).await.unwrap_err();
-    assert!(error.message.contains("no network left"), "{}", error.message);
+    manager.restore(&restore()).await.unwrap_err().says("no network left");
     house.has_room("a", room(0.1, 20.0, 99.0));
     let restored = manager.restore(&restore()).await.unwrap();
     let remarks = restored.sandbox.route.unwrap().remarks;

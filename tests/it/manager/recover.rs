@@ -2,31 +2,44 @@
 //! against a scripted extension and the real files. A killed process is a runtime that is shut down: its tasks stop
 //! where they are, and the kernel's locks are free.
 
+use std::fmt::Display;
 use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::test_env::script::Act;
-use crate::test_env::{self, TestEnv, test_env};
+use crate::support::said::Said as _;
+use crate::test_env::fixture::service;
+use crate::test_env::script::{Act, Scripted};
+use crate::test_env::{self, TestEnv, of, test_env, with_sandbox};
 use futures_util::StreamExt;
 use sandboxer::domain::extension::Inspection;
 use sandboxer::domain::operation::OperationKind;
 use sandboxer::domain::request::{
-    CreateRequest, DestroyRequest, LabelRequest, ListQuery, Recovered, RecreateRequest,
-    SleepRequest,
+    CreateRequest, DestroyRequest, LabelRequest, ListQuery, Recovered, SnapshotCopyRequest,
 };
-use sandboxer::domain::sandbox::{Reason, SandboxRecord, Service, State};
+use sandboxer::domain::sandbox::{Reason, SandboxRecord, State};
 use sandboxer::domain::update::Update;
 use sandboxer::domain::{Code, Error, OperationState};
 use sandboxer::manager::SandboxManager;
 
 /// Starts something in another process, as it were, and kills that process once the extension was asked `until`.
-pub(crate) fn killed<F, W>(house: &TestEnv, until: &'static str, start: W)
+pub(crate) fn killed<F, W, T>(house: &TestEnv, until: &'static str, start: W)
 where
     W: FnOnce(SandboxManager) -> F + Send + 'static,
-    F: Future<Output = Result<(), Error>> + Send,
+    F: Future<Output = Result<T, Error>> + Send + 'static,
 {
     let (folder, script) = (house.folder.path().to_owned(), Arc::clone(&house.script));
+    let start = async move { start(test_env::manager(&folder, &script)).await.map(drop).unwrap() };
+    die(&house.script, until, start);
+}
+
+/// Does this in another process, as it were, and kills that process once this script was asked `until`.
+pub(crate) fn die<T>(
+    script: &Arc<Scripted>,
+    until: &'static str,
+    start: impl Future<Output = T> + Send + 'static,
+) {
+    let script = Arc::clone(script);
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -35,10 +48,8 @@ where
             .unwrap();
         let before = script.asked().len();
         runtime.block_on(async {
-            start(test_env::manager(&folder, &script)).await.unwrap();
-            while !script.asked()[before..].iter().any(|asked| asked.starts_with(until)) {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
+            start.await;
+            script.until_asked_since(until, before).await;
         });
         runtime.shutdown_timeout(Duration::from_secs(10));
     })
@@ -48,12 +59,27 @@ where
 
 fn killed_create(house: &TestEnv) {
     house.script(&[Act::Hang], &[], &[]);
-    killed(house, "provision", |manager| async move {
-        manager.create(CreateRequest::default()).await.map(|_| ())
-    });
+    killed(
+        house,
+        "provision",
+        |manager| async move { manager.create(CreateRequest::default()).await },
+    );
 }
 
 impl TestEnv {
+    /// A copy by another process, which dies once the script was asked `until`.
+    pub(crate) fn killed_copy(&self, snapshot: &str, host: &str, until: &'static str) {
+        let request = SnapshotCopyRequest { id: snapshot.to_owned(), host: host.to_owned() };
+        killed(self, until, |manager| async move { manager.copy_snapshot(&request).await });
+    }
+
+    /// What a recover did, all of it well.
+    pub(crate) async fn recover(&self) -> Vec<Recovered> {
+        let items = self.other.recover().await.unwrap();
+        assert!(items.iter().all(|item| item.ok), "{items:?}");
+        items
+    }
+
     async fn only(&self) -> SandboxRecord {
         let mut records = self.manager.list(&everything()).await.unwrap();
         assert_eq!(records.len(), 1);
@@ -68,45 +94,19 @@ impl TestEnv {
 
     async fn in_order(&self) {
         assert_eq!(self.manager.recover().await.unwrap(), [], "a second recover has nothing to do");
-        let running = self.manager.operations().await.unwrap();
-        assert!(
-            running.iter().all(|operation| operation.state != OperationState::Running),
-            "{running:?}"
-        );
-        assert!(
-            self.manager
-                .list(&everything())
-                .await
-                .unwrap()
-                .iter()
-                .all(|record| record.operation.is_none())
-        );
-    }
-
-    pub(crate) fn teardowns(&self) -> usize {
-        self.script.asked().iter().filter(|asked| asked.starts_with("teardown")).count()
+        self.assert_nothing_runs().await;
+        let all = self.manager.list(&everything()).await.unwrap();
+        assert!(all.iter().all(|record| record.operation.is_none()));
     }
 
     /// Makes the data directory look as if it had been made elsewhere.
     pub(crate) fn copy_from_elsewhere(&self) {
-        let file = self.folder.path().join("owner");
-        let mut owner: serde_json::Value =
-            serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
-        owner["machine_id"] = "elsewhere".into();
-        fs::write(&file, owner.to_string()).unwrap();
+        self.edit("owner", |owner| owner["machine_id"] = "elsewhere".into());
     }
 
-    async fn ready(&self) -> String {
-        let (record, ended) = self.create(CreateRequest::default()).await;
-        assert_eq!((ended, &record.state), (Ok(()), &State::Ready));
-        record.id.to_string()
-    }
-
-    async fn forget(&self, id: &str) -> SandboxRecord {
-        let request =
-            DestroyRequest { id: id.to_owned(), forget: true, ..DestroyRequest::default() };
-        let started = self.manager.destroy(&request).await.unwrap();
-        self.manager.finish(&started.operation.unwrap()).await.unwrap().1.unwrap()
+    async fn forget(&self, id: impl Display) -> SandboxRecord {
+        let request = DestroyRequest { forget: true, ..of(id) };
+        self.finished(self.manager.destroy(&request).await).await.1
     }
 }
 
@@ -129,7 +129,7 @@ async fn a_create_whose_process_was_killed_is_removed_from_its_host() {
     assert_eq!(house.teardowns(), 1);
     let operation = house.manager.operation(dead.id.as_str()).await.unwrap();
     assert_eq!(operation.state, OperationState::Failed);
-    assert!(operation.error.unwrap().message.contains("died"));
+    operation.error.unwrap().says("died");
     assert_eq!(house.kinds().await[2..], ["sandbox.destroying", "sandbox.destroyed"]);
     house.in_order().await;
 }
@@ -138,9 +138,7 @@ async fn a_create_whose_process_was_killed_is_removed_from_its_host() {
 async fn a_record_of_which_no_host_has_heard_is_closed_without_asking_one() {
     let house = test_env();
     killed_create(&house);
-    let file = house.folder.path().join("sandboxes.json");
-    let text = fs::read_to_string(&file).unwrap();
-    fs::write(&file, text.replace(r#""state":"provisioning""#, r#""state":"requested""#)).unwrap();
+    house.edit("sandboxes.json", |stored| stored["records"][0]["state"] = "requested".into());
     assert!(house.recovered().await.ok);
     assert_eq!((house.only().await.state, house.teardowns()), (State::Destroyed, 0));
     house.in_order().await;
@@ -158,19 +156,13 @@ async fn a_sandbox_that_somebody_works_on_is_left_to_them() {
 
 #[tokio::test]
 async fn a_destroy_whose_process_was_killed_is_finished() {
-    let house = test_env();
-    let id = house.ready().await;
+    let (house, id) = with_sandbox().await;
     house.script(&[], &[], &[Act::Hang]);
-    killed(&house, "teardown", move |manager| async move {
-        manager.destroy(&DestroyRequest { id, ..DestroyRequest::default() }).await.map(|_| ())
-    });
+    killed(&house, "teardown", move |manager| async move { manager.destroy(&of(id)).await });
     // Whether the host had said by then that it removes something or not.
     let record = house.only().await;
-    assert_eq!(
-        record.operation.as_ref().map(|running| &running.kind),
-        Some(&OperationKind::Destroy),
-        "{record:?}"
-    );
+    let found = record.operation.as_ref().map(|running| &running.kind);
+    assert_eq!(found, Some(&OperationKind::Destroy), "{record:?}");
     assert!(house.recovered().await.ok);
     assert_eq!(house.only().await.state, State::Destroyed);
     house.in_order().await;
@@ -179,10 +171,8 @@ async fn a_destroy_whose_process_was_killed_is_finished() {
 async fn killed_recreate(house: &TestEnv) -> String {
     let id = house.ready().await;
     house.script(&[], &[], &[Act::Hang]);
-    let request = RecreateRequest { id: id.clone(), ..RecreateRequest::default() };
-    killed(house, "teardown", move |manager| async move {
-        manager.recreate(&request).await.map(|_| ())
-    });
+    let request = of(&id);
+    killed(house, "teardown", move |manager| async move { manager.recreate(&request).await });
     assert_eq!(house.only().await.state, State::Provisioning);
     id
 }
@@ -191,15 +181,12 @@ async fn killed_recreate(house: &TestEnv) -> String {
 async fn a_recreate_that_died_before_it_removed_anything_is_ready_again() {
     let house = test_env();
     killed_recreate(&house).await;
-    let web = Service {
-        name: "web".into(),
-        state: "running".into(),
-        exit_code: None,
-        restarts: None,
-        health: None,
-    };
-    *house.script.seen.lock().unwrap() =
-        Inspection { ready: true, services: vec![web.clone()], ..Inspection::default() };
+    let web = service("web", "running", None);
+    house.script.seen.set(Inspection {
+        ready: true,
+        services: vec![web.clone()],
+        ..Inspection::default()
+    });
     assert!(house.recovered().await.ok);
     let record = house.only().await;
     assert_eq!((&record.state, &record.reason), (&State::Ready, &Some(Reason::CrashRecovered)));
@@ -217,20 +204,15 @@ async fn a_recreate_that_died_half_way_leaves_a_failed_one_that_can_be_made_agai
     assert_eq!((&record.state, &record.reason), (&State::Failed, &Some(Reason::CrashRecovered)));
     assert!(record.reachability.is_none(), "what is not there is not reached");
     house.in_order().await;
-    let started = house
-        .manager
-        .recreate(&RecreateRequest { id, ..RecreateRequest::default() })
-        .await
-        .unwrap();
-    let (_, again) = house.manager.finish(&started.operation.unwrap()).await.unwrap();
-    assert_eq!(again.unwrap().state, State::Ready);
+    let (_, again) = house.finished(house.manager.recreate(&of(id)).await).await;
+    assert_eq!(again.state, State::Ready);
 }
 
 #[tokio::test]
 async fn a_host_that_does_not_answer_is_asked_again_by_the_next_recover() {
     let house = test_env();
     killed_create(&house);
-    let down = || Act::Fail(Code::HostUnreachable, "no route");
+    let down = || Act::no_route();
     house.script(&[], &[], &[down(), down(), down()]);
     let item = house.recovered().await;
     assert_eq!((item.ok, item.error.unwrap().code), (false, Code::HostUnreachable));
@@ -269,21 +251,14 @@ async fn an_operation_without_a_record_is_ended() {
 
 #[tokio::test]
 async fn a_copied_data_directory_removes_nothing_until_it_is_claimed() {
-    let house = test_env();
-    let id = house.ready().await;
+    let (house, id) = with_sandbox().await;
     killed_create(&house);
     house.copy_from_elsewhere();
-    let refused = house.manager.recover().await.unwrap_err();
-    assert_eq!(refused.code, Code::Conflict);
-    assert!(
-        refused.message.contains("another machine")
-            && refused.hint.unwrap().contains("doctor --claim")
-    );
-    let request = DestroyRequest { id: id.clone(), ..DestroyRequest::default() };
-    assert_eq!(house.manager.destroy(&request).await.unwrap_err().code, Code::Conflict);
-    let again = RecreateRequest { id: id.clone(), ..RecreateRequest::default() };
-    assert_eq!(house.manager.recreate(&again).await.unwrap_err().code, Code::Conflict);
-    assert_eq!((house.teardowns(), house.manager.get(&id).await.unwrap().state), (0, State::Ready));
+    let fault = house.manager.recover().await.unwrap_err();
+    fault.coded(Code::Conflict).says("another machine").hints("doctor --claim");
+    house.manager.destroy(&of(&id)).await.unwrap_err().coded(Code::Conflict);
+    house.manager.recreate(&of(&id)).await.unwrap_err().coded(Code::Conflict);
+    assert_eq!((house.teardowns(), house.record(&id).await.state), (0, State::Ready));
 
     let checks = house.manager.doctor(false).await.unwrap();
     let installation = checks.iter().find(|check| check.name == "installation").unwrap();
@@ -320,23 +295,19 @@ async fn a_doctor_names_the_lines_that_nobody_can_read() {
         said("history"),
         format!("{}: {lines} cannot be read; the rest is used", file("history.jsonl"))
     );
-    assert_eq!(
-        std::fs::read_to_string(file("history.jsonl")).unwrap(),
-        history,
-        "it is left as it is"
-    );
+    let found = std::fs::read_to_string(file("history.jsonl")).unwrap();
+    assert_eq!(found, history, "it is left as it is");
 }
 
 #[tokio::test]
 async fn a_restored_backup_removes_nothing_until_it_is_claimed() {
-    let house = test_env();
-    let id = house.ready().await;
+    let (house, id) = with_sandbox().await;
     // The host has heard of more creations than this directory knows of.
-    *house.script.host_counter.lock().unwrap() = 40;
+    house.script.host_counter.set(40);
     let (record, ended) = house.destroy(&id).await;
     assert_eq!((ended, house.teardowns(), record.state), (Err(Code::Conflict), 0, State::Ready));
     killed_create(&house);
-    assert_eq!(house.manager.recover().await.unwrap_err().code, Code::Conflict);
+    house.manager.recover().await.unwrap_err().coded(Code::Conflict);
     assert_eq!(house.teardowns(), 0);
     house.manager.doctor(true).await.unwrap();
     assert_eq!(house.manager.recover().await.unwrap().len(), 1);
@@ -347,12 +318,12 @@ async fn a_restored_backup_removes_nothing_until_it_is_claimed() {
 async fn a_copy_does_not_recover_what_its_process_still_works_on() {
     let house = test_env();
     killed_create(&house);
-    *house.script.lives.lock().unwrap() = true;
+    house.script.lives.set(true);
     let item = house.recovered().await;
     assert_eq!((item.ok, item.error.unwrap().code), (false, Code::Conflict));
     assert!(item.message.contains("this is a copy"), "{}", item.message);
     assert_eq!((house.teardowns(), house.only().await.state), (0, State::Provisioning));
-    *house.script.lives.lock().unwrap() = false;
+    house.script.lives.set(false);
     assert!(house.recovered().await.ok);
 }
 
@@ -361,46 +332,37 @@ async fn a_copy_made_during_a_create_does_not_remove_what_is_ready_by_now() {
     let house = test_env();
     killed_create(&house);
     // The original went on: ready counts as a change of its own, and the host was told.
-    *house.script.host_counter.lock().unwrap() = 2;
+    house.script.host_counter.set(2);
     let item = house.recovered().await;
     assert_eq!((item.ok, item.error.unwrap().code), (false, Code::Conflict));
-    assert_eq!(
-        (house.teardowns(), house.only().await.state),
-        (0, State::Provisioning),
-        "nothing was decided"
-    );
-    assert_eq!(
-        house.manager.recover().await.unwrap_err().code,
-        Code::Conflict,
-        "and it is remembered"
-    );
+    assert_eq!(house.teardowns(), 0, "nothing was decided");
+    assert_eq!(house.only().await.state, State::Provisioning, "nothing was decided");
+    let found = house.manager.recover().await.unwrap_err().code;
+    assert_eq!(found, Code::Conflict, "and it is remembered");
 }
 
 #[tokio::test]
 async fn a_removal_that_found_its_host_away_is_finished_at_the_next_contact() {
-    let house = test_env();
-    let id = house.ready().await;
-    let down = || Act::Fail(Code::HostUnreachable, "no route");
+    let (house, id) = with_sandbox().await;
+    let down = || Act::no_route();
     house.script(&[], &[], &[down(), down(), down()]);
     assert_eq!(house.destroy(&id).await.1, Err(Code::HostUnreachable));
-    assert_eq!(house.manager.get(&id).await.unwrap().state, State::Destroying);
+    assert_eq!(house.record(&id).await.state, State::Destroying);
     house.ready().await;
-    assert_eq!(house.manager.get(&id).await.unwrap().state, State::Destroyed);
+    assert_eq!(house.record(&id).await.state, State::Destroyed);
 }
 
 #[tokio::test]
 async fn a_counter_that_another_process_of_ours_raised_is_no_old_copy() {
-    let house = test_env();
-    let id = house.ready().await;
+    let (house, id) = with_sandbox().await;
     house.ready().await;
-    *house.script.host_counter.lock().unwrap() = 2;
+    house.script.host_counter.set(2);
     assert_eq!(house.destroy(&id).await.1, Ok(()));
 }
 
 #[tokio::test]
 async fn a_forgotten_sandbox_is_removed_when_its_host_is_next_reached() {
-    let house = test_env();
-    let id = house.ready().await;
+    let (house, id) = with_sandbox().await;
     let record = house.forget(&id).await;
     assert_eq!((&record.state, house.teardowns()), (&State::Forgotten, 0));
     assert!(record.message.unwrap().contains("without a look"));
@@ -408,26 +370,23 @@ async fn a_forgotten_sandbox_is_removed_when_its_host_is_next_reached() {
     assert!(listed.is_empty(), "it is no live sandbox: {listed:?}");
     // Whatever reaches the host collects it.
     house.ready().await;
-    assert_eq!(house.manager.get(&id).await.unwrap().state, State::Destroyed);
+    assert_eq!(house.record(&id).await.state, State::Destroyed);
     let kinds = house.kinds().await;
-    assert!(
-        kinds.contains(&"sandbox.forgotten".to_owned())
-            && kinds.last().unwrap() == "sandbox.destroyed"
-    );
+    assert!(kinds.contains(&"sandbox.forgotten".to_owned()));
+    assert_eq!(kinds.last().unwrap(), "sandbox.destroyed");
 }
 
 #[tokio::test]
 async fn a_tombstone_stays_while_its_host_cannot_remove_it_and_destroy_tries_at_once() {
-    let house = test_env();
-    let id = house.ready().await;
+    let (house, id) = with_sandbox().await;
     house.forget(&id).await;
     house.script(&[], &[], &[Act::LeaveNetwork]);
     house.ready().await;
-    let record = house.manager.get(&id).await.unwrap();
+    let record = house.record(&id).await;
     assert_eq!((&record.state, record.leftovers.len()), (&State::Forgotten, 1));
     assert_eq!(house.destroy(&id).await.1, Ok(()));
-    assert_eq!(house.manager.get(&id).await.unwrap().state, State::Destroyed);
-    let request = DestroyRequest { id, forget: true, ..DestroyRequest::default() };
+    assert_eq!(house.record(&id).await.state, State::Destroyed);
+    let request = DestroyRequest { forget: true, ..of(id) };
     assert!(
         house.manager.destroy(&request).await.unwrap().operation.is_none(),
         "there is nothing to forget"
@@ -439,7 +398,7 @@ async fn forgetting_ends_the_create_of_another_process() {
     let house = test_env();
     house.script(&[Act::Hang], &[], &[]);
     let started = house.other.create(CreateRequest::default()).await.unwrap();
-    let record = house.forget(started.sandbox.id.as_str()).await;
+    let record = house.forget(&started.sandbox.id).await;
     assert_eq!(record.state, State::Forgotten);
     let (operation, _) = house.other.finish(&started.operation.unwrap()).await.unwrap();
     assert_eq!(operation.state, OperationState::Cancelled);
@@ -447,23 +406,14 @@ async fn forgetting_ends_the_create_of_another_process() {
 
 #[tokio::test]
 async fn a_service_that_dies_later_marks_the_sandbox_and_is_told() {
-    let house = test_env();
-    let id = house.ready().await;
+    let (house, id) = with_sandbox().await;
     let mut updates = house.manager.subscribe().await.unwrap();
-    let died = Service {
-        name: "web".into(),
-        state: "exited".into(),
-        exit_code: Some(137),
-        restarts: None,
-        health: None,
-    };
+    let died = service("web", "exited", Some(137));
     house.script.seen.lock().unwrap().services = vec![died.clone()];
     house.manager.refresh_services("LOCAL").await.unwrap();
-    let record = house.manager.get(&id).await.unwrap();
-    assert_eq!(
-        (&record.state, record.degraded().collect::<Vec<_>>()),
-        (&State::Ready, vec![&died])
-    );
+    let record = house.record(&id).await;
+    assert_eq!(record.state, State::Ready);
+    assert_eq!(record.degraded().collect::<Vec<_>>(), vec![&died]);
     let told = tokio::time::timeout(Duration::from_secs(30), async {
         loop {
             if let Some(Update::Record(told)) = updates.next().await {
@@ -474,44 +424,37 @@ async fn a_service_that_dies_later_marks_the_sandbox_and_is_told() {
     assert_eq!(told.await.unwrap().services, [died]);
     let before = record.revision;
     house.manager.refresh_services("local").await.unwrap();
-    assert_eq!(
-        house.manager.get(&id).await.unwrap().revision,
-        before,
-        "what is the same is not written"
-    );
+    assert_eq!(house.record(&id).await.revision, before, "what is the same is not written");
 }
 
 #[tokio::test]
 async fn what_its_host_has_nothing_of_is_lost_and_comes_back_with_it() {
-    let house = test_env();
-    let id = house.ready().await;
-    *house.script.nothing_there.lock().unwrap() = true;
+    let (house, id) = with_sandbox().await;
+    house.script.nothing_there.set(true);
     // Who cannot be asked loses nothing.
     house.script(&[], &[Act::Fail(Code::HostChanged, "another machine")], &[]);
     house.manager.refresh_services("local").await.unwrap();
-    assert_eq!(house.manager.get(&id).await.unwrap().state, State::Ready);
+    assert_eq!(house.record(&id).await.state, State::Ready);
     house.manager.refresh_services("local").await.unwrap();
-    let record = house.manager.get(&id).await.unwrap();
+    let record = house.record(&id).await;
     assert_eq!((&record.state, &record.reason), (&State::Lost, &None));
     assert!(record.reachability.is_none() && house.kinds().await.last().unwrap() == "sandbox.lost");
     house.manager.refresh_services("local").await.unwrap();
-    assert_eq!(house.manager.get(&id).await.unwrap().revision, record.revision, "it is lost once");
-    *house.script.seen.lock().unwrap() = Inspection { ready: true, ..Inspection::default() };
+    assert_eq!(house.record(&id).await.revision, record.revision, "it is lost once");
+    house.script.seen.set(Inspection { ready: true, ..Inspection::default() });
     house.manager.refresh_services("local").await.unwrap();
-    assert_eq!(house.manager.get(&id).await.unwrap().state, State::Ready);
-    *house.script.seen.lock().unwrap() = Inspection::default();
+    assert_eq!(house.record(&id).await.state, State::Ready);
+    house.script.seen.set(Inspection::default());
     house.manager.refresh_services("local").await.unwrap();
-    assert_eq!(house.manager.get(&id).await.unwrap().state, State::Lost);
+    assert_eq!(house.record(&id).await.state, State::Lost);
     assert_eq!(house.destroy(&id).await.1, Ok(()), "a lost one is closed by destroy");
 }
 
 #[tokio::test]
 async fn labels_are_set_and_removed_beside_a_running_operation() {
-    let house = test_env();
-    let id = house.ready().await;
-    house.script.sleep.lock().unwrap().push_back(Act::Hang);
-    let request = SleepRequest { id: id.clone(), ..SleepRequest::default() };
-    let started = house.manager.sleep(&request).await.unwrap();
+    let (house, id) = with_sandbox().await;
+    house.script.sleep.push(Act::Hang);
+    let started = house.manager.sleep(&of(&id)).await.unwrap();
     // From here on it writes nothing.
     while house.other.get(&id).await.unwrap().operation.is_none() {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
@@ -530,15 +473,9 @@ async fn labels_are_set_and_removed_beside_a_running_operation() {
     assert_eq!((record.is_protected(), record.labels["team"].as_str()), (false, "b"));
     let same = house.other.label(change(&[("team", "b")], &["nothing"])).await.unwrap();
     assert_eq!(same.revision, record.revision, "nothing to do writes nothing");
-    assert_eq!(
-        house.other.label(change(&[("a b", "c")], &[])).await.unwrap_err().code,
-        Code::InvalidInput
-    );
-    assert_eq!(
-        house.other.label(change(&[("x", "c")], &["x"])).await.unwrap_err().code,
-        Code::InvalidInput
-    );
+    house.other.label(change(&[("a b", "c")], &[])).await.unwrap_err().coded(Code::InvalidInput);
+    house.other.label(change(&[("x", "c")], &["x"])).await.unwrap_err().coded(Code::InvalidInput);
     let stale = LabelRequest { revision: Some(1), ..change(&[("x", "y")], &[]) };
-    assert_eq!(house.other.label(stale).await.unwrap_err().code, Code::Conflict);
+    house.other.label(stale).await.unwrap_err().coded(Code::Conflict);
     house.manager.cancel(&started.operation.unwrap()).await.unwrap();
 }

@@ -8,6 +8,7 @@ use sandboxer::domain::{Code, Error, SandboxRecord};
 use sandboxer::manager::SandboxManager;
 
 use super::recover::killed;
+use crate::support::said::Said as _;
 use crate::test_env::script::Act;
 use crate::test_env::test_env;
 
@@ -59,7 +60,7 @@ async fn a_repeat_of_what_is_destroyed_is_a_conflict() {
     let house = test_env();
     let record = told(&house.manager, keyed()).await.unwrap();
     assert!(house.other.plan_create(&keyed()).await.unwrap().ok);
-    house.destroy(record.id.as_str()).await.1.unwrap();
+    house.destroy(&record.id).await.1.unwrap();
     let fault = told(&house.other, keyed()).await.unwrap_err();
     assert_eq!((fault.code, &fault.details["id"]), (Code::Conflict, &record.id.as_str().into()));
 }
@@ -68,10 +69,8 @@ async fn a_repeat_of_what_is_destroyed_is_a_conflict() {
 async fn a_repeat_of_what_a_dead_process_left_half_made_says_so() {
     let house = test_env();
     house.script(&[Act::Hang], &[], &[]);
-    killed(&house, "provision", |manager| async move { manager.create(keyed()).await.map(|_| ()) });
-    let fault = told(&house.other, keyed()).await.unwrap_err();
-    assert_eq!(fault.code, Code::OperationFailed);
-    assert!(fault.hint.unwrap().contains("recover"));
+    killed(&house, "provision", |manager| async move { manager.create(keyed()).await });
+    told(&house.other, keyed()).await.unwrap_err().coded(Code::OperationFailed).hints("recover");
 }
 
 #[tokio::test]
@@ -110,6 +109,6 @@ async fn the_same_request_is_the_same_however_it_is_written() {
         CreateRequest { name: Some("x".into()), ..first.clone() },
         CreateRequest { labels: BTreeMap::new(), ..first.clone() },
     ] {
-        assert_eq!(told(&house.other, other).await.unwrap_err().code, Code::Conflict);
+        told(&house.other, other).await.unwrap_err().coded(Code::Conflict);
     }
 }

@@ -11,6 +11,7 @@ use sandboxer::domain::{Code, HostName, Time};
 use sandboxer::store::HostStore;
 use sandboxer::store::json::JsonStores;
 
+use crate::support::said::Said as _;
 use crate::test_env::{TestEnv, test_env};
 
 fn detection(fingerprint: char) -> RuntimeDetection {
@@ -53,9 +54,7 @@ impl TestEnv {
     }
 
     async fn canary(&self) -> sandboxer::domain::sandbox::SandboxRecord {
-        let (record, ended) = self.create(CreateRequest::default()).await;
-        assert_eq!(ended, Ok(()));
-        record
+        self.made(CreateRequest::default()).await
     }
 
     async fn kept(&self) -> Option<HostReport> {
@@ -96,14 +95,14 @@ async fn what_was_found_on_a_host_goes_along_the_next_time_by_whichever_process(
 #[tokio::test]
 async fn a_canarys_record_has_the_facts_in_short_and_the_file_the_rest() {
     let house = test_env();
-    *house.script.report.lock().unwrap() = Some(report("m"));
+    house.script.report.set(Some(report("m")));
     let record = house.canary().await;
     let telemetry = record.telemetry.unwrap().read().unwrap();
     let counts = telemetry.inventory.unwrap();
     assert_eq!((telemetry.cpus, counts.sandboxes, counts.containers), (8, 1, 2));
     assert_eq!(house.kept().await, Some(report("m")));
     house.canary().await;
-    let told = house.script.reports.lock().unwrap().clone();
+    let told = house.script.reports.get();
     assert_eq!(told, [None, Some(report("m"))], "the second one is told what the first one heard");
     let [local] = &house.other.hosts().await.unwrap()[..] else { panic!("one host") };
     assert_eq!(local.facts.as_ref().unwrap().cpus, 8, "known to a list without a connection");
@@ -113,10 +112,10 @@ async fn a_canarys_record_has_the_facts_in_short_and_the_file_the_rest() {
 #[tokio::test]
 async fn of_another_host_behind_the_same_name_nothing_stays() {
     let house = test_env();
-    *house.script.report.lock().unwrap() = Some(report("m"));
+    house.script.report.set(Some(report("m")));
     house.canary().await;
     let other = HostReport { detection: None, ..report("another") };
-    *house.script.report.lock().unwrap() = Some(other.clone());
+    house.script.report.set(Some(other.clone()));
     house.canary().await;
     assert_eq!(house.kept().await, Some(other), "neither its detection nor its facts");
 }
@@ -124,7 +123,7 @@ async fn of_another_host_behind_the_same_name_nothing_stays() {
 #[tokio::test]
 async fn a_create_works_without_the_file_and_beside_one_that_cannot_be_read() {
     let house = test_env();
-    *house.script.report.lock().unwrap() = Some(report("m"));
+    house.script.report.set(Some(report("m")));
     house.canary().await;
     for name in ["hosts.json", "hosts.json.bak"] {
         fs::remove_file(house.folder.path().join(name)).unwrap();
@@ -138,10 +137,9 @@ async fn a_create_works_without_the_file_and_beside_one_that_cannot_be_read() {
     let text = fs::read_to_string(house.file()).unwrap();
     assert_eq!(text, "{\"schema\": 1, \"records\": [", "it is left as it is");
     let stores = JsonStores::open(house.folder.path()).unwrap();
-    let error = stores.hosts.get(&HostName::new("local")).await.unwrap_err();
-    assert_eq!(error.code, Code::StoreCorrupt);
+    stores.hosts.get(&HostName::new("local")).await.unwrap_err().coded(Code::StoreCorrupt);
     let [local] = &house.other.hosts().await.unwrap()[..] else { panic!("one host") };
     let message = local.message.as_deref().unwrap();
     assert!(message.contains("hosts.json") && message.contains("line 1"), "{message}");
-    assert!(local.hint.as_deref().unwrap().contains("hosts.json.bak"), "{:?}", local.hint);
+    local.hints("hosts.json.bak");
 }

@@ -1,13 +1,12 @@
 //! Rollouts: some sandboxes first, then the rest; nobody touched that is not to be, and nobody called failed who was not
 //! begun.
 
-use std::time::Duration;
-
-use sandboxer::domain::request::{ApplyRequest, LabelRequest, RestoreRequest, RolloutRequest};
+use sandboxer::domain::request::{LabelRequest, RolloutRequest};
 use sandboxer::domain::{Code, OperationState};
 
+use crate::support::said::Said as _;
 use crate::test_env::script::{Act, Script};
-use crate::test_env::{TestEnv, test_env};
+use crate::test_env::{TestEnv, of, test_env, with_snapshot};
 
 /// Five sandboxes on one snapshot with one patch that none has yet.
 async fn five(house: &TestEnv) -> (String, Vec<String>) {
@@ -32,11 +31,9 @@ async fn a_rollout_does_the_canary_first_and_stops_at_its_failure() {
     let items = house.manager.roll_out(&rollout(&base, Some(1))).await.unwrap();
     let order: Vec<&str> = items.iter().map(|item| item.id.as_str()).collect();
     assert_eq!(order, ids, "oldest first");
-    assert!(
-        items[0].canary
-            && !items[0].ok
-            && items[0].error.as_ref().unwrap().message.contains("exit status 9")
-    );
+    assert!(items[0].canary);
+    assert!(!items[0].ok);
+    assert!(items[0].error.as_ref().unwrap().message.contains("exit status 9"));
     assert!(
         items[1..].iter().all(|item| !item.canary && !item.ok && item.error.is_none()),
         "not begun is not failed"
@@ -44,10 +41,7 @@ async fn a_rollout_does_the_canary_first_and_stops_at_its_failure() {
     let why = format!("not begun: sandbox {} failed", ids[0]);
     assert!(items[1..].iter().all(|item| item.reason.as_ref() == Some(&why)), "{items:#?}");
     assert!(ids[1..].iter().all(|id| house.ran(id).is_empty()), "no other got it");
-    assert_eq!(
-        house.manager.roll_out(&rollout(&base, Some(0))).await.unwrap_err().code,
-        Code::InvalidInput
-    );
+    house.manager.roll_out(&rollout(&base, Some(0))).await.unwrap_err().coded(Code::InvalidInput);
 }
 
 #[tokio::test]
@@ -55,21 +49,12 @@ async fn a_rollout_reaches_the_rest_and_passes_over_who_is_not_to_be_touched() {
     let house = test_env();
     let (base, ids) = five(&house).await;
     let set = [("protect".to_owned(), "true".to_owned())].into();
-    house
-        .manager
-        .label(LabelRequest { id: ids[1].clone(), set, ..LabelRequest::default() })
-        .await
-        .unwrap();
+    house.manager.label(LabelRequest { set, ..of(&ids[1]) }).await.unwrap();
     house.sleep(&ids[2]).await.1.unwrap();
     house.scripts(&[Script::Hangs]);
-    let working = house
-        .manager
-        .apply_patches(&ApplyRequest { id: ids[3].clone(), ..ApplyRequest::default() })
-        .await;
+    let working = house.manager.apply_patches(&of(&ids[3])).await;
     let working = working.unwrap().operation.unwrap();
-    while house.ran(&ids[3]).is_empty() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    house.script.until_asked("patch").await;
     let items = house.manager.roll_out(&rollout(&base, Some(1))).await.unwrap();
     let told: Vec<_> =
         items.iter().map(|item| (item.ok, item.canary, item.applied.clone())).collect();
@@ -80,10 +65,8 @@ async fn a_rollout_reaches_the_rest_and_passes_over_who_is_not_to_be_touched() {
     let why = |at: usize| items[at].error.as_ref().unwrap().message.clone();
     let who = format!("is busy: patch by process {} on here since 20", std::process::id());
     assert!(why(1).contains("protect=true") && why(3).contains(&who), "{items:#?}");
-    assert_eq!(
-        (items[2].reason.as_deref(), &items[2].error),
-        (Some("it sleeps, and gets them on its next wake"), &None)
-    );
+    assert_eq!(items[2].reason.as_deref(), Some("it sleeps, and gets them on its next wake"));
+    assert_eq!(items[2].error, None);
     assert_eq!(
         (house.ran(&ids[2]), house.wake(&ids[2]).await.1, house.ran(&ids[2])),
         (vec![], Ok(()), vec![1])
@@ -91,11 +74,9 @@ async fn a_rollout_reaches_the_rest_and_passes_over_who_is_not_to_be_touched() {
     house.manager.cancel(&working).await.unwrap();
     house.manager.finish(&working).await.unwrap();
     let again = house.manager.roll_out(&rollout(&base, None)).await.unwrap();
-    assert_eq!(
-        (again[0].ok, again[0].applied.len(), house.ran(&ids[0]).len()),
-        (true, 0, 1),
-        "once is enough"
-    );
+    assert_eq!(again[0].ok, true, "once is enough");
+    assert_eq!(again[0].applied.len(), 0, "once is enough");
+    assert_eq!(house.ran(&ids[0]).len(), 1, "once is enough");
 }
 
 #[tokio::test]
@@ -126,10 +107,7 @@ async fn a_rollout_touches_only_what_was_seen() {
     // Another patch than those that were seen.
     house.add(&base, "more").await;
     let fault = house.manager.roll_out(&request).await.unwrap_err();
-    assert!(
-        fault.code == Code::Conflict && fault.message.contains("changed since it was looked at"),
-        "{fault}"
-    );
+    fault.coded(Code::Conflict).says("changed since it was looked at");
     assert!(ids.iter().all(|id| house.ran(id).len() <= 1), "nobody got it");
 }
 
@@ -138,12 +116,10 @@ async fn one_that_is_not_there_is_no_failure_of_a_rollout() {
     let house = test_env();
     let (base, ids) = five(&house).await;
     house.script(&[], &[Act::Fail(Code::Timeout, "not ready")], &[]);
-    let request = RestoreRequest { snapshot: base.clone(), ..RestoreRequest::default() };
-    let started = house.manager.restore(&request).await.unwrap();
-    house.manager.finish(&started.operation.unwrap()).await.unwrap();
+    let missing = house.restore(&base).await.0;
     let items = house.manager.roll_out(&rollout(&base, None)).await.unwrap();
     assert_eq!(items.len(), ids.len() + 1);
-    let failed = items.iter().find(|item| item.id == started.sandbox.id).unwrap();
+    let failed = items.iter().find(|item| item.id == missing.id).unwrap();
     assert_eq!((failed.ok, &failed.error), (true, &None), "{failed:#?}");
     assert_eq!(failed.reason.as_deref(), Some("it is failed, and gets them if it is made again"));
     assert!(items.iter().all(|item| item.ok));
@@ -156,9 +132,7 @@ async fn a_rollout_that_is_cancelled_calls_nobody_failed_who_was_not_begun() {
     house.scripts(&[Script::Hangs]);
     let request = rollout(&base, Some(1));
     let cancel = async {
-        while house.ran(&ids[0]).is_empty() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        house.script.until_asked("patch").await;
         let operations = house.manager.operations().await.unwrap();
         let running = operations.iter().find(|one| one.state == OperationState::Running).unwrap();
         house.manager.cancel(&running.id).await.unwrap();
@@ -166,7 +140,7 @@ async fn a_rollout_that_is_cancelled_calls_nobody_failed_who_was_not_begun() {
     let (items, ()) = tokio::join!(house.manager.roll_out(&request), cancel);
     let items = items.unwrap();
     let error = items[0].error.as_ref().unwrap();
-    assert_eq!(error.code, Code::Cancelled);
+    error.coded(Code::Cancelled);
     let not_begun = Some("not begun: the rollout was cancelled");
     assert!(
         items[1..].iter().all(|item| item.error.is_none() && item.reason.as_deref() == not_begun),
@@ -181,8 +155,7 @@ async fn a_rollout_that_is_cancelled_calls_nobody_failed_who_was_not_begun() {
 
 #[tokio::test]
 async fn one_that_sleeps_over_a_failed_patch_is_no_success_of_a_rollout() {
-    let house = test_env();
-    let base = house.base("my-env").await;
+    let (house, base) = with_snapshot().await;
     house.add(&base, "one").await;
     house.scripts(&[Script::Exits(3)]);
     let id = house.restored(&base).await.id.to_string();

@@ -1,21 +1,19 @@
 //! Workspace roots as the manager knows them: what goes along to a host, what is learnt there, and what nobody can prove.
 
-use sandboxer::domain::record::Record;
 use std::fs;
 use std::path::Path;
 
 use sandboxer::domain::extension::Inspection;
-use sandboxer::domain::request::{
-    CreateRequest, DestroyRequest, SnapshotDeleteRequest, SnapshotRequest,
-};
+use sandboxer::domain::request::CreateRequest;
 use sandboxer::domain::root::{KnownRoots, MarkedRoot, RootMark};
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::{Code, HostName};
 use sandboxer::store::HostStore;
 use sandboxer::store::json::JsonStores;
 
+use crate::support::said::Said as _;
 use crate::test_env::script::Act;
-use crate::test_env::{TestEnv, test_env};
+use crate::test_env::{TestEnv, of, test_env};
 
 fn root() -> MarkedRoot {
     MarkedRoot {
@@ -28,7 +26,7 @@ fn root() -> MarkedRoot {
 /// A house whose host says which root it has.
 fn marked() -> TestEnv {
     let house = test_env();
-    *house.script.root.lock().unwrap() = Some(root());
+    house.script.root.set(Some(root()));
     house
 }
 
@@ -39,9 +37,7 @@ impl TestEnv {
 
     async fn named(&self, name: &str) -> String {
         let request = CreateRequest { name: Some(name.into()), ..CreateRequest::default() };
-        let (record, ended) = self.create(request).await;
-        assert_eq!((ended, &record.state), (Ok(()), &State::Ready));
-        record.id.to_string()
+        self.made(request).await.id.to_string()
     }
 }
 
@@ -49,7 +45,7 @@ impl TestEnv {
 async fn a_mark_is_learnt_before_anything_is_made_and_goes_along_from_then_on() {
     let house = marked();
     // Its console dies right after the host said it: a hang that is killed with the runtime.
-    house.script(&[Act::Fail(Code::OperationFailed, "no")], &[], &[]);
+    house.script(&[Act::fails("no")], &[], &[]);
     let (record, _) = house.create(CreateRequest::default()).await;
     assert_eq!(record.state, State::Failed);
     let first = house.script.told.lock().unwrap()[0].clone();
@@ -68,11 +64,11 @@ async fn another_root_may_be_where_nothing_is_recorded() {
     house.named("two").await;
     assert_eq!(house.last_told().marked, [root()], "it must be the one that `one` is in");
     for name in [id.as_str(), "two"] {
-        let id = house.manager.get(name).await.unwrap().id;
-        assert_eq!(house.destroy(id.as_str()).await.1, Ok(()));
+        let id = house.record(name).await.id;
+        assert_eq!(house.destroy(&id).await.1, Ok(()));
     }
     house.named("three").await;
-    let provisions: Vec<KnownRoots> = house.script.told.lock().unwrap().clone();
+    let provisions: Vec<KnownRoots> = house.script.told.get();
     let third = &provisions[provisions.len() - 1];
     assert!(third.marked.is_empty() && third.unmarked.is_empty(), "{third:?}");
 }
@@ -81,20 +77,15 @@ async fn another_root_may_be_where_nothing_is_recorded() {
 async fn a_root_of_which_only_records_know_is_told_as_such() {
     let house = marked();
     let id = house.named("one").await;
-    let request =
-        SnapshotRequest { id: id.clone(), name: Some("s".into()), ..SnapshotRequest::default() };
-    let started = house.manager.snapshot(&request).await.unwrap();
-    house.manager.wait(&started.operation.unwrap()).await.and_then(Record::into_snapshot).unwrap();
+    house.snapshot(&id, "s").await.unwrap();
     fs::remove_file(house.folder.path().join("hosts.json")).unwrap();
     fs::remove_file(house.folder.path().join("hosts.json.bak")).unwrap();
-    *house.script.root.lock().unwrap() = None;
+    house.script.root.set(None);
     house.named("two").await;
     let told = house.last_told();
     assert_eq!((told.marked.len(), told.unmarked.len()), (0, 1), "{told:?}");
-    assert_eq!(
-        (told.unmarked[0].path.as_str(), told.unmarked[0].machine_id.as_str()),
-        ("/srv", "m")
-    );
+    assert_eq!(told.unmarked[0].path.as_str(), "/srv");
+    assert_eq!(told.unmarked[0].machine_id.as_str(), "m");
     assert!(told.spare.is_some());
 }
 
@@ -102,51 +93,27 @@ async fn a_root_of_which_only_records_know_is_told_as_such() {
 async fn what_cannot_be_proved_writes_nothing_off() {
     let house = marked();
     let id = house.named("one").await;
-    *house.script.nothing_there.lock().unwrap() = true;
+    house.script.nothing_there.set(true);
     // No services: it is looked for, and the root is not there.
     house.script(&[], &[Act::Fail(Code::HostChanged, "the root is away")], &[]);
     house.manager.refresh_services("local").await.unwrap();
-    assert_eq!(house.manager.get(&id).await.unwrap().state, State::Ready);
+    assert_eq!(house.record(&id).await.state, State::Ready);
     house.script(&[], &[], &[Act::Untouched(Code::HostChanged)]);
     assert_eq!(house.destroy(&id).await.1, Err(Code::HostChanged));
-    assert_ne!(house.manager.get(&id).await.unwrap().state, State::Destroyed);
+    assert_ne!(house.record(&id).await.state, State::Destroyed);
     // A look at the proved root says that nothing is left.
-    *house.script.seen.lock().unwrap() = Inspection::default();
+    house.script.seen.set(Inspection::default());
     assert_eq!(house.destroy(&id).await.1, Ok(()));
 }
 
 #[tokio::test]
 async fn an_archive_in_a_root_that_is_gone_is_given_up_by_force_only() {
     let house = marked();
-    let id = house.named("one").await;
-    let request = SnapshotRequest { id, name: Some("s".into()), ..SnapshotRequest::default() };
-    let started = house.manager.snapshot(&request).await.unwrap();
-    let snapshot = house
-        .manager
-        .wait(&started.operation.unwrap())
-        .await
-        .and_then(Record::into_snapshot)
-        .unwrap()
-        .id
-        .to_string();
+    let snapshot = house.base("s").await;
     house.script.shelf.changed.lock().unwrap().push("local");
-    let delete = |force| SnapshotDeleteRequest {
-        id: snapshot.clone(),
-        force,
-        ..SnapshotDeleteRequest::default()
-    };
-    let ended = async |request| {
-        let started = house.manager.delete_snapshot(&request).await.unwrap();
-        house
-            .manager
-            .wait(&started.operation.unwrap())
-            .await
-            .and_then(Record::into_snapshot)
-            .map_err(|fault| fault.code)
-    };
-    assert_eq!(ended(delete(false)).await.unwrap_err(), Code::HostChanged);
+    house.delete(&snapshot, false).await.unwrap_err().coded(Code::HostChanged);
     assert!(house.manager.snapshot_view(&snapshot).await.is_ok(), "it is there as before");
-    ended(delete(true)).await.unwrap();
+    house.delete(&snapshot, true).await.unwrap();
 }
 
 /// A profile with a root of its own and a directory as input.
@@ -177,18 +144,15 @@ async fn a_directory_with_sandboxes_in_it_is_no_input() {
         };
         let made =
             house.manager.create(request.clone()).await.map(drop).map_err(|fault| fault.code);
-        assert_eq!(
-            house.manager.plan_create(&request).await.is_err(),
-            made.is_err(),
-            "the plan says so too"
-        );
+        let found = house.manager.plan_create(&request).await.is_err();
+        assert_eq!(found, made.is_err(), "the plan says so too");
         made
     };
     for refused in ["disk", "disk/root", "disk/root/sbx-1", "link", "."] {
         assert_eq!(create(&data.join(refused)).await, Err(Code::InvalidInput), "{refused}");
     }
     // A record's root, whatever the configuration says by now.
-    *house.script.workdirs.lock().unwrap() = Some(data.join("old"));
+    house.script.workdirs.set(Some(data.join("old")));
     fs::create_dir_all(data.join("old/sbx-2")).unwrap();
     assert_eq!(create(&data.join("old")).await, Ok(()), "nobody uses it");
     let (record, _) = house.create(CreateRequest::default()).await;
@@ -196,6 +160,5 @@ async fn a_directory_with_sandboxes_in_it_is_no_input() {
     for refused in ["old", "old/sbx-2"] {
         assert_eq!(create(&data.join(refused)).await, Err(Code::InvalidInput), "{refused}");
     }
-    let request = DestroyRequest { id: record.id.to_string(), ..DestroyRequest::default() };
-    house.manager.destroy(&request).await.unwrap();
+    house.manager.destroy(&of(&record.id)).await.unwrap();
 }

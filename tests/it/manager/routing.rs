@@ -12,14 +12,15 @@ use sandboxer::domain::credit::GrantRequest;
 use sandboxer::domain::extension::{HostAnswer, MeterQuote};
 use sandboxer::domain::headroom::{Headroom, NetworkRoom};
 use sandboxer::domain::host::{HostSpec, Limits};
-use sandboxer::domain::request::{CreateRequest, ListQuery, RestoreRequest, SnapshotRequest};
+use sandboxer::domain::request::{CreateRequest, ListQuery};
 use sandboxer::domain::route::{CandidateVerdict, RouteCondition};
 use sandboxer::domain::sandbox::SandboxRecord;
 use sandboxer::domain::{Code, Error, HostName, Usd};
 use sandboxer::manager::SandboxManager;
 
+use crate::support::said::Said as _;
 use crate::test_env::script::{Act, Scripted};
-use crate::test_env::{TestEnv, manager_on, test_env};
+use crate::test_env::{TestEnv, finished, from_snapshot, manager_on, of, test_env};
 
 /// Profile with a backend on a host of ours first, and a paid one behind it.
 const BURST: &str = "
@@ -47,7 +48,7 @@ fn spec(name: &str) -> HostSpec {
 fn routed_by(routing: &str, own: HostSpec) -> Routed {
     let house = test_env();
     let paid = Arc::new(Scripted::default());
-    *house.script.paid.lock().unwrap() = Some(Arc::clone(&paid));
+    house.script.paid.set(Some(Arc::clone(&paid)));
     let text = fs::read_to_string("profiles/sandbox-canary.yaml").unwrap();
     let kept = text.lines().filter(|line| !line.starts_with("config:") && !line.starts_with("  "));
     let text = kept.collect::<Vec<_>>().join("\n");
@@ -80,7 +81,7 @@ impl Routed {
 
     fn price(&self, micros: i64) {
         let usd = Usd::from_micros(micros);
-        *self.paid.quote.lock().unwrap() = Some(MeterQuote { usd, basis: "as scripted".into() });
+        self.paid.quote.set(Some(MeterQuote { usd, basis: "as scripted".into() }));
     }
 
     fn made(&self) -> (Vec<String>, Vec<String>) {
@@ -114,9 +115,8 @@ impl Routed {
     }
 
     async fn created(&self, request: CreateRequest) -> (SandboxRecord, Option<Error>) {
-        let started = self.manager.create(request).await.unwrap();
-        let (operation, record) = self.manager.finish(&started.operation.unwrap()).await.unwrap();
-        (record.unwrap(), operation.error.map(|error| *error))
+        let (operation, record) = finished(&self.manager, self.manager.create(request).await).await;
+        (record, operation.error.map(|error| *error))
     }
 }
 
@@ -131,15 +131,11 @@ fn tried(record: &SandboxRecord) -> Vec<(&str, &str, bool)> {
 #[tokio::test]
 async fn the_first_candidate_that_can_takes_it_and_those_behind_it_are_not_asked() {
     let it = routed();
-    let started = it.manager.create(burst()).await.unwrap();
-    it.manager.finish(&started.operation.unwrap()).await.unwrap();
-    let record = it.manager.get(started.sandbox.id.as_str()).await.unwrap();
+    let (record, _) = it.created(burst()).await;
     assert_eq!((record.extension.as_str(), record.host.as_str()), ("ext.compose-ssh", "own"));
     let candidates = record.route.unwrap().candidates;
-    assert_eq!(
-        short(&candidates),
-        [("ext.compose-ssh", true, None), ("ext.saas-stub", false, None)]
-    );
+    let found = short(&candidates);
+    assert_eq!(found, [("ext.compose-ssh", true, None), ("ext.saas-stub", false, None)]);
     assert_eq!(candidates[1].reason, "not asked: ext.compose-ssh takes it");
     assert_eq!(it.paid.asked(), Vec::<String>::new());
 }
@@ -181,9 +177,7 @@ async fn a_candidate_that_cannot_is_passed_with_its_condition_and_reason() {
         let plan = it.manager.plan_create(&burst()).await.unwrap();
         assert!(plan.ok, "{:?}", plan.error);
         assert_eq!(plan.extension, "ext.saas-stub");
-        let started = it.manager.create(burst()).await.unwrap();
-        let (_, record) = it.manager.finish(&started.operation.unwrap()).await.unwrap();
-        let record = record.unwrap();
+        let (record, _) = it.created(burst()).await;
         assert_eq!((record.extension.as_str(), record.host.as_str()), ("ext.saas-stub", "paid"));
         let route = record.route.unwrap();
         assert_eq!(route.candidates, plan.candidates);
@@ -199,7 +193,7 @@ async fn a_candidate_that_cannot_is_passed_with_its_condition_and_reason() {
 #[tokio::test]
 async fn a_backend_that_this_version_lacks_is_passed_as_unsupported() {
     let it = routed();
-    *it.house.script.paid.lock().unwrap() = None;
+    it.house.script.paid.set(None);
     let manager = manager_on(it.house.folder.path(), &it.house.script, "local", vec![spec("own")]);
     it.own_answers(Err(Error::new(Code::HostUnreachable, "own does not answer")));
     let error = manager.create(burst()).await.unwrap_err();
@@ -233,7 +227,7 @@ async fn where_every_candidate_refuses_one_error_has_each_ones_verdict() {
     assert_eq!(error.details["candidates"].as_array().unwrap().len(), 2);
     assert_eq!(error.details["candidates"][1]["quote_usd"], 2.000_001);
     assert_eq!(error.code, Code::Conflict, "a shorter life is mended more easily than a host");
-    assert!(error.hint.as_ref().unwrap().contains("--ttl"), "{:?}", error.hint);
+    error.hints("--ttl");
     assert_eq!(it.manager.list(&ListQuery::default()).await.unwrap().len(), 0);
     // To the micro-dollar.
     it.price(2_000_000);
@@ -247,34 +241,33 @@ async fn a_candidate_is_not_considered_where_nothing_before_it_is_as_it_names() 
     let it = routed_by(&routing, spec("own"));
     it.own_answers(Err(Error::new(Code::HostUnreachable, "own does not answer")));
     let error = it.manager.create(burst()).await.unwrap_err();
-    assert_eq!(error.code, Code::HostUnreachable);
+    error.coded(Code::HostUnreachable);
     assert_eq!(
         error.causes[1],
         "ext.saas-stub: not considered: only where one before it fails or is saturated"
     );
-    assert_eq!(*it.paid.examined.lock().unwrap(), Vec::<String>::new());
+    assert_eq!(it.paid.examined.get(), Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn what_is_asked_for_wrongly_is_refused_and_nobody_else_is_asked() {
     let it = routed();
-    it.house.script.preview.lock().unwrap().extend([Act::Refuse, Act::Refuse]);
-    let error = it.manager.create(burst()).await.unwrap_err();
-    assert_eq!(error.code, Code::InvalidInput);
+    it.house.script.preview.extend([Act::Refuse, Act::Refuse]);
+    it.manager.create(burst()).await.unwrap_err().coded(Code::InvalidInput);
     let plan = it.manager.plan_create(&burst()).await.unwrap();
-    assert_eq!(plan.error.unwrap().code, Code::InvalidInput);
+    plan.error.unwrap().coded(Code::InvalidInput);
     assert_eq!(plan.candidates[1].reason, "not asked: the request is refused");
-    assert_eq!(*it.paid.examined.lock().unwrap(), Vec::<String>::new());
+    assert_eq!(it.paid.examined.get(), Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn a_host_that_is_named_pins_the_backends_that_make_sandboxes_there() {
     let it = routed();
-    *it.paid.place.lock().unwrap() = Some(HostName::new("cloud"));
+    it.paid.place.set(Some(HostName::new("cloud")));
     it.own_answers(Err(Error::new(Code::HostUnreachable, "own does not answer")));
     let on = |host: &str| CreateRequest { host: Some(host.into()), ..burst() };
     let error = it.manager.create(on("own")).await.unwrap_err();
-    assert_eq!(error.code, Code::HostUnreachable);
+    error.coded(Code::HostUnreachable);
     assert!(error.causes[1].contains("makes its sandboxes at cloud, not on own"), "{error:?}");
     let plan = it.manager.plan_create(&on("other")).await.unwrap();
     assert_eq!((plan.ok, plan.extension.as_str()), (true, "ext.compose-ssh"));
@@ -284,14 +277,14 @@ async fn a_host_that_is_named_pins_the_backends_that_make_sandboxes_there() {
     let plan = it.manager.plan_create(&on("cloud")).await.unwrap();
     assert!(plan.candidates[0].reason.contains("the place of another backend"), "{plan:?}");
     assert_eq!((plan.ok, plan.extension.as_str()), (true, "ext.saas-stub"), "{plan:?}");
-    assert_eq!(*it.house.script.examined.lock().unwrap(), Vec::<String>::new());
+    assert_eq!(it.house.script.examined.get(), Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn a_price_above_the_limit_is_refused_without_candidates_too() {
     let it = routed_by("\nrouting: {max_cost_usd: 0.5}\n", spec("own"));
     let usd = Usd::from_micros(500_001);
-    *it.house.script.quote.lock().unwrap() = Some(MeterQuote { usd, basis: String::new() });
+    it.house.script.quote.set(Some(MeterQuote { usd, basis: String::new() }));
     let error = it.manager.create(burst()).await.unwrap_err();
     assert_eq!(
         (error.code, error.message.as_str()),
@@ -305,32 +298,19 @@ async fn a_price_above_the_limit_is_refused_without_candidates_too() {
 async fn whatever_is_done_with_it_later_goes_to_the_candidate_that_made_it_with_its_config() {
     let it = routed();
     it.own_answers(Err(Error::new(Code::HostUnreachable, "own does not answer")));
-    let started = it.manager.create(burst()).await.unwrap();
-    let (_, record) = it.manager.finish(&started.operation.unwrap()).await.unwrap();
-    let record = record.unwrap();
+    let (record, _) = it.created(burst()).await;
     // Our own host is back, and all the same it stays where it is.
     it.own_answers(Ok(HostAnswer::default()));
-    let id = record.id.as_str();
-    let recreate = serde_json::from_value(serde_json::json!({"id": id})).unwrap();
-    let again = it.manager.recreate(&recreate).await.unwrap();
-    it.manager.finish(&again.operation.unwrap()).await.unwrap();
-    let taken = SnapshotRequest { id: id.into(), ..SnapshotRequest::default() };
-    let snapshot = it.manager.snapshot(&taken).await.unwrap();
+    finished(&it.manager, it.manager.recreate(&of(&record.id)).await).await;
+    let snapshot = it.manager.snapshot(&of(&record.id)).await.unwrap();
     it.manager.finish(&snapshot.operation.unwrap()).await.unwrap();
-    let restore =
-        RestoreRequest { snapshot: snapshot.snapshot.id.to_string(), ..RestoreRequest::default() };
-    let restored = it.manager.restore(&restore).await.unwrap();
-    let (ended, restored) = it.manager.finish(&restored.operation.unwrap()).await.unwrap();
+    let restore = from_snapshot(&snapshot.snapshot.id);
+    let (ended, restored) = finished(&it.manager, it.manager.restore(&restore).await).await;
     assert_eq!(ended.error, None);
-    let restored = restored.unwrap();
-    assert_eq!(
-        (restored.extension.as_str(), &restored.profile),
-        ("ext.saas-stub", &record.profile)
-    );
-    assert_eq!(*it.paid.configs.lock().unwrap(), vec![r#"{"startup_s":7}"#; 3]);
-    let destroy = serde_json::from_value(serde_json::json!({"id": id})).unwrap();
-    let gone = it.manager.destroy(&destroy).await.unwrap();
-    it.manager.finish(&gone.operation.unwrap()).await.unwrap();
+    assert_eq!(restored.extension.as_str(), "ext.saas-stub");
+    assert_eq!(restored.profile, record.profile);
+    assert_eq!(it.paid.configs.get(), vec![r#"{"startup_s":7}"#; 3]);
+    finished(&it.manager, it.manager.destroy(&of(&record.id)).await).await;
     assert_eq!(it.house.script.asked(), Vec::<String>::new(), "ours was asked for nothing");
     assert_eq!(it.made().1.iter().filter(|what| what.starts_with("teardown")).count(), 2);
 }

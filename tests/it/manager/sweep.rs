@@ -13,8 +13,9 @@ use sandboxer::domain::{Code, OperationState, State};
 use sandboxer::manager::SandboxManager;
 
 use super::recover::killed;
+use crate::support::said::Said as _;
 use crate::test_env::script::Act;
-use crate::test_env::{self, TestEnv, test_env};
+use crate::test_env::{self, TestEnv, of, test_env};
 
 const HOUR: i64 = 3600;
 
@@ -45,50 +46,42 @@ fn done(report: &SweepReport) -> Vec<(String, String)> {
 
 impl TestEnv {
     async fn living(&self, ttl: &str) -> SandboxRecord {
-        let (record, ended) = self.create(living(ttl)).await;
-        assert_eq!(ended, Ok(()));
-        record
+        self.made(living(ttl)).await
     }
 
     async fn state(&self, record: &SandboxRecord) -> (State, Option<Reason>) {
-        let record = self.manager.get(record.id.as_str()).await.unwrap();
+        let record = self.record(&record.id).await;
         (record.state, record.reason)
-    }
-
-    async fn count_told(&self, kind: &str) -> usize {
-        self.kinds().await.iter().filter(|told| *told == kind).count()
     }
 
     /// Has this done right before the lock of a sandbox is asked for.
     fn before_lock<F: Future<Output = ()> + Send + 'static>(&self, work: F) {
-        self.script.before_lock.lock().unwrap().push_back(work.boxed());
+        self.script.before_lock.push(work.boxed());
     }
 }
 
 fn label(record: &SandboxRecord, key: &str, value: &str) -> LabelRequest {
     let set = BTreeMap::from([(key.to_owned(), value.to_owned())]);
-    LabelRequest { id: record.id.to_string(), set, ..LabelRequest::default() }
+    LabelRequest { set, ..of(&record.id) }
 }
 
 fn extend(record: &SandboxRecord, by_s: u64) -> ExtendRequest {
-    ExtendRequest { id: record.id.to_string(), by_s: Some(by_s), ..ExtendRequest::default() }
+    ExtendRequest { by_s: Some(by_s), ..of(&record.id) }
 }
 
 #[tokio::test]
 async fn what_expired_is_destroyed_and_nothing_else() {
     let house = test_env();
     let (short, long) = (house.living("30m").await, house.living("2h").await);
-    house.script(&[Act::Fail(Code::OperationFailed, "no image")], &[], &[]);
+    house.script(&[Act::fails("no image")], &[], &[]);
     let (failed, _) = house.create(living("30m")).await;
-    house.script(&[Act::Fail(Code::OperationFailed, "no image")], &[], &[]);
+    house.script(&[Act::fails("no image")], &[], &[]);
     let (kept, _) = house.create(CreateRequest { keep_failed: true, ..living("30m") }).await;
     assert_eq!(done(&swept(&house.manager).await), []);
 
     house.script.pass(31 * 60);
-    assert_eq!(
-        done(&swept(&house.manager).await),
-        [(short.id.to_string(), "destroyed".to_owned())]
-    );
+    let found = done(&swept(&house.manager).await);
+    assert_eq!(found, [(short.id.to_string(), "destroyed".to_owned())]);
     assert_eq!(house.state(&short).await, (State::Destroyed, Some(Reason::TtlExpired)));
     house.script.pass(30 * 60);
     assert_eq!(done(&swept(&house.manager).await), [(kept.id.to_string(), "destroyed".to_owned())]);
@@ -162,10 +155,8 @@ async fn a_jump_of_the_clock_holds_one_sweep_back_and_the_next_judges() {
     assert_eq!((&held.reason, report.items), (&HoldReason::ClockJumped, Vec::new()));
     assert!(held.message.contains("suspended") && held.hint.is_some(), "{held:?}");
     assert_eq!(house.state(&record).await.0, State::Ready);
-    assert_eq!(
-        done(&swept(&house.manager).await),
-        [(record.id.to_string(), "destroyed".to_owned())]
-    );
+    let found = done(&swept(&house.manager).await);
+    assert_eq!(found, [(record.id.to_string(), "destroyed".to_owned())]);
 }
 
 #[tokio::test]
@@ -175,7 +166,7 @@ async fn a_clock_that_goes_back_an_hour_ends_nothing_early() {
     swept(&house.manager).await;
     house.script.jump(-HOUR);
     let held = house.manager.sweep(&SweepRequest::default()).await.unwrap().held_back.unwrap();
-    assert!(held.message.contains("set back by"), "{held:?}");
+    held.says("set back by");
     house.script.pass(80 * 60);
     assert_eq!(done(&swept(&house.manager).await), [(record.id.to_string(), "warned".to_owned())]);
     house.script.pass(11 * 60);
@@ -252,7 +243,7 @@ async fn one_that_lives_longer_by_its_hosts_manifest_is_left() {
     ] {
         let house = test_env();
         let root = house.folder.path().join("root");
-        *house.script.workdirs.lock().unwrap() = Some(root.clone());
+        house.script.workdirs.set(Some(root.clone()));
         let record = house.living("30m").await;
         let folder = root.join(record.id.project());
         std::fs::create_dir_all(&folder).unwrap();
@@ -277,11 +268,8 @@ async fn an_extension_of_what_is_being_destroyed_is_refused() {
     house.script(&[], &[], &[Act::Slow]);
     let manager = house.manager.clone();
     let sweep = tokio::spawn(async move { swept(&manager).await });
-    while house.teardowns() == 0 {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
-    let refusal = house.other.extend(&extend(&record, 60)).await.unwrap_err();
-    assert_eq!(refusal.code, Code::Conflict, "{refusal:?}");
+    house.script.until_asked("teardown").await;
+    house.other.extend(&extend(&record, 60)).await.unwrap_err().coded(Code::Conflict);
     assert_eq!(sweep.await.unwrap().items[0].outcome, SweepOutcome::Destroyed);
 }
 
@@ -289,13 +277,10 @@ async fn an_extension_of_what_is_being_destroyed_is_refused() {
 async fn an_operation_that_runs_when_the_time_is_over_ends_first() {
     let house = test_env();
     let record = house.living("30m").await;
-    house.script.shelf.capture.lock().unwrap().push_back(Act::Slow);
+    house.script.shelf.capture.push(Act::Slow);
     let (other, id) = (house.other.clone(), record.id.to_string());
-    let request = sandboxer::domain::request::SnapshotRequest {
-        id: id.clone(),
-        name: Some("last".into()),
-        ..Default::default()
-    };
+    let request =
+        sandboxer::domain::request::SnapshotRequest { name: Some("last".into()), ..of(&id) };
     let started = other.snapshot(&request).await.unwrap();
     house.script.pass(31 * 60);
     let report = swept(&house.manager).await;
@@ -316,10 +301,8 @@ async fn a_host_that_is_down_holds_up_its_own_sandboxes_alone() {
     house.script.pass(31 * 60);
     let report = swept(&house.manager).await;
     let what: BTreeMap<String, String> = done(&report).into_iter().collect();
-    assert_eq!(
-        (what[near.id.as_str()].as_str(), what[far.id.as_str()].as_str()),
-        ("destroyed", "failed")
-    );
+    assert_eq!(what[near.id.as_str()].as_str(), "destroyed");
+    assert_eq!(what[far.id.as_str()].as_str(), "failed");
     assert_eq!(house.state(&far).await, (State::Destroying, Some(Reason::HostLost)));
     // No storm: it waits, longer each time.
     let tries = house.teardowns();
@@ -345,7 +328,7 @@ async fn a_removal_whose_process_died_is_finished_and_a_forgotten_one_collected(
     let house = test_env();
     let (half, given_up) = (house.living("2h").await, house.living("2h").await);
     house.script(&[], &[], &[Act::Hang]);
-    let request = DestroyRequest { id: half.id.to_string(), ..DestroyRequest::default() };
+    let request = of(&half.id);
     killed(&house, "teardown", move |manager| async move {
         let started = manager.destroy(&request).await?;
         while manager.get(&request.id).await?.state != State::Destroying {
@@ -354,20 +337,15 @@ async fn a_removal_whose_process_died_is_finished_and_a_forgotten_one_collected(
         drop(started);
         Ok(())
     });
-    let request =
-        DestroyRequest { id: given_up.id.to_string(), forget: true, ..DestroyRequest::default() };
-    let started = house.manager.destroy(&request).await.unwrap();
-    house.manager.finish(&started.operation.unwrap()).await.unwrap();
+    let request = DestroyRequest { forget: true, ..of(&given_up.id) };
+    house.finished(house.manager.destroy(&request).await).await;
     let report = swept(&house.manager).await;
     let what: BTreeMap<String, String> = done(&report).into_iter().collect();
-    assert_eq!(
-        (what[half.id.as_str()].as_str(), what[given_up.id.as_str()].as_str()),
-        ("finished", "collected")
-    );
+    assert_eq!(what[half.id.as_str()].as_str(), "finished");
+    assert_eq!(what[given_up.id.as_str()].as_str(), "collected");
     assert_eq!(house.state(&half).await, (State::Destroyed, Some(Reason::User)));
     assert_eq!(house.state(&given_up).await.0, State::Destroyed);
-    let running = house.manager.operations().await.unwrap();
-    assert!(running.iter().all(|operation| operation.state != OperationState::Running));
+    house.assert_nothing_runs().await;
 }
 
 #[tokio::test]
@@ -408,8 +386,8 @@ async fn a_forbidden_host_and_a_copied_data_directory_are_left_alone() {
     house.copy_from_elsewhere();
     let report = house.manager.sweep(&SweepRequest::default()).await.unwrap();
     let held = report.held_back.unwrap();
+    held.hints("doctor --claim");
     assert_eq!((held.reason, report.items), (HoldReason::NotOwn, Vec::new()));
-    assert!(held.hint.unwrap().contains("doctor --claim"));
     assert_eq!((house.state(&record).await.0, house.teardowns()), (State::Ready, 0));
     assert_eq!(house.count_told("sandbox.expiring").await, 0);
 }
@@ -423,9 +401,7 @@ async fn only_one_at_a_time_wants_to_be_alone() {
     let manager = house.manager.clone();
     let first =
         tokio::spawn(async move { manager.sweep(&SweepRequest { alone: true }).await.unwrap() });
-    while house.teardowns() == 0 {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    house.script.until_asked("teardown").await;
     let second = house.other.sweep(&SweepRequest { alone: true }).await.unwrap();
     assert_eq!(second.held_back.unwrap().reason, HoldReason::Another);
     // A dashboard's goes on beside it, and leaves what is worked on.
@@ -462,16 +438,16 @@ async fn a_deadline_that_was_moved_while_the_host_was_down_is_written_at_the_nex
     house.script.down.lock().unwrap().insert("local");
     let extended = house.manager.extend(&extend(&record, 600)).await.unwrap();
     let error = extended.unwritten.unwrap();
-    assert!(error.hint.as_ref().unwrap().contains("when local is next reached"), "{error:?}");
-    assert!(house.manager.get(record.id.as_str()).await.unwrap().manifest_pending);
+    error.hints("when local is next reached");
+    assert!(house.record(&record.id).await.manifest_pending);
     let asked = || house.script.asked().iter().filter(|call| *call == "write_manifest").count();
     let before = asked();
     // Another process reaches it, and it is still not well; then it is.
     house.other.check_host("local").await.unwrap();
-    assert!(house.manager.get(record.id.as_str()).await.unwrap().manifest_pending);
+    assert!(house.record(&record.id).await.manifest_pending);
     house.script.down.lock().unwrap().clear();
     house.other.check_host("local").await.unwrap();
-    let written = house.manager.get(record.id.as_str()).await.unwrap();
+    let written = house.record(&record.id).await;
     assert!(!written.manifest_pending);
     assert_eq!((written.expires_at, asked()), (extended.sandbox.expires_at, before + 2));
     house.other.check_host("local").await.unwrap();

@@ -4,16 +4,18 @@ mod back;
 mod held;
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use sandboxer::domain::record::Record;
-use sandboxer::domain::request::{CreateRequest, DestroyRequest, RecreateRequest, SnapshotQuery};
+use sandboxer::domain::request::{CreateRequest, DestroyRequest, SnapshotQuery};
 use sandboxer::domain::snapshot::{SnapshotKind, SnapshotRecord, SnapshotState};
 use sandboxer::domain::sweep::{SweepReport, SweepRequest};
 use sandboxer::domain::undo::{Footprint, UndoRequest, UndoSettings};
 use sandboxer::domain::{Code, Error, SandboxRecord, State};
 
+use crate::support::said::Said as _;
 use crate::test_env::script::Act;
-use crate::test_env::{TestEnv, test_env};
+use crate::test_env::{TestEnv, of, test_env};
 
 const GIB: u64 = 1 << 30;
 
@@ -24,7 +26,7 @@ pub(super) fn keeping() -> TestEnv {
 
 fn keeping_within(settings: UndoSettings) -> TestEnv {
     let before = test_env();
-    *before.script.undo.lock().unwrap() = settings;
+    before.script.undo.set(settings);
     let TestEnv { folder, script, .. } = before;
     let profiles = folder.path().join("profiles");
     std::fs::create_dir(&profiles).unwrap();
@@ -46,9 +48,7 @@ pub(super) fn kept(name: Option<&str>) -> CreateRequest {
 
 impl TestEnv {
     async fn keep_one(&self, name: Option<&str>) -> SandboxRecord {
-        let (record, ended) = self.create(kept(name)).await;
-        assert_eq!(ended, Ok(()));
-        record
+        self.made(kept(name)).await
     }
 
     async fn removed(&self, request: DestroyRequest) -> Result<SandboxRecord, Error> {
@@ -56,9 +56,8 @@ impl TestEnv {
         self.manager.wait(&started.operation.unwrap()).await.and_then(Record::into_sandbox)
     }
 
-    async fn remade(&self, id: &str) -> Result<SandboxRecord, Error> {
-        let request = RecreateRequest { id: id.to_owned(), ..RecreateRequest::default() };
-        let started = self.manager.recreate(&request).await?;
+    async fn remade(&self, id: impl Display) -> Result<SandboxRecord, Error> {
+        let started = self.manager.recreate(&of(id)).await?;
         self.manager.wait(&started.operation.unwrap()).await.and_then(Record::into_sandbox)
     }
 
@@ -88,13 +87,9 @@ impl TestEnv {
     }
 
     fn fail_capture(&self) {
-        let full = Act::Fail(Code::OperationFailed, "No space left on device");
-        self.script.shelf.capture.lock().unwrap().push_back(full);
+        let full = Act::full();
+        self.script.shelf.capture.push(full);
     }
-}
-
-fn of(record: &SandboxRecord) -> DestroyRequest {
-    DestroyRequest { id: record.id.to_string(), ..DestroyRequest::default() }
 }
 
 /// As it was, but for its count of writes and the events that are in the log by now.
@@ -113,7 +108,7 @@ async fn a_destroy_keeps_a_snapshot_for_a_while_and_says_so() {
     let house = keeping();
     let record = house.keep_one(Some("shop")).await;
     let from = house.script.asked().len();
-    let gone = house.removed(of(&record)).await.unwrap();
+    let gone = house.removed(of(&record.id)).await.unwrap();
     assert_eq!(gone.state, State::Destroyed);
     assert_eq!(house.did(from), ["measure", "snapshot", "teardown"]);
     let undos = house.undos().await;
@@ -137,19 +132,19 @@ async fn nothing_is_kept_where_nobody_asked_for_it_or_there_is_nothing() {
     let house = keeping();
     // A profile without undo.
     let (plain, _) = house.create(CreateRequest::default()).await;
-    assert_eq!(house.removed(of(&plain)).await.unwrap().message, None);
+    assert_eq!(house.removed(of(&plain.id)).await.unwrap().message, None);
     // Somebody wants none.
     let record = house.keep_one(None).await;
-    let gone = house.removed(DestroyRequest { no_undo: true, ..of(&record) }).await.unwrap();
+    let gone = house.removed(DestroyRequest { no_undo: true, ..of(&record.id) }).await.unwrap();
     assert!(gone.message.unwrap().contains("--no-undo"));
     // One that never was, kept to be looked at.
-    house.script(&[Act::Fail(Code::OperationFailed, "no image")], &[], &[]);
+    house.script(&[Act::fails("no image")], &[], &[]);
     let (failed, _) = house.create(CreateRequest { keep_failed: true, ..kept(None) }).await;
     assert_eq!(failed.state, State::Failed);
-    assert_eq!(house.removed(of(&failed)).await.unwrap().message, None);
+    assert_eq!(house.removed(of(&failed.id)).await.unwrap().message, None);
     // One that is given up.
     let record = house.keep_one(None).await;
-    house.removed(DestroyRequest { forget: true, ..of(&record) }).await.unwrap();
+    house.removed(DestroyRequest { forget: true, ..of(&record.id) }).await.unwrap();
     assert_eq!(house.undos().await, []);
     assert!(!house.did(0).contains(&"measure".to_owned()), "{:?}", house.did(0));
 }
@@ -158,8 +153,8 @@ async fn nothing_is_kept_where_nobody_asked_for_it_or_there_is_nothing() {
 async fn one_that_sleeps_is_kept_too() {
     let house = keeping();
     let record = house.keep_one(None).await;
-    house.sleep(record.id.as_str()).await.1.unwrap();
-    house.removed(of(&record)).await.unwrap();
+    house.sleep(&record.id).await.1.unwrap();
+    house.removed(of(&record.id)).await.unwrap();
     assert_eq!(house.undos().await.len(), 1);
     assert_eq!(house.undo(None).await.unwrap().state, State::Ready);
 }
@@ -172,18 +167,18 @@ async fn none_is_taken_where_there_is_no_room_and_that_is_said() {
         (Footprint { bytes: GIB, free_bytes: 2 * GIB - 1, disk_used_pct: 1.0 }, "are free"),
         (Footprint { bytes: 1, free_bytes: GIB, disk_used_pct: 95.0 }, "its limit is 90 %"),
     ] {
-        *house.script.footprint.lock().unwrap() = seen;
+        house.script.footprint.set(seen);
         let record = house.keep_one(None).await;
-        let gone = house.removed(of(&record)).await.unwrap();
+        let gone = house.removed(of(&record.id)).await.unwrap();
         let said = gone.message.unwrap();
         assert!(said.contains("no undo snapshot") && said.contains(why), "{said}");
         let none = house.undo(Some(record.id.as_str())).await.unwrap_err();
-        assert_eq!(none.code, Code::NotFound);
+        none.coded(Code::NotFound);
         assert!(none.causes[0].contains(why), "{none:?}");
         let record = house.keep_one(None).await;
-        let made = house.remade(record.id.as_str()).await.unwrap();
+        let made = house.remade(&record.id).await.unwrap();
         assert!(made.message.unwrap().contains(why));
-        house.removed(DestroyRequest { no_undo: true, ..of(&record) }).await.unwrap();
+        house.removed(DestroyRequest { no_undo: true, ..of(&record.id) }).await.unwrap();
         let record = house.keep_one(None).await;
         house.script.pass(3600);
         let report = house.sweep().await;
@@ -199,26 +194,25 @@ async fn one_that_fails_stops_who_is_there_to_decide() {
     let house = keeping();
     let record = house.keep_one(Some("shop")).await;
     for measured in [false, true] {
-        let full = Act::Fail(Code::OperationFailed, "No space left on device");
+        let full = Act::full();
         if measured {
-            house.script.shelf.capture.lock().unwrap().push_back(full.clone());
-            house.script.shelf.capture.lock().unwrap().push_back(full);
+            house.script.shelf.capture.push(full.clone());
+            house.script.shelf.capture.push(full);
         } else {
-            house.script.measure.lock().unwrap().push_back(full.clone());
-            house.script.measure.lock().unwrap().push_back(full);
+            house.script.measure.push(full.clone());
+            house.script.measure.push(full);
         }
-        for stopped in [house.removed(of(&record)).await, house.remade(record.id.as_str()).await] {
+        for stopped in [house.removed(of(&record.id)).await, house.remade(&record.id).await] {
             let error = stopped.unwrap_err();
-            assert_eq!(error.code, Code::OperationFailed);
-            assert!(error.message.contains("is not removed"), "{error:?}");
+            error.coded(Code::OperationFailed).says("is not removed");
             assert_eq!(error.causes[0], "No space left on device");
-            assert!(error.hint.as_ref().unwrap().contains("--no-undo"), "{error:?}");
-            assert_as_it_was(&house.manager.get(record.id.as_str()).await.unwrap(), &record);
+            error.hints("--no-undo");
+            assert_as_it_was(&house.record(&record.id).await, &record);
         }
     }
     assert_eq!((house.teardowns(), house.undos().await), (0, vec![]));
     assert!(house.there().is_empty());
-    let gone = house.removed(DestroyRequest { no_undo: true, ..of(&record) }).await.unwrap();
+    let gone = house.removed(DestroyRequest { no_undo: true, ..of(&record.id) }).await.unwrap();
     assert_eq!(gone.state, State::Destroyed);
 }
 
@@ -232,7 +226,7 @@ async fn one_that_fails_never_stops_a_sweep_which_says_so() {
     assert_eq!(report.items[0].outcome.as_str(), "destroyed");
     let said = &report.items[0].message;
     assert!(said.contains("No space left on device"), "{said}");
-    let gone = house.manager.get(record.id.as_str()).await.unwrap();
+    let gone = house.record(&record.id).await;
     assert_eq!(gone.state, State::Destroyed);
     assert!(gone.message.unwrap().contains("no undo snapshot"));
 }
@@ -242,13 +236,12 @@ async fn on_a_host_that_is_away_nothing_begins_that_could_not_be_taken_back() {
     let house = keeping();
     let record = house.keep_one(None).await;
     house.script.down.lock().unwrap().insert("local");
-    let error = house.removed(of(&record)).await.unwrap_err();
-    assert_eq!(error.code, Code::HostUnreachable);
-    assert!(error.hint.unwrap().contains("--no-undo"));
-    assert_as_it_was(&house.manager.get(record.id.as_str()).await.unwrap(), &record);
+    let fault = house.removed(of(&record.id)).await.unwrap_err();
+    fault.coded(Code::HostUnreachable).hints("--no-undo");
+    assert_as_it_was(&house.record(&record.id).await, &record);
     house.script.pass(3600);
     assert_eq!(house.sweep().await.items[0].error.as_ref().unwrap().code, Code::HostUnreachable);
-    assert_eq!(house.manager.get(record.id.as_str()).await.unwrap().state, State::Ready);
+    assert_eq!(house.record(&record.id).await.state, State::Ready);
     // Once it is back.
     house.script.down.lock().unwrap().clear();
     house.script.pass(3600);
@@ -261,12 +254,11 @@ async fn a_removal_that_is_refused_leaves_nothing_behind() {
     let house = keeping();
     let record = house.keep_one(None).await;
     house.script(&[], &[], &[Act::Untouched(Code::HostChanged)]);
-    let error = house.removed(of(&record)).await.unwrap_err();
-    assert_eq!(error.code, Code::HostChanged);
-    assert_as_it_was(&house.manager.get(record.id.as_str()).await.unwrap(), &record);
+    house.removed(of(&record.id)).await.unwrap_err().coded(Code::HostChanged);
+    assert_as_it_was(&house.record(&record.id).await, &record);
     assert_eq!((house.undos().await, house.there()), (vec![], vec![]));
     house.script(&[], &[], &[Act::Untouched(Code::HostChanged)]);
-    house.remade(record.id.as_str()).await.unwrap_err();
+    house.remade(&record.id).await.unwrap_err();
     assert_eq!((house.undos().await, house.there()), (vec![], vec![]));
 }
 
@@ -275,11 +267,9 @@ async fn a_removal_that_breaks_off_says_that_there_is_a_way_back() {
     let house = keeping();
     let record = house.keep_one(None).await;
     house.script(&[], &[], &[Act::LeaveNetwork]);
-    let error = house.removed(of(&record)).await.unwrap_err();
-    assert!(error.hint.unwrap().contains("sandboxer undo snap-"));
+    house.removed(of(&record.id)).await.unwrap_err().hints("sandboxer undo snap-");
     let record = house.keep_one(None).await;
-    house.script(&[Act::Fail(Code::OperationFailed, "no image")], &[], &[]);
-    let error = house.remade(record.id.as_str()).await.unwrap_err();
-    assert!(error.hint.unwrap().contains("sandboxer undo snap-"));
+    house.script(&[Act::fails("no image")], &[], &[]);
+    house.remade(&record.id).await.unwrap_err().hints("sandboxer undo snap-");
     assert_eq!(house.undo(Some(record.id.as_str())).await.unwrap().state, State::Ready);
 }

@@ -5,7 +5,6 @@ use sandboxer::domain::{SandboxId, SandboxRecord, State};
 use sandboxer::store::SandboxStore as _;
 use sandboxer::store::json::JsonStores;
 
-use super::snapshots::source;
 use crate::test_env::{TestEnv, test_env};
 
 /// How often the file of the sandboxes was written.
@@ -16,8 +15,8 @@ fn writes(house: &TestEnv) -> u64 {
 
 /// Records, so many, all of them ready.
 async fn many(house: &TestEnv, count: usize) {
-    let id = source(house).await;
-    let first = house.manager.get(&id).await.unwrap();
+    let id = house.ready().await;
+    let first = house.record(&id).await;
     let store = JsonStores::open(house.folder.path()).unwrap().sandboxes;
     for n in 1..count {
         let record =
@@ -30,22 +29,18 @@ async fn many(house: &TestEnv, count: usize) {
 async fn what_many_lost_is_written_down_at_once_with_an_event_for_each() {
     let house = test_env();
     many(&house, 60).await;
-    *house.script.nothing_there.lock().unwrap() = true;
-    *house.script.seen.lock().unwrap() = Inspection::default();
+    house.script.nothing_there.set(true);
+    house.script.seen.set(Inspection::default());
     let before = writes(&house);
     house.manager.doctor(false).await.unwrap();
     let lost = JsonStores::open(house.folder.path()).unwrap().sandboxes.list().await.unwrap();
     assert_eq!(lost.iter().filter(|record| record.state == State::Lost).count(), 60);
-    assert_eq!(house.kinds().await.iter().filter(|kind| *kind == "sandbox.lost").count(), 60);
+    assert_eq!(house.count_told("sandbox.lost").await, 60);
     let written = writes(&house) - before;
     assert_eq!(written, 1, "one write for all that was seen");
     assert!(lost.iter().all(|record| record.observed_at.is_some() && record.services.is_empty()));
     house.manager.doctor(false).await.unwrap();
-    assert_eq!(
-        house.kinds().await.iter().filter(|kind| *kind == "sandbox.lost").count(),
-        60,
-        "each is told once"
-    );
+    assert_eq!(house.count_told("sandbox.lost").await, 60, "each is told once");
 }
 
 #[tokio::test]

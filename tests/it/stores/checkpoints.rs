@@ -78,11 +78,8 @@ async fn a_sandboxs_id_is_no_snapshots_name() {
     all.snapshots.insert(named("snap-00000001", "before")).await.unwrap();
     for taken in ["before", "snap-00000001"] {
         let fault = all.sandboxes.insert(record(taken, 1)).await.unwrap_err();
-        assert_eq!(
-            (&fault.code, fault.details["field"].as_str()),
-            (&Code::Conflict, Some("id")),
-            "{fault}"
-        );
+        assert_eq!(fault.code, Code::Conflict, "{fault}");
+        assert_eq!(fault.details["field"].as_str(), Some("id"), "{fault}");
         assert_eq!(fault.details["current"]["id"], "snap-00000001");
     }
     all.snapshots
@@ -127,10 +124,8 @@ async fn a_snapshots_update_wants_the_revision_it_saw_and_makes_only_legal_moves
         store.update(&one, Some(1), become_(SnapshotState::Ready)).await.unwrap().revision,
         2
     );
-    assert_eq!(
-        field(store.update(&one, Some(1), become_(SnapshotState::Deleting)).await),
-        "revision"
-    );
+    let found = field(store.update(&one, Some(1), become_(SnapshotState::Deleting)).await);
+    assert_eq!(found, "revision");
     assert_eq!(field(store.update(&one, None, become_(SnapshotState::Creating)).await), "state");
     let refused = store.update(&one, None, Box::new(|_| Err(Error::new(Code::Busy, "no")))).await;
     assert_eq!(refused.unwrap_err().code, Code::Busy);
@@ -204,10 +199,8 @@ async fn snapshots_come_in_the_order_in_which_they_were_inserted_whatever_their_
     };
     let came = ["snap-00000003", "snap-00000001", "snap-00000002"];
     assert_eq!(ids(&store.list_by_insertion().await.unwrap()), came);
-    assert_eq!(
-        ids(&store.list().await.unwrap()),
-        ["snap-00000001", "snap-00000002", "snap-00000003"]
-    );
+    let found = ids(&store.list().await.unwrap());
+    assert_eq!(found, ["snap-00000001", "snap-00000002", "snap-00000003"]);
     let change = |_: &mut SnapshotRecord, all: &[&SnapshotRecord]| {
         assert_eq!(all.iter().map(|record| record.id.as_str()).collect::<Vec<_>>(), came);
         Ok(())
@@ -283,11 +276,8 @@ async fn a_patchs_place_on_its_snapshot_is_taken_once() {
     let ids = async || {
         store.list().await.unwrap().iter().map(|patch| patch.id.to_string()).collect::<Vec<_>>()
     };
-    assert_eq!(
-        ids().await,
-        ["pat-00000001", "pat-00000002", "pat-00000003"],
-        "by snapshot and sequence"
-    );
+    let found = ids().await;
+    assert_eq!(found, ["pat-00000001", "pat-00000002", "pat-00000003"], "by snapshot and sequence");
     assert!(store.remove(&PatchId::new("pat-00000002")).await.unwrap().is_some());
     assert!(store.remove(&PatchId::new("pat-00000002")).await.unwrap().is_none());
     assert_eq!(ids().await, ["pat-00000001", "pat-00000003"]);
@@ -304,10 +294,8 @@ async fn a_snapshots_lock_is_its_own_and_no_path() {
     drop(held);
     assert!(others.try_lock_snapshot(&snap("snap-0badcafe")).await.unwrap().is_some());
     for bad in ["../../x", "snap-", "snap-../../00", ""] {
-        assert_eq!(
-            locks.try_lock_snapshot(&snap(bad)).await.err().map(|fault| fault.code),
-            Some(Code::InvalidInput)
-        );
+        let found = locks.try_lock_snapshot(&snap(bad)).await.err().map(|fault| fault.code);
+        assert_eq!(found, Some(Code::InvalidInput));
     }
 }
 

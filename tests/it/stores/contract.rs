@@ -109,11 +109,8 @@ pub(crate) async fn ids_and_names_never_mean_each_other(store: &dyn SandboxStore
     assert_eq!(store.archive(moment(100)).await.unwrap(), 1);
     let is_an_id = |result: Result<SandboxRecord, Error>| {
         let fault = result.unwrap_err();
-        assert_eq!(
-            (fault.code.clone(), &fault.details["field"]),
-            (Code::Conflict, &"name".into()),
-            "{fault}"
-        );
+        assert_eq!(fault.code.clone(), Code::Conflict, "{fault}");
+        assert_eq!(fault.details["field"], "name", "{fault}");
     };
     is_an_id(store.insert(named("b", "a")).await);
     is_an_id(store.update(&id("web"), None, by(|web| web.name = Some("a".into()))).await);
@@ -147,10 +144,8 @@ pub(crate) async fn an_update_wants_the_revision_it_saw(store: &dyn SandboxStore
         store.update(&id("a"), Some(1), Box::new(|_| panic!("not to be asked"))).await.unwrap_err();
     assert_eq!(late.code, Code::Conflict);
     assert_eq!(late.details["expected"], 1);
-    assert_eq!(
-        serde_json::from_value::<SandboxRecord>(late.details["current"].clone()).unwrap(),
-        first
-    );
+    let found = serde_json::from_value::<SandboxRecord>(late.details["current"].clone()).unwrap();
+    assert_eq!(found, first);
     assert_eq!(store.get(&id("a")).await.unwrap(), Some(first));
     let absent = store.update(&id("b"), None, by(|_| ())).await.unwrap_err();
     assert_eq!(absent.code, Code::NotFound);
@@ -172,10 +167,8 @@ pub(crate) async fn a_state_makes_only_legal_moves(store: &dyn SandboxStore) {
     store.insert(record("a", 1)).await.unwrap();
     let fault = store.update(&id("a"), None, by(|a| a.state = State::Sleeping)).await.unwrap_err();
     assert_eq!(fault.code, Code::Conflict);
-    assert_eq!(
-        (&fault.details["from"], &fault.details["to"]),
-        (&"requested".into(), &"sleeping".into())
-    );
+    assert_eq!(fault.details["from"], "requested");
+    assert_eq!(fault.details["to"], "sleeping");
     assert_eq!(fault.details["current"]["revision"], 1);
     for state in
         [State::Provisioning, State::Ready, State::Sleeping, State::Ready, State::Destroying]
@@ -262,11 +255,8 @@ pub(crate) async fn what_is_destroyed_goes_to_the_history(store: &dyn SandboxSto
     let before = store.get(&id("pending")).await.unwrap().unwrap();
     store.clear_pending(&[told].into()).await.unwrap();
     let after = store.get(&id("pending")).await.unwrap().unwrap();
-    assert_eq!(
-        (after.pending.len(), after.revision),
-        (0, before.revision),
-        "what is told is no change to decide on"
-    );
+    assert_eq!(after.pending.len(), 0, "what is told is no change to decide on");
+    assert_eq!(after.revision, before.revision, "what is told is no change to decide on");
     assert_eq!(store.archive(moment(61)).await.unwrap(), 2);
     assert_eq!(store.history().await.unwrap().len(), 3);
 }

@@ -143,11 +143,8 @@ async fn a_line_that_cannot_be_read_is_an_error_that_names_it_and_nothing_counts
             store.history().await.unwrap_err(),
             store.append(vec![grant("k", 1)]).await.unwrap_err(),
         ] {
-            assert_eq!(
-                (error.code.clone(), &error.details["line"]),
-                (code.clone(), &2.into()),
-                "{middle:?}"
-            );
+            assert_eq!(error.code.clone(), code.clone(), "{middle:?}");
+            assert_eq!(error.details["line"], 2, "{middle:?}");
             assert!(error.hint.is_some() && error.message.contains("credits.jsonl"), "{error:?}");
         }
         assert_eq!(fs::read(&path).unwrap(), before, "it is left as it is");

@@ -39,11 +39,9 @@ async fn operations_are_kept_while_they_run_and_a_day_after() {
         async || store.list().await.unwrap().iter().map(|op| op.id.to_string()).collect::<Vec<_>>();
     assert_eq!(ids().await, ["op-1", "op-2", "op-3"]);
     let kept = store.get(&OperationId::new("op-2")).await.unwrap().unwrap();
-    assert_eq!(
-        (kept.state, kept.stage, kept.done),
-        (OperationState::Succeeded, None, None),
-        "no progress"
-    );
+    assert_eq!(kept.state, OperationState::Succeeded, "no progress");
+    assert_eq!(kept.stage, None, "no progress");
+    assert_eq!(kept.done, None, "no progress");
     store.put(ended("op-4", 24 * 3600 + 16)).await.unwrap();
     assert_eq!(ids().await, ["op-1", "op-3", "op-4"]);
     assert_eq!(store.get(&OperationId::new("op-2")).await.unwrap(), None);
@@ -116,11 +114,8 @@ async fn a_host_that_saw_more_than_we_know_makes_us_an_old_copy_until_we_are_cla
     open().next_stamp().await.unwrap();
     open().next_stamp().await.unwrap();
     let host = HostName::new("coulombcore");
-    assert_eq!(
-        open().seen_on(&host, 2).await.unwrap(),
-        Ownership::Own,
-        "a host may have the newest of our counters"
-    );
+    let found = open().seen_on(&host, 2).await.unwrap();
+    assert_eq!(found, Ownership::Own, "a host may have the newest of our counters");
     let behind = Ownership::Behind { host: host.clone(), counter: 9 };
     assert_eq!(open().seen_on(&host, 9).await.unwrap(), behind);
     // Counting on past the host does not make the copy any younger.
@@ -200,10 +195,8 @@ async fn a_record_in_both_places_is_counted_once() {
         .unwrap();
     assert_eq!((store.list().await.unwrap().len(), store.history().await.unwrap().len()), (1, 0));
     let unreadable_lines = store.unreadable_lines().await.unwrap();
-    assert!(
-        unreadable_lines[0].file.ends_with("history.jsonl") && unreadable_lines[0].lines == [3],
-        "{unreadable_lines:?}"
-    );
+    assert!(unreadable_lines[0].file.ends_with("history.jsonl"), "{unreadable_lines:?}");
+    assert_eq!(unreadable_lines[0].lines, [3], "{unreadable_lines:?}");
     assert_eq!(store.archive(moment(100)).await.unwrap(), 1);
     assert_eq!((store.list().await.unwrap().len(), store.history().await.unwrap().len()), (0, 1));
     // The next one's line is whole although the last one was not.

@@ -1,7 +1,7 @@
 //! Archives in memory: what a scripted host keeps of snapshots.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -19,7 +19,7 @@ use sandboxer::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest, 
 use sandboxer::domain::teardown::{Resource, TeardownLine, TeardownOutcome, TeardownReport};
 use sandboxer::domain::{Code, Error};
 
-use crate::test_env::script::{Act, Scripted};
+use crate::test_env::script::{Act, Locked, Queue, Scripted};
 
 /// What a host has of a snapshot: a part of an archive, or a sealed one.
 #[derive(Clone)]
@@ -31,42 +31,42 @@ enum Kept {
 /// The archives, and what the next calls do.
 #[derive(Default)]
 pub(crate) struct Shelf {
-    kept: Mutex<BTreeMap<(String, String), Kept>>,
+    kept: Locked<BTreeMap<(String, String), Kept>>,
     /// Hosts that are others by another name.
-    also: Mutex<BTreeMap<String, String>>,
+    also: Locked<BTreeMap<String, String>>,
     /// Hosts that do not answer.
-    pub(crate) away: Mutex<Vec<&'static str>>,
+    pub(crate) away: Locked<Vec<&'static str>>,
     /// Hosts that are others by now.
-    pub(crate) changed: Mutex<Vec<&'static str>>,
+    pub(crate) changed: Locked<Vec<&'static str>>,
     /// What a capture does before it seals.
-    pub(crate) capture: Mutex<VecDeque<Act>>,
+    pub(crate) capture: Queue<Act>,
     /// What a capture does after it sealed.
-    pub(crate) sealed: Mutex<VecDeque<Act>>,
+    pub(crate) sealed: Queue<Act>,
     /// How containers are resumed.
-    pub(crate) resume: Mutex<VecDeque<Act>>,
+    pub(crate) resume: Queue<Act>,
     /// What a removal does.
-    pub(crate) remove: Mutex<VecDeque<Act>>,
+    pub(crate) remove: Queue<Act>,
     /// What a restore does.
-    pub(crate) restore: Mutex<VecDeque<Act>>,
+    pub(crate) restore: Queue<Act>,
     /// What a verify finds.
-    pub(crate) verify: Mutex<VecDeque<Act>>,
+    pub(crate) verify: Queue<Act>,
     /// What a copy does before it is whole.
-    pub(crate) copy: Mutex<VecDeque<Act>>,
+    pub(crate) copy: Queue<Act>,
     /// Root that a look at an archive tells, with its mark.
-    pub(crate) root: Mutex<Option<MarkedRoot>>,
+    pub(crate) root: Locked<Option<MarkedRoot>>,
     /// What an import does before it is whole.
-    pub(crate) import: Mutex<VecDeque<Act>>,
+    pub(crate) import: Queue<Act>,
     /// What either does after it is.
-    pub(crate) copied: Mutex<VecDeque<Act>>,
+    pub(crate) copied: Queue<Act>,
     /// What is known of archives that are made.
-    pub(crate) facts: Mutex<Option<ArchiveFacts>>,
+    pub(crate) facts: Locked<Option<ArchiveFacts>>,
     /// What an export gives behind the manifest; without an end where that is asked for.
-    pub(crate) pieces: Mutex<Vec<Result<Vec<u8>, Error>>>,
-    pub(crate) exports_for_ever: Mutex<bool>,
+    pub(crate) pieces: Locked<Vec<Result<Vec<u8>, Error>>>,
+    pub(crate) exports_for_ever: Locked<bool>,
     /// What came to an import behind it.
-    pub(crate) imported: Mutex<Vec<u8>>,
+    pub(crate) imported: Locked<Vec<u8>>,
     /// What a restore could not set.
-    pub(crate) not_preserved: Mutex<BTreeMap<String, u64>>,
+    pub(crate) not_preserved: Locked<BTreeMap<String, u64>>,
 }
 
 /// Identity of a host: `m` is `local`'s.
@@ -153,10 +153,6 @@ impl Shelf {
         (self.also.lock().unwrap().get(&host).cloned().unwrap_or(host), place.id.to_string())
     }
 
-    fn next(queue: &Mutex<VecDeque<Act>>) -> Act {
-        queue.lock().unwrap().pop_front().unwrap_or(Act::Well)
-    }
-
     pub(crate) async fn capture(
         &self,
         profile: &Profile,
@@ -164,18 +160,18 @@ impl Shelf {
     ) -> Result<Captured, Error> {
         let record = &request.snapshot;
         let key = (record.host.to_string(), record.id.to_string());
-        let act = Self::next(&self.capture);
+        let act = self.capture.next().unwrap_or(Act::Well);
         if !matches!(act, Act::Untouched(_)) {
             self.kept.lock().unwrap().insert(key.clone(), Kept::Part);
         }
         Scripted::act(act).await?;
         let (schema, id, owner) = (1, record.id.clone(), request.owner.clone());
         let mut snapshot = record.clone();
-        let facts = self.facts.lock().unwrap().clone().unwrap_or_else(facts);
+        let facts = self.facts.get().unwrap_or_else(facts);
         snapshot.archive = facts.clone();
         let manifest = ArchiveManifest { schema, id, owner, snapshot, profile: profile.clone() };
         self.kept.lock().unwrap().insert(key, Kept::Sealed(Box::new(manifest)));
-        Scripted::act(Self::next(&self.sealed)).await?;
+        self.sealed.act().await?;
         let identity = identity(record.host.as_str());
         Ok(Captured { path: folder(record.id.as_str()), identity, archive: facts })
     }
@@ -185,7 +181,7 @@ impl Shelf {
         _: &ProvisionRequest,
         source: &RestoreSource,
     ) -> Result<(), Error> {
-        Scripted::act(Self::next(&self.restore)).await?;
+        self.restore.act().await?;
         let key = self.key(&source.place);
         match self.kept.lock().unwrap().get(&key) {
             Some(Kept::Sealed(_)) => Ok(()),
@@ -210,7 +206,7 @@ impl SnapshotArchives for Archives {
             _ => None,
         };
         let bytes = manifest.as_ref().and_then(|manifest| manifest.snapshot.archive.bytes);
-        let root = self.0.shelf.root.lock().unwrap().clone();
+        let root = self.0.shelf.root.get();
         Ok(ArchiveLook { path, identity: Some(identity(&key.0)), manifest, bytes, root })
     }
 
@@ -232,7 +228,7 @@ impl SnapshotArchives for Archives {
             let absent = Error::new(Code::NotFound, "there is no such archive");
             return Err(absent.of_kind(Kind::ArchiveMissing));
         }
-        Scripted::act(Shelf::next(&self.0.shelf.verify)).await
+        self.0.shelf.verify.act().await
     }
 
     async fn remove(
@@ -242,7 +238,7 @@ impl SnapshotArchives for Archives {
     ) -> Result<TeardownReport, Error> {
         self.0.note(format!("remove {}", place.id));
         self.0.shelf.reach(place)?;
-        let act = Shelf::next(&self.0.shelf.remove);
+        let act = self.0.shelf.remove.next().unwrap_or(Act::Well);
         let resource = Resource { kind: "directory".into(), id: folder(place.id.as_str()) };
         if matches!(act, Act::Refuse) {
             let (outcome, reason) =
@@ -280,11 +276,11 @@ impl SnapshotArchives for Archives {
         self.0.note(format!("copy {} from {} to {}", from.id, from.host, to.host));
         let key = self.0.shelf.key(to);
         self.0.shelf.kept.lock().unwrap().insert(key.clone(), Kept::Part);
-        Scripted::act(Shelf::next(&self.0.shelf.copy)).await?;
+        self.0.shelf.copy.act().await?;
         let identity = identity(&key.0);
         self.0.shelf.kept.lock().unwrap().insert(key, Kept::Sealed(Box::new(manifest.clone())));
         self.0.note(format!("sealed {} on {}", to.id, to.host));
-        Scripted::act(Shelf::next(&self.0.shelf.copied)).await?;
+        self.0.shelf.copied.act().await?;
         Ok(Arrived { path: folder(to.id.as_str()), identity, archive: facts() })
     }
 
@@ -294,9 +290,9 @@ impl SnapshotArchives for Archives {
         manifest: &ArchiveManifest,
     ) -> Result<ByteStream, Error> {
         let mut told = vec![Ok(format!("{}\n", serde_json::to_string(manifest).unwrap()).into())];
-        told.extend(self.0.shelf.pieces.lock().unwrap().clone());
+        told.extend(self.0.shelf.pieces.get());
         let told = stream::iter(told);
-        let for_ever = *self.0.shelf.exports_for_ever.lock().unwrap();
+        let for_ever = self.0.shelf.exports_for_ever.get();
         Ok(if for_ever { told.chain(stream::pending()).boxed() } else { told.boxed() })
     }
 
@@ -321,14 +317,14 @@ impl SnapshotArchives for Archives {
         _: &dyn Reporter,
     ) -> Result<Arrived, Error> {
         self.0.note(format!("import {} to {}", to.id, to.host));
-        *self.0.shelf.imported.lock().unwrap() = content.try_concat().await?;
+        self.0.shelf.imported.set(content.try_concat().await?);
         let key = self.0.shelf.key(to);
         let identity = identity(&key.0);
         self.0.shelf.kept.lock().unwrap().insert(key.clone(), Kept::Part);
-        Scripted::act(Shelf::next(&self.0.shelf.import)).await?;
+        self.0.shelf.import.act().await?;
         self.0.shelf.kept.lock().unwrap().insert(key, Kept::Sealed(Box::new(manifest.clone())));
         self.0.note(format!("sealed {} on {}", to.id, to.host));
-        Scripted::act(Shelf::next(&self.0.shelf.copied)).await?;
+        self.0.shelf.copied.act().await?;
         let archive = manifest.snapshot.archive.clone();
         Ok(Arrived { path: folder(to.id.as_str()), identity, archive })
     }

@@ -87,16 +87,16 @@ impl SandboxExtension for Shared {
     }
 
     fn place(&self) -> Option<HostName> {
-        self.script.place.lock().unwrap().clone()
+        self.script.place.get()
     }
 
     fn may_have_services(&self, profile: &Profile) -> bool {
-        *self.script.has_containers.lock().unwrap() || profile.config["workspace_only"] != true
+        self.script.has_containers.get() || profile.config["workspace_only"] != true
     }
 
     async fn preview(&self, _: &ProvisionRequest) -> Result<Preview, Error> {
-        let mut preview = self.script.previewed.lock().unwrap().clone();
-        if matches!(Scripted::next(&self.script.preview), Act::Refuse) {
+        let mut preview = self.script.previewed.get();
+        if matches!(self.script.preview.next().unwrap_or(Act::Well), Act::Refuse) {
             let refusal = Refusal {
                 path: "services.web.privileged".into(),
                 message: "refused".into(),
@@ -125,18 +125,18 @@ impl SandboxExtension for Shared {
         _: &BTreeMap<String, String>,
         time: Duration,
     ) -> Result<Option<MeterQuote>, Error> {
-        let price = *self.script.price.lock().unwrap();
+        let price = self.script.price.get();
         let by_price = price.map(|micros| MeterQuote {
             usd: Usd::from_micros(micros).part(time.as_millis().try_into().unwrap(), 1000),
             basis: format!("{micros} micro-dollars per second"),
         });
-        Ok(self.script.quote.lock().unwrap().clone().or(by_price))
+        Ok(self.script.quote.get().or(by_price))
     }
 
     async fn meter_actual(&self, _: &Target, time: Duration) -> Result<Option<Usd>, Error> {
-        Scripted::act(Scripted::next(&self.script.metered)).await?;
-        let cost = *self.script.cost.lock().unwrap();
-        let price = *self.script.price.lock().unwrap();
+        self.script.metered.act().await?;
+        let cost = self.script.cost.get();
+        let price = self.script.price.get();
         let by_price = price.map(|micros| {
             Usd::from_micros(micros).part(time.as_millis().try_into().unwrap(), 1000)
         });
@@ -152,7 +152,7 @@ impl SandboxExtension for Shared {
         self.script.configs.lock().unwrap().push(request.profile.config.to_string());
         let identity = HostIdentity { machine_id: "m".into(), engine: None, engine_id: None };
         self.script.find_root(&request.roots, r);
-        let root = self.script.workdirs.lock().unwrap().clone().unwrap_or_else(|| "/srv".into());
+        let root = self.script.workdirs.get().unwrap_or_else(|| "/srv".into());
         let workdir = root.join(request.id.project()).display().to_string();
         let rewrites =
             vec![Rewrite { path: "services.web.container_name".into(), what: "dropped".into() }];
@@ -162,9 +162,9 @@ impl SandboxExtension for Shared {
             rewrites: rewrites.clone(),
         });
         self.script.tell(r);
-        Scripted::act(Scripted::next(&self.script.provision)).await?;
+        self.script.provision.act().await?;
         self.script.reports.lock().unwrap().push(request.report.as_deref().cloned());
-        let report = self.script.report.lock().unwrap().clone().map(Box::new);
+        let report = self.script.report.get().map(Box::new);
         Ok(Provisioned {
             handle: serde_json::json!({}),
             workdir,
@@ -184,7 +184,7 @@ impl SandboxExtension for Shared {
         _: &dyn Reporter,
     ) -> Result<Readiness, Error> {
         self.script.note("wait_ready");
-        Scripted::act(Scripted::next(&self.script.ready)).await?;
+        self.script.ready.act().await?;
         let reachability = Reachability {
             host: target.host.clone(),
             ssh: String::new(),
@@ -192,9 +192,9 @@ impl SandboxExtension for Shared {
             endpoints: Vec::new(),
             attachments: Vec::new(),
         };
-        let unsettled = self.script.unsettled.lock().unwrap().clone();
+        let unsettled = self.script.unsettled.get();
         let found = Readiness { reachability, services: Vec::new(), unsettled };
-        Ok(self.script.readiness.lock().unwrap().clone().unwrap_or(found))
+        Ok(self.script.readiness.get().unwrap_or(found))
     }
 
     async fn wait_settled(
@@ -204,7 +204,7 @@ impl SandboxExtension for Shared {
         _: Duration,
     ) -> Result<Readiness, Error> {
         self.script.note("wait_settled");
-        Scripted::act(Scripted::next(&self.script.settled)).await?;
+        self.script.settled.act().await?;
         Ok(Readiness { unsettled: Unsettled::None, ..found })
     }
 
@@ -212,12 +212,12 @@ impl SandboxExtension for Shared {
         self.script.note("write_manifest");
         self.script.check_up(target)?;
         self.script.manifests.lock().unwrap().insert(target.id.clone(), record.clone());
-        Scripted::act(Scripted::next(&self.script.dated)).await
+        self.script.dated.act().await
     }
 
     async fn teardown(&self, target: &Target, r: &dyn Reporter) -> Result<TeardownReport, Error> {
         self.script.find_root(&target.roots, r);
-        let host = *self.script.host_counter.lock().unwrap();
+        let host = self.script.host_counter.get();
         if target.stamp.as_ref().is_some_and(|ours| host > ours.counter) {
             let fault = Error::new(Code::Conflict, "an old copy")
                 .of_kind(Kind::Behind(host))
@@ -227,7 +227,7 @@ impl SandboxExtension for Shared {
         }
         self.script.note(format!("teardown {}", target.workdir.as_deref().unwrap_or("-")));
         self.script.check_up(target)?;
-        let act = Scripted::next(&self.script.teardown);
+        let act = self.script.teardown.next().unwrap_or(Act::Well);
         let resource =
             Resource { kind: "network".into(), id: format!("{}_default", target.id.project()) };
         let left = matches!(act, Act::LeaveNetwork);
@@ -247,15 +247,15 @@ impl SandboxExtension for Shared {
 
     async fn inspect(&self, target: &Target) -> Result<Inspection, Error> {
         self.script.note("inspect");
-        Scripted::act(Scripted::next(&self.script.ready)).await?;
+        self.script.ready.act().await?;
         if self.script.gone.lock().unwrap().contains(&target.id) {
             return Ok(Inspection::default());
         }
-        let seen = self.script.seen.lock().unwrap().clone();
-        let look = self.script.looks.lock().unwrap().pop_front();
+        let seen = self.script.seen.get();
+        let look = self.script.looks.next();
         let known = look.or_else(|| self.script.services.lock().unwrap().get(&target.id).cloned());
         Ok(Inspection {
-            counter: Some(*self.script.host_counter.lock().unwrap()),
+            counter: Some(self.script.host_counter.get()),
             services: known.unwrap_or(seen.services),
             ..seen
         })
@@ -264,7 +264,7 @@ impl SandboxExtension for Shared {
     async fn adopt(&self, target: &Target, claim: AdoptClaim<'_>) -> Result<AdoptLook, Error> {
         self.script.note(format!("adopt {}", target.id));
         self.script.check_up(target)?;
-        let mut seen = self.script.seen.lock().unwrap().clone();
+        let mut seen = self.script.seen.get();
         let id = target.workdir.clone().unwrap_or_default();
         seen.resources.push(Resource { kind: "directory".into(), id });
         let machine_id = claim.machine_id.to_owned();
@@ -290,8 +290,8 @@ impl SandboxExtension for Shared {
     async fn measure(&self, target: &Target) -> Result<Footprint, Error> {
         self.script.note(format!("measure {}", target.id));
         self.script.check_up(target)?;
-        Scripted::act(Scripted::next(&self.script.measure)).await?;
-        Ok(*self.script.footprint.lock().unwrap())
+        self.script.measure.act().await?;
+        Ok(self.script.footprint.get())
     }
 
     async fn restore_from_snapshot(
@@ -303,13 +303,13 @@ impl SandboxExtension for Shared {
         self.script.note(format!("restore {}", source.place.id));
         self.script.shelf.restore(request, source).await?;
         let provisioned = self.provision(request, r).await?;
-        let not_preserved = self.script.shelf.not_preserved.lock().unwrap().clone();
+        let not_preserved = self.script.shelf.not_preserved.get();
         Ok(Restored { provisioned, not_preserved })
     }
 
     async fn sleep(&self, _: &Target, _: &dyn Reporter) -> Result<(), Error> {
         self.script.note("sleep");
-        Scripted::act(Scripted::next(&self.script.sleep)).await
+        self.script.sleep.act().await
     }
 
     async fn wake(
@@ -319,7 +319,7 @@ impl SandboxExtension for Shared {
         r: &dyn Reporter,
     ) -> Result<Readiness, Error> {
         self.script.note("wake");
-        Scripted::act(Scripted::next(&self.script.wake)).await?;
+        self.script.wake.act().await?;
         self.wait_ready(target, limit, r).await
     }
 
@@ -331,7 +331,7 @@ impl SandboxExtension for Shared {
     ) -> Result<PatchOutcome, Error> {
         self.script.note(format!("patch {} on {}", run.patch.sequence, target.id));
         self.script.limits.lock().unwrap().push(run.limit);
-        let script = self.script.patch.lock().unwrap().pop_front().unwrap_or(Script::Exits(0));
+        let script = self.script.patch.next().unwrap_or(Script::Exits(0));
         let (exit_status, timed_out) = match script {
             Script::Exits(status) => (status, false),
             Script::TimedOut => (143, true),
@@ -366,7 +366,7 @@ impl SandboxExtension for Shared {
 
     async fn resume(&self, _: &Target, _: Option<&SnapshotId>) -> Result<(), Error> {
         self.script.note("resume");
-        let act = self.script.shelf.resume.lock().unwrap().pop_front();
+        let act = self.script.shelf.resume.next();
         Scripted::act(act.unwrap_or(Act::Well)).await
     }
 
@@ -377,7 +377,7 @@ impl SandboxExtension for Shared {
         run: ExecRun<'_>,
         sink: &mut dyn OutputSink,
     ) -> Result<Option<i32>, Error> {
-        let told = self.script.exec.lock().unwrap().clone();
+        let told = self.script.exec.get();
         if let Some(told) = told {
             self.script.note("exec");
             let read = OptionFuture::from(run.input.map(TryStreamExt::try_concat)).await;
@@ -397,8 +397,8 @@ impl SandboxExtension for Shared {
         if let Some(text) = run.command.get(5) {
             text.clone_into(&mut self.script.written.lock().unwrap());
         }
-        let says = self.script.says.lock().unwrap().pop_front().map(str::to_owned);
-        let says = says.unwrap_or_else(|| self.script.written.lock().unwrap().clone());
+        let says = self.script.says.next().map(str::to_owned);
+        let says = says.unwrap_or_else(|| self.script.written.get());
         sink.take(Source::Stdout, says.as_bytes()).await;
         Ok(Some(0))
     }
@@ -419,7 +419,7 @@ impl SandboxExtension for Shared {
         let last = tail.filter(|_| !follow).map(|tail| format!(" last {tail}")).unwrap_or_default();
         self.script.note(format!("logs {} {}{last}", target.id, service.unwrap_or("all")));
         let open = OpenLog::new(&self.script);
-        let script = self.script.log.lock().unwrap().clone();
+        let script = self.script.log.get();
         match script {
             LogScript::Nothing => Ok(()),
             LogScript::Refused(error) => Err(error),
@@ -456,7 +456,7 @@ impl SandboxExtension for Shared {
     ) -> Result<BTreeMap<SandboxId, Vec<Service>>, Error> {
         self.script.note(format!("services {} on {host}", targets.len()));
         let seen = self.script.seen.lock().unwrap().services.clone();
-        if *self.script.nothing_there.lock().unwrap() {
+        if self.script.nothing_there.get() {
             return Ok(BTreeMap::new());
         }
         let known = self.script.services.lock().unwrap();

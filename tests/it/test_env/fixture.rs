@@ -18,17 +18,18 @@ use sandboxer::domain::facts::HostFacts;
 use sandboxer::domain::host_view::{HostState, HostView};
 use sandboxer::domain::lineage::SnapshotView;
 use sandboxer::domain::name::{ExtensionId, HostName, OperationId, OwnerId, ProfileId, SandboxId};
-use sandboxer::domain::operation::{Operation, OperationKind, OperationState, Subject};
+use sandboxer::domain::operation::{Operation, OperationKind, OperationState};
 use sandboxer::domain::output::{LogLine, Source};
 use sandboxer::domain::patch::Patch;
 use sandboxer::domain::raw_json::RawJson;
 use sandboxer::domain::sandbox::{
-    Endpoint, Failure, ProfileRef, Reachability, Reason, Route, Running, SandboxRecord, Service,
-    State, Verdict,
+    Endpoint, Failure, ProfileRef, Reachability, Reason, RecordStart, Route, Running,
+    SandboxRecord, Service, State, Verdict,
 };
 use sandboxer::domain::snapshot::SnapshotRecord;
 use sandboxer::domain::stale::{ReapPlan, StaleReport};
 use sandboxer::domain::teardown::{Resource, TeardownLine, TeardownOutcome};
+use serde_json::json;
 
 pub(crate) use credits::{ledger_entry, metered, metered_world};
 pub(crate) use profiles::profiles;
@@ -141,70 +142,28 @@ pub(crate) fn record(
     state: State,
     now: Time,
 ) -> SandboxRecord {
-    let profile = if profile.starts_with("profile.") {
-        profile.to_owned()
-    } else {
-        format!("profile.{profile}")
-    };
-    SandboxRecord {
+    let profile = profile.trim_start_matches("profile.");
+    let start = RecordStart {
         id: SandboxId::new(id),
-        name: name.map(str::to_owned),
-        labels: BTreeMap::new(),
         profile: ProfileRef {
-            id: ProfileId::new(profile),
+            id: ProfileId::new(format!("profile.{profile}")),
             version: "1.0.0".to_owned(),
             hash: "0".repeat(64),
         },
         extension: ExtensionId::new("ext.compose-ssh"),
         host: HostName::new(host),
-        host_identity: None,
+        owner: OwnerId::new("owner-1"),
+        actor: operator(),
+        created_at: now,
+    };
+    SandboxRecord {
+        name: name.map(str::to_owned),
         workdir: Some(format!("/home/ops/sandboxes/sbx-{id}")),
         state,
-        reason: None,
-        message: None,
-        since: now,
         observed_at: Some(now),
         revision: 3,
-        operation: None,
-        inputs: BTreeMap::new(),
-        handle: None,
-        reachability: None,
-        services: Vec::new(),
-        created_at: now,
-        ready_at: None,
-        expires_at: None,
-        max_expires_at: None,
-        expiring_told: None,
-        manifest_pending: false,
         ttl_s: Some(14_400),
-        based_on_snapshot: None,
-        applied_patches: Vec::new(),
-        last_patch_sequence: 0,
-        patch_state: sandboxer::domain::patch::PatchState::None,
-        patch_error: None,
-        patch_error_of: None,
-        undo_of: None,
-        quote_usd: None,
-        hold_usd: None,
-        cost_usd: None,
-        meter: None,
-        route: None,
-        attempts: Vec::new(),
-        rewrites: Vec::new(),
-        failure: None,
-        teardown: Vec::new(),
-        leftovers: Vec::new(),
-        not_preserved: BTreeMap::new(),
-        telemetry: None,
-        certificate: None,
-        actor: operator(),
-        owner: OwnerId::new("owner-1"),
-        idempotency_key: None,
-        request_hash: None,
-        kept_failed: false,
-        adopted_at: None,
-        imported: None,
-        pending: Vec::new(),
+        ..SandboxRecord::new(start)
     }
 }
 
@@ -304,54 +263,23 @@ pub(crate) fn held(mut record: SandboxRecord, kind: OperationKind, now: Time) ->
 
 /// An ended operation.
 pub(crate) fn ended(id: &OperationId, state: OperationState, now: Time) -> Operation {
-    Operation {
-        id: id.clone(),
-        kind: OperationKind::Destroy,
-        subject: Subject::Host,
-        name: None,
-        state,
-        stage: None,
-        done: None,
-        of: None,
-        bytes: None,
-        started_at: now,
-        finished_at: Some(now),
-        pid: 1,
-        host: "here".to_owned(),
-        actor: operator(),
-        cancel_requested: false,
-        cancel_outcome: None,
-        error: None,
-    }
+    serde_json::from_value(json!({
+        "id": id, "kind": OperationKind::Destroy, "state": state, "started_at": now,
+        "finished_at": now, "pid": 1, "host": "here", "actor": operator(),
+    }))
+    .unwrap()
 }
 
 /// What a host says of itself.
 pub(crate) fn facts(hostname: &str, now: Time) -> HostFacts {
-    HostFacts {
-        at: now,
-        machine_id: "0123456789abcdef".to_owned(),
-        hostname: hostname.to_owned(),
-        kernel: "Linux 6.1.0".to_owned(),
-        os: Some("Debian GNU/Linux 12 (bookworm)".to_owned()),
-        user: "ops".to_owned(),
-        uid: 1000,
-        cpus: 8,
-        load1: 0.42,
-        mem_total_bytes: 32_000_000_000,
-        mem_available_bytes: 21_000_000_000,
-        disk: None,
-        workspace_root: "/home/ops/sandboxes".to_owned(),
-        clock_offset_s: Some(0.1),
-        tools: BTreeMap::from([
-            ("rsync".to_owned(), "/usr/bin/rsync".to_owned()),
-            ("tar".to_owned(), "/bin/tar".to_owned()),
-        ]),
-        boot_id: None,
-        engines: Vec::new(),
-        runtimes: Vec::new(),
-        findings: Vec::new(),
-        inventory: None,
-    }
+    serde_json::from_value(json!({
+        "at": now, "machine_id": "0123456789abcdef", "hostname": hostname, "user": "ops", "uid": 1000,
+        "kernel": "Linux 6.1.0", "os": "Debian GNU/Linux 12 (bookworm)", "cpus": 8, "load1": 0.42,
+        "mem_total_bytes": 32_000_000_000_u64, "mem_available_bytes": 21_000_000_000_u64,
+        "workspace_root": "/home/ops/sandboxes", "clock_offset_s": 0.1,
+        "tools": {"rsync": "/usr/bin/rsync", "tar": "/bin/tar"},
+    }))
+    .unwrap()
 }
 
 /// What a create would do: one of two hosts qualifies.

@@ -7,6 +7,7 @@ pub(crate) mod fixture;
 pub(crate) mod hosts;
 pub(crate) mod script;
 mod stores;
+mod verbs;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -18,9 +19,7 @@ use sandboxer::domain::actor::Actor;
 use sandboxer::domain::clock::MonotonicTime;
 use sandboxer::domain::extension::SandboxExtension;
 use sandboxer::domain::host::HostSpec;
-use sandboxer::domain::request::{CreateRequest, DestroyRequest, EventQuery};
-use sandboxer::domain::sandbox::SandboxRecord;
-use sandboxer::domain::{Code, ExtensionId, HostName, Time};
+use sandboxer::domain::{ExtensionId, HostName, Time};
 use sandboxer::manager::{Dependencies, Hub, SandboxManager, Settings};
 use sandboxer::store::catalogue::Catalogue;
 use sandboxer::store::json::JsonStores;
@@ -31,6 +30,9 @@ use extension::Shared;
 use hosts::Ways;
 use script::{Act, Scripted};
 use stores::{Patches, SlowLocks};
+pub(crate) use verbs::{
+    finished, from_snapshot, named, of, there, with_restored, with_sandbox, with_snapshot,
+};
 
 pub(crate) fn now() -> Time {
     Time::new(jiff::Timestamp::now())
@@ -61,7 +63,7 @@ pub(crate) fn manager_on(
     let mut extensions: BTreeMap<ExtensionId, Arc<dyn SandboxExtension>> = BTreeMap::new();
     extensions.insert(id.clone(), Arc::new(Shared::new(script, id)));
     let mut available = BTreeSet::from(["ext.compose-ssh"]);
-    if let Some(paid) = &*script.paid.lock().unwrap() {
+    if let Some(paid) = &script.paid.get() {
         let id: ExtensionId = "ext.saas-stub".into();
         extensions.insert(id.clone(), Arc::new(Shared::new(paid, id)));
         available.insert("ext.saas-stub");
@@ -75,7 +77,7 @@ pub(crate) fn manager_on(
         hosts: stores.hosts,
         sweeps: stores.sweeps,
         plans: stores.plans,
-        hub: script.hub.lock().unwrap().clone().map(|(url, token, format)| {
+        hub: script.hub.get().map(|(url, token, format)| {
             stores.events.keep_for_delivery();
             Hub { endpoint: Arc::new(HttpHub::new(&url, token)), format }
         }),
@@ -102,11 +104,7 @@ pub(crate) fn manager_on(
         monotonic: {
             let script = Arc::clone(script);
             Arc::new(move || {
-                let now = script
-                    .standing
-                    .lock()
-                    .unwrap()
-                    .map_or_else(jiff::Timestamp::now, Time::timestamp);
+                let now = script.standing.get().map_or_else(jiff::Timestamp::now, Time::timestamp);
                 let ran = now.as_millisecond() - 1_700_000_000_000;
                 let elapsed = ran + script.monotonic_ahead.load(Ordering::SeqCst);
                 MonotonicTime { boot: "boot".into(), elapsed_ms: elapsed.try_into().unwrap() }
@@ -118,7 +116,7 @@ pub(crate) fn manager_on(
         },
         alive: {
             let script = Arc::clone(script);
-            Arc::new(move |_, _| *script.lives.lock().unwrap())
+            Arc::new(move |_, _| script.lives.get())
         },
         settings: Settings {
             default_profile: "profile.sandbox-canary".into(),
@@ -128,13 +126,13 @@ pub(crate) fn manager_on(
             home: None,
             machine: "here".into(),
             actor: {
-                let actor = script.actor.lock().unwrap().clone();
+                let actor = script.actor.get();
                 actor.unwrap_or_else(|| Actor::parse("adm:test").unwrap())
             },
             config_file: "config.yaml".into(),
             temporary: data.join("tmp"),
             stale: sandboxer::domain::stale::StaleSettings::default(),
-            undo: script.undo.lock().unwrap().clone(),
+            undo: script.undo.get(),
         },
     })
 }
@@ -179,31 +177,9 @@ impl TestEnv {
     }
 
     pub(crate) fn script(&self, provision: &[Act], ready: &[Act], teardown: &[Act]) -> &Self {
-        self.script.provision.lock().unwrap().extend(provision.iter().cloned());
-        self.script.ready.lock().unwrap().extend(ready.iter().cloned());
-        self.script.teardown.lock().unwrap().extend(teardown.iter().cloned());
+        self.script.provision.extend(provision.to_vec());
+        self.script.ready.extend(ready.to_vec());
+        self.script.teardown.extend(teardown.to_vec());
         self
-    }
-
-    pub(crate) async fn create(&self, request: CreateRequest) -> (SandboxRecord, Result<(), Code>) {
-        let started = self.manager.create(request).await.unwrap();
-        let (operation, record) = self.manager.finish(&started.operation.unwrap()).await.unwrap();
-        (record.unwrap(), operation.error.map_or(Ok(()), |error| Err(error.code)))
-    }
-
-    pub(crate) async fn destroy(&self, id: &str) -> (SandboxRecord, Result<(), Code>) {
-        let request = DestroyRequest { id: id.to_owned(), ..DestroyRequest::default() };
-        let started = self.manager.destroy(&request).await.unwrap();
-        let (operation, record) = self.manager.finish(&started.operation.unwrap()).await.unwrap();
-        (record.unwrap(), operation.error.map_or(Ok(()), |error| Err(error.code)))
-    }
-
-    pub(crate) async fn kinds(&self) -> Vec<String> {
-        let events = self.manager.events(&EventQuery::default()).await.unwrap();
-        assert!(
-            events.windows(2).all(|pair| pair[0].seq + 1 == pair[1].seq),
-            "numbers have gaps: {events:?}"
-        );
-        events.iter().map(|event| event.kind.to_string()).collect()
     }
 }

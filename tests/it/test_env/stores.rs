@@ -19,7 +19,7 @@ pub(super) struct SlowLocks {
 #[async_trait]
 impl Locks for SlowLocks {
     async fn try_lock(&self, id: &SandboxId) -> Result<Option<Box<dyn Held>>, Error> {
-        let before = self.script.before_lock.lock().unwrap().pop_front();
+        let before = self.script.before_lock.next();
         if let Some(before) = before {
             before.await;
         }
@@ -49,7 +49,7 @@ impl PatchStore for Patches {
 
     async fn list(&self) -> Result<Vec<Patch>, Error> {
         let read = self.kept.list().await;
-        let act = self.script.list.lock().unwrap().pop_front();
+        let act = self.script.list.next();
         if let Some(act) = act {
             self.script.note("patches read");
             Scripted::act(act).await?;

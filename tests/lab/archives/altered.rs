@@ -6,12 +6,13 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::archives::source::{archive, clear, folder, replicas, sha256_inside, snapshot};
+use crate::archives::source::{archive, folder, replicas, sha256_inside, snapshot};
 use crate::lab::{Bench, DOCKER, PODMAN, text};
+use crate::support::said::Said as _;
 
 /// What `verify` says is different.
 fn differs(bench: &Bench) -> Value {
-    let error = bench.run(["snapshots", "verify", "base"]).error_with_hint("operation_failed");
+    let error = bench.refused(["snapshots", "verify", "base"], "operation_failed");
     assert_eq!(error["details"]["kind"], "altered", "{error:#}");
     error["details"]["differs"].clone()
 }
@@ -19,11 +20,10 @@ fn differs(bench: &Bench) -> Value {
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn verify_says_what_became_of_an_archive() {
-    let bench = Bench::new();
-    let before = bench.snapshot(DOCKER);
+    let bench = Bench::watching(&[DOCKER]);
     let record = snapshot(&bench, DOCKER, "alter-source");
     assert_eq!(record["verified_at"], Value::Null);
-    let sound = bench.run(["snapshots", "verify", "base"]).ok();
+    let sound = bench.ok(["snapshots", "verify", "base"]);
     assert_ne!(sound["verified_at"], Value::Null, "{sound:#}");
     assert_eq!(sound["operation"], Value::Null);
 
@@ -39,22 +39,21 @@ fn verify_says_what_became_of_an_archive() {
     fs::write(&file, [&whole[..], b"x"].concat()).unwrap();
     assert_eq!(differs(&bench), "size");
     fs::remove_file(&file).unwrap();
-    bench.run(["snapshots", "verify", "base"]).error_with_hint("not_found");
+    bench.refused(["snapshots", "verify", "base"], "not_found");
     fs::write(&file, &whole).unwrap();
-    bench.run(["snapshots", "verify", "base"]).ok();
+    bench.ok(["snapshots", "verify", "base"]);
 
     // Nothing is made of what is not what it was.
     fs::write(&file, &flipped).unwrap();
     bench.run(["restore", "base"]).error("operation_failed");
-    clear(&bench);
-    bench.assert_unchanged(DOCKER, &before);
+    bench.clear();
+    bench.assert_as_before();
 }
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn verify_and_restore_name_a_manifest_that_is_none() {
-    let bench = Bench::new();
-    let before = bench.snapshot(DOCKER);
+    let bench = Bench::watching(&[DOCKER]);
     let record = snapshot(&bench, DOCKER, "manifest-source");
     let file = folder(&bench, DOCKER, &text(&record["id"])).join("manifest.json");
     let whole = fs::read_to_string(&file).unwrap();
@@ -83,12 +82,9 @@ fn verify_and_restore_name_a_manifest_that_is_none() {
             Some(manifest) => fs::write(&file, manifest).unwrap(),
             None => fs::remove_file(&file).unwrap(),
         }
-        let error = bench.run(["snapshots", "verify", "base"]).error_with_hint("operation_failed");
-        assert_eq!(
-            (&error["details"]["kind"], &error["details"]["differs"]),
-            (&json!("altered"), &json!("manifest")),
-            "{what}: {error:#}"
-        );
+        let error = bench.refused(["snapshots", "verify", "base"], "operation_failed");
+        assert_eq!(error["details"]["kind"], json!("altered"), "{what}: {error:#}");
+        assert_eq!(error["details"]["differs"], json!("manifest"), "{what}: {error:#}");
         assert!(error["message"].as_str().unwrap().contains("manifest"), "{what}: {error:#}");
         assert!(error["causes"].to_string().contains(why), "{what}: {error:#}");
         bench
@@ -96,23 +92,18 @@ fn verify_and_restore_name_a_manifest_that_is_none() {
             .error("operation_failed");
     }
     fs::write(&file, "{}\n").unwrap();
-    let error = bench.run(["restore", "base"]).error_with_hint("operation_failed");
-    assert!(
-        error["message"].as_str().unwrap().contains("the manifest beside the archive"),
-        "{error:#}"
-    );
+    bench.refused(["restore", "base"], "operation_failed").says("the manifest beside the archive");
 
     fs::write(&file, &whole).unwrap();
-    bench.run(["snapshots", "verify", "base"]).ok();
-    clear(&bench);
-    bench.assert_unchanged(DOCKER, &before);
+    bench.ok(["snapshots", "verify", "base"]);
+    bench.clear();
+    bench.assert_as_before();
 }
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_deletion_follows_no_link_and_touches_nothing_of_others() {
-    let bench = Bench::new();
-    let before = bench.snapshot(DOCKER);
+    let bench = Bench::watching(&[DOCKER]);
     let record = snapshot(&bench, DOCKER, "delete-source");
     let id = text(&record["id"]);
     let shelf = folder(&bench, DOCKER, &id);
@@ -122,11 +113,11 @@ fn a_deletion_follows_no_link_and_touches_nothing_of_others() {
 
     // Something of somebody's lies in it: nothing of it goes.
     fs::write(shelf.join("notes.txt"), "mine").unwrap();
-    let error = bench.run(["snapshots", "delete", &id]).error_with_hint("operation_failed");
+    let error = bench.refused(["snapshots", "delete", &id], "operation_failed");
     assert!(error["causes"].to_string().contains("notes.txt"), "{error:#}");
     assert!(archive(&bench, DOCKER, &record).exists() && shelf.join("manifest.json").exists());
     // A refusal changes nothing.
-    let is_ready = || assert_eq!(bench.run(["snapshots", "get", &id]).ok()["state"], "ready");
+    let is_ready = || assert_eq!(bench.ok(["snapshots", "get", &id])["state"], "ready");
     is_ready();
     fs::remove_file(shelf.join("notes.txt")).unwrap();
 
@@ -152,12 +143,12 @@ fn a_deletion_follows_no_link_and_touches_nothing_of_others() {
     // A part of it is a link: the link goes, and what it points to stays.
     fs::remove_file(archive(&bench, DOCKER, &record)).unwrap();
     symlink(precious.join("archive.tar.zst"), archive(&bench, DOCKER, &record)).unwrap();
-    bench.run(["snapshots", "delete", &id]).ok();
+    bench.ok(["snapshots", "delete", &id]);
     assert_eq!(fs::read_to_string(precious.join("archive.tar.zst")).unwrap(), "precious");
     bench.run(["snapshots", "delete", &id]).error("not_found");
-    assert_eq!(bench.run(["snapshots", "list", "--all"]).ok(), json!([]));
-    clear(&bench);
-    bench.assert_unchanged(DOCKER, &before);
+    assert_eq!(bench.ok(["snapshots", "list", "--all"]), json!([]));
+    bench.clear();
+    bench.assert_as_before();
 }
 
 /// Zeros in the middle of a file, over more than one block of what is compressed.
@@ -181,11 +172,11 @@ fn nothing_is_made_of_a_damaged_archive_and_only_a_verify_notes_it() {
     // Sound again, and known to be; then damaged, and nobody knows.
     let damaged_anew = || {
         fs::write(&file, &whole).unwrap();
-        let sound = bench.run(["snapshots", "verify", "base"]).ok();
+        let sound = bench.ok(["snapshots", "verify", "base"]);
         assert!(replicas(&sound).iter().all(|it| it.ends_with(" ready")), "{sound:#}");
         damage(&file);
     };
-    let listed = || replicas(&bench.run(["snapshots", "get", "base"]).ok());
+    let listed = || replicas(&bench.ok(["snapshots", "get", "base"]));
     let export = ["snapshots", "export", "base", out.to_str().unwrap()];
 
     for words in [
@@ -196,12 +187,10 @@ fn nothing_is_made_of_a_damaged_archive_and_only_a_verify_notes_it() {
         &export,
     ] {
         damaged_anew();
-        let error = bench.run(words).error_with_hint("operation_failed");
+        let error = bench.refused(words, "operation_failed");
         let whole_error = error.to_string();
-        assert!(
-            text(&error["message"]).contains(&text(&record["id"])) && whole_error.contains(DOCKER),
-            "{words:?}: {error:#}"
-        );
+        assert!(text(&error["message"]).contains(&text(&record["id"])), "{words:?}: {error:#}");
+        assert!(whole_error.contains(DOCKER), "{words:?}: {error:#}");
         let kind = text(&error["details"]["kind"]);
         assert!(["altered", "arrived_otherwise"].contains(&kind.as_str()), "{words:?}: {error:#}");
         assert_eq!(listed(), [format!("{DOCKER} ready")], "{words:?}");
@@ -210,19 +199,18 @@ fn nothing_is_made_of_a_damaged_archive_and_only_a_verify_notes_it() {
 
     // A verify notes it, and says where it is whole; from then on that one is exported and copied.
     fs::write(&file, &whole).unwrap();
-    bench.run(["snapshots", "copy", "base", "--to", DEV]).ok();
+    bench.ok(["snapshots", "copy", "base", "--to", DEV]);
     damaged_anew();
-    let error = bench.run(["snapshots", "verify", "base"]).error_with_hint("operation_failed");
-    assert!(text(&error["hint"]).contains(DEV), "{error:#}");
+    bench.refused(["snapshots", "verify", "base"], "operation_failed").hints(DEV);
     let both = [format!("{DOCKER} damaged"), format!("{DEV} ready")];
     assert_eq!(listed(), both);
-    bench.run(export).ok();
-    let copied = bench.run(["snapshots", "copy", "base", "--to", PODMAN]).ok();
+    bench.ok(export);
+    let copied = bench.ok(["snapshots", "copy", "base", "--to", PODMAN]);
     assert_eq!(replicas(&copied)[..2], both, "{copied:#}");
     let there = folder(&bench, PODMAN, &text(&record["id"])).join("archive.tar.gz");
     assert_eq!(sha256_inside(&there), text(&record["sha256"]));
 
-    clear(&bench);
+    bench.clear();
     for (host, before) in [DOCKER, PODMAN, DEV].iter().zip(&before) {
         bench.assert_unchanged(host, before);
     }

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::archives::source::{clear, snapshot};
+use crate::archives::source::snapshot;
 use crate::lab::{Bench, DOCKER, PODMAN, sudo_stays, text};
+use crate::points::each_point;
+use crate::support::said::Said as _;
 
 /// Each change by its path: what it is, and what differs.
 fn changes(diff: &Value) -> BTreeMap<String, String> {
@@ -19,10 +21,11 @@ fn changes(diff: &Value) -> BTreeMap<String, String> {
     diff["changes"].as_array().unwrap().iter().map(of).collect()
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_diff_says_what_changed_on_docker() {
-    a_diff_says_what_changed(DOCKER);
+each_point! {
+    a_diff_says_what_changed {
+        on_docker: DOCKER;
+        on_podman: PODMAN;
+    }
 }
 
 /// What this account cannot read is listed as a snapshot reads it: here through a container.
@@ -31,12 +34,11 @@ fn a_diff_says_what_changed_on_docker() {
 fn a_diff_lists_what_the_account_alone_cannot_read() {
     let _ours = sudo_stays();
     for host in ["sandboxer01-dev", "sandboxer01-sudo"] {
-        let bench = Bench::with(&[host]);
-        let before = bench.snapshot(host);
+        let bench = Bench::with(&[host]).and_watches(&[host]);
         snapshot(&bench, host, "closed-source");
         let work = "mkdir shut && echo secret >shut/in && : >none && chmod 000 shut none";
-        bench.run(["exec", "closed-source", "--", "sh", "-ec", work]).ok();
-        let now = bench.run(["snapshots", "diff", "base"]).ok();
+        bench.ok(["exec", "closed-source", "--", "sh", "-ec", work]);
+        let now = bench.ok(["snapshots", "diff", "base"]);
         let mut found = changes(&now);
         found.remove("workspace");
         let expected = ["workspace/none", "workspace/shut", "workspace/shut/in"];
@@ -45,47 +47,37 @@ fn a_diff_lists_what_the_account_alone_cannot_read() {
             expected.map(|path| (path.to_owned(), "added".to_owned())).into(),
             "{host}"
         );
-        bench.run(["snapshot", "closed-source", "--name", "later"]).ok();
-        let same = bench.run(["snapshots", "diff", "later", "closed-source"]).ok();
+        bench.ok(["snapshot", "closed-source", "--name", "later"]);
+        let same = bench.ok(["snapshots", "diff", "later", "closed-source"]);
         assert_eq!(same["changes"], json!([]), "{host}: as the snapshot lists it");
-        clear(&bench);
-        bench.assert_unchanged(host, &before);
+        bench.clear();
+        bench.assert_as_before();
     }
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_diff_says_what_changed_on_podman() {
-    a_diff_says_what_changed(PODMAN);
 }
 
 fn a_diff_says_what_changed(host: &str) {
     let bench = Bench::new();
     snapshot(&bench, host, "diff-source");
-    let same = bench.run(["snapshots", "diff", "base"]).ok();
-    assert_eq!((&same["b"], &same["changes"]), (&json!("diff-source"), &json!([])), "{same:#}");
-    assert!(
-        same["notes"].to_string().contains("kept"),
-        "volumes are only compared between snapshots: {same:#}"
-    );
+    let same = bench.ok(["snapshots", "diff", "base"]);
+    same.has(json!({"b": "diff-source", "changes": []}));
+    let told = same["notes"].to_string();
+    assert!(told.contains("kept"), "volumes are only compared between snapshots: {same:#}");
 
     // Nothing is older than the second that a listing tells.
     std::thread::sleep(std::time::Duration::from_millis(1100));
     let work = "rm 'a b'; chmod 600 deep/pipe; rm deep/out; ln -s elsewhere deep/out; echo more >>deep/file; echo 12345 >new; rm random; mkdir random";
-    bench.run(["exec", "diff-source", "--", "sh", "-ec", work]).ok();
-    bench
-        .run([
-            "exec",
-            "diff-source",
-            "--service",
-            "keeper",
-            "--",
-            "sh",
-            "-c",
-            "echo new >/kept/third",
-        ])
-        .ok();
-    let now = bench.run(["snapshots", "diff", "base", "diff-source"]).ok();
+    bench.ok(["exec", "diff-source", "--", "sh", "-ec", work]);
+    bench.ok([
+        "exec",
+        "diff-source",
+        "--service",
+        "keeper",
+        "--",
+        "sh",
+        "-c",
+        "echo new >/kept/third",
+    ]);
+    let now = bench.ok(["snapshots", "diff", "base", "diff-source"]);
     let expected = [
         ("workspace/a b", "removed"),
         ("workspace/deep/file", "changed size,modified"),
@@ -104,23 +96,20 @@ fn a_diff_says_what_changed(host: &str) {
     assert!(odd.starts_with("changed kind,"), "{odd}");
     expected.remove("workspace/random");
     assert_eq!(found, expected);
-    assert_eq!(
-        (&now["added"], &now["removed"], &now["changed"]),
-        (&json!(1), &json!(1), &json!(5))
-    );
+    now.has(json!({"added": 1, "removed": 1, "changed": 5}));
 
     // Between two snapshots, with their volumes.
-    bench.run(["snapshot", "diff-source", "--name", "later"]).ok();
-    let between = bench.run(["snapshots", "diff", "base", "later"]).ok();
+    bench.ok(["snapshot", "diff-source", "--name", "later"]);
+    let between = bench.ok(["snapshots", "diff", "base", "later"]);
     expected.insert("volumes/kept/third".to_owned(), "added".to_owned());
     let mut found = changes(&between);
     assert_eq!(found.remove("workspace/random").unwrap(), odd);
     assert_eq!(found, expected);
-    let back = changes(&bench.run(["snapshots", "diff", "later", "base"]).ok());
+    let back = changes(&bench.ok(["snapshots", "diff", "later", "base"]));
     assert_eq!(back["volumes/kept/third"], "removed");
 
     // With nothing named, and the sandbox gone, there is nothing to compare it with.
-    bench.run(["destroy", "diff-source"]).ok();
-    bench.run(["snapshots", "diff", "base"]).error_with_hint("invalid_input");
-    clear(&bench);
+    bench.ok(["destroy", "diff-source"]);
+    bench.refused(["snapshots", "diff", "base"], "invalid_input");
+    bench.clear();
 }

@@ -4,8 +4,9 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::archives::source::{assert_whole, clear, folder, sha256_inside, snapshot, through};
+use crate::archives::source::{assert_whole, folder, sha256_inside, snapshot, through};
 use crate::lab::{Bench, DOCKER, PODMAN, text};
+use crate::support::said::Said as _;
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
@@ -22,11 +23,7 @@ fn an_export_is_a_snapshot_elsewhere() {
     assert_eq!(listed, format!("manifest.json\narchive.{}\n", text(&source["format"])));
 
     let imported = to.run(["snapshots", "import", path, "--host", PODMAN]).ok();
-    assert_eq!(
-        (&imported["state"], &imported["name"]),
-        (&json!("ready"), &json!("base")),
-        "{imported:#}"
-    );
+    imported.has(json!({"state": "ready", "name": "base"}));
     for same in ["files", "profile", "sandbox_id", "captured_volumes"] {
         assert_eq!(imported[same], source[same], "{same}");
     }
@@ -38,8 +35,9 @@ fn an_export_is_a_snapshot_elsewhere() {
     let manifest: Value =
         serde_json::from_slice(&fs::read(folder(&to, PODMAN, &id).join("manifest.json")).unwrap())
             .unwrap();
-    assert_eq!((&manifest["id"], &manifest["owner"]), (&imported["id"], &imported["owner"]));
-    assert_eq!(manifest["snapshot"]["bytes"], imported["bytes"]);
+    manifest.has(json!({
+        "id": imported["id"], "owner": imported["owner"], "snapshot.bytes": imported["bytes"],
+    }));
     to.run(["snapshots", "verify", &id]).ok();
 
     let back = to.run(["restore", &id]).ok();
@@ -49,27 +47,26 @@ fn an_export_is_a_snapshot_elsewhere() {
     to.run(["snapshots", "import", path, "--host", PODMAN]).error_with_hint("conflict");
     let second = to.run(["snapshots", "import", path, "--host", PODMAN, "--name", "second"]).ok();
     assert_ne!(second["id"], imported["id"]);
-    clear(&to);
+    to.clear();
     to.assert_unchanged(PODMAN, &before);
-    clear(&from);
+    from.clear();
 }
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn an_export_of_ones_own_comes_back_under_an_id_of_its_own() {
-    let bench = Bench::new();
-    let before = bench.snapshot(DOCKER);
+    let bench = Bench::watching(&[DOCKER]);
     let source = snapshot(&bench, DOCKER, "back-source");
     let file = bench.path("base.tar");
     let path = file.to_str().unwrap();
-    bench.run(["snapshots", "export", "base", path]).ok();
-    bench.run(["snapshots", "delete", "base"]).ok();
-    let back = bench.run(["snapshots", "import", path, "--host", DOCKER]).ok();
+    bench.ok(["snapshots", "export", "base", path]);
+    bench.ok(["snapshots", "delete", "base"]);
+    let back = bench.ok(["snapshots", "import", path, "--host", DOCKER]);
     assert_ne!(back["id"], source["id"]);
-    assert_eq!((&back["imported_from"], &back["name"]), (&source["id"], &json!("base")));
-    bench.run(["snapshots", "verify", "base"]).ok();
-    clear(&bench);
-    bench.assert_unchanged(DOCKER, &before);
+    back.has(json!({"imported_from": source["id"], "name": "base"}));
+    bench.ok(["snapshots", "verify", "base"]);
+    bench.clear();
+    bench.assert_as_before();
 }
 
 #[test]
@@ -79,17 +76,17 @@ fn a_file_that_is_cut_off_is_refused_and_leaves_nothing() {
     snapshot(&bench, DOCKER, "cut-source");
     let before = bench.snapshot(PODMAN);
     let file = bench.path("base.tar");
-    bench.run(["snapshots", "export", "base", file.to_str().unwrap()]).ok();
+    bench.ok(["snapshots", "export", "base", file.to_str().unwrap()]);
     let whole = fs::read(&file).unwrap();
-    let listed = bench.run(["snapshots", "list", "--all"]).ok();
+    let listed = bench.ok(["snapshots", "list", "--all"]);
     let cut = bench.path("cut.tar");
     for length in [0, 100, 600, whole.len() / 2, whole.len() - 20_000] {
         fs::write(&cut, &whole[..length]).unwrap();
         let words =
             ["snapshots", "import", cut.to_str().unwrap(), "--host", PODMAN, "--name", "cut"];
         bench.run(words).error("invalid_input");
-        assert_eq!(bench.run(["snapshots", "list", "--all"]).ok(), listed, "{length}");
+        assert_eq!(bench.ok(["snapshots", "list", "--all"]), listed, "{length}");
         bench.assert_unchanged(PODMAN, &before);
     }
-    clear(&bench);
+    bench.clear();
 }

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::faults::Tmpfs;
 use crate::held::held;
 use crate::lab::{Bench, DOCKER, Way, port_of, text};
+use crate::support::said::Said as _;
 
 /// Free space in bytes.
 fn free(folder: &std::path::Path) -> usize {
@@ -23,14 +24,13 @@ fn a_disk_that_fills_during_a_restore_says_nothing_against_the_archive() {
     let bench = Bench::new();
     let disk = Tmpfs::mount(bench.path("tiny"), "size=32m");
     bench.add_host("tiny", &Way::to(DOCKER, port_of(DOCKER)), &disk.path);
-    let made = bench
-        .run(["create", "--profile", "sandbox-canary", "--host", "tiny", "--name", "source"])
-        .ok();
+    let made =
+        bench.ok(["create", "--profile", "sandbox-canary", "--host", "tiny", "--name", "source"]);
     let random =
         Command::new("head").args(["-c", "6000000", "/dev/urandom"]).output().unwrap().stdout;
     fs::write(PathBuf::from(text(&made["workdir"])).join("workspace/random"), &random).unwrap();
-    bench.run(["snapshot", "source", "--name", "base"]).ok();
-    bench.run(["destroy", "source"]).ok();
+    bench.ok(["snapshot", "source", "--name", "base"]);
+    bench.ok(["destroy", "source"]);
 
     // Room for a third of it, and nothing then: neither for tar's words nor for the hash.
     let (restoring, gate) =
@@ -41,15 +41,14 @@ fn a_disk_that_fills_during_a_restore_says_nothing_against_the_archive() {
     let error = restoring.finish().error_with_hint("operation_failed");
     assert_eq!(error["details"]["kind"], "full", "{error:#}");
     assert!(error["causes"].to_string().contains("No space left on device"), "{error:#}");
-    let record = bench.run(["snapshots", "get", "base"]).ok();
-    assert_eq!(record["replicas"][0]["state"], json!("ready"), "{record:#}");
+    bench.ok(["snapshots", "get", "base"]).has(json!({"replicas.0.state": "ready"}));
 
     fs::remove_file(&filler).unwrap();
-    bench.run(["snapshots", "verify", "base"]).ok();
-    let back = bench.run(["restore", "base", "--name", "again", "--host", "tiny"]).ok();
+    bench.ok(["snapshots", "verify", "base"]);
+    let back = bench.ok(["restore", "base", "--name", "again", "--host", "tiny"]);
     assert!(
         fs::read(PathBuf::from(text(&back["workdir"])).join("workspace/random")).unwrap() == random
     );
-    bench.run(["destroy", "back", "again"]).ok();
-    bench.run(["snapshots", "delete", "base"]).ok();
+    bench.ok(["destroy", "back", "again"]);
+    bench.ok(["snapshots", "delete", "base"]);
 }

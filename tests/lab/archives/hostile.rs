@@ -6,8 +6,10 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tar::{EntryType, Header};
 
-use crate::archives::source::{archive, clear, folder as shelf, snapshot, through};
+use crate::archives::source::{archive, folder as shelf, snapshot, through};
 use crate::lab::{Bench, DOCKER, PODMAN, text};
+use crate::points::each_point;
+use crate::support::said::Said as _;
 
 /// A member of a tar.
 struct Entry {
@@ -99,7 +101,7 @@ fn vouch(manifest: &mut Value) {
 /// The manifest of a real export.
 fn manifest(bench: &Bench) -> Value {
     let path = bench.path("real.tar");
-    bench.run(["snapshots", "export", "base", path.to_str().unwrap()]).ok();
+    bench.ok(["snapshots", "export", "base", path.to_str().unwrap()]);
     serde_json::from_slice(&through(&["tar", "-xOf", path.to_str().unwrap(), "manifest.json"], b""))
         .unwrap()
 }
@@ -124,7 +126,7 @@ fn whatever_reaches_out_of_an_archive_is_refused() {
     snapshot(&bench, DOCKER, "hostile-source");
     let manifest = manifest(&bench);
     let before = bench.snapshot(PODMAN);
-    let listed = bench.run(["snapshots", "list", "--all"]).ok();
+    let listed = bench.ok(["snapshots", "list", "--all"]);
     let path = bench.path("hostile.tar");
     let (top, kept) = (|| folder("workspace/"), || folder("volumes/kept/"));
 
@@ -141,11 +143,11 @@ fn whatever_reaches_out_of_an_archive_is_refused() {
         file("../d"),
     ];
     let taken = import(&bench, &path, &export(&manifest, &tar(&good), |_| {})).ok();
-    assert_eq!((&taken["files"], &taken["state"]), (&json!(7), &json!("ready")), "{taken:#}");
-    bench.run(["snapshots", "verify", "hostile"]).ok();
+    taken.has(json!({"files": 7, "state": "ready"}));
+    bench.ok(["snapshots", "verify", "hostile"]);
     let written = bench.path("written.tar");
     let written = written.to_str().unwrap();
-    bench.run(["snapshots", "export", "hostile", written]).ok();
+    bench.ok(["snapshots", "export", "hostile", written]);
     let format = text(&taken["format"]);
     let anew = through(&["tar", "-xOf", written, &format!("archive.{format}")], b"");
     let unpack = if format == "tar.zst" { "zstd" } else { "gzip" };
@@ -156,7 +158,7 @@ fn whatever_reaches_out_of_an_archive_is_refused() {
         names,
         "volumes/kept/\nvolumes/kept/a\nworkspace/\nworkspace/a\nworkspace/b\nworkspace/c\nworkspace/d\n"
     );
-    bench.run(["snapshots", "delete", "hostile"]).ok();
+    bench.ok(["snapshots", "delete", "hostile"]);
 
     let long: &str = Box::leak(format!("workspace/{}", "x".repeat(256)).into_boxed_str());
     let hostile: [(&str, &str, Vec<Entry>); 18] = [
@@ -246,9 +248,9 @@ fn whatever_reaches_out_of_an_archive_is_refused() {
             .error("invalid_input");
         assert!(error["causes"].to_string().contains(why), "{what}: {error:#}");
         bench.assert_unchanged(PODMAN, &before);
-        assert_eq!(bench.run(["snapshots", "list", "--all"]).ok(), listed, "{what}");
+        assert_eq!(bench.ok(["snapshots", "list", "--all"]), listed, "{what}");
     }
-    clear(&bench);
+    bench.clear();
 }
 
 #[test]
@@ -258,7 +260,7 @@ fn a_file_that_is_not_what_its_manifest_says_is_refused() {
     snapshot(&bench, DOCKER, "liar-source");
     let manifest = manifest(&bench);
     let before = bench.snapshot(PODMAN);
-    let listed = bench.run(["snapshots", "list", "--all"]).ok();
+    let listed = bench.ok(["snapshots", "list", "--all"]);
     let path = bench.path("liar.tar");
     let content = tar(&[folder("volumes/kept/"), folder("workspace/"), file("workspace/a")]);
     let mut files: Vec<(&str, &str, Vec<u8>)> = Vec::new();
@@ -334,9 +336,9 @@ fn a_file_that_is_not_what_its_manifest_says_is_refused() {
         let error = ran.error("invalid_input");
         assert!(error.to_string().contains(why), "{what}: {error:#}");
         bench.assert_unchanged(PODMAN, &before);
-        assert_eq!(bench.run(["snapshots", "list", "--all"]).ok(), listed, "{what}");
+        assert_eq!(bench.ok(["snapshots", "list", "--all"]), listed, "{what}");
     }
-    clear(&bench);
+    bench.clear();
 }
 
 #[test]
@@ -367,14 +369,13 @@ fn a_bomb_stops_at_the_bytes_that_were_promised() {
     assert!(error["causes"].to_string().contains("more"), "{error:#}");
     assert!(ran.took.as_secs() < 30, "{:?}", ran.took);
     bench.assert_unchanged(PODMAN, &before);
-    clear(&bench);
+    bench.clear();
 }
 
 /// An archive that was altered on its host together with its manifest, which a console without records believes: what the
 /// account cannot make there, root in a container of ours can, where owners are to be kept.
 fn devices_of_an_altered_archive_are_refused(host: &str) {
-    let bench = Bench::new();
-    let before = bench.snapshot(host);
+    let bench = Bench::watching(&[host]);
     let record = snapshot(&bench, host, "device-source");
     let (file_there, id) = (archive(&bench, host, &record), text(&record["id"]));
     let manifest = shelf(&bench, host, &id).join("manifest.json");
@@ -400,25 +401,20 @@ fn devices_of_an_altered_archive_are_refused(host: &str) {
     fs::write(&manifest, text_of_it).unwrap();
 
     fs::rename(bench.data(), bench.path("lost")).unwrap();
-    bench.run(["adopt", "--owner", &text(&record["owner"]), "--yes"]).ok();
-    bench.run(["snapshots", "verify", "base"]).ok();
-    let error = bench.run(["restore", "base"]).error_with_hint("operation_failed");
+    bench.ok(["adopt", "--owner", &text(&record["owner"]), "--yes"]);
+    bench.ok(["snapshots", "verify", "base"]);
+    let error = bench.refused(["restore", "base"], "operation_failed");
     assert_eq!(error["details"]["kind"], "hostile", "{error:#}");
     assert!(error["causes"].to_string().contains("it has device nodes"), "{error:#}");
-    clear(&bench);
-    bench.assert_unchanged(host, &before);
+    bench.clear();
+    bench.assert_as_before();
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn devices_of_an_altered_archive_are_refused_by_docker() {
-    devices_of_an_altered_archive_are_refused(DOCKER);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn devices_of_an_altered_archive_are_refused_by_podman() {
-    devices_of_an_altered_archive_are_refused(PODMAN);
+each_point! {
+    devices_of_an_altered_archive_are_refused {
+        by_docker: DOCKER;
+        by_podman: PODMAN;
+    }
 }
 
 #[test]
@@ -428,14 +424,14 @@ fn no_more_is_taken_than_its_host_has_room_for_or_its_manifest_may_say() {
     snapshot(&bench, DOCKER, "room-source");
     let manifest = manifest(&bench);
     let before = bench.snapshot(PODMAN);
-    let listed = bench.run(["snapshots", "list", "--all"]).ok();
+    let listed = bench.ok(["snapshots", "list", "--all"]);
     let path = bench.path("room.tar");
     let content = tar(&[folder("volumes/kept/"), folder("workspace/"), file("workspace/a")]);
     let large = export(&manifest, &content, |manifest| {
         manifest["snapshot"]["content_bytes"] = json!(1_u64 << 60);
     });
     let error = import(&bench, &path, &large).error_with_hint("operation_failed");
-    assert!(text(&error["message"]).contains("has no room for the archive"), "{error:#}");
+    error.says("has no room for the archive");
     let causes = error["causes"].to_string();
     assert!(causes.contains(" KiB are free in "), "{error:#}");
     assert!(causes.contains("1238489897526950 KiB are needed"), "{error:#}");
@@ -447,8 +443,8 @@ fn no_more_is_taken_than_its_host_has_room_for_or_its_manifest_may_say() {
         assert!(error.to_string().contains("1048576 are the most"), "{error:#}");
     }
     bench.assert_unchanged(PODMAN, &before);
-    assert_eq!(bench.run(["snapshots", "list", "--all"]).ok(), listed);
-    clear(&bench);
+    assert_eq!(bench.ok(["snapshots", "list", "--all"]), listed);
+    bench.clear();
 }
 
 #[test]
@@ -457,8 +453,6 @@ fn what_is_made_here_is_what_tar_reads() {
         &["tar", "-tf", "-"],
         &tar(&[folder("workspace/"), pax("path", "workspace/b"), file("workspace/a")]),
     );
-    assert_eq!(
-        text(&Value::String(String::from_utf8(listed).unwrap())),
-        "workspace/\nworkspace/b\n"
-    );
+    let found = text(&Value::String(String::from_utf8(listed).unwrap()));
+    assert_eq!(found, "workspace/\nworkspace/b\n");
 }

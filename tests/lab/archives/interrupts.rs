@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::archives::source::{archive, clear, snapshot};
+use crate::archives::source::{archive, snapshot};
 use crate::lab::{Bench, DOCKER, PODMAN, Started, text, wait_until};
 
 /// Enough that nobody is through with it before he is interrupted.
@@ -19,9 +19,9 @@ const AT_ONCE: Duration = Duration::from_secs(20);
 /// A snapshot called `base` that is large, and its archive's file.
 fn large(bench: &Bench, id: &str) -> std::path::PathBuf {
     snapshot(bench, DOCKER, id);
-    bench.run(["exec", id, "--", "sh", "-c", MUCH]).ok();
-    bench.run(["snapshots", "delete", "base"]).ok();
-    archive(bench, DOCKER, &bench.run(["snapshot", id, "--name", "base"]).ok())
+    bench.ok(["exec", id, "--", "sh", "-c", MUCH]);
+    bench.ok(["snapshots", "delete", "base"]);
+    archive(bench, DOCKER, &bench.ok(["snapshot", id, "--name", "base"]))
 }
 
 #[track_caller]
@@ -98,33 +98,32 @@ fn an_export_that_is_interrupted_leaves_no_file() {
         assert!(Instant::now() < until, "somebody on the host still reads the archive");
         std::thread::sleep(Duration::from_millis(100));
     }
-    let operations = bench.run(["operations", "list"]).ok();
+    let operations = bench.ok(["operations", "list"]);
     assert!(
         operations.as_array().unwrap().iter().all(|operation| operation["state"] != "running"),
         "{operations:#}"
     );
-    assert_eq!(bench.run(["recover"]).ok(), json!([]));
-    bench.run(words).ok();
-    clear(&bench);
+    assert_eq!(bench.ok(["recover"]), json!([]));
+    bench.ok(words);
+    bench.clear();
 }
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn an_import_that_is_interrupted_leaves_nothing_on_the_host() {
-    let bench = Bench::new();
-    let before = bench.snapshot(PODMAN);
+    let bench = Bench::watching(&[PODMAN]);
     large(&bench, "int-import");
     let file = bench.path("base.sbx");
-    bench.run(["snapshots", "export", "base", file.to_str().unwrap()]).ok();
-    let listed = bench.run(["snapshots", "list", "--all"]).ok();
+    bench.ok(["snapshots", "export", "base", file.to_str().unwrap()]);
+    let listed = bench.ok(["snapshots", "list", "--all"]);
     let shelf = bench.workspace_root(PODMAN).join("snapshots");
     let words = |from| ["snapshots", "import", from, "--host", PODMAN, "--name", "again"];
 
     let import = bench.start(words(file.to_str().unwrap()));
     wait_for_bytes(|| received(&shelf));
     interrupted(import);
-    bench.assert_unchanged(PODMAN, &before);
-    assert_eq!(bench.run(["snapshots", "list", "--all"]).ok(), listed);
+    bench.assert_as_before();
+    assert_eq!(bench.ok(["snapshots", "list", "--all"]), listed);
 
     // From a writer that has stopped in the middle.
     let mut pipe = stuck(&bench.path("pipe"));
@@ -136,20 +135,16 @@ fn an_import_that_is_interrupted_leaves_nothing_on_the_host() {
     wait_for_bytes(|| received(&shelf));
     interrupted(import);
     drop(pipe);
-    bench.assert_unchanged(PODMAN, &before);
-    assert_eq!(bench.run(["snapshots", "list", "--all"]).ok(), listed);
+    bench.assert_as_before();
+    assert_eq!(bench.ok(["snapshots", "list", "--all"]), listed);
 
-    let operations = bench.run(["operations", "list"]).ok();
-    let cancelled = operations
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|operation| operation["state"] == "cancelled")
-        .count();
+    let operations = bench.ok(["operations", "list"]);
+    let all = operations.as_array().unwrap().iter();
+    let cancelled = all.filter(|operation| operation["state"] == "cancelled").count();
     assert_eq!(cancelled, 2, "{operations:#}");
-    assert_eq!(bench.run(["recover"]).ok(), json!([]));
-    let again = bench.run(words(file.to_str().unwrap())).ok();
-    bench.run(["snapshots", "verify", &text(&again["id"])]).ok();
-    clear(&bench);
-    bench.assert_unchanged(PODMAN, &before);
+    assert_eq!(bench.ok(["recover"]), json!([]));
+    let again = bench.ok(words(file.to_str().unwrap()));
+    bench.ok(["snapshots", "verify", &text(&again["id"])]);
+    bench.clear();
+    bench.assert_as_before();
 }

@@ -1,24 +1,11 @@
 //! SIGKILL while an archive is on its way, and then `recover`: a copy or an import is whole or gone.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::archives::source::{clear, replicas, snapshot};
+use crate::archives::source::{replicas, snapshot};
 use crate::lab::{Bench, DOCKER, PODMAN, text};
 use crate::points::each_point;
-
-fn killed(bench: &Bench, point: &str, args: &[&str]) {
-    let ran = bench.run_failing(&format!("{point}=return"), args);
-    assert_eq!(ran.status, None, "{point}: killed by a signal: {ran:#?}");
-}
-
-fn recovered(bench: &Bench) {
-    for item in bench.run(["recover"]).ok().as_array().unwrap() {
-        assert_eq!(item["ok"], true, "{item:#}");
-    }
-    assert_eq!(bench.run(["recover"]).ok(), json!([]), "a second one has nothing to do");
-    let operations = bench.run(["operations", "list"]).ok();
-    assert!(operations.as_array().unwrap().iter().all(|operation| operation["state"] != "running"));
-}
+use crate::support::said::Said as _;
 
 each_point! {
     copies_that_are_killed_are_whole_or_gone = a_killed_copy_is_whole_or_gone() {
@@ -28,14 +15,12 @@ each_point! {
 }
 
 fn a_killed_copy_is_whole_or_gone(point: &str, stays: bool) {
-    let bench = Bench::new();
-    let before = bench.snapshot(PODMAN);
+    let bench = Bench::watching(&[PODMAN]);
     snapshot(&bench, DOCKER, &format!("killed-{}", point.replace('.', "-")));
-    killed(&bench, point, &["snapshots", "copy", "base", "--to", PODMAN]);
-    recovered(&bench);
-    let record = bench.run(["snapshots", "get", "base"]).ok();
-    assert_eq!(record["state"], "ready", "{record:#}");
-    assert_eq!(record["operation"], Value::Null, "{record:#}");
+    bench.killed(point, &["snapshots", "copy", "base", "--to", PODMAN]);
+    bench.recovered();
+    let record = bench.ok(["snapshots", "get", "base"]);
+    record.has(json!({"state": "ready", "operation": null}));
     // From the seal on it is whole, whoever lives to write that down.
     let listed = replicas(&record);
     let copy = [format!("{PODMAN} ready")];
@@ -43,13 +28,13 @@ fn a_killed_copy_is_whole_or_gone(point: &str, stays: bool) {
         [format!("{DOCKER} ready")].into_iter().chain(copy.into_iter().filter(|_| stays));
     assert_eq!(listed, expected.collect::<Vec<_>>(), "{record:#}");
     if !stays {
-        bench.assert_unchanged(PODMAN, &before);
+        bench.assert_as_before();
     }
-    let copied = bench.run(["snapshots", "copy", "base", "--to", PODMAN]).ok();
+    let copied = bench.ok(["snapshots", "copy", "base", "--to", PODMAN]);
     assert_eq!(replicas(&copied).len(), 2, "{copied:#}");
-    bench.run(["snapshots", "verify", "base"]).ok();
-    clear(&bench);
-    bench.assert_unchanged(PODMAN, &before);
+    bench.ok(["snapshots", "verify", "base"]);
+    bench.clear();
+    bench.assert_as_before();
 }
 
 each_point! {
@@ -60,26 +45,25 @@ each_point! {
 }
 
 fn a_killed_import_is_whole_or_gone(point: &str, stays: bool) {
-    let bench = Bench::new();
-    let before = bench.snapshot(PODMAN);
+    let bench = Bench::watching(&[PODMAN]);
     snapshot(&bench, DOCKER, &format!("killed-{}", point.replace('.', "-")));
     let file = bench.path("base.tar");
     let path = file.to_str().unwrap();
-    bench.run(["snapshots", "export", "base", path]).ok();
-    killed(&bench, point, &["snapshots", "import", path, "--host", PODMAN, "--name", "imported"]);
-    recovered(&bench);
+    bench.ok(["snapshots", "export", "base", path]);
+    bench.killed(point, &["snapshots", "import", path, "--host", PODMAN, "--name", "imported"]);
+    bench.recovered();
     if stays {
         // From the seal on it is whole, whoever lives to write that down.
-        let imported = bench.run(["snapshots", "get", "imported"]).ok();
+        let imported = bench.ok(["snapshots", "get", "imported"]);
         assert_eq!(imported["state"], "ready", "{imported:#}");
-        bench.run(["snapshots", "verify", "imported"]).ok();
-        let back = bench.run(["restore", "imported"]).ok();
+        bench.ok(["snapshots", "verify", "imported"]);
+        let back = bench.ok(["restore", "imported"]);
         crate::archives::source::assert_whole(&bench, &text(&back["id"]));
     } else {
-        bench.assert_unchanged(PODMAN, &before);
-        let listed = bench.run(["snapshots", "list"]).ok();
+        bench.assert_as_before();
+        let listed = bench.ok(["snapshots", "list"]);
         assert_eq!(listed.as_array().unwrap().len(), 1, "{listed:#}");
     }
-    clear(&bench);
-    bench.assert_unchanged(PODMAN, &before);
+    bench.clear();
+    bench.assert_as_before();
 }

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::lab::{Bench, text};
+use crate::support::said::Said as _;
 
 /// A stack with a volume, which is filled once.
 const KEEPER: &str = r#"services:
@@ -27,19 +28,18 @@ mkfifo deep/pipe && long=$(printf '%0120d' 7) && mkdir $long && echo long >$long
 pub(crate) fn snapshot(bench: &Bench, host: &str, id: &str) -> Value {
     let repo = bench.stack("keeper", KEEPER);
     bench.create_stack(host, &repo, &["--id", id]);
-    bench.run(["exec", id, "--", "sh", "-ec", FILL]).ok();
-    let record = bench.run(["snapshot", id, "--name", "base"]).ok();
-    assert_eq!(record["state"], "ready", "{record:#}");
-    assert_eq!(record["captured_volumes"][0]["name"], "kept", "{record:#}");
+    bench.ok(["exec", id, "--", "sh", "-ec", FILL]);
+    let record = bench.ok(["snapshot", id, "--name", "base"]);
+    record.has(json!({"state": "ready", "captured_volumes.0.name": "kept"}));
     record
 }
 
 /// Whether a sandbox has what [`snapshot`]'s had.
 pub(crate) fn assert_whole(bench: &Bench, id: &str) {
     let look = "cat deep/file; stat -c '%a %h' deep/file; readlink deep/out; test -p deep/pipe; stat -c %s random";
-    let seen = bench.run(["exec", id, "--", "sh", "-ec", look]).ok();
-    assert_eq!(text(&seen["stdout"]), "text\n4755 2\n../..\n3000000\n", "{seen:#}");
-    let volume = bench.run(["exec", id, "--service", "keeper", "--", "cat", "/kept/second"]).ok();
+    let told = bench.ok(["exec", id, "--", "sh", "-ec", look]);
+    told.has(json!({"stdout": "text\n4755 2\n../..\n3000000\n"}));
+    let volume = bench.ok(["exec", id, "--service", "keeper", "--", "cat", "/kept/second"]);
     assert_eq!(text(&volume["stdout"]), "in a volume\n");
 }
 
@@ -57,16 +57,6 @@ pub(crate) fn folder(bench: &Bench, host: &str, id: &str) -> PathBuf {
 /// The archive's file on a host.
 pub(crate) fn archive(bench: &Bench, host: &str, record: &Value) -> PathBuf {
     folder(bench, host, &text(&record["id"])).join(format!("archive.{}", text(&record["format"])))
-}
-
-/// Destroys and deletes all that there is.
-pub(crate) fn clear(bench: &Bench) {
-    for record in bench.stored().iter().filter(|record| record["state"] != "destroyed") {
-        bench.run(["destroy", &text(&record["id"])]).ok();
-    }
-    for record in bench.run(["snapshots", "list", "--all"]).ok().as_array().unwrap() {
-        bench.run(["snapshots", "delete", &text(&record["id"])]).ok();
-    }
 }
 
 /// What a program makes of these bytes.

@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::lab::{self, Bench, DOCKER, http_get, on_host, text};
+use crate::lab::{self, Bench, DOCKER, http_get, on_host, text, url_of};
 use crate::support::pty::{Console, Owned};
+use crate::support::said::Said as _;
 use serde_json::{Value, json};
 
 const DOWN: &str = "\u{1b}[B";
@@ -89,8 +90,7 @@ fn example() -> PathBuf {
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_stack_is_made_looked_at_and_destroyed() {
     let host = DOCKER;
-    let bench = Bench::new();
-    let before = bench.snapshot(host);
+    let bench = Bench::watching(&[host]);
     let mut console = console(&bench);
     pick(&mut console, "compose-e2e");
     fill(&mut console, &example(), host);
@@ -102,11 +102,11 @@ fn a_stack_is_made_looked_at_and_destroyed() {
     });
     let record = only(&bench);
     let id = text(&record["id"]);
-    assert_eq!((&record["state"], &record["host"]), (&json!("ready"), &json!(host)));
+    record.has(json!({"state": "ready", "host": host}));
 
     console.keys("\r");
     console.wait_for("Reach it");
-    let url = text(&record["reachability"]["endpoints"][0]["url"]);
+    let url = url_of(&record);
     console.wait_for(&url);
     http_get(&url);
     console.keys("\u{1b}");
@@ -114,10 +114,8 @@ fn a_stack_is_made_looked_at_and_destroyed() {
 
     console.keys("d");
     let dialog = console.wait_for("[ Cancel ]");
-    assert!(
-        dialog.contains(&id) && dialog.contains(host),
-        "the dialog names its target:\n{dialog}"
-    );
+    assert!(dialog.contains(&id), "the dialog names its target:\n{dialog}");
+    assert!(dialog.contains(host), "the dialog names its target:\n{dialog}");
     console.keys("\t\r");
     console.wait_until("destroyed", |text| text.contains(&format!("✓ destroy {id}")));
     assert_eq!(bench.get(&id)["state"], "destroyed");
@@ -125,14 +123,13 @@ fn a_stack_is_made_looked_at_and_destroyed() {
     console.wait_until("no running job", |text| !text.contains("1 running"));
     console.keys("q");
     assert_eq!(console.ended_within(Duration::from_mins(1)), 0);
-    bench.assert_unchanged(host, &before);
+    bench.assert_as_before();
 }
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_running_create_is_cancelled_from_the_jobs() {
-    let bench = Bench::new();
-    let before = bench.snapshot(DOCKER);
+    let bench = Bench::watching(&[DOCKER]);
     let repo = bench.stack(
         "slow",
         "services:\n  first: {image: \"localhost/sbx-lab:1\", command: [\"sleep\", \"1000\"]}\n  second:\n    image: localhost/sbx-lab:1\n    command: [\"sleep\", \"1000\"]\n    depends_on: {first: {condition: service_completed_successfully}}\n",
@@ -153,10 +150,8 @@ fn a_running_create_is_cancelled_from_the_jobs() {
     console.wait_for("Cancel create");
     console.keys("\t\r");
     console.wait_for("undone after");
-    let record = bench.get(&id);
-    assert_eq!((&record["state"], &record["reason"]), (&json!("failed"), &json!("cancelled")));
-    assert_eq!(record["leftovers"], json!([]));
-    bench.assert_unchanged(DOCKER, &before);
+    bench.get(&id).has(json!({"state": "failed", "reason": "cancelled", "leftovers": []}));
+    bench.assert_as_before();
     console.keys("\u{1b}");
     console.wait_until("the list", |text| !text.contains("Jobs  "));
     // With a job still listed as running `q` would ask.
@@ -220,14 +215,13 @@ fn logs_shells_labels_and_a_dead_service() {
     assert!(row.contains('⚠') && row.contains("web exit 137"), "{row}");
     console.keys("q");
     assert_eq!(console.ended_within(Duration::from_mins(1)), 0);
-    bench.run(["destroy", &id]).ok();
+    bench.ok(["destroy", &id]);
 }
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_lost_terminal_finishes_a_destroy_over_ssh() {
-    let bench = Bench::new();
-    let before = bench.snapshot(DOCKER);
+    let bench = Bench::watching(&[DOCKER]);
     let record = bench.create_stack(DOCKER, &example(), &["--name", "app"]);
     let id = text(&record["id"]);
     let (config, data, home) = (bench.path("config.yaml"), bench.data(), bench.home());
@@ -241,9 +235,8 @@ fn a_lost_terminal_finishes_a_destroy_over_ssh() {
     bench.wait_for_record(|record| record["state"] == "destroying");
     dashboard.lose();
     dashboard.wait_for_end();
-    let record = bench.get(&id);
-    assert_eq!((&record["state"], &record["leftovers"]), (&json!("destroyed"), &json!([])));
-    bench.assert_unchanged(DOCKER, &before);
+    bench.get(&id).has(json!({"state": "destroyed", "leftovers": []}));
+    bench.assert_as_before();
 }
 
 fn console_has(console: &Console, what: &str) -> bool {

@@ -3,19 +3,21 @@
 use serde_json::{Value, json};
 
 use super::{add, patches_of, read};
-use crate::lab::{Bench, DOCKER, PODMAN, http_get, text};
+use crate::lab::{Bench, DOCKER, PODMAN, http_get, text, url_of};
+use crate::points::each_point;
+use crate::support::said::Said as _;
 
 fn sleep_and_wake(bench: &Bench, id: &str) -> Value {
-    assert_eq!(bench.run(["sleep", id]).ok()["state"], "sleeping");
+    assert_eq!(bench.ok(["sleep", id])["state"], "sleeping");
     let woken = bench.run(["wake", id]);
     assert_eq!(woken.status, Some(0), "a patch that fails takes no sandbox away: {woken:#?}");
     let record = bench.get(id);
-    assert_eq!((&record["state"], &record["operation"]), (&json!("ready"), &Value::Null));
+    record.has(json!({"state": "ready", "operation": null}));
     record
 }
 
 fn listed(bench: &Bench) -> Vec<u64> {
-    let patches = bench.run(["patches", "list", "base"]).ok();
+    let patches = bench.ok(["patches", "list", "base"]);
     patches.as_array().unwrap().iter().map(|patch| patch["sequence"].as_u64().unwrap()).collect()
 }
 
@@ -24,55 +26,50 @@ fn done(list: &[u64]) -> Vec<(u64, String)> {
 }
 
 fn the_acceptance_list(host: &str) {
-    let bench = Bench::new();
-    let before = bench.snapshot(host);
+    let bench = Bench::watching(&[host]);
     let repo = bench.web_stack("first page");
     let source = text(&bench.create_stack(host, &repo, &[])["id"]);
-    bench.run(["snapshot", &source, "--name", "base"]).ok();
+    bench.ok(["snapshot", &source, "--name", "base"]);
 
     assert_eq!(add(&bench, "base", "echo one >>marks; echo page one >www/index.html", &[]), 1);
-    let record = bench.run(["restore", "base", "--name", "one"]).ok();
+    let record = bench.ok(["restore", "base", "--name", "one"]);
     assert_eq!((patches_of(&record), &record["patch_state"]), (done(&[1]), &json!("applied")));
-    assert!(http_get(&text(&record["reachability"]["endpoints"][0]["url"])).contains("page one"));
+    assert!(http_get(&url_of(&record)).contains("page one"));
 
     assert_eq!(add(&bench, "base", "echo two >>marks", &[]), 2);
-    assert_eq!(
-        (read(&bench, "one", "marks").as_str(), &bench.get("one")["patch_state"]),
-        ("one\n", &json!("pending"))
-    );
+    assert_eq!(read(&bench, "one", "marks").as_str(), "one\n");
+    assert_eq!(bench.get("one")["patch_state"], json!("pending"));
     let record = sleep_and_wake(&bench, "one");
     assert_eq!(patches_of(&record), done(&[1, 2]));
     assert_eq!(read(&bench, "one", "marks"), "one\ntwo\n", "with the first one's effects intact");
-    assert!(http_get(&text(&record["reachability"]["endpoints"][0]["url"])).contains("page one"));
+    assert!(http_get(&url_of(&record)).contains("page one"));
 
     assert_eq!(add(&bench, "base", "echo three >>marks; echo no room >&2; exit 7", &[]), 3);
     assert_eq!(add(&bench, "base", "echo four >>marks", &[]), 4);
     let record = sleep_and_wake(&bench, "one");
-    assert_eq!(
-        (patches_of(&record)[2].clone(), record["patch_state"].clone()),
-        ((3, "failed".into()), json!("failed"))
-    );
+    assert_eq!(patches_of(&record)[2].clone(), (3, "failed".into()));
+    assert_eq!(record["patch_state"].clone(), json!("failed"));
     let failed = &record["applied_patches"][2];
-    assert_eq!((&failed["exit_status"], &failed["output"]), (&json!(7), &json!("no room\n")));
+    failed.has(json!({"exit_status": 7, "output": "no room\n"}));
     let error = text(&record["patch_error"]);
     assert!(error.contains("exit status 7") && error.contains("patches remove base 3"), "{error}");
     assert_eq!(read(&bench, "one", "marks"), "one\ntwo\nthree\n", "the fourth waits behind it");
-    let status = bench.run(["patches", "status", "base"]).ok();
+    let status = bench.ok(["patches", "status", "base"]);
     let fourth = &status[3]["sandboxes"][0];
-    assert_eq!((&fourth["state"], &fourth["blocked"]), (&json!("pending"), &json!(true)));
+    fourth.has(json!({"state": "pending", "blocked": true}));
 
-    bench.run(["patches", "remove", "base", "3", "--yes"]).ok();
+    bench.ok(["patches", "remove", "base", "3", "--yes"]);
     assert_eq!(listed(&bench), [1, 2, 4]);
     let record = sleep_and_wake(&bench, "one");
-    assert_eq!((&record["patch_state"], &record["patch_error"]), (&json!("applied"), &Value::Null));
+    record.has(json!({"patch_state": "applied", "patch_error": null}));
     assert_eq!(read(&bench, "one", "marks"), "one\ntwo\nthree\nfour\n");
     bench.run(["patches", "remove", "base", "3", "--yes"]).error("not_found");
-    bench.run(["patches", "remove", "base", "4", "--yes"]).ok();
+    bench.ok(["patches", "remove", "base", "4", "--yes"]);
     assert_eq!(add(&bench, "base", "echo five >>marks", &[]), 5);
 
     // One level deep: what a snapshot of it has, it has; and nothing comes to what is based on that, or to the source.
-    bench.run(["snapshot", "one", "--name", "frozen"]).ok();
-    let third = bench.run(["restore", "frozen", "--name", "third"]).ok();
+    bench.ok(["snapshot", "one", "--name", "frozen"]);
+    let third = bench.ok(["restore", "frozen", "--name", "third"]);
     assert_eq!((patches_of(&third), &third["patch_state"]), (vec![], &json!("none")));
     assert_eq!(read(&bench, "third", "marks"), "one\ntwo\nthree\nfour\n");
     sleep_and_wake(&bench, "third");
@@ -81,29 +78,24 @@ fn the_acceptance_list(host: &str) {
     assert_eq!(bench.run(["exec", &source, "--", "test", "-e", "marks"]).status, Some(1));
 
     // All of them once more on what is made again from the snapshot.
-    let record = bench.run(["recreate", "one", "--yes"]).ok();
+    let record = bench.ok(["recreate", "one", "--yes"]);
     assert_eq!(patches_of(&record), done(&[1, 2, 5]));
     assert_eq!(read(&bench, "one", "marks"), "one\ntwo\nfive\n");
 
     for id in ["third", "one", &source] {
-        bench.run(["destroy", id, "--yes"]).ok();
+        bench.ok(["destroy", id, "--yes"]);
     }
     for name in ["frozen", "base"] {
-        bench.run(["snapshots", "delete", name, "--force", "--yes"]).ok();
+        bench.ok(["snapshots", "delete", name, "--force", "--yes"]);
     }
-    bench.assert_unchanged(host, &before);
+    bench.assert_as_before();
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn the_acceptance_list_on_docker() {
-    the_acceptance_list(DOCKER);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn the_acceptance_list_on_podman() {
-    the_acceptance_list(PODMAN);
+each_point! {
+    the_acceptance_list {
+        on_docker: DOCKER;
+        on_podman: PODMAN;
+    }
 }
 
 #[test]
@@ -112,7 +104,7 @@ fn a_rollout_stops_at_its_canary_and_reaches_the_rest_once_that_is_well() {
     let bench = Bench::new();
     super::canary_base(&bench, DOCKER, "profile.sandbox-canary");
     for name in ["b1", "b2", "b3"] {
-        bench.run(["restore", "base", "--name", name]).ok();
+        bench.ok(["restore", "base", "--name", name]);
     }
     add(&bench, "base", "echo bad >>marks; exit 1", &[]);
     let ran = bench.run(["patches", "apply", "--all", "base", "--canary", "1"]);
@@ -124,9 +116,9 @@ fn a_rollout_stops_at_its_canary_and_reaches_the_rest_once_that_is_well() {
     let marks =
         |name: &str| bench.run(["exec", name, "--", "cat", "marks"]).json()["stdout"].clone();
     assert_eq!([marks("b1"), marks("b2"), marks("b3")], ["bad\n", "", ""]);
-    bench.run(["patches", "remove", "base", "1", "--yes"]).ok();
+    bench.ok(["patches", "remove", "base", "1", "--yes"]);
     add(&bench, "base", "echo good >>marks", &[]);
-    bench.run(["patches", "apply", "--all", "base", "--canary", "1"]).ok();
+    bench.ok(["patches", "apply", "--all", "base", "--canary", "1"]);
     assert_eq!([marks("b1"), marks("b2"), marks("b3")], ["bad\ngood\n", "good\n", "good\n"]);
-    bench.run(["snapshots", "delete", "base", "--force", "--yes"]).ok();
+    bench.ok(["snapshots", "delete", "base", "--force", "--yes"]);
 }

@@ -36,55 +36,40 @@ fn the_number_of_steps_is_right_from_the_first_on() {
     let create =
         ["create", "--profile", &profile, "--host", DOCKER, "--input", &repo, "--name", "source"];
     assert_eq!(steps(&bench.run_telling(create)), 4, "prepare, transfer, up, ready");
-    assert_eq!(
-        steps(&bench.run_telling(["snapshot", "source", "--name", "base"])),
-        4,
-        "prepare, pause, archive, seal"
-    );
+    let found = steps(&bench.run_telling(["snapshot", "source", "--name", "base"]));
+    assert_eq!(found, 4, "prepare, pause, archive, seal");
 
-    assert_eq!(
-        steps(&bench.run_telling(["restore", "base", "--name", "first"])),
-        5,
-        "prepare, extract, render, up, ready"
-    );
+    let found = steps(&bench.run_telling(["restore", "base", "--name", "first"]));
+    assert_eq!(found, 5, "prepare, extract, render, up, ready");
     add(&bench, "base", "echo one >>marks", &[]);
     assert_eq!(steps(&bench.run_telling(["sleep", "first"])), 1);
     assert_eq!(steps(&bench.run_telling(["wake", "first"])), 3, "start, ready, patch");
     assert_eq!(read(&bench, "first", "marks"), "one\n");
-    assert_eq!(
-        steps(&bench.run_telling(["recreate", "first", "--yes"])),
-        9,
-        "verify, images, teardown, and a restore with its patches"
-    );
-    assert_eq!(
-        steps(&bench.run_telling(["recreate", "source", "--yes"])),
-        6,
-        "images, teardown, prepare, transfer, up, ready"
-    );
+    let found = steps(&bench.run_telling(["recreate", "first", "--yes"]));
+    assert_eq!(found, 9, "verify, images, teardown, and a restore with its patches");
+    let found = steps(&bench.run_telling(["recreate", "source", "--yes"]));
+    assert_eq!(found, 6, "images, teardown, prepare, transfer, up, ready");
 
     let there = ["restore", "base", "--name", "there", "--host", PODMAN];
-    assert_eq!(
-        steps(&bench.run_telling(there)),
-        8,
-        "prepare and copy, and a restore with its patches"
-    );
+    let found = steps(&bench.run_telling(there));
+    assert_eq!(found, 8, "prepare and copy, and a restore with its patches");
 
     // What the profile's `keep` deletes afterwards is a step.
-    bench.run(["snapshot", "source", "--name", "second"]).ok();
-    bench.run(["snapshot", "source", "--name", "third"]).ok();
+    bench.ok(["snapshot", "source", "--name", "second"]);
+    bench.ok(["snapshot", "source", "--name", "third"]);
     assert_eq!(steps(&bench.run_telling(["snapshot", "source"])), 5);
     assert_eq!(steps(&bench.run_telling(["snapshots", "copy", "third", "--to", PODMAN])), 2);
 
     let file = bench.path("third.tar");
-    bench.run(["snapshots", "export", "third", &text(&Value::from(file.to_string_lossy()))]).ok();
+    bench.ok(["snapshots", "export", "third", &text(&Value::from(file.to_string_lossy()))]);
     let import =
         ["snapshots", "import", &*file.to_string_lossy(), "--host", PODMAN, "--name", "again"];
     assert_eq!(steps(&bench.run_telling(import)), 2);
     fs::remove_file(file).unwrap();
-    bench.run(["destroy", "first", "there", "source"]).ok();
-    let listed = bench.run(["snapshots", "list", "--all"]).ok();
+    bench.ok(["destroy", "first", "there", "source"]);
+    let listed = bench.ok(["snapshots", "list", "--all"]);
     for one in listed.as_array().unwrap() {
-        bench.run(["snapshots", "delete", &text(&one["id"]), "--force", "--yes"]).ok();
+        bench.ok(["snapshots", "delete", &text(&one["id"]), "--force", "--yes"]);
     }
     for (host, before) in [DOCKER, PODMAN].iter().zip(&before) {
         bench.assert_unchanged(host, before);

@@ -1,29 +1,11 @@
 //! SIGKILL at every step of sleep, wake and a patch, and then `recover`: no patch runs twice without somebody saying so, and
 //! a record says what its host says.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{add, canary_base, patches_of, read};
-use crate::lab::{Bench, DOCKER, PODMAN, Started, on_host, text, wait_until};
+use crate::lab::{Bench, DOCKER, PODMAN, Started, on_host, text, url_of, wait_until};
 use crate::points::each_point;
-
-pub(crate) fn killed(bench: &Bench, point: &str, args: &[&str]) {
-    let ran = bench.run_failing(&format!("{point}=return"), args);
-    assert_eq!(ran.status, None, "{point}: killed by a signal: {ran:#?}");
-}
-
-pub(crate) fn recovered(bench: &Bench) {
-    let items = bench.run(["recover"]).ok();
-    assert!(items.as_array().unwrap().iter().all(|item| item["ok"] == true), "{items:#}");
-    assert_eq!(bench.run(["recover"]).ok(), json!([]), "a second one has nothing to do");
-    for record in bench.stored() {
-        assert_eq!(
-            (&record["operation"], &record["pending"]),
-            (&Value::Null, &json!([])),
-            "{record:#}"
-        );
-    }
-}
 
 /// How often each patch left its mark.
 pub(crate) fn marks(bench: &Bench, id: &str) -> Vec<String> {
@@ -48,14 +30,14 @@ each_point! {
 fn a_killed_patch(recover: bool, point: &str, ran: usize) {
     let bench = Bench::new();
     canary_base(&bench, DOCKER, "profile.sandbox-canary");
-    bench.run(["restore", "base", "--name", "box"]).ok();
-    bench.run(["exec", "box", "--", "touch", "marks"]).ok();
+    bench.ok(["restore", "base", "--name", "box"]);
+    bench.ok(["exec", "box", "--", "touch", "marks"]);
     add(&bench, "base", "echo 1 >>marks", &[]);
-    killed(&bench, point, &["patches", "apply", "box"]);
+    bench.killed(point, &["patches", "apply", "box"]);
     if recover {
-        recovered(&bench);
+        bench.recovered();
     }
-    bench.run(["sleep", "box"]).ok();
+    bench.ok(["sleep", "box"]);
     bench.run(["wake", "box"]);
     let record = bench.get("box");
     assert_eq!(marks(&bench, "box").len(), ran, "{record:#}");
@@ -66,7 +48,7 @@ fn a_killed_patch(recover: bool, point: &str, ran: usize) {
         assert!(text(&record["patch_error"]).contains("--retry"), "{record:#}");
         bench.run(["patches", "apply", "box"]).error("operation_failed");
         assert_eq!(marks(&bench, "box").len(), ran);
-        bench.run(["patches", "apply", "box", "--retry"]).ok();
+        bench.ok(["patches", "apply", "box", "--retry"]);
         assert_eq!(marks(&bench, "box").len(), ran + 1, "it is asked for");
     }
 }
@@ -77,12 +59,10 @@ fn a_number_that_a_dead_process_took_is_not_used_again() {
     let bench = Bench::new();
     canary_base(&bench, DOCKER, "profile.sandbox-canary");
     std::fs::write(bench.path("patch.sh"), "true").unwrap();
-    killed(
-        &bench,
-        "patch.numbered",
-        &["patches", "add", "base", "--script-file", bench.path("patch.sh").to_str().unwrap()],
-    );
-    assert_eq!(bench.run(["patches", "list", "base"]).ok(), json!([]));
+    let file = bench.path("patch.sh");
+    let adding = ["patches", "add", "base", "--script-file", file.to_str().unwrap()];
+    bench.killed("patch.numbered", adding);
+    assert_eq!(bench.ok(["patches", "list", "base"]), json!([]));
     assert_eq!(add(&bench, "base", "true", &[]), 2);
 }
 
@@ -93,7 +73,7 @@ fn a_script_ends_with_the_console_that_began_it() {
     let host = DOCKER;
     let bench = Bench::new();
     canary_base(&bench, host, "profile.sandbox-canary");
-    bench.run(["restore", "base", "--name", "box"]).ok();
+    bench.ok(["restore", "base", "--name", "box"]);
     let nap = format!("47{}.5", std::process::id());
     add(&bench, "base", &format!("echo begun >>marks; sleep {nap}; echo ended >>marks"), &[]);
     let applying = Started::spawn(bench.command(["patches", "apply", "box"]));
@@ -103,12 +83,10 @@ fn a_script_ends_with_the_console_that_began_it() {
     applying.signal("KILL");
     wait_until("the script ends with its console", || !there());
     drop(applying);
-    recovered(&bench);
+    bench.recovered();
     let record = bench.get("box");
-    assert_eq!(
-        (&record["state"], patches_of(&record)),
-        (&json!("ready"), vec![(1, "unknown".to_owned())])
-    );
+    assert_eq!(record["state"], json!("ready"));
+    assert_eq!(patches_of(&record), vec![(1, "unknown".to_owned())]);
     assert_eq!(marks(&bench, "box"), ["begun"]);
 }
 
@@ -132,21 +110,20 @@ each_point! {
 }
 
 fn a_killed_turn(host: &str, point: &str, state: &str) {
-    let bench = Bench::new();
-    let before = bench.snapshot(host);
+    let bench = Bench::watching(&[host]);
     let repo = bench.web_stack("x");
     let id = text(&bench.create_stack(host, &repo, &[])["id"]);
     let verb = point.split_once('.').unwrap().0;
     if verb == "wake" {
-        bench.run(["sleep", &id]).ok();
+        bench.ok(["sleep", &id]);
     }
-    killed(&bench, point, &[verb, &id]);
-    recovered(&bench);
+    bench.killed(point, &[verb, &id]);
+    bench.recovered();
     assert_eq!(bench.get(&id)["state"], state);
-    bench.run(["sleep", &id]).ok();
-    let awake = bench.run(["wake", &id]).ok();
-    let url = text(&awake["reachability"]["endpoints"][0]["url"]);
+    bench.ok(["sleep", &id]);
+    let awake = bench.ok(["wake", &id]);
+    let url = url_of(&awake);
     assert!(crate::lab::http_get(&url).contains('x'));
-    bench.run(["destroy", &id, "--yes"]).ok();
-    bench.assert_unchanged(host, &before);
+    bench.ok(["destroy", &id, "--yes"]);
+    bench.assert_as_before();
 }

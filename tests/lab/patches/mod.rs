@@ -20,7 +20,7 @@ fn add(bench: &Bench, snapshot: &str, script: &str, more: &[&str]) -> u64 {
     let file = bench.path("patch.sh");
     std::fs::write(&file, script).unwrap();
     let words = ["patches", "add", snapshot, "--script-file", file.to_str().unwrap()];
-    bench.run(words.iter().chain(more)).ok()["sequence"].as_u64().unwrap()
+    bench.ok(words.iter().chain(more))["sequence"].as_u64().unwrap()
 }
 
 /// What a sandbox's record says of its patches: sequence and state of each.
@@ -31,11 +31,11 @@ fn patches_of(record: &Value) -> Vec<(u64, String)> {
 
 /// What a file of a sandbox's workspace has.
 fn read(bench: &Bench, id: &str, file: &str) -> String {
-    text(&bench.run(["exec", id, "--", "cat", file]).ok()["stdout"])
+    text(&bench.ok(["exec", id, "--", "cat", file])["stdout"])
 }
 
 /// A workspace of its own and a snapshot of it, `base`.
 fn canary_base(bench: &Bench, host: &str, profile: &str) {
-    bench.run(["create", "--profile", profile, "--host", host, "--name", "source"]).ok();
-    bench.run(["snapshot", "source", "--name", "base"]).ok();
+    bench.ok(["create", "--profile", profile, "--host", host, "--name", "source"]);
+    bench.ok(["snapshot", "source", "--name", "base"]);
 }

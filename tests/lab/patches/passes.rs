@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{add, patches_of};
 use crate::lab::{Bench, DOCKER, Started, engine, on_host, text, wait_until};
-use crate::patches::kills::{killed, marks, recovered};
+use crate::patches::kills::marks;
 use crate::points::each_point;
 
 /// A stack, its snapshot `base`, and two patches on that, each of which leaves a mark.
@@ -15,7 +15,7 @@ fn patched(bench: &Bench) {
         &[("docker-compose.yml", crate::lab::WEB_STACK), ("www/index.html", "x"), ("marks", "")],
     );
     bench.create_stack(DOCKER, &repo, &["--name", "source"]);
-    bench.run(["snapshot", "source", "--name", "base"]).ok();
+    bench.ok(["snapshot", "source", "--name", "base"]);
 }
 
 fn two_patches(bench: &Bench) {
@@ -66,15 +66,12 @@ fn a_killed_restore(point: &str) {
     let bench = Bench::new();
     patched(&bench);
     two_patches(&bench);
-    killed(&bench, point, &["restore", "base", "--name", "box"]);
-    recovered(&bench);
+    bench.killed(point, &["restore", "base", "--name", "box"]);
+    bench.recovered();
     let record = bench.get("box");
-    assert_eq!(
-        (&record["state"], containers(&text(&record["id"]))),
-        (&json!("destroyed"), 0),
-        "{record:#}"
-    );
-    bench.run(["restore", "base", "--name", "box"]).ok();
+    assert_eq!(record["state"], json!("destroyed"), "{record:#}");
+    assert_eq!(containers(&text(&record["id"])), 0, "{record:#}");
+    bench.ok(["restore", "base", "--name", "box"]);
     assert_eq!(marks(&bench, "box"), ["1", "2"], "of the one that was killed there is no trace");
 }
 
@@ -91,12 +88,12 @@ each_point! {
 fn a_killed_wake(point: &str, wanted: (&str, &str), runs: usize) {
     let bench = Bench::new();
     patched(&bench);
-    bench.run(["restore", "base", "--name", "box"]).ok();
+    bench.ok(["restore", "base", "--name", "box"]);
     let first = add(&bench, "base", &format!("echo {point} >>marks"), &[]);
     let second = add(&bench, "base", &format!("echo after {point} >>marks"), &[]);
-    bench.run(["sleep", "box"]).ok();
-    killed(&bench, point, &["wake", "box"]);
-    recovered(&bench);
+    bench.ok(["sleep", "box"]);
+    bench.killed(point, &["wake", "box"]);
+    bench.recovered();
     let record = bench.get("box");
     let of = |sequence: u64| {
         let runs = patches_of(&record);
@@ -104,12 +101,12 @@ fn a_killed_wake(point: &str, wanted: (&str, &str), runs: usize) {
     };
     assert_eq!((text(&record["state"]).as_str(), of(first).as_str()), wanted, "{record:#}");
     assert_eq!(of(second), "owed", "{record:#}");
-    bench.run(["sleep", "box"]).ok();
-    bench.run(["wake", "box"]).ok();
+    bench.ok(["sleep", "box"]);
+    bench.ok(["wake", "box"]);
     let marks = marks(&bench, "box");
     assert_eq!(marks.len(), runs, "a wake runs nothing again: {marks:?}");
     if runs < 2 {
-        bench.run(["patches", "apply", "box", "--retry"]).ok();
+        bench.ok(["patches", "apply", "box", "--retry"]);
     }
 }
 
@@ -134,9 +131,9 @@ fn a_killed_recreate(point: &str, wanted: &str) {
     let bench = Bench::new();
     patched(&bench);
     two_patches(&bench);
-    let id = text(&bench.run(["restore", "base", "--name", "box"]).ok()["id"]);
-    killed(&bench, point, &["recreate", &id, "--yes"]);
-    recovered(&bench);
+    let id = text(&bench.ok(["restore", "base", "--name", "box"])["id"]);
+    bench.killed(point, &["recreate", &id, "--yes"]);
+    bench.recovered();
     let record = bench.get(&id);
     assert_eq!(record["state"], wanted, "{record:#}");
     owes_nothing_that_could_run(&record, point);
@@ -145,7 +142,7 @@ fn a_killed_recreate(point: &str, wanted: &str) {
         once_each(&bench, point);
     }
     if wanted == "failed" {
-        bench.run(["recreate", &id, "--yes"]).ok();
+        bench.ok(["recreate", &id, "--yes"]);
         assert_eq!(marks(&bench, "box"), ["1", "2"], "made again, it has each of them once");
     }
 }
@@ -168,7 +165,7 @@ fn a_sleep_that_is_killed_half_way_ends_asleep() {
     let bench = Bench::new();
     let profile = bench.profile("slow", "stop_grace: 60s\n");
     let repo = bench.stack("slow", SLOW);
-    let made = bench.run(crate::lab::stack_args(&profile, DOCKER, &repo, &["--name", "box"])).ok();
+    let made = bench.ok(crate::lab::stack_args(&profile, DOCKER, &repo, &["--name", "box"]));
     let id = text(&made["id"]);
     let up = || {
         let script =
@@ -182,11 +179,11 @@ fn a_sleep_that_is_killed_half_way_ends_asleep() {
     drop(sleep);
     let end = std::path::Path::new(&text(&made["workdir"])).join("workspace/end");
     std::fs::write(&end, "").unwrap();
-    recovered(&bench);
+    bench.recovered();
     std::fs::remove_file(&end).unwrap();
     let record = bench.get("box");
     assert_eq!((&record["state"], up()), (&json!("sleeping"), 0), "{record:#}");
-    assert_eq!(bench.run(["wake", "box"]).ok()["state"], "ready");
+    assert_eq!(bench.ok(["wake", "box"])["state"], "ready");
     assert_eq!(up(), 2, "all that ran runs again");
     // So that it does not take its time over its removal.
     std::fs::write(&end, "").unwrap();

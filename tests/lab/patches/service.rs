@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 
 use super::add;
 use crate::lab::{Bench, DOCKER, PODMAN, engine, on_host, text};
+use crate::points::each_point;
+use crate::support::said::Said as _;
 
 const STACK: &str = r#"services:
   app:
@@ -24,9 +26,9 @@ fn with_box(host: &'static str, test: impl Fn(&Bench, &str)) {
     let lines = "patches: {timeout: 10s, pass_timeout: 30s}\n";
     let profile = bench.profile("patched", lines);
     let repo = bench.stack("app", STACK);
-    bench.run(crate::lab::stack_args(&profile, host, &repo, &["--name", "source"])).ok();
-    bench.run(["snapshot", "source", "--name", "base"]).ok();
-    let id = text(&bench.run(["restore", "base", "--name", "box"]).ok()["id"]);
+    bench.ok(crate::lab::stack_args(&profile, host, &repo, &["--name", "source"]));
+    bench.ok(["snapshot", "source", "--name", "base"]);
+    let id = text(&bench.ok(["restore", "base", "--name", "box"])["id"]);
     test(&bench, &id);
 }
 
@@ -42,7 +44,7 @@ fn runs(bench: &Bench, service: &str, script: &str) -> (Value, Duration) {
         .find(|run| run["sequence"] == sequence)
         .unwrap_or_else(|| panic!("{record:#}"))
         .clone();
-    bench.run(["patches", "remove", "base", &sequence.to_string(), "--yes"]).ok();
+    bench.ok(["patches", "remove", "base", &sequence.to_string(), "--yes"]);
     (run, took)
 }
 
@@ -53,9 +55,8 @@ fn in_a_service(host: &'static str) {
             "app",
             "echo $WHO $SANDBOXER_ID; echo err >&2; cat; echo it >/changed; exit 5",
         );
-        assert_eq!((&run["state"], &run["exit_status"]), (&json!("failed"), &json!(5)));
-        assert_eq!(text(&run["output"]), format!("app {id}\nerr\n"));
-        let changed = bench.run(["exec", "box", "--service", "app", "--", "cat", "/changed"]).ok();
+        run.has(json!({"state": "failed", "exit_status": 5, "output": format!("app {id}\nerr\n")}));
+        let changed = bench.ok(["exec", "box", "--service", "app", "--", "cat", "/changed"]);
         assert_eq!(changed["stdout"], "it\n");
 
         let (run, took) = runs(bench, "app", "sleep 4741.5 & sleep 4742.5");
@@ -69,16 +70,12 @@ fn in_a_service(host: &'static str) {
         assert!(!left.contains("sleep 474"), "ended inside the container too: {left}");
 
         let (run, took) = runs(bench, "app", "sleep 1000 & echo started");
-        assert_eq!((&run["state"], &run["output"]), (&json!("applied"), &json!("started\n")));
+        run.has(json!({"state": "applied", "output": "started\n"}));
         assert!(took < Duration::from_secs(90), "it waits for no more than the script: {took:?}");
 
         // It has a container, and that does not run.
         let (run, _) = runs(bench, "ended", "true");
-        assert_eq!(
-            (&run["state"], &run["exit_status"]),
-            (&json!("failed"), &json!(125)),
-            "{run:#}"
-        );
+        run.has(json!({"state": "failed", "exit_status": 125}));
         assert!(text(&run["output"]).contains("service ended"), "{run:#}");
         // One that no sandbox of the snapshot can have is not even added.
         let file = bench.path("nosuch.sh");
@@ -92,28 +89,18 @@ fn in_a_service(host: &'static str) {
             "--run-in",
             "nosuch",
         ];
-        let error = bench.run(asked).error_with_hint("invalid_input");
+        let error = bench.refused(asked, "invalid_input");
         assert_eq!(error["details"]["field"], "run_in", "{error:#}");
-        assert!(error["hint"].as_str().unwrap().contains("app, ended"), "{error:#}");
+        error.hints("app, ended");
     });
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn in_a_service_on_docker() {
-    in_a_service(DOCKER);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn in_a_service_on_podman() {
-    in_a_service(PODMAN);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn in_a_service_on_rootless_podman() {
-    in_a_service("coulombcore-ops");
+each_point! {
+    in_a_service {
+        on_docker: DOCKER;
+        on_podman: PODMAN;
+        on_rootless_podman: "coulombcore-ops";
+    }
 }
 
 /// One service ends when the workspace says so, the other one stays.
@@ -136,8 +123,8 @@ fn a_service_that_a_patch_ended_is_shown_as_ended() {
     let bench = Bench::new();
     let repo = bench.repository("ends", &[("docker-compose.yml", ENDS), ("flags/keep", "")]);
     bench.create_stack(DOCKER, &repo, &["--name", "source"]);
-    bench.run(["snapshot", "source", "--name", "base"]).ok();
-    bench.run(["restore", "base", "--name", "woken"]).ok();
+    bench.ok(["snapshot", "source", "--name", "base"]);
+    bench.ok(["restore", "base", "--name", "woken"]);
     let ended = "docker ps -a --filter label=sandboxer.id=$SANDBOXER_ID --filter label=com.docker.compose.service=app --filter exited=3 -q";
     add(
         &bench,
@@ -145,16 +132,10 @@ fn a_service_that_a_patch_ended_is_shown_as_ended() {
         &format!("touch flags/end; until [ -n \"$({ended})\" ]; do sleep 0.2; done"),
         &[],
     );
-    bench.run(["sleep", "woken"]).ok();
-    for record in [
-        bench.run(["wake", "woken"]).ok(),
-        bench.run(["restore", "base", "--name", "restored"]).ok(),
-    ] {
-        assert_eq!(
-            (&record["state"], &record["patch_state"]),
-            (&json!("ready"), &json!("applied")),
-            "{record:#}"
-        );
+    bench.ok(["sleep", "woken"]);
+    for record in [bench.ok(["wake", "woken"]), bench.ok(["restore", "base", "--name", "restored"])]
+    {
+        record.has(json!({"state": "ready", "patch_state": "applied"}));
         let all = record["services"].as_array().unwrap();
         let of = |name: &str| {
             all.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("{record:#}"))

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::lab::{Bench, DOCKER, PODMAN, engine, http_get, on_host, text, wait_until};
+use crate::lab::{Bench, DOCKER, PODMAN, engine, http_get, on_host, text, url_of, wait_until};
 use crate::points::each_point;
+use crate::support::said::Said as _;
 
 /// A port, a one-shot that counts how often it ran, two containers of one service that write down their starts, and one that
 /// ends by itself when it is told to.
@@ -33,12 +34,8 @@ volumes:
 "#;
 
 fn states(record: &Value) -> Vec<(String, String)> {
-    let mut found: Vec<_> = record["services"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|s| (text(&s["name"]), text(&s["state"])))
-        .collect();
+    let all = record["services"].as_array().unwrap().iter();
+    let mut found: Vec<_> = all.map(|s| (text(&s["name"]), text(&s["state"]))).collect();
     found.sort();
     found
 }
@@ -49,7 +46,7 @@ fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
 
 fn lines(bench: &Bench, id: &str, file: &str) -> usize {
     let file = format!("/data/{file}");
-    text(&bench.run(["exec", id, "--service", "twice", "--", "cat", &file]).ok()["stdout"])
+    text(&bench.ok(["exec", id, "--service", "twice", "--", "cat", &file])["stdout"])
         .lines()
         .count()
 }
@@ -70,32 +67,29 @@ fn sleeps_and_wakes(host: &'static str) {
         .repository("shop", &[("docker-compose.yml", STACK), ("www/index.html", "still here")]);
     let made = bench.create_stack(host, &repo, &[]);
     let id = text(&made["id"]);
-    let url = text(&made["reachability"]["endpoints"][0]["url"]);
+    let url = url_of(&made);
     assert!(http_get(&url).contains("still here"));
 
-    let asleep = bench.run(["sleep", &id]).ok();
-    assert_eq!((&asleep["state"], &asleep["reachability"]), (&json!("sleeping"), &Value::Null));
+    let asleep = bench.ok(["sleep", &id]);
+    asleep.has(json!({"state": "sleeping", "reachability": null}));
     let all_end = [("ends", "exited"), ("init", "exited"), ("twice", "exited"), ("web", "exited")];
     assert_eq!(states(&asleep), pairs(&all_end));
     assert!(!containers(host, &id).contains("Up"), "{}", containers(host, &id));
-    assert_eq!(bench.run(["sleep", &id]).ok()["state"], "sleeping", "once is enough");
+    assert_eq!(bench.ok(["sleep", &id])["state"], "sleeping", "once is enough");
 
-    let awake = bench.run(["wake", &id]).ok();
-    assert_eq!((&awake["state"], &awake["expires_at"]), (&json!("ready"), &made["expires_at"]));
+    let awake = bench.ok(["wake", &id]);
+    awake.has(json!({"state": "ready", "expires_at": made["expires_at"]}));
     let runs = [("ends", "running"), ("init", "exited"), ("twice", "running"), ("web", "running")];
     assert_eq!(states(&awake), pairs(&runs));
-    assert!(http_get(&text(&awake["reachability"]["endpoints"][0]["url"])).contains("still here"));
+    assert!(http_get(&url_of(&awake)).contains("still here"));
     assert_eq!(awake["reachability"]["endpoints"].as_array().unwrap().len(), 1);
     // What runs writes that down in its own time.
     wait_until("both of them have started twice", || lines(&bench, &id, "twice") >= 4);
-    assert_eq!(
-        (lines(&bench, &id, "init"), lines(&bench, &id, "twice")),
-        (1, 4),
-        "a one-shot runs once"
-    );
+    assert_eq!(lines(&bench, &id, "init"), 1, "a one-shot runs once");
+    assert_eq!(lines(&bench, &id, "twice"), 4, "a one-shot runs once");
 
     // What had died is not brought to life by a sleep, and does not keep it from waking.
-    bench.run(["exec", &id, "--service", "twice", "--", "touch", "/data/end"]).ok();
+    bench.ok(["exec", &id, "--service", "twice", "--", "touch", "/data/end"]);
     on_host(
         host,
         &[
@@ -106,8 +100,8 @@ fn sleeps_and_wakes(host: &'static str) {
             ),
         ],
     );
-    bench.run(["sleep", &id]).ok();
-    let awake = bench.run(["wake", &id]).ok();
+    bench.ok(["sleep", &id]);
+    let awake = bench.ok(["wake", &id]);
     assert_eq!(states(&awake)[0], ("ends".into(), "exited".into()));
     assert_eq!((lines(&bench, &id, "ends"), lines(&bench, &id, "init")), (2, 1));
     let kinds = bench.event_kinds(&id);
@@ -119,45 +113,20 @@ fn sleeps_and_wakes(host: &'static str) {
     assert_eq!(turns, ["sandbox.sleeping", "sandbox.woken", "sandbox.sleeping", "sandbox.woken"]);
 
     // From sleep it is destroyed like from anywhere.
-    bench.run(["sleep", &id]).ok();
-    bench.run(["destroy", &id, "--yes"]).ok();
+    bench.ok(["sleep", &id]);
+    bench.ok(["destroy", &id, "--yes"]);
     bench.assert_unchanged(host, &before);
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn docker_compose_2_26() {
-    sleeps_and_wakes(DOCKER);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn docker_compose_1_29() {
-    sleeps_and_wakes("sandboxer01-v1");
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn docker_compose_5_6() {
-    sleeps_and_wakes("sandboxer01-v5");
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn podman_compose_1_0_3() {
-    sleeps_and_wakes(PODMAN);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn podman_compose_1_6() {
-    sleeps_and_wakes("coulombcore-new");
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn rootless_podman() {
-    sleeps_and_wakes("coulombcore-ops");
+each_point! {
+    sleeps_and_wakes {
+        docker_compose_2_26: DOCKER;
+        docker_compose_1_29: "sandboxer01-v1";
+        docker_compose_5_6: "sandboxer01-v5";
+        podman_compose_1_0_3: PODMAN;
+        podman_compose_1_6: "coulombcore-new";
+        rootless_podman: "coulombcore-ops";
+    }
 }
 
 each_point! {
@@ -171,27 +140,19 @@ fn what_is_gone_is_said(host: &'static str) {
     let bench = Bench::new();
     let repo = bench.web_stack("x");
     let id = text(&bench.create_stack(host, &repo, &[])["id"]);
-    bench.run(["sleep", &id]).ok();
+    bench.ok(["sleep", &id]);
     let remove = format!(
         "{0} rm $({0} ps -aq --filter label=com.docker.compose.project=sbx-{id})",
         engine(host)
     );
     on_host(host, &[&remove]);
-    let error = bench.run(["wake", &id]).error_with_hint("operation_failed");
-    assert!(text(&error["message"]).contains(&format!("sbx-{id}")), "{error:#}");
-    assert!(text(&error["hint"]).contains("recreate"));
-    let record = bench.get(&id);
-    assert_eq!(
-        (&record["state"], &record["operation"]),
-        (&json!("sleeping"), &Value::Null),
-        "{record:#}"
-    );
-    assert!(text(&record["message"]).contains("not on"), "{record:#}");
+    let error = bench.refused(["wake", &id], "operation_failed");
+    error.says(&format!("sbx-{id}")).hints("recreate");
+    bench.get(&id).has(json!({"state": "sleeping", "operation": null})).says("not on");
     // Asked again it says so again.
-    let again = bench.run(["wake", &id]).error_with_hint("operation_failed");
-    assert_eq!(again["message"], error["message"]);
+    bench.refused(["wake", &id], "operation_failed").has(json!({"message": error["message"]}));
     assert_eq!(bench.get(&id)["state"], "sleeping");
-    assert_eq!(bench.run(["recreate", &id, "--yes"]).ok()["state"], "ready");
+    assert_eq!(bench.ok(["recreate", &id, "--yes"])["state"], "ready");
 }
 
 // A service that had died before its sandbox went to sleep leaves none that is awake.
@@ -215,19 +176,18 @@ fn a_dead_one_runs_when_it_is_woken(host: &'static str) {
     };
     on_all("kill");
     on_all("wait");
-    bench.run(["sleep", &id]).ok();
-    let awake = bench.run(["wake", &id]).ok();
+    bench.ok(["sleep", &id]);
+    let awake = bench.ok(["wake", &id]);
     assert_eq!(states(&awake), pairs(&[("web", "running")]), "{awake:#}");
     on_all("kill");
     on_all("wait");
     on_all("rm");
-    bench.run(["sleep", &id]).ok();
+    bench.ok(["sleep", &id]);
     for _ in 0..2 {
-        let error = bench.run(["wake", &id]).error_with_hint("operation_failed");
-        assert!(text(&error["hint"]).contains("recreate"), "{error:#}");
+        bench.refused(["wake", &id], "operation_failed").hints("recreate");
         assert_eq!(bench.get(&id)["state"], "sleeping");
     }
-    bench.run(["destroy", &id]).ok();
+    bench.ok(["destroy", &id]);
 }
 
 /// A service that cannot run any more when it is woken.
@@ -250,15 +210,13 @@ fn a_wake_that_fails_sleeps_on_and_can_be_tried_again() {
         let repo = bench
             .repository("fragile", &[("docker-compose.yml", stack), ("work/needed", "here\n")]);
         let id = text(&bench.create_stack(host, &repo, &[])["id"]);
-        bench.run(["sleep", &id]).ok();
-        bench.run(["exec", &id, "--", "mv", "work/needed", "work/away"]).ok();
-        let error = bench.run(["wake", &id]).error("operation_failed");
-        assert!(text(&error["message"]).contains("fragile ended with status 9"), "{error:#}");
-        let record = bench.get(&id);
-        assert_eq!((&record["state"], &record["operation"]), (&json!("sleeping"), &Value::Null));
+        bench.ok(["sleep", &id]);
+        bench.ok(["exec", &id, "--", "mv", "work/needed", "work/away"]);
+        bench.run(["wake", &id]).error("operation_failed").says("fragile ended with status 9");
+        bench.get(&id).has(json!({"state": "sleeping", "operation": null}));
         assert!(!containers(host, &id).contains("Up"), "nothing of it was left running");
-        bench.run(["exec", &id, "--", "mv", "work/away", "work/needed"]).ok();
-        let awake = bench.run(["wake", &id]).ok();
+        bench.ok(["exec", &id, "--", "mv", "work/away", "work/needed"]);
+        let awake = bench.ok(["wake", &id]);
         assert_eq!(states(&awake), pairs(&[("fragile", "running"), ("solid", "running")]));
     }
 }
@@ -268,11 +226,11 @@ fn a_wake_that_fails_sleeps_on_and_can_be_tried_again() {
 fn a_workspace_alone_sleeps_too() {
     let bench = Bench::new();
     for host in [DOCKER, "local"] {
-        let made = bench.run(["create", "--host", host]).ok();
+        let made = bench.ok(["create", "--host", host]);
         let id = text(&made["id"]);
-        bench.run(["sleep", &id]).ok();
-        assert_eq!(bench.run(["wake", &id]).ok()["state"], "ready");
-        bench.run(["sleep", &id]).ok();
+        bench.ok(["sleep", &id]);
+        assert_eq!(bench.ok(["wake", &id])["state"], "ready");
+        bench.ok(["sleep", &id]);
         std::fs::remove_dir_all(text(&made["workdir"])).unwrap();
         bench.run(["wake", &id]).error("conflict");
         assert_eq!(bench.get(&id)["state"], "lost", "its host has nothing of it any more");

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::tools::{of_lab, project};
 use crate::fuzz::world::{FILE, HOSTS, OVERRIDE, World, rendered};
+use crate::points::each_point;
 
 /// A project: its files, and whether compose before version 5 takes it too.
 struct Layers {
@@ -191,7 +192,7 @@ fn read(program: &str, world: &World, files: &BTreeMap<String, String>) -> Value
     read
 }
 
-fn merges_as(program: &str, new: bool) {
+fn several_files_are_merged(program: &str, new: bool) {
     for layers in CASES.iter().filter(|layers| new || layers.old) {
         let (_folder, world) = super::world();
         for (path, content) in layers.files {
@@ -209,14 +210,9 @@ fn merges_as(program: &str, new: bool) {
     }
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn several_files_are_merged_as_docker_compose_2_does() {
-    merges_as(&of_lab("compose-debian"), false);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn several_files_are_merged_as_docker_compose_5_does() {
-    merges_as(&of_lab("compose-pypi"), true);
+each_point! {
+    several_files_are_merged {
+        as_docker_compose_2_does: &of_lab("compose-debian"), false;
+        as_docker_compose_5_does: &of_lab("compose-pypi"), true;
+    }
 }

@@ -4,7 +4,8 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::lab::{Bench, DOCKER, PODMAN, engine, http_get, on_host, text, wait_until};
+use crate::lab::{Bench, DOCKER, PODMAN, http_get, on_engine, on_host, text, url_of, wait_until};
+use crate::points::each_point;
 
 pub(crate) const DEV: &str = "sandboxer01-dev";
 pub(crate) const SUDO: &str = "sandboxer01-sudo";
@@ -21,8 +22,15 @@ volumes:
   data: {}
 "#;
 
+/// Id of a writer on a host, which has written.
+pub(crate) fn writer(bench: &Bench, host: &str) -> String {
+    let id = text(&bench.create_stack(host, &bench.stack("writer", WRITER), &[])["id"]);
+    wait_for_writer(bench, host, &id);
+    id
+}
+
 /// Waits until the writer has written.
-pub(crate) fn wait_for_writer(bench: &Bench, host: &str, id: &str) {
+fn wait_for_writer(bench: &Bench, host: &str, id: &str) {
     let file = bench.directory(host, id).join("workspace/written");
     wait_until("the writer has written", || file.exists());
 }
@@ -45,17 +53,15 @@ fn a_writer_comes_and_goes(host: &'static str, way: Option<&str>) {
         std::slice::from_ref(&host)
     });
     let before = bench.snapshot(host);
-    let made = bench.create_stack(host, &bench.stack("writer", WRITER), &[]);
-    let id = text(&made["id"]);
-    wait_for_writer(&bench, host, &id);
+    let id = writer(&bench, host);
     assert_eq!(bench.get(&id)["services"][0]["state"], "running");
-    let listed = bench.run(["list"]).ok();
+    let listed = bench.ok(["list"]);
     assert_eq!(listed.as_array().unwrap().len(), 1);
 
-    assert_eq!(bench.run(["recreate", &id, "--yes"]).ok()["state"], "ready");
+    assert_eq!(bench.ok(["recreate", &id, "--yes"])["state"], "ready");
     wait_for_writer(&bench, host, &id);
 
-    bench.run(["destroy", &id, "--yes"]).ok();
+    bench.ok(["destroy", &id, "--yes"]);
     let line = removal(&bench, &id);
     assert_eq!(line["outcome"], "removed");
     let by = way.map(|way| format!("files of other users were removed by {way}"));
@@ -63,34 +69,14 @@ fn a_writer_comes_and_goes(host: &'static str, way: Option<&str>) {
     bench.assert_unchanged(host, &before);
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn root_removes_what_a_container_wrote_on_docker() {
-    a_writer_comes_and_goes(DOCKER, None);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn root_removes_what_a_container_wrote_on_podman() {
-    a_writer_comes_and_goes(PODMAN, None);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn an_account_with_the_docker_socket_alone_removes_by_a_container() {
-    a_writer_comes_and_goes(DEV, Some("a container"));
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn an_account_with_sudo_for_rm_removes_by_it() {
-    a_writer_comes_and_goes(SUDO, Some("sudo -n"));
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn rootless_podman_removes_in_its_user_namespace() {
-    a_writer_comes_and_goes(OPS, Some("podman unshare"));
+each_point! {
+    a_writer_comes_and_goes {
+        root_removes_what_a_container_wrote_on_docker: DOCKER, None;
+        root_removes_what_a_container_wrote_on_podman: PODMAN, None;
+        an_account_with_the_docker_socket_alone_removes_by_a_container: DEV, Some("a container");
+        an_account_with_sudo_for_rm_removes_by_it: SUDO, Some("sudo -n");
+        rootless_podman_removes_in_its_user_namespace: OPS, Some("podman unshare");
+    }
 }
 
 #[test]
@@ -100,9 +86,9 @@ fn a_stack_answers_for_accounts_without_root() {
     for host in [DEV, OPS] {
         let before = bench.snapshot(host);
         let made = bench.create_stack(host, &bench.web_stack("hello, account"), &[]);
-        let url = text(&made["reachability"]["endpoints"][0]["url"]);
+        let url = url_of(&made);
         assert!(http_get(&url).contains("hello, account"), "{host}");
-        bench.run(["destroy", &text(&made["id"]), "--yes"]).ok();
+        bench.ok(["destroy", &text(&made["id"]), "--yes"]);
         bench.assert_unchanged(host, &before);
     }
 }
@@ -111,23 +97,19 @@ fn a_stack_answers_for_accounts_without_root() {
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn no_container_has_to_be_left_to_remove_by_one() {
-    let bench = Bench::with(&[DEV]);
-    let before = bench.snapshot(DEV);
-    let made = bench.create_stack(DEV, &bench.stack("writer", WRITER), &[]);
-    let id = text(&made["id"]);
-    wait_for_writer(&bench, DEV, &id);
+    let bench = Bench::with(&[DEV]).and_watches(&[DEV]);
+    let id = writer(&bench, DEV);
     on_host(DEV, &["docker rm -f \"$1\" >/dev/null", &format!("sbx-{id}-writer-1")]);
-    bench.run(["destroy", &id, "--yes"]).ok();
+    bench.ok(["destroy", &id, "--yes"]);
     assert_eq!(removal(&bench, &id)["reason"], "files of other users were removed by a container");
-    bench.assert_unchanged(DEV, &before);
+    bench.assert_as_before();
 }
 
 /// The sandbox's only image has neither sh nor rm; nothing is pulled for it.
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn an_image_without_rm_gets_the_hosts() {
-    let bench = Bench::with(&[DEV]);
-    let before = bench.snapshot(DEV);
+    let bench = Bench::with(&[DEV]).and_watches(&[DEV]);
     let repo = bench.repository(
         "bare",
         &[
@@ -141,9 +123,9 @@ fn an_image_without_rm_gets_the_hosts() {
     let id = text(&made["id"]);
     let file = bench.directory(DEV, &id).join("workspace/out/written");
     wait_until("it has written", || file.exists());
-    assert!(on_host(DEV, &["\"$1\" images", engine(DEV)]).contains(&format!("sbx-{id}-built")));
-    bench.run(["destroy", &id, "--yes"]).ok();
+    assert!(on_engine(DEV, &["\"$1\" images"]).contains(&format!("sbx-{id}-built")));
+    bench.ok(["destroy", &id, "--yes"]);
     let reason = text(&removal(&bench, &id)["reason"]);
     assert!(reason.ends_with("a container"), "{reason}");
-    bench.assert_unchanged(DEV, &before);
+    bench.assert_as_before();
 }

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::lab::{Bench, DOCKER, PODMAN, Ran, Started, engine, on_host, text, wait_until};
+use crate::lab::{Bench, DOCKER, PODMAN, Ran, Started, on_engine, on_host, text, wait_until};
 use crate::points::each_point;
+use crate::support::said::Said as _;
 
 /// TERM at once, KILL after 5 s, in the container once more, and the machine may be busy.
 const GONE: Duration = Duration::from_secs(30);
@@ -40,7 +41,7 @@ fn talking(bench: &Bench, host: &str, repo: &Path) -> Value {
 $1 logs "$($1 ps -q {of}=web)" 2>&1 | grep -x error || :"#
     );
     let project = format!("sbx-{}", text(&made["id"]));
-    wait_until("they talk", || !on_host(host, &[&script, engine(host), &project]).is_empty());
+    wait_until("they talk", || !on_engine(host, &[&script, &project]).is_empty());
     made
 }
 
@@ -90,31 +91,23 @@ fn commands_run_in_the_workspace_and_in_services() {
             let ran = bench.run(args);
             let told = ran.json();
             assert_eq!((ran.status, told["exit_status"].as_i64()), (Some(7), Some(7)), "{ran:#?}");
-            assert_eq!(
-                (text(&told["stdout"]), text(&told["stderr"])),
-                (format!("<{hostile}>"), "err\n".to_owned())
-            );
+            assert_eq!(text(&told["stdout"]), format!("<{hostile}>"));
+            assert_eq!(text(&told["stderr"]), "err\n".to_owned());
             let killed =
                 bench.run([&["exec", &id], service, &["--", "sh", "-c", "kill -KILL $$"]].concat());
-            assert_eq!(
-                (killed.status, text(&killed.json()["stderr"]).as_str()),
-                (Some(137), ""),
-                "{killed:#?}"
-            );
+            assert_eq!(killed.status, Some(137), "{killed:#?}");
+            assert_eq!(text(&killed.json()["stderr"]).as_str(), "", "{killed:#?}");
             let nothing = bench.run([&["exec", &id], service, &["--", "no-such-program"]].concat());
             assert_eq!(nothing.status, Some(127), "{nothing:#?}");
         }
-        assert_eq!(
-            text(&bench.run(["exec", &id, "--", "cat", "notes"]).ok()["stdout"]),
-            "read me\n"
-        );
+        bench.ok(["exec", &id, "--", "cat", "notes"]).has(json!({"stdout": "read me\n"}));
 
         let unknown =
             refused(&bench.run(["exec", &id, "--service", "nosuch", "--", "true"]), "not_found");
         assert_eq!(unknown["details"]["services"], serde_json::json!(["web", "once"]));
         let over =
             refused(&bench.run(["exec", &id, "--service", "once", "--", "true"]), "conflict");
-        assert!(text(&over["message"]).contains("Exited (0)"), "{over}");
+        over.says("Exited (0)");
 
         // The workspace is gone behind our back.
         let workspace = text(&made["reachability"]["workdir"]);
@@ -132,13 +125,13 @@ fn commands_run_in_the_workspace_and_in_services() {
 fn a_workspace_alone_has_no_services() {
     let bench = Bench::new();
     for host in ["local", DOCKER] {
-        let made = bench.run(["create", "--profile", "sandbox-canary", "--host", host]).ok();
+        let made = bench.ok(["create", "--profile", "sandbox-canary", "--host", host]);
         let id = text(&made["id"]);
-        let pwd = text(&bench.run(["exec", &id, "--", "pwd"]).ok()["stdout"]);
+        let pwd = text(&bench.ok(["exec", &id, "--", "pwd"])["stdout"]);
         assert_eq!(pwd.trim_end(), text(&made["reachability"]["workdir"]));
         refused(&bench.run(["exec", &id, "--service", "web", "--", "true"]), "unsupported");
         bench.run(["logs", &id]).error("unsupported");
-        bench.run(["destroy", "--yes", &id]).ok();
+        bench.ok(["destroy", "--yes", &id]);
         refused(&bench.run(["exec", &id, "--", "true"]), "conflict");
     }
 }
@@ -180,23 +173,18 @@ fn what_a_command_left_behind_in_the_workspace_ends_with_the_sandbox() {
     let bench = Bench::new();
     for (host, nap) in [(DOCKER, "317.1"), (PODMAN, "317.2")] {
         let before = bench.snapshot(host);
-        let id = text(&bench.run(["create", "--host", host]).ok()["id"]);
+        let id = text(&bench.ok(["create", "--host", host])["id"]);
         let script = format!(
             "mkdir deep; cd deep; sleep {nap} >/dev/null 2>&1 & (trap '' TERM; sleep {nap}) >/dev/null 2>&1 & echo on"
         );
-        let ran = bench.run(["exec", &id, "--", "sh", "-c", &script]).ok();
-        assert_eq!(ran["stdout"], "on\n", "{ran:#}");
+        bench.ok(["exec", &id, "--", "sh", "-c", &script]).has(json!({"stdout": "on\n"}));
         // It outlives the command that began it; that one may end before its children have become what they run.
         within(GONE, || running_as(&["sleep", nap]) >= 2);
-        bench.run(["destroy", &id]).ok();
+        bench.ok(["destroy", &id]);
         assert!(!sleeps(nap), "it does not outlive the sandbox");
         let record = bench.get(&id);
-        let kinds: Vec<&Value> = record["teardown"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|line| &line["resource"]["kind"])
-            .collect();
+        let all = record["teardown"].as_array().unwrap().iter();
+        let kinds: Vec<&Value> = all.map(|line| &line["resource"]["kind"]).collect();
         assert!(kinds.iter().any(|kind| **kind == "process"), "{kinds:?}");
         bench.assert_unchanged(host, &before);
     }
@@ -274,14 +262,14 @@ fn a_followed_log_goes_on(host: &'static str) {
     let restart = "$1 restart -t 0 $($1 ps -q --filter label=com.docker.compose.project=$2 --filter label=com.docker.compose.service=web)";
     for run in 1..=3 {
         if run > 1 {
-            on_host(host, &[restart, engine(host), &format!("sbx-{id}")]);
+            on_engine(host, &[restart, &format!("sbx-{id}")]);
         }
         wait_until("some lines of the run", || {
             let told = told();
             told.len() == run && told[run - 1].1.len() > 10
         });
     }
-    bench.run(["destroy", "--yes", &id]).ok();
+    bench.ok(["destroy", "--yes", &id]);
     let ran = following.finish();
     assert_eq!(ran.status, Some(0), "{ran:#?}");
     let runs = told();
@@ -371,7 +359,7 @@ fn thirty_commands_at_once_all_succeed() {
     let repo = talkers(&bench);
     let id = text(&bench.create_stack(DOCKER, &repo, &[])["id"]);
     let canary = ["create", "--profile", "sandbox-canary", "--host", DOCKER];
-    let canaries: Vec<String> = (0..6).map(|_| text(&bench.run(canary).ok()["id"])).collect();
+    let canaries: Vec<String> = (0..6).map(|_| text(&bench.ok(canary)["id"])).collect();
     let mut running: Vec<(String, Started)> = Vec::new();
     let mut start = |args: &[&str]| running.push((args.join(" "), bench.start(args)));
     for number in 0..8 {

@@ -13,6 +13,7 @@ use crate::lab::{
     stack_args, text, wait_until,
 };
 use crate::sandboxes::rollback::{check_failed, containers, destroy, slow_stack};
+use crate::support::said::Said as _;
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
@@ -52,7 +53,7 @@ fn a_host_that_cannot_be_used_is_named_with_a_way_out() {
                 let ran = bench.run(["create", "--host", host]);
                 let error = ran.error_with_hint(code);
                 assert!(kind.is_empty() || error["details"]["kind"] == kind, "{host}: {error:#}");
-                assert!(text(&error["hint"]).contains(hint), "{host}: {error:#}");
+                error.hints(hint);
                 assert!(
                     !error["causes"].as_array().unwrap().is_empty(),
                     "ssh's own words: {error:#}"
@@ -68,16 +69,11 @@ fn a_host_that_cannot_be_used_is_named_with_a_way_out() {
         .profile("away", "placement: {hosts: [closed, not-configured], strategy: first-available}");
     let repo = bench.web_stack("x");
     let input = format!("repo={}", repo.display());
-    let error = bench
-        .run(["create", "--profile", &profile, "--input", &input])
-        .error_with_hint("host_unreachable");
-    assert!(text(&error["hint"]).contains("--host local"), "{error:#}");
-    let reasons: Vec<String> = error["details"]["verdicts"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|verdict| text(&verdict["reason"]))
-        .collect();
+    let error =
+        bench.refused(["create", "--profile", &profile, "--input", &input], "host_unreachable");
+    error.hints("--host local");
+    let all = error["details"]["verdicts"].as_array().unwrap().iter();
+    let reasons: Vec<String> = all.map(|verdict| text(&verdict["reason"])).collect();
     assert!(reasons[0].contains("refuses") && reasons[1] == "not configured", "{reasons:?}");
     bench.assert_unchanged(PODMAN, &before);
 }
@@ -149,26 +145,15 @@ fn a_connection_that_breaks_during_up_is_rolled_back() {
     let port = relay.port;
     drop(relay);
     let error = create.finish().error_with_hint("host_unreachable");
-    assert!(text(&error["hint"]).contains("destroy"), "{error:#}");
-    let record = bench.get(&id);
-    assert_eq!(
-        (&record["state"], &record["reason"]),
-        (&json!("failed"), &json!("provision_failed"))
-    );
-    assert_eq!(record["leftovers"], json!([{"kind": "sandbox", "id": format!("sbx-{id}")}]));
+    error.hints("destroy");
+    bench.get(&id).has(json!({
+        "state": "failed", "reason": "provision_failed",
+        "leftovers": [{"kind": "sandbox", "id": format!("sbx-{id}")}],
+    }));
     let away = bench.run(["destroy", &id]);
-    assert_eq!(
-        (away.status, &away.json()[0]["error"]["code"]),
-        (Some(5), &json!("host_unreachable")),
-        "{away:#?}"
-    );
-    let record = bench.get(&id);
-    assert_eq!(
-        (&record["state"], &record["reason"]),
-        (&json!("destroying"), &json!("host_lost")),
-        "{record:#}"
-    );
-    assert_eq!(record["operation"], Value::Null);
+    assert_eq!(away.status, Some(5), "{away:#?}");
+    assert_eq!(away.json()[0]["error"]["code"], json!("host_unreachable"), "{away:#?}");
+    bench.get(&id).has(json!({"state": "destroying", "reason": "host_lost", "operation": null}));
     let back = Relay::start_at(port, port_of(DOCKER), &[]);
     destroy(&bench, &id);
     bench.assert_unchanged(DOCKER, &before);
@@ -200,19 +185,15 @@ fn a_full_disk_fails_before_or_during_the_transfer() {
         let name = format!("small-{host}");
         let disk = Tmpfs::mount(bench.path(&name), "size=6m,nr_inodes=64");
         bench.add_host(&name, &Way::to(host, port_of(host)), &disk.path);
-        let create = |repo: &Path| bench.run(stack_args("profile.compose-e2e", &name, repo, &[]));
+        let create = |repo: &Path| bench.try_stack(&name, repo, &[]);
         let (error, _) = fails(&bench, &create(&big), "operation_failed", "prepare");
-        assert!(text(&error["message"]).contains("no room"), "{error:#}");
+        error.says("no room");
         // Bytes enough, but not one more file: only the transfer finds out.
         let (error, record) = fails(&bench, &create(&many), "operation_failed", "transfer");
-        assert!(
-            error["causes"].to_string().contains("No space left on device"),
-            "{host}: {error:#}"
-        );
-        assert!(
-            text(&record["failure"]["output"]).contains("No space left on device"),
-            "{host}: {record:#}"
-        );
+        let causes = error["causes"].to_string();
+        assert!(causes.contains("No space left on device"), "{host}: {error:#}");
+        let told = text(&record["failure"]["output"]);
+        assert!(told.contains("No space left on device"), "{host}: {record:#}");
         assert!(rooms(&disk.path).is_empty(), "{host}");
         bench.assert_unchanged(host, &before);
     }
@@ -227,17 +208,14 @@ fn a_bare_host_says_what_it_lacks() {
     let (error, record) =
         fails(&bench, &bench.run(["create", "--host", "no-tar"]), "missing_dependency", "prepare");
     assert_eq!(error["details"]["missing"], json!(["tar"]));
-    assert!(text(&error["hint"]).contains("tar"), "{error:#}");
+    error.hints("tar");
     assert_eq!(record["teardown"][0]["outcome"], "absent");
     let _bare = Host::start(&bench, "bare", &["docker", "podman", "rsync", "zstd"]);
-    let error = bench
-        .run(stack_args("profile.compose-e2e", "bare", &repo, &[]))
-        .error_with_hint("missing_dependency");
-    assert!(text(&error["hint"]).contains("compose"), "{error:#}");
+    bench.try_stack("bare", &repo, &[]).error_with_hint("missing_dependency").hints("compose");
     // The host is asked before anything is written down.
-    assert_eq!(bench.run(["list"]).ok(), json!([]));
+    assert_eq!(bench.ok(["list"]), json!([]));
     // The canary needs none, and says that there is none.
-    let canary = bench.run(["create", "--host", "bare"]).ok();
+    let canary = bench.ok(["create", "--host", "bare"]);
     assert_eq!(canary["certificate"]["runtime"], Value::Null, "{canary:#}");
     destroy(&bench, &text(&canary["id"]));
     for name in ["no-tar", "bare"] {

@@ -10,9 +10,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::lab::{
-    Bench, DOCKER, PODMAN, WEB_STACK, Way, http_get, port_of, stack_args, text, tree,
-};
+use crate::lab::{Bench, DOCKER, PODMAN, WEB_STACK, Way, http_get, port_of, text, tree, url_of};
+use crate::support::said::Said as _;
 
 /// Values that would make the file `mark` wherever a shell reads them, and others that break quoting or screens.
 fn hostile(mark: &Path) -> Vec<String> {
@@ -55,9 +54,7 @@ fn hostile_values_are_refused_with_their_field_and_nothing_runs() {
     }
     for repo in ["/", "/tmp/..", "~", bench.home().to_str().unwrap(), "", "no-such", "/etc/passwd"]
     {
-        let error = bench
-            .run(stack_args("profile.compose-e2e", "local", Path::new(repo), &[]))
-            .error("invalid_input");
+        let error = bench.try_stack("local", Path::new(repo), &[]).error("invalid_input");
         assert_eq!(error["details"]["field"], "repo", "{repo}: {error:#}");
     }
     assert!(!mark.exists(), "something was executed");
@@ -69,18 +66,18 @@ fn hostile_values_are_refused_with_their_field_and_nothing_runs() {
 
 /// Every place that takes a value refuses this one.
 fn refused(bench: &Bench, repo: &Path, value: &str) {
-    let stack = |more: &[&str]| bench.run(stack_args("profile.compose-e2e", "local", repo, more));
+    let stack = |more: &[&str]| bench.try_stack("local", repo, more);
     for (flag, field) in [("id", "id"), ("name", "name"), ("host", "host"), ("ttl", "ttl")] {
         let given = format!("--{flag}={value}");
         // A name of one odd word is ssh's to judge, and it finds no such host.
         if flag == "host" && !value.contains([' ', '\n', '\u{1b}']) && value.len() < 255 {
-            bench.run(["create", &given]).error_with_hint("host_unreachable");
+            bench.refused(["create", &given], "host_unreachable");
             continue;
         }
         let error = bench.run(["create", &given]).error("invalid_input");
         assert_eq!(error["details"]["field"], field, "{given}: {error:#}");
     }
-    let profile = bench.run(["create", &format!("--profile={value}")]).error_with_hint("not_found");
+    let profile = bench.refused(["create", &format!("--profile={value}")], "not_found");
     assert!(text(&profile["message"]).len() < 11_000, "{profile:#}");
     for key in [format!("{value}=v"), format!("=({value}")] {
         let code = if key.starts_with('=') { "usage" } else { "invalid_input" };
@@ -90,9 +87,7 @@ fn refused(bench: &Bench, repo: &Path, value: &str) {
     }
     let error = stack(&[&format!("--input={value}=v")]).error("invalid_input");
     assert_eq!(error["details"]["field"], value.split('=').next().unwrap(), "{error:#}");
-    let error = bench
-        .run(stack_args("profile.compose-e2e", "local", Path::new(value), &[]))
-        .error("invalid_input");
+    let error = bench.try_stack("local", Path::new(value), &[]).error("invalid_input");
     assert_eq!(error["details"]["field"], "repo", "{error:#}");
     let error = stack(&[&format!("--input=compose_file={value}")]).error("invalid_input");
     assert_eq!(error["details"]["field"], "compose_file", "{error:#}");
@@ -150,10 +145,9 @@ fn a_hostile_tree_arrives_as_it_is_and_nothing_of_it_runs() {
             bench.create_stack(&odd_host, &repo, &["--label", "note=$(touch /tmp/x) 'a' \"b\" \\"]);
         let workspace = Path::new(&text(&made["workdir"])).join("workspace");
         assert_eq!(contents(&workspace), wanted, "{host}");
-        assert_eq!(made["labels"], json!({"note": "$(touch /tmp/x) 'a' \"b\" \\"}));
-        assert_eq!(made["inputs"]["repo"], json!(repo));
-        assert!(http_get(&text(&made["reachability"]["endpoints"][0]["url"])).contains("tame"));
-        bench.run(["destroy", &text(&made["id"])]).ok();
+        made.has(json!({"labels": {"note": "$(touch /tmp/x) 'a' \"b\" \\"}, "inputs.repo": repo}));
+        assert!(http_get(&url_of(&made)).contains("tame"));
+        bench.ok(["destroy", &text(&made["id"])]);
         bench.assert_unchanged(host, &before);
         fs::remove_file(root.join(".sandboxer-root")).unwrap();
         fs::remove_dir(&root).unwrap();
@@ -217,25 +211,10 @@ fn a_compose_file_that_is_none_is_refused_before_anything_happens() {
     symlink("loop.yml", repo.join("loop.yml")).unwrap();
     make_fifo(&repo.join("fifo.yml"));
     let names = files.iter().map(|(name, _)| *name).filter(|name| *name != "folder.yml/x");
-    let more = [
-        "",
-        "gone.yml",
-        "folder.yml",
-        "latin.yml",
-        "link.yml",
-        "loop.yml",
-        "fifo.yml",
-        "../../outside.yml",
-        "/etc/passwd",
-        "..",
-    ];
-    for name in names.chain(more) {
-        let ran = bench.run(stack_args(
-            "profile.compose-e2e",
-            "local",
-            &repo,
-            &[&format!("--input=compose_file={name}")],
-        ));
+    let more =
+        "gone.yml folder.yml latin.yml link.yml loop.yml fifo.yml ../../outside.yml /etc/passwd ..";
+    for name in names.chain([""]).chain(more.split(' ')) {
+        let ran = bench.try_stack("local", &repo, &[&format!("--input=compose_file={name}")]);
         let error = ran.error("invalid_input");
         let field = if name == "none.yml" { "services" } else { "compose_file" };
         assert_eq!(error["details"]["field"], field, "{name}: {error:#}");
@@ -282,6 +261,14 @@ secrets: {s: {file: /etc/shadow}}
 configs: {c: {file: ../x}}
 "#;
 
+/// Where each of them is.
+const EVERY_PATH: &str = "include
+    services.a.privileged services.a.cap_add services.a.security_opt services.a.devices services.a.network_mode
+    services.a.pid services.a.ipc services.a.uts services.a.userns_mode services.a.cgroup services.a.volumes_from
+    services.a.volumes[0] services.a.volumes[1] services.a.volumes[2] services.a.volumes[3] services.a.env_file
+    services.b.build services.c.extends services.e.pid services.e.volumes[0] services.e.privileged services.f.build
+    networks.n.external volumes.v.external volumes.bound.driver_opts secrets.s.file configs.c.file";
+
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn everything_that_leaves_the_sandbox_is_refused_at_once() {
@@ -294,7 +281,7 @@ fn everything_that_leaves_the_sandbox_is_refused_at_once() {
     fs::write(bench.path("repos/other.yml"), "services: {s: {image: x}}\n").unwrap();
     symlink("/etc", repo.join("out")).unwrap();
     symlink("/etc/environment", repo.join("link.env")).unwrap();
-    let ran = bench.run(stack_args("profile.compose-e2e", DOCKER, &repo, &["--dry-run"]));
+    let ran = bench.try_stack(DOCKER, &repo, &["--dry-run"]);
     let plan = ran.json();
     assert_eq!(plan["ok"], json!(false));
     let refusals = plan["preview"]["refusals"].as_array().unwrap();
@@ -302,36 +289,7 @@ fn everything_that_leaves_the_sandbox_is_refused_at_once() {
     let message_of = |path: &str| {
         refusals.iter().find(|r| text(&r["path"]).starts_with(path)).map(|r| text(&r["message"]))
     };
-    for path in [
-        "include",
-        "services.a.privileged",
-        "services.a.cap_add",
-        "services.a.security_opt",
-        "services.a.devices",
-        "services.a.network_mode",
-        "services.a.pid",
-        "services.a.ipc",
-        "services.a.uts",
-        "services.a.userns_mode",
-        "services.a.cgroup",
-        "services.a.volumes_from",
-        "services.a.volumes[0]",
-        "services.a.volumes[1]",
-        "services.a.volumes[2]",
-        "services.a.volumes[3]",
-        "services.a.env_file",
-        "services.b.build",
-        "services.c.extends",
-        "services.e.pid",
-        "services.e.volumes[0]",
-        "services.e.privileged",
-        "services.f.build",
-        "networks.n.external",
-        "volumes.v.external",
-        "volumes.bound.driver_opts",
-        "secrets.s.file",
-        "configs.c.file",
-    ] {
+    for path in EVERY_PATH.split_whitespace() {
         assert!(
             message_of(path).is_some_and(|message| !message.is_empty()),
             "{path} is refused: {paths:#?}"
@@ -346,9 +304,7 @@ fn everything_that_leaves_the_sandbox_is_refused_at_once() {
     );
     let dry = ran.error_with_hint("invalid_input");
 
-    let error = bench
-        .run(stack_args("profile.compose-e2e", DOCKER, &repo, &[]))
-        .error_with_hint("invalid_input");
+    let error = bench.try_stack(DOCKER, &repo, &[]).error_with_hint("invalid_input");
     assert_eq!(error["details"]["refusals"].as_array().unwrap().len(), refusals.len(), "{error:#}");
     assert_eq!(error["details"]["field"], dry["details"]["field"]);
     assert_eq!(bench.stored().len(), 0);

@@ -7,9 +7,10 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::lab::{Bench, DOCKER, IMAGE, PODMAN, engine, on_host, stack_args, text};
+use crate::lab::{Bench, DOCKER, IMAGE, PODMAN, on_engine, stack_args, text};
 use crate::points::each_point;
 use crate::sandboxes::scripts::{engine_in, source};
+use crate::support::said::Said as _;
 
 const STACK: &str = r#"services:
   web:
@@ -56,7 +57,7 @@ run --name "aa-sbx-$id-commit" "hand-sbx-$id-image"
 
     fn run(&self, owner: &str, script: &str) -> String {
         let script = format!("engine=$1 id=$2 owner=$3 image=$4\n{MADE}\n{script}");
-        on_host(self.host, &[&script, engine(self.host), &self.id, owner, IMAGE])
+        on_engine(self.host, &[&script, &self.id, owner, IMAGE])
     }
 
     /// Their names with how they stand and since when, and what is in the volume.
@@ -95,21 +96,8 @@ fn owner(bench: &Bench) -> String {
     text(&known["owners"][0])
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn what_only_looks_like_a_sandboxs_is_left_by_every_verb_on_docker() {
-    what_only_looks_like_a_sandboxs_is_left_by_every_verb(DOCKER);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn what_only_looks_like_a_sandboxs_is_left_by_every_verb_on_podman() {
-    what_only_looks_like_a_sandboxs_is_left_by_every_verb(PODMAN);
-}
-
 fn what_only_looks_like_a_sandboxs_is_left_by_every_verb(host: &'static str) {
-    let bench = Bench::new();
-    let before = bench.snapshot(host);
+    let bench = Bench::watching(&[host]);
     let repo = bench.stack("own", STACK);
     let id = text(&bench.create_stack(host, &repo, &[])["id"]);
     let theirs = Lookalikes::of(host, &id, &owner(&bench));
@@ -117,18 +105,13 @@ fn what_only_looks_like_a_sandboxs_is_left_by_every_verb(host: &'static str) {
     assert!(!stood.contains("gone") && stood.matches("running").count() == 5, "{stood}");
 
     // Who is asked for the service is asked of the sandbox's own container.
-    let named =
-        text(&bench.run(["exec", &id, "--service", "web", "--", "hostname"]).ok()["stdout"]);
-    let own = on_host(
-        host,
-        &["$1 ps --no-trunc --filter volume=sbx-$2_data --format '{{.ID}}'", engine(host), &id],
-    );
+    let named = text(&bench.ok(["exec", &id, "--service", "web", "--", "hostname"])["stdout"]);
+    let own =
+        on_engine(host, &["$1 ps --no-trunc --filter volume=sbx-$2_data --format '{{.ID}}'", &id]);
     assert!(own.starts_with(named.trim()) && named.trim().len() == 12, "{named} of {own}");
     let logs = bench.run(["logs", &id]);
-    assert!(
-        logs.stdout.contains("the sandbox speaks") && !logs.stdout.contains("another speaks"),
-        "{logs:#?}"
-    );
+    assert!(logs.stdout.contains("the sandbox speaks"), "{logs:#?}");
+    assert!(!logs.stdout.contains("another speaks"), "{logs:#?}");
 
     for words in [
         &["snapshot", &id, "--name", &format!("stopped-{id}"), "--mode", "stop"][..],
@@ -136,24 +119,20 @@ fn what_only_looks_like_a_sandboxs_is_left_by_every_verb(host: &'static str) {
         &["wake", &id],
         &["sleep", &id],
     ] {
-        bench.run(words).ok();
+        bench.ok(words);
         assert_eq!(theirs.stand(), stood, "after {words:?}");
     }
     // It would be in the way of what is made again: nothing is removed for that.
     let record = bench.get(&id);
-    bench.run(["wake", &id]).ok();
-    let error = bench.run(["recreate", &id, "--yes"]).error_with_hint("conflict");
+    bench.ok(["wake", &id]);
+    let error = bench.refused(["recreate", &id, "--yes"], "conflict");
     assert!(error.to_string().contains(&format!("aa-sbx-{id}-other")), "{error:#}");
     assert_eq!(bench.get(&id)["state"], json!("ready"), "{record:#}");
 
-    bench.run(["destroy", &id, "--yes"]).ok();
+    bench.ok(["destroy", &id, "--yes"]);
     assert_eq!(theirs.stand(), stood, "after destroy");
     let record = bench.get(&id);
-    assert_eq!(
-        (&record["state"], &record["leftovers"]),
-        (&json!("destroyed"), &json!([])),
-        "{record:#}"
-    );
+    record.has(json!({"state": "destroyed", "leftovers": []}));
     let lines = record["teardown"].as_array().unwrap();
     let of = |outcome: &str| -> Vec<String> {
         let told = |line: &&Value| line["outcome"] == outcome;
@@ -179,26 +158,12 @@ fn what_only_looks_like_a_sandboxs_is_left_by_every_verb(host: &'static str) {
 
     // And whoever wants the id again is told what is in the way. Nothing is made.
     let other = Bench::new();
-    let error = other
-        .run(stack_args("profile.compose-e2e", host, &repo, &["--id", &id]))
-        .error_with_hint("conflict");
+    let error = other.try_stack(host, &repo, &["--id", &id]).error_with_hint("conflict");
     assert!(error.to_string().contains(&format!("aa-sbx-{id}-other")), "{error:#}");
     assert!(!other.directory(host, &id).exists());
     drop(theirs);
-    bench.run(["snapshots", "delete", &format!("stopped-{id}"), "--yes"]).ok();
-    bench.assert_unchanged(host, &before);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn an_id_that_another_installation_uses_on_an_engine_is_refused_on_docker() {
-    an_id_that_another_installation_uses_on_an_engine_is_refused(DOCKER);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn an_id_that_another_installation_uses_on_an_engine_is_refused_on_podman() {
-    an_id_that_another_installation_uses_on_an_engine_is_refused(PODMAN);
+    bench.ok(["snapshots", "delete", &format!("stopped-{id}"), "--yes"]);
+    bench.assert_as_before();
 }
 
 /// Another data directory, another workspace root: only the engine knows. What is left of theirs is a volume with its data.
@@ -206,7 +171,7 @@ fn an_id_that_another_installation_uses_on_an_engine_is_refused(host: &'static s
     let theirs = Bench::new();
     let repo = theirs.stack("own", STACK);
     let id = text(&theirs.create_stack(host, &repo, &[])["id"]);
-    let script = |words: &str| on_host(host, &[words, engine(host), &id]);
+    let script = |words: &str| on_engine(host, &[words, &id]);
     for (what, undo) in [
         (
             "$1 exec $($1 ps -q --filter label=sandboxer.id=$2) sh -c 'echo precious >/data/x'",
@@ -219,9 +184,7 @@ fn an_id_that_another_installation_uses_on_an_engine_is_refused(host: &'static s
     ] {
         script(what);
         let ours = Bench::new();
-        let error = ours
-            .run(stack_args("profile.compose-e2e", host, &repo, &["--id", &id]))
-            .error_with_hint("conflict");
+        let error = ours.try_stack(host, &repo, &["--id", &id]).error_with_hint("conflict");
         assert!(text(&error["hint"]).contains("another id"), "{undo}: {error:#}");
         assert!(!ours.directory(host, &id).exists(), "{undo}");
         // What was made of it, which is nothing, is destroyed.
@@ -233,52 +196,37 @@ fn an_id_that_another_installation_uses_on_an_engine_is_refused(host: &'static s
     }
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_directory_that_is_not_proved_keeps_the_engine_untouched_on_docker() {
-    a_directory_that_is_not_proved_keeps_the_engine_untouched(DOCKER);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_directory_that_is_not_proved_keeps_the_engine_untouched_on_podman() {
-    a_directory_that_is_not_proved_keeps_the_engine_untouched(PODMAN);
-}
-
 fn a_directory_that_is_not_proved_keeps_the_engine_untouched(host: &'static str) {
-    let bench = Bench::new();
-    let before = bench.snapshot(host);
+    let bench = Bench::watching(&[host]);
     let id = text(&bench.create_stack(host, &bench.stack("own", STACK), &[])["id"]);
     let manifest = bench.directory(host, &id).join("manifest.json");
     let own = fs::read_to_string(&manifest).unwrap();
     let stands = || {
         let all = "$1 ps --no-trunc --filter label=sandboxer.id=$2 --format '{{.ID}} {{.Names}}'; $1 volume ls -q --filter label=sandboxer.id=$2";
-        on_host(host, &[all, engine(host), &id])
+        on_engine(host, &[all, &id])
     };
     let stood = stands();
     fs::write(&manifest, own.replace(&owner(&bench), "somebody")).unwrap();
     let told = bench.event_kinds(&id);
     for words in [["recreate", &id, "--yes"], ["destroy", &id, "--yes"]] {
-        let error = bench.run(words).error_with_hint("conflict");
+        let error = bench.refused(words, "conflict");
         assert!(error.to_string().contains("does not name this sandbox"), "{error:#}");
         assert_eq!(stands(), stood);
         // A refusal changes nothing of the record either.
         let record = bench.get(&id);
         let (state, said, operation) = (&record["state"], &record["message"], &record["operation"]);
-        assert_eq!(
-            (state, said, operation),
-            (&json!("ready"), &Value::Null, &Value::Null),
-            "{words:?}"
-        );
+        assert_eq!(state, &json!("ready"), "{words:?}");
+        assert_eq!(said, &Value::Null, "{words:?}");
+        assert_eq!(operation, &Value::Null, "{words:?}");
         assert_eq!(bench.event_kinds(&id), told, "{words:?}");
     }
     fs::write(&manifest, own).unwrap();
-    bench.run(["destroy", &id, "--yes"]).ok();
+    bench.ok(["destroy", &id, "--yes"]);
     // Without a directory what the engine has proves itself.
     let id = text(&bench.create_stack(host, &bench.stack("own", STACK), &[])["id"]);
     fs::remove_dir_all(bench.directory(host, &id)).unwrap();
-    bench.run(["destroy", &id, "--yes"]).ok();
-    bench.assert_unchanged(host, &before);
+    bench.ok(["destroy", &id, "--yes"]);
+    bench.assert_as_before();
 }
 
 each_point! {
@@ -289,8 +237,7 @@ each_point! {
 }
 
 fn a_longer_id_is_another_sandbox(host: &'static str) {
-    let bench = Bench::new();
-    let before = bench.snapshot(host);
+    let bench = Bench::watching(&[host]);
     let stack = |services: &[&str]| -> String {
         let of = |name: &&str| {
             format!("  {name}: {{build: ., command: [sleep, '100000'], stop_signal: SIGKILL}}\n")
@@ -311,32 +258,28 @@ fn a_longer_id_is_another_sandbox(host: &'static str) {
     let c = if host == PODMAN { "c" } else { "d" };
     let profile = bench
         .profile("builds", "ready_timeout: 120s\ncompose: {ports: ephemeral, allow: [builds]}");
-    bench.run(stack_args(&profile, host, &repo("long", &[c]), &["--id", &long])).ok();
-    bench
-        .run(stack_args(&profile, host, &repo("short", &["b-c", "c", "C"]), &["--id", &short]))
-        .ok();
+    bench.ok(stack_args(&profile, host, &repo("long", &[c]), &["--id", &long]));
+    bench.ok(stack_args(&profile, host, &repo("short", &["b-c", "c", "C"]), &["--id", &short]));
     let images = |id: &str| {
         let all = "$1 images --format '{{.Repository}}:{{.Tag}}' | sed 's,^localhost/,,' | grep \"^sbx-$2-built:\" | sort | tr '\\n' ' '";
-        on_host(host, &[all, engine(host), id])
+        on_engine(host, &[all, id])
     };
-    assert_eq!(
-        images(&short),
-        format!("sbx-{short}-built:C sbx-{short}-built:b-c sbx-{short}-built:c ")
-    );
-    bench.run(["sleep", &short]).ok();
-    bench.run(["exec", &long, "--service", c, "--", "true"]).ok();
-    bench.run(["destroy", &short, "--yes"]).ok();
+    let found = images(&short);
+    assert_eq!(found, format!("sbx-{short}-built:C sbx-{short}-built:b-c sbx-{short}-built:c "));
+    bench.ok(["sleep", &short]);
+    bench.ok(["exec", &long, "--service", c, "--", "true"]);
+    bench.ok(["destroy", &short, "--yes"]);
     let record = bench.get(&short);
     assert!(
         record["teardown"].as_array().unwrap().iter().all(|line| line["outcome"] != "foreign"),
         "{record:#}"
     );
     assert_eq!((images(&short), images(&long)), (String::new(), format!("sbx-{long}-built:{c} ")));
-    bench.run(["exec", &long, "--service", c, "--", "true"]).ok();
-    bench.run(["sleep", &long]).ok();
-    bench.run(["wake", &long]).ok();
-    bench.run(["destroy", &long, "--yes"]).ok();
-    bench.assert_unchanged(host, &before);
+    bench.ok(["exec", &long, "--service", c, "--", "true"]);
+    bench.ok(["sleep", &long]);
+    bench.ok(["wake", &long]);
+    bench.ok(["destroy", &long, "--yes"]);
+    bench.assert_as_before();
 }
 
 /// Says of compose that it was asked to start something; somebody else's container of this id is there from then on.
@@ -374,11 +317,8 @@ fn a_stack_beside_which_somebody_elses_appeared_is_not_started() {
             .unwrap();
         let said = String::from_utf8_lossy(&ran.stderr);
         assert_eq!(ran.status.code(), Some(status), "{foreign}: {said}");
-        assert_eq!(
-            said.contains("nothing is started beside container sbx-x-web-1"),
-            status == 75,
-            "{foreign}: {said}"
-        );
+        let found = said.contains("nothing is started beside container sbx-x-web-1");
+        assert_eq!(found, status == 75, "{foreign}: {said}");
         assert_eq!(folder.path().join("box/up").exists(), started, "{foreign}");
     }
 }
@@ -423,5 +363,22 @@ fn what_belongs_has_the_id_an_owner_of_ours_and_the_name() {
         );
         let ran = Command::new("sh").args(["-c", &script, "sh", &rows]).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&ran.stdout).trim(), *want, "{rows:?}: {ran:?}");
+    }
+}
+
+each_point! {
+    what_only_looks_like_a_sandboxs_is_left_by_every_verb {
+        on_docker: DOCKER;
+        on_podman: PODMAN;
+    }
+
+    an_id_that_another_installation_uses_on_an_engine_is_refused {
+        on_docker: DOCKER;
+        on_podman: PODMAN;
+    }
+
+    a_directory_that_is_not_proved_keeps_the_engine_untouched {
+        on_docker: DOCKER;
+        on_podman: PODMAN;
     }
 }

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::lab::{
-    Bench, DOCKER, IMAGE, PODMAN, Started, engine, is_random, on_host, stack_args, text,
+    Bench, DOCKER, IMAGE, PODMAN, Started, engine, is_random, on_engine, stack_args, text,
 };
+use crate::points::each_point;
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
@@ -19,13 +20,10 @@ fn a_dry_run_ends_as_the_create_does() {
         ("podman-configs", DOCKER, 0),
     ] {
         let repo = bench.case(case);
-        let dry = bench.run(stack_args("profile.compose-e2e", host, &repo, &["--dry-run"]));
-        assert_eq!(
-            (dry.status, dry.json()["ok"].as_bool()),
-            (Some(status), Some(status == 0)),
-            "{case} {host}: {dry:#?}"
-        );
-        let made = bench.run(stack_args("profile.compose-e2e", host, &repo, &[]));
+        let dry = bench.try_stack(host, &repo, &["--dry-run"]);
+        assert_eq!(dry.status, Some(status), "{case} {host}: {dry:#?}");
+        assert_eq!(dry.json()["ok"].as_bool(), Some(status == 0), "{case} {host}: {dry:#?}");
+        let made = bench.try_stack(host, &repo, &[]);
         assert_eq!(made.status, Some(status), "{case} {host}: {made:#?}");
         assert_eq!(
             bench.stored().len(),
@@ -46,27 +44,27 @@ fn a_volume_without_a_name_comes_back_or_is_said_not_to_on_every_compose() {
         let in_cache = |id: &str, words: &str| {
             let script =
                 format!("$1 exec $($1 ps -q --filter label=sandboxer.id=$2) sh -c '{words}'");
-            on_host(host, &[&script, engine(host), id])
+            on_engine(host, &[&script, id])
         };
         in_cache(&id, "echo kept >/cache/file");
-        let snapshot = bench.run(["snapshot", &id]).ok();
+        let snapshot = bench.ok(["snapshot", &id]);
         let captured: Vec<String> = names(&snapshot["captured_volumes"]);
         let missed: Vec<String> = names(&snapshot["not_captured"]);
         let volume = "$1 inspect --type container -f '{{range .Mounts}}{{.Name}}{{end}}' $($1 ps -q --filter label=sandboxer.id=$2)";
-        let volume = on_host(host, &[volume, engine(host), &id]).trim().to_owned();
+        let volume = on_engine(host, &[volume, &id]).trim().to_owned();
         assert_eq!(is_random(&volume), engine(host) == "docker", "{host}: {volume}");
-        bench.run(["destroy", "--yes", &id]).ok();
-        let left = on_host(host, &["$1 volume ls -q --filter name=$2", engine(host), &volume]);
+        bench.ok(["destroy", "--yes", &id]);
+        let left = on_engine(host, &["$1 volume ls -q --filter name=$2", &volume]);
         assert_eq!(left, "", "{host}: it goes with the sandbox");
         if engine(host) == "podman" {
             assert_eq!((captured, missed), (vec!["app_cache".to_owned()], Vec::new()), "{host}");
-            let back = text(&bench.run(["restore", &text(&snapshot["id"])]).ok()["id"]);
+            let back = text(&bench.ok(["restore", &text(&snapshot["id"])])["id"]);
             assert_eq!(in_cache(&back, "cat /cache/file").trim(), "kept", "{host}");
-            bench.run(["destroy", "--yes", &back]).ok();
+            bench.ok(["destroy", "--yes", &back]);
         } else {
             assert_eq!((captured, missed), (Vec::new(), vec!["/cache".to_owned()]), "{host}");
         }
-        bench.run(["snapshots", "delete", &text(&snapshot["id"]), "--yes"]).ok();
+        bench.ok(["snapshots", "delete", &text(&snapshot["id"]), "--yes"]);
         bench.assert_unchanged(host, &before);
     }
 }
@@ -82,11 +80,11 @@ fn what_an_image_asks_for_as_a_volume_is_said_not_to_be_in_a_snapshot() {
     let repo =
         bench.repository("image", &[("docker-compose.yml", compose), ("Dockerfile", &dockerfile)]);
     for host in [DOCKER, PODMAN] {
-        let id = text(&bench.run(stack_args(&profile, host, &repo, &[])).ok()["id"]);
-        let snapshot = bench.run(["snapshot", &id]).ok();
+        let id = text(&bench.ok(stack_args(&profile, host, &repo, &[]))["id"]);
+        let snapshot = bench.ok(["snapshot", &id]);
         assert_eq!(names(&snapshot["not_captured"]), ["/data"], "{host}: {snapshot:#}");
-        bench.run(["destroy", "--yes", &id]).ok();
-        bench.run(["snapshots", "delete", &text(&snapshot["id"]), "--yes"]).ok();
+        bench.ok(["destroy", "--yes", &id]);
+        bench.ok(["snapshots", "delete", &text(&snapshot["id"]), "--yes"]);
     }
 }
 
@@ -104,7 +102,7 @@ fn what_is_built_is_looked_up_in_no_registry() {
         let said: String = said.collect();
         assert!(said.contains("message"), "{host}");
         assert!(!said.to_lowercase().contains("pull"), "{host}: {said}");
-        bench.run(["destroy", "--yes", &id]).ok();
+        bench.ok(["destroy", "--yes", &id]);
     }
 }
 
@@ -115,9 +113,8 @@ fn services(made: &Value) -> Vec<String> {
     names
 }
 
-fn cases_run(host: &'static str) {
-    let bench = Bench::new();
-    let before = bench.snapshot(host);
+fn cases_of_real_compose_files_run(host: &'static str) {
+    let bench = Bench::watching(&[host]);
     let create = |name: &str, more: &[&str]| {
         let repo = bench.case(name);
         // Nothing of the console's environment is a secret's value.
@@ -127,10 +124,10 @@ fn cases_run(host: &'static str) {
     };
     let inside = |made: &Value, service: &str, words: &[&str]| {
         let id = text(&made["id"]);
-        let ran = bench.run([&["exec", &id, "--service", service, "--"], words].concat()).ok();
+        let ran = bench.ok([&["exec", &id, "--service", service, "--"], words].concat());
         text(&ran["stdout"]).trim_end().to_owned()
     };
-    let end = |made: &Value| drop(bench.run(["destroy", &text(&made["id"]), "--yes"]).ok());
+    let end = |made: &Value| drop(bench.ok(["destroy", &text(&made["id"]), "--yes"]));
 
     for (name, more, want) in [
         (
@@ -147,12 +144,8 @@ fn cases_run(host: &'static str) {
         end(&made);
     }
     let made = create("override-tag", &[]);
-    let ports: Vec<_> = made["reachability"]["endpoints"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|end| &end["container_port"])
-        .collect();
+    let all = made["reachability"]["endpoints"].as_array().unwrap().iter();
+    let ports: Vec<_> = all.map(|end| &end["container_port"]).collect();
     assert_eq!(ports, [81], "{made:#}");
     end(&made);
     for (name, service, words, want) in [
@@ -178,25 +171,20 @@ fn cases_run(host: &'static str) {
     let secret = &["sh", "-c", "read -r tok </run/secrets/tok; echo $tok"];
     assert_eq!(inside(&made, "web", secret), "one");
     // Secret stays through a sleep, and through everything being made anew.
-    bench.run(["sleep", &id]).ok();
-    bench.run(["wake", &id]).ok();
+    bench.ok(["sleep", &id]);
+    bench.ok(["wake", &id]);
     assert_eq!(inside(&made, "web", secret), "one");
-    bench.run(["recreate", &id, "--yes"]).ok();
+    bench.ok(["recreate", &id, "--yes"]);
     assert_eq!(inside(&made, "web", secret), "one");
     end(&made);
-    bench.assert_unchanged(host, &before);
+    bench.assert_as_before();
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn cases_of_real_compose_files_run_on_docker() {
-    cases_run(DOCKER);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn cases_of_real_compose_files_run_on_podman() {
-    cases_run(PODMAN);
+each_point! {
+    cases_of_real_compose_files_run {
+        on_docker: DOCKER;
+        on_podman: PODMAN;
+    }
 }
 
 fn names(list: &Value) -> Vec<String> {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::lab::{Bench, DOCKER, on_host, text, tree};
 use crate::sandboxes::checkpoint_lost::KEEPER;
+use crate::support::said::Said as _;
 
 /// `KEEPER` without its volume.
 const UNKEPT: &str = r#"services:
@@ -32,11 +33,10 @@ fn workspace(record: &Value) -> PathBuf {
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_recreate_from_an_archive_that_is_altered_or_gone_touches_nothing() {
-    let bench = Bench::new();
-    let before = bench.snapshot(DOCKER);
+    let bench = Bench::watching(&[DOCKER]);
     bench.create_stack(DOCKER, &bench.stack("kept", KEEPER), &["--name", "source"]);
-    let taken = bench.run(["snapshot", "source", "--name", "base"]).ok();
-    let made = bench.run(["restore", "base", "--name", "box"]).ok();
+    let taken = bench.ok(["snapshot", "source", "--name", "base"]);
+    let made = bench.ok(["restore", "base", "--name", "box"]);
     let id = text(&made["id"]);
     fs::write(workspace(&made).join("work"), "of an hour").unwrap();
     let archive = PathBuf::from(text(&taken["replicas"][0]["path"])).join("archive.tar.zst");
@@ -44,24 +44,15 @@ fn a_recreate_from_an_archive_that_is_altered_or_gone_touches_nothing() {
     let (stand, files) = (containers(&id), tree(&PathBuf::from(text(&made["workdir"]))));
 
     let refused = |code: &str, words: &str| {
-        let error = bench.run(["recreate", &id, "--yes"]).error_with_hint(code);
-        assert!(text(&error["hint"]).contains("nothing of the sandbox was touched"), "{error:#}");
+        bench.refused(["recreate", &id, "--yes"], code).hints("nothing of the sandbox was touched");
         let record = bench.get(&id);
-        assert_eq!(
-            (&record["state"], &record["operation"]),
-            (&json!("ready"), &Value::Null),
-            "{record:#}"
-        );
+        record.has(json!({"state": "ready", "operation": null}));
         let message = text(&record["message"]);
-        assert!(
-            message.starts_with("it was not made again: ") && message.contains(words),
-            "{message}"
-        );
+        assert!(message.starts_with("it was not made again: "), "{message}");
+        assert!(message.contains(words), "{message}");
         assert!(record["reachability"].is_object(), "{record:#}");
-        assert_eq!(
-            (containers(&id), tree(&PathBuf::from(text(&made["workdir"])))),
-            (stand.clone(), files.clone())
-        );
+        assert_eq!(containers(&id), stand.clone());
+        assert_eq!(tree(&PathBuf::from(text(&made["workdir"]))), files.clone());
     };
     let mut altered = whole.clone();
     let middle = altered.len() / 2;
@@ -72,15 +63,13 @@ fn a_recreate_from_an_archive_that_is_altered_or_gone_touches_nothing() {
     refused("not_found", "is not on");
 
     fs::write(&archive, &whole).unwrap();
-    let again = bench.run(["recreate", &id, "--yes"]).ok();
-    assert_eq!((&again["state"], &again["message"]), (&json!("ready"), &Value::Null), "{again:#}");
-    assert!(
-        containers(&id) != stand && !workspace(&again).join("work").exists(),
-        "it is made again"
-    );
-    bench.run(["destroy", "box", "source"]).ok();
-    bench.run(["snapshots", "delete", "base"]).ok();
-    bench.assert_unchanged(DOCKER, &before);
+    let again = bench.ok(["recreate", &id, "--yes"]);
+    again.has(json!({"state": "ready", "message": null}));
+    assert!(containers(&id) != stand, "it is made again");
+    assert!(!workspace(&again).join("work").exists(), "it is made again");
+    bench.ok(["destroy", "box", "source"]);
+    bench.ok(["snapshots", "delete", "base"]);
+    bench.assert_as_before();
 }
 
 /// The compose file in the workspace is what is restored, and it may have been changed since the containers were made.
@@ -91,28 +80,23 @@ fn a_strict_restore_refuses_a_volume_that_nobody_would_use() {
     let before = bench.snapshot(DOCKER);
     let made = bench.create_stack(DOCKER, &bench.stack("kept", KEEPER), &["--name", "source"]);
     fs::write(workspace(&made).join("docker-compose.yml"), UNKEPT).unwrap();
-    let taken = bench.run(["snapshot", "source", "--name", "base"]).ok();
-    assert_eq!(taken["captured_volumes"][0]["name"], "kept", "{taken:#}");
+    let told = bench.ok(["snapshot", "source", "--name", "base"]);
+    told.has(json!({"captured_volumes.0.name": "kept"}));
     let between = bench.snapshot(DOCKER);
 
-    let error = bench
-        .run(["restore", "base", "--strict", "--name", "strict"])
-        .error_with_hint("operation_failed");
-    assert!(text(&error["message"]).contains("volume"), "{error:#}");
+    let error =
+        bench.refused(["restore", "base", "--strict", "--name", "strict"], "operation_failed");
+    error.says("volume");
     assert_eq!(error["details"]["leftovers"], json!([]), "{error:#}");
     assert_eq!(bench.get("strict")["state"], "failed");
     bench.assert_unchanged(DOCKER, &between);
 
-    let back = bench.run(["restore", "base", "--name", "back"]).ok();
-    assert_eq!(
-        (&back["state"], &back["not_preserved"]),
-        (&json!("ready"), &json!({"volumes": 1})),
-        "{back:#}"
-    );
+    let back = bench.ok(["restore", "base", "--name", "back"]);
+    back.has(json!({"state": "ready", "not_preserved": {"volumes": 1}}));
     let volumes =
         on_host(DOCKER, &["docker volume ls -q --filter name=\"sbx-$1\"", &text(&back["id"])]);
     assert_eq!(volumes, "", "it is nobody's, and not there");
-    bench.run(["destroy", "back", "source", "strict"]).ok();
-    bench.run(["snapshots", "delete", "base"]).ok();
+    bench.ok(["destroy", "back", "source", "strict"]);
+    bench.ok(["snapshots", "delete", "base"]);
     bench.assert_unchanged(DOCKER, &before);
 }

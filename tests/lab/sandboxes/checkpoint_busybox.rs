@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::lab::{Bench, DOCKER, stack_args, text};
 use crate::sandboxes::broken::Sshd;
 use crate::sandboxes::checkpoint_kills::wait_for_first;
+use crate::support::said::Said as _;
 
 const KEEPER: &str = r#"services:
   keeper:
@@ -49,10 +50,8 @@ fn assert_filled(workspace: &Path) {
     assert_eq!(fs::read_to_string(workspace.join("file")).unwrap(), "text\n");
     assert_eq!(meta("file").ino(), meta("twin").ino(), "a hard link");
     assert_eq!(fs::read_link(workspace.join("link")).unwrap(), Path::new("../../elsewhere"));
-    assert_eq!(
-        (meta("read-only").mode() & 0o7777, meta("read-only/run").mode() & 0o7777),
-        (0o555, 0o4755)
-    );
+    assert_eq!(meta("read-only").mode() & 0o7777, 0o555);
+    assert_eq!(meta("read-only/run").mode() & 0o7777, 0o4755);
     assert_eq!((meta("read-only/run").uid(), meta("read-only/run").gid()), (33, 33));
     assert!(std::os::unix::fs::FileTypeExt::is_fifo(&meta("pipe").file_type()));
 }
@@ -60,64 +59,53 @@ fn assert_filled(workspace: &Path) {
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_snapshot_with_busybox_alone_says_what_it_lacks_and_can_be_restored() {
-    let bench = Bench::new();
-    let before = bench.snapshot(DOCKER);
+    let bench = Bench::watching(&[DOCKER]);
     let bin = programs(&bench);
     let _sshd = Sshd::start(&bench, "busybox", &[("PATH", bin.to_str().unwrap())]);
     let repo = bench.stack("keeper", KEEPER);
     let made = bench.create_stack("busybox", &repo, &["--id", "busy-source"]);
     fill(&PathBuf::from(text(&made["workdir"])).join("workspace"));
 
-    let taken = bench.run(["snapshot", "busy-source", "--name", "base"]).ok();
-    assert_eq!(
-        (&taken["state"], &taken["needs_gnu_tar"]),
-        (&json!("ready"), &json!(false)),
-        "{taken:#}"
-    );
-    assert_eq!(taken["captured_volumes"], json!([]), "{taken:#}");
-    assert_eq!(
-        (&taken["foreign_owners"], &taken["not_preserved"]),
-        (&json!(1), &json!({"xattrs_unknown": 1})),
-        "{taken:#}"
-    );
+    let taken = bench.ok(["snapshot", "busy-source", "--name", "base"]);
+    taken.has(json!({
+        "state": "ready", "needs_gnu_tar": false, "captured_volumes": [], "foreign_owners": 1,
+        "not_preserved": {"xattrs_unknown": 1},
+    }));
     let missed = &taken["not_captured"][0];
     assert_eq!(missed["name"], "kept", "{taken:#}");
     assert!(text(&missed["reason"]).contains("GNU tar"), "{missed:#}");
-    bench.run(["snapshots", "verify", "base"]).ok();
+    bench.ok(["snapshots", "verify", "base"]);
     // There, and where there is more.
     for (host, name) in [("busybox", "there"), (DOCKER, "elsewhere")] {
-        let back = bench.run(["restore", "base", "--host", host, "--name", name]).ok();
+        let back = bench.ok(["restore", "base", "--host", host, "--name", name]);
         assert_eq!(back["state"], "ready", "{back:#}");
         assert_filled(&PathBuf::from(text(&back["workdir"])).join("workspace"));
         wait_for_first(&bench, name);
-        let read =
-            bench.run(["exec", name, "--service", "keeper", "--", "cat", "/kept/first"]).ok();
+        let read = bench.ok(["exec", name, "--service", "keeper", "--", "cat", "/kept/first"]);
         assert_eq!(text(&read["stdout"]), "made anew\n");
     }
 
     // Debian's has no tar that leaves anything out.
     let lean = bench.profile("lean", "snapshot: {exclude: [cache]}");
-    bench.run(stack_args(&lean, "busybox", &repo, &["--name", "lean"])).ok();
-    let error = bench.run(["snapshot", "lean"]).error_with_hint("missing_dependency");
-    assert_eq!(error["details"]["missing"], json!(["GNU tar"]), "{error:#}");
-    bench.run(["destroy", "lean"]).ok();
+    bench.ok(stack_args(&lean, "busybox", &repo, &["--name", "lean"]));
+    let error = bench.refused(["snapshot", "lean"], "missing_dependency");
+    error.has(json!({"details.missing": ["GNU tar"]}));
+    bench.ok(["destroy", "lean"]);
 
     // Its own shell has all of it built in.
     for name in ["sh", "tar"] {
         fs::remove_file(bin.join(name)).unwrap();
     }
     symlink("/usr/bin/dash", bin.join("sh")).unwrap();
-    let error = bench
-        .run(["snapshot", "busy-source", "--name", "none"])
-        .error_with_hint("missing_dependency");
+    let error = bench.refused(["snapshot", "busy-source", "--name", "none"], "missing_dependency");
     assert_eq!(error["details"]["missing"], json!(["tar"]), "{error:#}");
     symlink("/usr/bin/tar", bin.join("tar")).unwrap();
 
-    bench.run(["destroy", "busy-source", "there", "elsewhere"]).ok();
-    for record in bench.run(["snapshots", "list", "--all"]).ok().as_array().unwrap() {
-        bench.run(["snapshots", "delete", &text(&record["id"])]).ok();
+    bench.ok(["destroy", "busy-source", "there", "elsewhere"]);
+    for record in bench.ok(["snapshots", "list", "--all"]).as_array().unwrap() {
+        bench.ok(["snapshots", "delete", &text(&record["id"])]);
     }
-    bench.assert_unchanged(DOCKER, &before);
+    bench.assert_as_before();
 }
 
 #[test]
@@ -133,22 +121,20 @@ fn what_takes_gnu_tar_is_not_brought_to_busybox() {
     let own = own.replace(bench.workspace_root(DOCKER).to_str().unwrap(), root.to_str().unwrap());
     fs::write(bench.path("config.yaml"), format!("{front}  busybox:{own}")).unwrap();
 
-    bench.run(["create", "--host", DOCKER, "--id", "gnu-source"]).ok();
-    bench.run(["snapshot", "gnu-source", "--name", "base"]).ok();
-    let error =
-        bench.run(["restore", "base", "--host", "busybox"]).error_with_hint("missing_dependency");
+    bench.ok(["create", "--host", DOCKER, "--id", "gnu-source"]);
+    bench.ok(["snapshot", "gnu-source", "--name", "base"]);
+    let error = bench.refused(["restore", "base", "--host", "busybox"], "missing_dependency");
     assert_eq!(error["details"]["missing"], json!(["GNU tar"]), "{error:#}");
     assert!(!root.exists(), "nothing was brought there");
-    bench.run(["destroy", "gnu-source"]).ok();
-    bench.run(["snapshots", "delete", "base"]).ok();
+    bench.ok(["destroy", "gnu-source"]);
+    bench.ok(["snapshots", "delete", "base"]);
 }
 
 /// In such an archive the account has a number and no name: wherever it is restored, what was its own is the account's there.
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn what_an_account_with_busybox_had_belongs_to_the_account_elsewhere() {
-    let bench = Bench::new();
-    let before = bench.snapshot(DOCKER);
+    let bench = Bench::watching(&[DOCKER]);
     let bin = programs(&bench);
     let home = bench.path("busybox-home");
     fs::create_dir(&home).unwrap();
@@ -170,7 +156,7 @@ fn what_an_account_with_busybox_had_belongs_to_the_account_elsewhere() {
     let own = own.replace(bench.workspace_root(DOCKER).to_str().unwrap(), home.to_str().unwrap());
     fs::write(bench.path("config.yaml"), format!("{front}  busybox:{own}")).unwrap();
 
-    let made = bench.run(["create", "--host", "busybox", "--name", "source"]).ok();
+    let made = bench.ok(["create", "--host", "busybox", "--name", "source"]);
     let workspace = PathBuf::from(text(&made["workdir"])).join("workspace");
     for (name, owner) in [("file", "build"), ("run", "build"), ("other", "www-data")] {
         fs::write(workspace.join(name), "text\n").unwrap();
@@ -179,22 +165,20 @@ fn what_an_account_with_busybox_had_belongs_to_the_account_elsewhere() {
     symlink("nowhere", workspace.join("link")).unwrap();
     std::os::unix::fs::lchown(workspace.join("link"), Some(account("build")), None).unwrap();
     fs::set_permissions(workspace.join("run"), fs::Permissions::from_mode(0o4755)).unwrap();
-    bench.run(["snapshot", "source", "--name", "base"]).ok();
+    bench.ok(["snapshot", "source", "--name", "base"]);
 
-    let back = bench.run(["restore", "base", "--host", DOCKER, "--name", "back"]).ok();
+    let back = bench.ok(["restore", "base", "--host", DOCKER, "--name", "back"]);
     let there = PathBuf::from(text(&back["workdir"])).join("workspace");
     let meta = |name: &str| fs::symlink_metadata(there.join(name)).unwrap();
     for name in ["", "file", "run", "link"] {
         assert_eq!(meta(name).uid(), 0, "{name:?} is the account's");
     }
-    assert_eq!(
-        (meta("other").uid(), meta("other").gid()),
-        (account("www-data"), account("www-data"))
-    );
+    assert_eq!(meta("other").uid(), account("www-data"));
+    assert_eq!(meta("other").gid(), account("www-data"));
     assert_eq!(meta("run").mode() & 0o7777, 0o4755, "with its mode");
-    bench.run(["destroy", "source", "back"]).ok();
-    bench.run(["snapshots", "delete", "base"]).ok();
-    bench.assert_unchanged(DOCKER, &before);
+    bench.ok(["destroy", "source", "back"]);
+    bench.ok(["snapshots", "delete", "base"]);
+    bench.assert_as_before();
 }
 
 /// An account's number.

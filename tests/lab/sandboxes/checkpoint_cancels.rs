@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use crate::held::held_and;
 use crate::lab::{Bench, DOCKER, PODMAN, signal, text};
-use crate::sandboxes::checkpoint_kills::statuses;
+use crate::points::each_point;
+use crate::sandboxes::checkpoint_kills::{all_run, statuses};
+use crate::support::said::Said as _;
+use serde_json::json;
 
 const CROWD: &str = r#"services:
   web:
@@ -43,27 +46,16 @@ fn interrupted(bench: &Bench, id: &str, mode: &str, stage: &str, later: Duration
     child.wait().unwrap().code().unwrap()
 }
 
-fn run_again(host: &str) {
+fn containers_run_again_after_a_cancelled_snapshot(host: &str) {
     let bench = Bench::new();
     let before = bench.snapshot(host);
     let repo = bench.stack("crowd", CROWD);
     let id = text(&bench.create_stack(host, &repo, &[])["id"]);
-    let runs = || {
-        let all = statuses(host, &id);
-        assert!(
-            all.len() == 3
-                && all.iter().all(|one| one.starts_with("Up") && !one.contains("Paused")),
-            "{all:?}"
-        );
-    };
+    let runs = || assert!(all_run(host, &id, 3), "{:?}", statuses(host, &id));
     // From before the host has begun, until they are held.
-    let moments = [
-        ("pause", "prepare", 0),
-        ("pause", "prepare", 150),
-        ("pause", "pause", 0),
-        ("pause", "pause", 30),
-    ];
-    for (mode, stage, later) in moments.into_iter().chain([("stop", "pause", 100)]) {
+    let paused = [("prepare", 0), ("prepare", 150), ("pause", 0), ("pause", 30)];
+    let paused = paused.map(|(stage, later)| ("pause", stage, later));
+    for (mode, stage, later) in paused.into_iter().chain([("stop", "pause", 100)]) {
         // One that came too late to be cancelled is whole.
         let status = interrupted(&bench, &id, mode, stage, Duration::from_millis(later));
         assert!(matches!(status, 130 | 0), "{mode} {later} ms after {stage}: {status}");
@@ -71,33 +63,23 @@ fn run_again(host: &str) {
     }
     std::thread::sleep(Duration::from_secs(2));
     runs();
-    let recovered = bench.run(["recover"]).ok();
-    assert_eq!(recovered["items"].as_array().map_or(0, Vec::len), 0, "{recovered:#}");
-    for snapshot in bench.run(["snapshots", "list", "--all"]).ok().as_array().unwrap() {
-        bench.run(["snapshots", "delete", &text(&snapshot["id"])]).ok();
-    }
-    bench.run(["destroy", &id]).ok();
+    assert_eq!(bench.ok(["recover"]), json!([]), "there is nothing to bring into order");
+    bench.clear();
     bench.assert_unchanged(host, &before);
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn containers_run_again_after_a_cancelled_snapshot_on_docker() {
-    run_again(DOCKER);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn containers_run_again_after_a_cancelled_snapshot_on_podman() {
-    run_again(PODMAN);
+each_point! {
+    containers_run_again_after_a_cancelled_snapshot {
+        on_docker: DOCKER;
+        on_podman: PODMAN;
+    }
 }
 
 /// A terminal that is closed says so twice: its shell does, and it does. Neither is a second thought about the rollback.
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_snapshot_whose_terminal_is_closed_rolls_back() {
-    let bench = Bench::new();
-    let before = bench.snapshot(DOCKER);
+    let bench = Bench::watching(&[DOCKER]);
     let repo = bench.stack("crowd", CROWD);
     let id = text(&bench.create_stack(DOCKER, &repo, &[])["id"]);
     let command = bench.command(["snapshot", &id, "--name", "hung-up", "--mode", "pause"]);
@@ -112,24 +94,11 @@ fn a_snapshot_whose_terminal_is_closed_rolls_back() {
     gate.open();
     let ran = snapshot.finish();
     assert_eq!(ran.status, Some(130), "{ran:#?}");
-    let record = bench.run(["snapshots", "get", "hung-up"]).ok();
-    assert_eq!(
-        (&record["state"], &record["replicas"]),
-        (&"failed".into(), &serde_json::json!([])),
-        "{record:#}"
-    );
-    let all = statuses(DOCKER, &id);
-    assert!(
-        all.len() == 3 && all.iter().all(|one| one.starts_with("Up") && !one.contains("Paused")),
-        "{all:?}"
-    );
+    bench.ok(["snapshots", "get", "hung-up"]).has(json!({"state": "failed", "replicas": []}));
+    assert!(all_run(DOCKER, &id, 3), "{:?}", statuses(DOCKER, &id));
     assert!(!shelf.exists(), "nothing of it is left");
-    assert_eq!(
-        bench.run(["recover"]).ok(),
-        serde_json::json!([]),
-        "there is nothing to bring into order"
-    );
-    bench.run(["destroy", &id]).ok();
-    bench.run(["snapshots", "delete", "hung-up"]).ok();
-    bench.assert_unchanged(DOCKER, &before);
+    assert_eq!(bench.ok(["recover"]), json!([]), "there is nothing to bring into order");
+    bench.ok(["destroy", &id]);
+    bench.ok(["snapshots", "delete", "hung-up"]);
+    bench.assert_as_before();
 }

@@ -7,9 +7,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::held::held_and;
-use crate::lab::{Bench, DOCKER, PODMAN, engine, on_host, text, wait_until};
+use crate::lab::{Bench, DOCKER, PODMAN, on_engine, text, wait_until};
 use crate::points::each_point;
-use crate::sandboxes::kills::{id_of, killed, recovered, words};
+use crate::sandboxes::kills::id_of;
+use crate::support::said::Said as _;
 
 /// A stack with a volume, whose content is part of a snapshot.
 const KEEPER: &str = r#"services:
@@ -25,8 +26,14 @@ volumes:
 /// How the engine says that a sandbox's containers stand.
 pub(crate) fn statuses(host: &str, id: &str) -> Vec<String> {
     let script = "$1 ps -a --filter label=com.docker.compose.project=sbx-$2 --format '{{.Status}}'";
-    let said = on_host(host, &[script, engine(host), id]);
+    let said = on_engine(host, &[script, id]);
     said.lines().map(str::to_owned).collect()
+}
+
+/// Whether this many containers are there, all of them run, and nothing holds them.
+pub(crate) fn all_run(host: &str, id: &str, count: usize) -> bool {
+    let stand = statuses(host, id);
+    stand.len() == count && stand.iter().all(|one| one.starts_with("Up") && !one.contains("Paused"))
 }
 
 /// Makes a keeper; what its volume holds.
@@ -34,7 +41,7 @@ fn source(bench: &Bench, host: &str, id: &str) -> String {
     let repo = bench.stack("keeper", KEEPER);
     bench.create_stack(host, &repo, &["--id", id]);
     wait_for_first(bench, id);
-    let read = bench.run(["exec", id, "--service", "keeper", "--", "cat", "/kept/first"]).ok();
+    let read = bench.ok(["exec", id, "--service", "keeper", "--", "cat", "/kept/first"]);
     text(&read["stdout"]).trim().to_owned()
 }
 
@@ -46,26 +53,19 @@ pub(crate) fn wait_for_first(bench: &Bench, id: &str) {
 
 /// Every snapshot that is listed as ready is restored, its sandbox looked at, and destroyed.
 fn listed_ones_can_be_restored(bench: &Bench, kept: &str) -> usize {
-    let listed = bench.run(["snapshots", "list", "--all"]).ok();
+    let listed = bench.ok(["snapshots", "list", "--all"]);
     let ready = |record: &&Value| record["state"] == "ready";
     let ready: Vec<String> =
         listed.as_array().unwrap().iter().filter(ready).map(|s| text(&s["id"])).collect();
     for id in &ready {
-        let record = bench.run(["restore", id]).ok();
+        let record = bench.ok(["restore", id]);
         assert_eq!(record["state"], "ready", "{record:#}");
         let sandbox = text(&record["id"]);
-        let read =
-            bench.run(["exec", &sandbox, "--service", "keeper", "--", "cat", "/kept/first"]).ok();
+        let read = bench.ok(["exec", &sandbox, "--service", "keeper", "--", "cat", "/kept/first"]);
         assert_eq!(text(&read["stdout"]).trim(), kept, "the volume's content came along");
-        bench.run(["destroy", &sandbox]).ok();
+        bench.ok(["destroy", &sandbox]);
     }
     ready.len()
-}
-
-fn delete_all(bench: &Bench) {
-    for record in bench.run(["snapshots", "list", "--all"]).ok().as_array().unwrap() {
-        bench.run(["snapshots", "delete", &text(&record["id"])]).ok();
-    }
 }
 
 // Every step of a snapshot, in order, and how many can be restored then: from the seal on it is whole, whoever lives to write
@@ -93,17 +93,13 @@ fn a_killed_snapshot_is_whole_or_gone(host: &str, point: &str, whole: usize) {
     let source_id = format!("snap-{}", id_of(point));
     let before = bench.snapshot(host);
     let kept = source(&bench, host, &source_id);
-    killed(&bench, point, &words(&["snapshot", &source_id, "--name", &id_of(point)]));
-    let states = recovered(&bench);
+    bench.killed(point, ["snapshot", &source_id, "--name", &id_of(point)]);
+    let states = bench.recovered();
     assert_eq!(states[&source_id], "ready");
-    let stand = statuses(host, &source_id);
-    assert!(
-        stand.len() == 1 && stand[0].starts_with("Up") && !stand[0].contains("Paused"),
-        "{stand:?}"
-    );
+    assert!(all_run(host, &source_id, 1), "{:?}", statuses(host, &source_id));
     assert_eq!(listed_ones_can_be_restored(&bench, &kept), whole);
-    delete_all(&bench);
-    bench.run(["destroy", &source_id]).ok();
+    bench.delete_snapshots();
+    bench.ok(["destroy", &source_id]);
     bench.assert_unchanged(host, &before);
 }
 
@@ -135,21 +131,21 @@ fn a_killed_restore_leaves_nothing(host: &str, point: &str) {
     let source_id = format!("back-{}", id_of(point));
     let before = bench.snapshot(host);
     let kept = source(&bench, host, &source_id);
-    bench.run(["snapshot", &source_id, "--name", "base"]).ok();
+    bench.ok(["snapshot", &source_id, "--name", "base"]);
     let name = id_of(point);
-    killed(&bench, point, &words(&["restore", "base", "--name", &name]));
-    recovered(&bench);
+    bench.killed(point, ["restore", "base", "--name", &name]);
+    bench.recovered();
     let wanted = if point == "create.ready" { "ready" } else { "destroyed" };
     assert_eq!(bench.get(&name)["state"], wanted);
     if wanted == "ready" {
-        bench.run(["destroy", &name]).ok();
+        bench.ok(["destroy", &name]);
     }
     // One in whose middle its archive was read.
     if point == "restore.extracted" {
         assert_eq!(listed_ones_can_be_restored(&bench, &kept), 1, "the snapshot is as it was");
     }
-    delete_all(&bench);
-    bench.run(["destroy", &source_id]).ok();
+    bench.delete_snapshots();
+    bench.ok(["destroy", &source_id]);
     bench.assert_unchanged(host, &before);
 }
 
@@ -166,11 +162,11 @@ fn a_killed_deletion_is_finished(point: &str) {
     let source_id = format!("gone-{}", id_of(point));
     let before = bench.snapshot(DOCKER);
     source(&bench, DOCKER, &source_id);
-    bench.run(["snapshot", &source_id, "--name", &id_of(point)]).ok();
-    killed(&bench, point, &words(&["snapshots", "delete", &id_of(point)]));
-    recovered(&bench);
-    assert_eq!(bench.run(["snapshots", "list", "--all"]).ok(), json!([]));
-    bench.run(["destroy", &source_id]).ok();
+    bench.ok(["snapshot", &source_id, "--name", &id_of(point)]);
+    bench.killed(point, ["snapshots", "delete", &id_of(point)]);
+    bench.recovered();
+    assert_eq!(bench.ok(["snapshots", "list", "--all"]), json!([]));
+    bench.ok(["destroy", &source_id]);
     bench.assert_unchanged(DOCKER, &before);
 }
 
@@ -203,26 +199,13 @@ fn a_void_snapshot_leaves_nothing(how: &str) {
     gate.open();
     let ran = snapshot.finish();
     assert_eq!(ran.status, None, "killed by a signal: {ran:#?}");
-    assert_eq!(
-        bench.run(["snapshots", "get", how]).ok()["state"],
-        "creating",
-        "nobody wrote it down"
-    );
-    assert_eq!(recovered(&bench)[&source_id], "ready");
-    let record = bench.run(["snapshots", "get", how]).ok();
-    assert_eq!(
-        (&record["state"], &record["replicas"]),
-        (&json!("failed"), &json!([])),
-        "{record:#}"
-    );
-    let stand = statuses(DOCKER, &source_id);
-    assert!(
-        stand.len() == 1 && stand[0].starts_with("Up") && !stand[0].contains("Paused"),
-        "{stand:?}"
-    );
+    assert_eq!(bench.ok(["snapshots", "get", how])["state"], "creating", "nobody wrote it down");
+    assert_eq!(bench.recovered()[&source_id], "ready");
+    bench.ok(["snapshots", "get", how]).has(json!({"state": "failed", "replicas": []}));
+    assert!(all_run(DOCKER, &source_id, 1), "{:?}", statuses(DOCKER, &source_id));
     assert!(!shelf.exists(), "nothing of it is on the host");
-    delete_all(&bench);
-    bench.run(["destroy", &source_id]).ok();
+    bench.delete_snapshots();
+    bench.ok(["destroy", &source_id]);
     bench.assert_unchanged(DOCKER, &before);
 }
 
@@ -240,29 +223,25 @@ fn a_killed_far_restore(point: &str, stays: bool) {
     let source_id = format!("far-{}", id_of(point));
     let before = bench.snapshot(PODMAN);
     source(&bench, DOCKER, &source_id);
-    bench.run(["snapshot", &source_id, "--name", "base"]).ok();
+    bench.ok(["snapshot", &source_id, "--name", "base"]);
     let id = id_of(point);
-    killed(&bench, point, &words(&["restore", "base", "--host", PODMAN, "--name", &id]));
-    recovered(&bench);
+    bench.killed(point, ["restore", "base", "--host", PODMAN, "--name", &id]);
+    bench.recovered();
     assert_eq!(bench.get(&id)["state"], "destroyed");
-    let record = bench.run(["snapshots", "get", "base"]).ok();
-    assert_eq!(
-        (&record["state"], &record["operation"]),
-        (&json!("ready"), &Value::Null),
-        "{record:#}"
-    );
+    let record = bench.ok(["snapshots", "get", "base"]);
+    record.has(json!({"state": "ready", "operation": null}));
     let copies: Vec<String> =
         record["replicas"].as_array().unwrap().iter().map(|copy| text(&copy["host"])).collect();
     assert_eq!(copies == [DOCKER, PODMAN], stays, "{record:#}");
     assert_eq!(bench.workspace_root(PODMAN).join("snapshots").exists(), stays);
     assert_eq!(statuses(PODMAN, &text(&bench.get(&id)["id"])), Vec::<String>::new());
     if point == "restore.copied" {
-        bench.run(["snapshots", "verify", "base"]).ok();
-        let back = bench.run(["restore", "base", "--host", PODMAN, "--name", "back"]).ok();
+        bench.ok(["snapshots", "verify", "base"]);
+        let back = bench.ok(["restore", "base", "--host", PODMAN, "--name", "back"]);
         assert_eq!(back["state"], "ready", "{back:#}");
-        bench.run(["destroy", "back"]).ok();
+        bench.ok(["destroy", "back"]);
     }
-    bench.run(["destroy", &source_id]).ok();
-    delete_all(&bench);
+    bench.ok(["destroy", &source_id]);
+    bench.delete_snapshots();
     bench.assert_unchanged(PODMAN, &before);
 }

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use crate::faults::{Halting, Relay};
 use crate::lab::{Bench, DOCKER, PODMAN, Way, port_of, text, wait_until};
 use crate::sandboxes::broken::Sshd;
-use crate::sandboxes::checkpoint_kills::statuses;
+use crate::sandboxes::checkpoint_kills::{all_run, statuses};
+use crate::support::said::Said as _;
 
 /// A container that would be paused, and a volume.
 pub(crate) const KEEPER: &str = r#"services:
@@ -76,37 +77,21 @@ fn shelf(bench: &Bench, host: &str) -> PathBuf {
     bench.workspace_root(host).join("snapshots")
 }
 
-/// The only container runs, and nothing holds it.
-fn runs(host: &str, id: &str) -> bool {
-    let stand = statuses(host, id);
-    stand.len() == 1 && stand[0].starts_with("Up") && !stand[0].contains("Paused")
-}
-
 /// A snapshot that is listed can be restored; one that came to nothing says so and is in nobody's way.
 fn works_now(bench: &Bench, id: &str) {
-    bench.run(["snapshot", id, "--name", "again"]).ok();
-    bench.run(["snapshots", "verify", "again"]).ok();
-    let record = bench.run(["restore", "again", "--name", "one"]).ok();
-    let read = bench
-        .run(["exec", &text(&record["id"]), "--service", "keeper", "--", "cat", "/kept/first"])
-        .ok();
+    bench.ok(["snapshot", id, "--name", "again"]);
+    bench.ok(["snapshots", "verify", "again"]);
+    let record = bench.ok(["restore", "again", "--name", "one"]);
+    let read =
+        bench.ok(["exec", &text(&record["id"]), "--service", "keeper", "--", "cat", "/kept/first"]);
     assert_eq!(text(&read["stdout"]), "in the volume\n");
-}
-
-fn clear(bench: &Bench) {
-    for record in bench.stored().iter().filter(|record| record["state"] != "destroyed") {
-        bench.run(["destroy", &text(&record["id"])]).ok();
-    }
-    for record in bench.run(["snapshots", "list", "--all"]).ok().as_array().unwrap() {
-        bench.run(["snapshots", "delete", &text(&record["id"])]).ok();
-    }
 }
 
 /// The only snapshot that there is.
 fn only_snapshot(bench: &Bench) -> Value {
-    let listed = bench.run(["snapshots", "list", "--all"]).ok();
+    let listed = bench.ok(["snapshots", "list", "--all"]);
     assert_eq!(listed.as_array().unwrap().len(), 1, "{listed:#}");
-    bench.run(["snapshots", "get", &text(&listed[0]["id"])]).ok()
+    bench.ok(["snapshots", "get", &text(&listed[0]["id"])])
 }
 
 #[test]
@@ -121,30 +106,22 @@ fn a_connection_that_breaks_under_a_snapshot_leaves_nothing_of_it() {
     relay.cut();
     let error = snapshot.finish().error_with_hint("host_unreachable");
     halting.go_on();
-    assert_eq!(
-        (&error["details"]["kind"], &error["details"]["step"]),
-        (&json!("lost"), &json!("archive")),
-        "{error:#}"
+    error.has(
+        json!({"details.kind": "lost", "details.step": "archive", "details.unremoved": false}),
     );
-    assert_eq!(error["details"]["unremoved"], false, "{error:#}");
     let record = only_snapshot(&bench);
-    assert_eq!(
-        (&record["state"], &record["replicas"]),
-        (&json!("failed"), &json!([])),
-        "{record:#}"
+    record.has(json!({"state": "failed", "replicas": [], "failure.step": "archive"}));
+    assert!(
+        all_run(DOCKER, "cut-source", 1),
+        "it is not paused: {:?}",
+        statuses(DOCKER, "cut-source")
     );
-    assert_eq!(record["failure"]["step"], "archive", "{record:#}");
-    assert!(runs(DOCKER, "cut-source"), "it is not paused: {:?}", statuses(DOCKER, "cut-source"));
     assert!(!shelf(&bench, DOCKER).exists(), "nothing of it stays");
     let source = bench.get("cut-source");
-    assert_eq!(
-        (&source["state"], &source["operation"]),
-        (&json!("ready"), &Value::Null),
-        "{source:#}"
-    );
-    assert_eq!(bench.run(["recover"]).ok(), json!([]));
+    source.has(json!({"state": "ready", "operation": null}));
+    assert_eq!(bench.ok(["recover"]), json!([]));
     works_now(&bench, "cut-source");
-    clear(&bench);
+    bench.clear();
     bench.assert_unchanged(DOCKER, &before);
 }
 
@@ -160,21 +137,12 @@ fn a_host_that_is_gone_under_a_snapshot_clears_up_by_itself() {
     let port = relay.port;
     drop(relay);
     let error = snapshot.finish().error_with_hint("host_unreachable");
-    assert_eq!(
-        (&error["details"]["unremoved"], &error["details"]["paused"]),
-        (&json!(true), &json!(true)),
-        "{error:#}"
-    );
-    assert!(text(&error["hint"]).contains("recover"), "{error:#}");
+    error.has(json!({"details.unremoved": true, "details.paused": true})).hints("recover");
     let record = only_snapshot(&bench);
-    assert_eq!(
-        (&record["state"], &record["replicas"][0]["state"]),
-        (&json!("failed"), &json!("removing")),
-        "{record:#}"
-    );
+    record.has(json!({"state": "failed", "replicas.0.state": "removing"}));
     // Nobody comes back to it: the host notices.
     let until = Instant::now() + BY_ITSELF;
-    while !runs(DOCKER, "gone-source") || shelf(&bench, DOCKER).exists() {
+    while !all_run(DOCKER, "gone-source", 1) || shelf(&bench, DOCKER).exists() {
         assert!(
             Instant::now() < until,
             "it is not resumed, or its part stays: {:?}",
@@ -187,16 +155,12 @@ fn a_host_that_is_gone_under_a_snapshot_clears_up_by_itself() {
     assert_eq!((away.status, &away.json()[0]["ok"]), (Some(5), &json!(false)), "{away:#?}");
     assert_eq!(away.json()[0]["error"]["code"], "host_unreachable", "{away:#?}");
     let _relay = back(host.port, port);
-    assert_eq!(bench.run(["recover"]).ok()[0]["ok"], true);
+    assert_eq!(bench.ok(["recover"])[0]["ok"], true);
     let record = only_snapshot(&bench);
-    assert_eq!(
-        (&record["state"], &record["replicas"]),
-        (&json!("failed"), &json!([])),
-        "{record:#}"
-    );
-    assert_eq!(bench.run(["recover"]).ok(), json!([]), "a second one has nothing to do");
+    record.has(json!({"state": "failed", "replicas": []}));
+    assert_eq!(bench.ok(["recover"]), json!([]), "a second one has nothing to do");
     works_now(&bench, "gone-source");
-    clear(&bench);
+    bench.clear();
     bench.assert_unchanged(DOCKER, &before);
 }
 
@@ -206,7 +170,7 @@ fn a_host_that_is_lost_under_a_restore_has_no_part_of_it() {
     let (bench, host, halting, relay) = halting();
     let before = bench.snapshot(DOCKER);
     source(&bench, "relayed", "lost-source", 128);
-    bench.run(["snapshot", "lost-source", "--name", "base"]).ok();
+    bench.ok(["snapshot", "lost-source", "--name", "base"]);
     let root = bench.workspace_root(DOCKER);
     let unpacks = |id: &str| largest(&root.join(format!("sbx-{id}/workspace.partial"))) > 1 << 20;
     let start = |name: &str| {
@@ -222,12 +186,7 @@ fn a_host_that_is_lost_under_a_restore_has_no_part_of_it() {
     relay.cut();
     let error = restore.finish().error_with_hint("host_unreachable");
     halting.go_on();
-    assert_eq!(
-        (&error["details"]["kind"], &error["details"]["step"]),
-        (&json!("lost"), &json!("extract")),
-        "{error:#}"
-    );
-    assert_eq!(error["details"]["leftovers"], json!([]), "{error:#}");
+    error.has(json!({"details.kind": "lost", "details.step": "extract", "details.leftovers": []}));
     assert_eq!(bench.get(&id)["state"], "failed");
     assert!(!root.join(format!("sbx-{id}")).exists());
     // And for good.
@@ -237,18 +196,15 @@ fn a_host_that_is_lost_under_a_restore_has_no_part_of_it() {
     restore.finish().error_with_hint("host_unreachable");
     halting.go_on();
     let record = bench.get(&id);
-    assert_eq!(
-        (&record["state"], record["leftovers"].as_array().map(Vec::len)),
-        (&json!("failed"), Some(1)),
-        "{record:#}"
-    );
+    assert_eq!(record["state"], json!("failed"), "{record:#}");
+    assert_eq!(record["leftovers"].as_array().map(Vec::len), Some(1), "{record:#}");
     let _relay = back(host.port, port);
-    bench.run(["destroy", &id]).ok();
+    bench.ok(["destroy", &id]);
     assert!(!root.join(format!("sbx-{id}")).exists());
     // The snapshot is as it was.
-    bench.run(["snapshots", "verify", "base"]).ok();
-    bench.run(["restore", "base", "--name", "whole"]).ok();
-    clear(&bench);
+    bench.ok(["snapshots", "verify", "base"]);
+    bench.ok(["restore", "base", "--name", "whole"]);
+    bench.clear();
     bench.assert_unchanged(DOCKER, &before);
 }
 
@@ -258,7 +214,7 @@ fn a_copy_whose_target_is_lost_leaves_nothing_there() {
     let (relay, bench) = relayed(PODMAN);
     let before = bench.snapshot(PODMAN);
     source(&bench, DOCKER, "target-source", 48);
-    bench.run(["snapshot", "target-source", "--name", "base"]).ok();
+    bench.ok(["snapshot", "target-source", "--name", "base"]);
     let copy = || {
         let copying = bench.start(["snapshots", "copy", "base", "--to", "relayed"]);
         wait_until("it began", || largest(&shelf(&bench, PODMAN)) > 1 << 20);
@@ -266,8 +222,7 @@ fn a_copy_whose_target_is_lost_leaves_nothing_there() {
     };
     let copying = copy();
     relay.cut();
-    let error = copying.finish().error_with_hint("host_unreachable");
-    assert_eq!(error["details"]["kind"], "lost", "{error:#}");
+    copying.finish().error_with_hint("host_unreachable").has(json!({"details.kind": "lost"}));
     let record = only_snapshot(&bench);
     let listed = record["replicas"].as_array().map(Vec::len);
     assert_eq!((&record["state"], listed), (&json!("ready"), Some(1)), "{record:#}");
@@ -276,22 +231,17 @@ fn a_copy_whose_target_is_lost_leaves_nothing_there() {
     let copying = copy();
     let port = relay.port;
     drop(relay);
-    let error = copying.finish().error_with_hint("host_unreachable");
-    assert_eq!(error["details"]["unremoved"], true, "{error:#}");
+    copying.finish().error_with_hint("host_unreachable").has(json!({"details.unremoved": true}));
     let record = only_snapshot(&bench);
-    assert_eq!(
-        (&record["replicas"][1]["state"], &record["replicas"][1]["host"]),
-        (&json!("arriving"), &json!("relayed")),
-        "{record:#}"
-    );
+    record.has(json!({"replicas.1.state": "arriving", "replicas.1.host": "relayed"}));
     assert_eq!(bench.run(["recover"]).status, Some(5));
     let _relay = back(port_of(PODMAN), port);
-    assert_eq!(bench.run(["recover"]).ok()[0]["ok"], true);
+    assert_eq!(bench.ok(["recover"])[0]["ok"], true);
     bench.assert_unchanged(PODMAN, &before);
-    let copied = bench.run(["snapshots", "copy", "base", "--to", "relayed"]).ok();
-    assert_eq!(copied["replicas"][1]["host"], "relayed", "{copied:#}");
-    bench.run(["snapshots", "verify", "base"]).ok();
-    clear(&bench);
+    let told = bench.ok(["snapshots", "copy", "base", "--to", "relayed"]);
+    told.has(json!({"replicas.1.host": "relayed"}));
+    bench.ok(["snapshots", "verify", "base"]);
+    bench.clear();
     bench.assert_unchanged(PODMAN, &before);
 }
 
@@ -301,7 +251,7 @@ fn a_copy_whose_source_is_lost_leaves_nothing_at_the_target() {
     let (relay, bench) = relayed(DOCKER);
     let before = bench.snapshot(PODMAN);
     source(&bench, "relayed", "from-source", 48);
-    bench.run(["snapshot", "from-source", "--name", "base"]).ok();
+    bench.ok(["snapshot", "from-source", "--name", "base"]);
     let copying = bench.start(["snapshots", "copy", "base", "--to", PODMAN]);
     wait_until("it began", || largest(&shelf(&bench, PODMAN)) > 1 << 20);
     let port = relay.port;
@@ -313,8 +263,8 @@ fn a_copy_whose_source_is_lost_leaves_nothing_at_the_target() {
     assert_eq!((&record["state"], listed), (&json!("ready"), Some(1)), "{record:#}");
     bench.assert_unchanged(PODMAN, &before);
     let _relay = back(port_of(DOCKER), port);
-    assert_eq!(bench.run(["recover"]).ok(), json!([]));
-    bench.run(["snapshots", "copy", "base", "--to", PODMAN]).ok();
-    clear(&bench);
+    assert_eq!(bench.ok(["recover"]), json!([]));
+    bench.ok(["snapshots", "copy", "base", "--to", PODMAN]);
+    bench.clear();
     bench.assert_unchanged(PODMAN, &before);
 }

@@ -33,7 +33,7 @@ fn gone(host: &str, words: &str) {
 fn exec_between_pipes_on_either_host() {
     for (host, seconds) in [(DOCKER, "42421"), (PODMAN, "42422")] {
         let bench = Bench::new();
-        let made = bench.run(["create", "--profile", "sandbox-canary", "--host", host]).ok();
+        let made = bench.ok(["create", "--profile", "sandbox-canary", "--host", host]);
         let id = text(&made["id"]);
         let id = id.as_str();
 
@@ -77,7 +77,7 @@ fn exec_between_pipes_on_either_host() {
         BufReader::with_capacity(2, child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line, "y\n");
         assert_eq!(child.wait().unwrap().code(), Some(141), "{host}");
-        bench.run(["destroy", id]).ok();
+        bench.ok(["destroy", id]);
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::lab::{Bench, DOCKER, PODMAN, Ran, Way, port_of, text};
 use crate::sandboxes::rollback::destroy;
+use crate::support::said::Said as _;
 
 /// A copy of the bench's data directory as it is now.
 fn copy(bench: &Bench, name: &str) -> PathBuf {
@@ -30,8 +31,7 @@ fn refuses_to_remove(bench: &Bench, data: &Path, id: &str, says: &str) {
     let error = &refused.json()[0]["error"];
     assert_eq!((refused.status, &error["code"]), (Some(4), &json!("conflict")), "{refused:#?}");
     for error in [error, &run_on(bench, data, &["recover"]).error("conflict")] {
-        assert!(text(&error["message"]).contains(says), "{error:#}");
-        assert!(text(&error["hint"]).contains("doctor --claim"), "{error:#}");
+        error.says(says).hints("doctor --claim");
     }
     run_on(bench, data, &["recreate", id, "--yes"]).error("conflict");
     bench.assert_unchanged(DOCKER, &before);
@@ -40,14 +40,14 @@ fn refuses_to_remove(bench: &Bench, data: &Path, id: &str, says: &str) {
     let named = |check: &&Value| check["name"] == "installation";
     let check = checks.as_array().unwrap().iter().find(named).unwrap();
     assert_eq!((doctor.status, &check["state"]), (Some(1), &json!("failed")), "{check:#}");
-    assert!(text(&check["message"]).contains(says), "{check:#}");
+    check.says(says);
 }
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_copy_from_another_machine_removes_nothing_until_it_is_claimed() {
     let bench = Bench::new();
-    bench.run(["create", "--id", "mine", "--host", DOCKER]).ok();
+    bench.ok(["create", "--id", "mine", "--host", DOCKER]);
     let data = copy(&bench, "copy");
     let file = data.join("owner");
     let mut owner: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
@@ -58,10 +58,8 @@ fn a_copy_from_another_machine_removes_nothing_until_it_is_claimed() {
     run_on(&bench, &data, &["doctor", "--claim"]);
     // The host counts more than the original knows: that is the one behind from here on.
     refuses_to_remove(&bench, &bench.data(), "mine", "old copy");
-    assert_eq!(
-        run_on(&bench, &data, &["destroy", "mine"]).ok(),
-        json!([{"id": "mine", "ok": true}])
-    );
+    let found = run_on(&bench, &data, &["destroy", "mine"]).ok();
+    assert_eq!(found, json!([{"id": "mine", "ok": true}]));
     bench.run(["doctor", "--claim"]);
     destroy(&bench, "mine");
 }
@@ -70,9 +68,9 @@ fn a_copy_from_another_machine_removes_nothing_until_it_is_claimed() {
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_restored_backup_removes_nothing_until_it_is_claimed() {
     let bench = Bench::new();
-    bench.run(["create", "--id", "early", "--host", DOCKER]).ok();
+    bench.ok(["create", "--id", "early", "--host", DOCKER]);
     let backup = copy(&bench, "backup");
-    bench.run(["create", "--id", "late", "--host", DOCKER]).ok();
+    bench.ok(["create", "--id", "late", "--host", DOCKER]);
     // The host is asked before anything is removed, and what it said is remembered.
     refuses_to_remove(&bench, &backup, "early", "old copy");
     assert_eq!(
@@ -81,10 +79,8 @@ fn a_restored_backup_removes_nothing_until_it_is_claimed() {
         "a refusal changes nothing"
     );
     run_on(&bench, &backup, &["doctor", "--claim"]);
-    assert_eq!(
-        run_on(&bench, &backup, &["destroy", "early"]).ok(),
-        json!([{"id": "early", "ok": true}])
-    );
+    let found = run_on(&bench, &backup, &["destroy", "early"]).ok();
+    assert_eq!(found, json!([{"id": "early", "ok": true}]));
     refuses_to_remove(&bench, &bench.data(), "late", "old copy");
     bench.run(["doctor", "--claim"]);
     destroy(&bench, "early");
@@ -107,17 +103,16 @@ fn a_name_that_leads_to_another_engine_now_removes_nothing() {
     let changed = bench.run(["destroy", &id]);
     let error = &changed.json()[0]["error"];
     assert_eq!((changed.status, &error["code"]), (Some(5), &json!("host_changed")), "{changed:#?}");
-    assert!(text(&error["hint"]).contains("nothing was touched"), "{error:#}");
+    error.hints("nothing was touched");
     assert!(!error["causes"].as_array().unwrap().is_empty(), "which engine it is: {error:#}");
-    assert_eq!(bench.run(["recover"]).ok(), json!([]), "nothing was begun");
+    assert_eq!(bench.ok(["recover"]), json!([]), "nothing was begun");
     bench.assert_unchanged(PODMAN, &there);
     assert_eq!(bench.event_kinds(&id), told);
-    let record = bench.get(&id);
-    assert_eq!((&record["state"], &record["operation"]), (&json!("ready"), &Value::Null));
-    let told = bench.run(["events", "--kind", "host.changed"]).ok();
+    bench.get(&id).has(json!({"state": "ready", "operation": null}));
+    let told = bench.ok(["events", "--kind", "host.changed"]);
     assert_eq!(told.as_array().unwrap().len(), 1, "once: {told:#}");
-    assert_eq!((&told[0]["data"]["host"], &told[0]["sandbox_id"]), (&json!("moved"), &json!(null)));
+    told.has(json!({"0.data.host": "moved", "0.sandbox_id": null}));
     fs::write(&config, ours).unwrap();
-    assert_eq!(bench.run(["destroy", &id]).ok(), json!([{"id": id, "ok": true}]));
+    assert_eq!(bench.ok(["destroy", &id]), json!([{"id": id, "ok": true}]));
     bench.assert_unchanged(PODMAN, &before);
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::lab::{Bench, rooms, text};
+use crate::support::said::Said as _;
 
 /// Processes that work at the same time.
 const AT_ONCE: usize = 8;
@@ -37,14 +38,10 @@ fn work(bench: &Bench, worker: usize, rounds: usize, made: &AtomicUsize) {
     for round in 0..rounds {
         let id = format!("w{worker}-{round}");
         assert_eq!(bench.run_base(["create", "--id", &id]).ok()["state"], "ready", "{id}");
-        let labelled = bench
+        bench
             .run_base(["label", &id, &format!("worker=w{worker}"), &format!("round=r{round}")])
-            .ok();
-        assert_eq!(
-            labelled["labels"],
-            json!({"worker": format!("w{worker}"), "round": format!("r{round}")}),
-            "{id}"
-        );
+            .ok()
+            .has(json!({"labels": {"worker": format!("w{worker}"), "round": format!("r{round}")}}));
         assert_eq!(bench.run_base(["destroy", &id]).ok(), json!([{"id": id, "ok": true}]));
         made.fetch_add(1, Ordering::Relaxed);
     }
@@ -79,16 +76,10 @@ fn eight_processes_at_once_lose_no_update() {
     for record in all {
         let id = text(&record["id"]);
         let (worker, round) = id.split_once('-').unwrap();
-        assert_eq!(
-            record["labels"],
-            json!({"worker": worker, "round": format!("r{round}")}),
-            "{id}"
-        );
-        assert_eq!(
-            (&record["state"], &record["operation"]),
-            (&json!("destroyed"), &Value::Null),
-            "{id}"
-        );
+        record.has(json!({
+            "labels": {"worker": worker, "round": format!("r{round}")}, "state": "destroyed",
+            "operation": null,
+        }));
     }
     let events = bench.run_base(["events"]).ok();
     let events = events.as_array().unwrap();
@@ -128,8 +119,7 @@ fn a_host_takes_no_more_than_its_maximum_however_many_ask_at_once() {
     });
     assert_eq!(ran.iter().filter(|ran| ran.status == Some(0)).count(), 3);
     for refused in ran.iter().filter(|ran| ran.status != Some(0)) {
-        let error = refused.error_with_hint("conflict");
-        assert!(error["message"].as_str().unwrap().contains("full: 3 of 3"), "{error:#}");
+        refused.error_with_hint("conflict").says("full: 3 of 3");
     }
     assert_eq!(bench.stored().len(), 3, "what was refused left no record");
 }

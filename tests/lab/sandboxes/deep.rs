@@ -8,11 +8,10 @@ use serde_json::{Value, json};
 use crate::faults::Tmpfs;
 use crate::held::held;
 use crate::lab::{
-    Bench, DOCKER, PODMAN, Ran, Started, Way, engine, free_port, on_host, port_of, rooms, text,
-    tree,
+    Bench, DOCKER, PODMAN, Ran, Started, Way, free_port, on_engine, port_of, rooms, text, tree,
 };
 use crate::points::each_point;
-use crate::sandboxes::kills::{killed, recovered, words};
+use crate::support::said::Said as _;
 
 /// No check of a few hosts takes so long, whatever else runs here.
 const LONG: Duration = Duration::from_mins(4);
@@ -42,15 +41,11 @@ fn step<'a>(deep: &'a Value, stage: &str) -> &'a Value {
 /// The records are closed, and nothing of the console's is left either.
 fn assert_over(bench: &Bench) {
     for record in bench.stored() {
-        assert_eq!(
-            (&record["state"], &record["operation"]),
-            (&json!("destroyed"), &Value::Null),
-            "{record:#}"
-        );
+        record.has(json!({"state": "destroyed", "operation": null}));
         assert!(text(&record["labels"]["sandboxer.check"]).starts_with("op-"), "{record:#}");
     }
-    assert_eq!(bench.run(["snapshots", "list", "--all"]).ok(), json!([]));
-    for operation in bench.run(["operations", "list"]).ok().as_array().unwrap() {
+    assert_eq!(bench.ok(["snapshots", "list", "--all"]), json!([]));
+    for operation in bench.ok(["operations", "list"]).as_array().unwrap() {
         assert_ne!(operation["state"], "running", "{operation:#}");
         let folder =
             std::env::temp_dir().join(format!("sandboxer-check-{}", text(&operation["id"])));
@@ -58,37 +53,31 @@ fn assert_over(bench: &Bench) {
     }
 }
 
-fn can_do_everything(host: &'static str, more: &[&'static str]) -> Value {
-    let bench = Bench::with(more);
-    let before = bench.snapshot(host);
+fn a_host_can_do_everything(host: &'static str, more: &[&'static str]) -> Value {
+    let bench = Bench::with(more).and_watches(&[host]);
     let ran = check(&bench, &[host]);
     assert_eq!(ran.status, Some(0), "{ran:#?}");
     let deep = found(&ran).remove(0);
-    assert_eq!((&deep["ok"], &deep["left"]), (&json!(true), &json!([])), "{deep:#}");
+    deep.has(json!({"ok": true, "left": []}));
     assert!(steps(&deep).iter().all(|step| step.ends_with(" ok")), "{deep:#}");
     assert_eq!(deep["sandboxes"].as_array().unwrap().len(), 3);
     assert!(text(&step(&deep, "compare")["message"]).contains("volume"), "{deep:#}");
     assert_over(&bench);
-    bench.assert_unchanged(host, &before);
+    bench.assert_as_before();
     deep
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_host_with_docker_can_do_everything() {
-    can_do_everything(DOCKER, &[]);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_host_with_podman_can_do_everything() {
-    can_do_everything(PODMAN, &[]);
+each_point! {
+    a_host_can_do_everything {
+        with_docker: DOCKER, &[];
+        with_podman: PODMAN, &[];
+    }
 }
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn an_account_with_rootless_podman_can_do_everything() {
-    let deep = can_do_everything("coulombcore-ops", &["coulombcore-ops"]);
+    let deep = a_host_can_do_everything("coulombcore-ops", &["coulombcore-ops"]);
     // It cannot pause, which is said.
     let said = text(&step(&deep, "snapshot")["message"]);
     assert!(said.contains("mode stop (") || said.contains("mode pause"), "{said}");
@@ -124,7 +113,7 @@ fn a_host_that_is_down_is_named_and_the_others_are_tried() {
     let ran = check(&bench, &["away", DOCKER]);
     ran.error("partial");
     let both = found(&ran);
-    assert_eq!((&both[0]["ok"], &both[1]["ok"]), (&json!(false), &json!(true)), "{both:#?}");
+    both.has(json!({"0.ok": false, "1.ok": true}));
     check(&bench, &["nowhere"]).error("not_found");
 }
 
@@ -148,10 +137,8 @@ fn a_failed_step_leaves_nothing(host: &'static str) {
     let deep = found(&ran).remove(0);
     assert_eq!(step(&deep, "snapshot")["error"]["code"], "operation_failed", "{deep:#}");
     assert_eq!(step(&deep, "restore")["message"], "the step snapshot failed");
-    assert_eq!(
-        (&step(&deep, "destroy")["outcome"], &step(&deep, "host")["outcome"]),
-        (&json!("ok"), &json!("ok"))
-    );
+    assert_eq!(step(&deep, "destroy")["outcome"], json!("ok"));
+    assert_eq!(step(&deep, "host")["outcome"], json!("ok"));
     assert_over(&bench);
     bench.assert_unchanged(host, &before);
     fs::remove_file(filler).unwrap();
@@ -162,8 +149,7 @@ fn a_failed_step_leaves_nothing(host: &'static str) {
 #[ignore = "needs the lab (tests/lab/up)"]
 fn ctrl_c_takes_everything_away() {
     for (host, profile) in [(DOCKER, "profile.compose-e2e"), (PODMAN, "profile.sandbox-canary")] {
-        let bench = Bench::new();
-        let before = bench.snapshot(host);
+        let bench = Bench::watching(&[host]);
         let running = bench.start(["hosts", "check", "--deep", host]);
         bench.wait_for_record(|record| {
             record["profile"]["id"] == profile && record["state"] != "requested"
@@ -173,7 +159,7 @@ fn ctrl_c_takes_everything_away() {
         ran.error("cancelled");
         assert_eq!(found(&ran)[0]["left"], json!([]), "{ran:#?}");
         assert_over(&bench);
-        bench.assert_unchanged(host, &before);
+        bench.assert_as_before();
     }
 }
 
@@ -191,12 +177,11 @@ each_point! {
 }
 
 fn a_killed_check_leaves_nothing(host: &str, point: &str) {
-    let bench = Bench::new();
-    let before = bench.snapshot(host);
-    killed(&bench, point, &words(&["hosts", "check", "--deep", host]));
-    recovered(&bench);
+    let bench = Bench::watching(&[host]);
+    bench.killed(point, ["hosts", "check", "--deep", host]);
+    bench.recovered();
     assert_over(&bench);
-    bench.assert_unchanged(host, &before);
+    bench.assert_as_before();
 }
 
 // A check says what is left of its own, and nothing of what others do meanwhile.
@@ -221,7 +206,7 @@ cd / && nohup sh -c 'sleep 300; : "$1"' sh "sbx-$2" </dev/null >/dev/null 2>&1 &
 nohup unshare -m sh -c 'while :; do sleep 1; done' contained "sbx-$2" </dev/null >/dev/null 2>&1 &
 echo $!
 "#;
-    let said = on_host(host, &[planted, engine(host), &id, root.to_str().unwrap()]);
+    let said = on_engine(host, &[planted, &id, root.to_str().unwrap()]);
     // As a container's is: it has mounts of its own.
     let contained = said.trim_end().lines().next_back().unwrap().to_owned();
     gate.open();
@@ -234,20 +219,17 @@ echo $!
         .iter()
         .map(|one| format!("{} {}", text(&one["kind"]), text(&one["id"])))
         .collect();
-    assert_eq!(
-        (step(&deep, "destroy")["outcome"].as_str(), step(&deep, "host")["outcome"].as_str()),
-        (Some("ok"), Some("failed"))
-    );
+    assert_eq!(step(&deep, "destroy")["outcome"].as_str(), Some("ok"));
+    assert_eq!(step(&deep, "host")["outcome"].as_str(), Some("failed"));
     assert_eq!(left.len(), 3, "{left:#?}");
     assert_eq!(left[0], format!("directory {}/.sbx-{id}.left", root.display()));
     assert!(left[1].starts_with("process ") && left[1].contains(&id), "{left:#?}");
     assert_eq!(left[2], format!("volume kept-sbx-{id}"));
     let pid = left[1].split(' ').nth(1).unwrap();
-    on_host(
+    on_engine(
         host,
         &[
             "$1 volume rm \"kept-sbx-$2\" \"sbx-theirs-$2\"; rm -- \"$3/.sbx-$2.left\"; kill \"$4\" \"$5\"",
-            engine(host),
             &id,
             root.to_str().unwrap(),
             pid,

@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
 
-use crate::lab::{Bench, DOCKER, PODMAN, Started, WEB_STACK, http_get, stack_args, text};
+use crate::lab::{Bench, DOCKER, PODMAN, Started, WEB_STACK, http_get, stack_args, text, url_of};
+use crate::points::each_point;
 
 const V1: &str = "sandboxer01-v1";
 const V5: &str = "sandboxer01-v5";
@@ -19,13 +20,12 @@ fn stack() -> String {
 }
 
 fn a_stack_runs(host: &'static str) {
-    let bench = Bench::with(&[host]);
-    let before = bench.snapshot(host);
+    let bench = Bench::with(&[host]).and_watches(&[host]);
     let repo = bench
         .repository("shop", &[("docker-compose.yml", &stack()), ("www/index.html", "any flavour")]);
     let made = bench.create_stack(host, &repo, &[]);
     let id = text(&made["id"]);
-    let url = text(&made["reachability"]["endpoints"][0]["url"]);
+    let url = url_of(&made);
     assert!(http_get(&url).contains("any flavour"));
     let mut states: Vec<(String, String)> = made["services"]
         .as_array()
@@ -36,36 +36,26 @@ fn a_stack_runs(host: &'static str) {
     states.sort();
     let want = [("init", "exited"), ("twice", "running"), ("web", "running")];
     assert_eq!(states, want.map(|(name, state)| (name.to_owned(), state.to_owned())));
-    assert_eq!(bench.run(["recreate", &id, "--yes"]).ok()["state"], "ready");
-    bench.run(["destroy", &id, "--yes"]).ok();
-    bench.assert_unchanged(host, &before);
+    assert_eq!(bench.ok(["recreate", &id, "--yes"])["state"], "ready");
+    bench.ok(["destroy", &id, "--yes"]);
+    bench.assert_as_before();
 
     // Whatever its exit status is worth, a stack that did not start is not called started, and is gone.
     let broken = bench.stack(
         "broken",
         "services:\n  a: {image: 'localhost/no-such-image:0', pull_policy: never}\n",
     );
-    let failed = bench.run(stack_args("profile.compose-e2e", host, &broken, &[]));
+    let failed = bench.try_stack(host, &broken, &[]);
     assert_eq!(failed.error("operation_failed")["details"]["leftovers"], json!([]));
-    bench.assert_unchanged(host, &before);
+    bench.assert_as_before();
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn docker_compose_1_29_runs_a_stack() {
-    a_stack_runs(V1);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn docker_compose_5_runs_a_stack() {
-    a_stack_runs(V5);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn podman_compose_1_6_runs_a_stack() {
-    a_stack_runs(NEW);
+each_point! {
+    a_stack_runs {
+        docker_compose_1_29_runs_a_stack: V1;
+        docker_compose_5_runs_a_stack: V5;
+        podman_compose_1_6_runs_a_stack: NEW;
+    }
 }
 
 /// The certificate of a canary made with these variables set.
@@ -74,7 +64,7 @@ fn certificate(bench: &Bench, host: &str, variables: &[(&str, &str)]) -> Value {
         bench.command(["create", "--profile", "profile.sandbox-canary", "--host", host]);
     command.envs(variables.iter().copied());
     let made = Started::spawn(command).finish().ok();
-    bench.run(["destroy", &text(&made["id"]), "--yes"]).ok();
+    bench.ok(["destroy", &text(&made["id"]), "--yes"]);
     made["certificate"].clone()
 }
 
@@ -84,11 +74,8 @@ fn assert_certified(certificate: &Value, runtime: [&str; 4], trusted: bool, ps: 
     let found = &certificate["runtime"];
     assert_eq!(found["flavour"], flavour, "{certificate:#}");
     assert!(text(&found["version"]).starts_with(version), "{certificate:#}");
-    assert_eq!(
-        (&found["engine"], &found["chosen"]),
-        (&json!(engine), &json!(chosen)),
-        "{certificate:#}"
-    );
+    assert_eq!(found["engine"], json!(engine), "{certificate:#}");
+    assert_eq!(found["chosen"], json!(chosen), "{certificate:#}");
     assert_eq!(certificate["exit_codes_trusted"], trusted, "{certificate:#}");
     assert_eq!(certificate["ps_format"], ps, "{certificate:#}");
 }
@@ -96,8 +83,7 @@ fn assert_certified(certificate: &Value, runtime: [&str; 4], trusted: bool, ps: 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn each_docker_compose_is_detected_and_certified() {
-    let bench = Bench::with(&[V1, V5]);
-    let before = bench.snapshot(V1);
+    let bench = Bench::with(&[V1, V5]).and_watches(&[V1]);
     for (host, flavour, version, ps) in [
         (V1, "docker-compose-v1", "1.29.", "none"),
         (DOCKER, "docker-compose-v2", "2.26.", "json-lines"),
@@ -106,14 +92,13 @@ fn each_docker_compose_is_detected_and_certified() {
         let certificate = certificate(&bench, host, &[]);
         assert_certified(&certificate, [flavour, version, "docker", "detected"], true, ps);
     }
-    bench.assert_unchanged(V1, &before);
+    bench.assert_as_before();
 }
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn each_podman_compose_is_certified() {
-    let bench = Bench::with(&[NEW, "coulombcore-ops"]);
-    let before = bench.snapshot(NEW);
+    let bench = Bench::with(&[NEW, "coulombcore-ops"]).and_watches(&[NEW]);
     let new = certificate(&bench, NEW, &[]);
     assert_certified(&new, ["podman-compose", "1.6.", "podman", "override"], true, "json-array");
     for (host, rootless) in [(PODMAN, false), ("coulombcore-ops", true)] {
@@ -123,7 +108,7 @@ fn each_podman_compose_is_certified() {
         assert!(old["findings"].to_string().contains("network"), "{old:#}");
         assert!(old["findings"].to_string().contains("CVE-2024-1753"), "{old:#}");
     }
-    bench.assert_unchanged(NEW, &before);
+    bench.assert_as_before();
 }
 
 #[test]
@@ -168,8 +153,7 @@ fn an_engine_that_stumbled_over_somebody_elses_network_is_asked_again() {
     // Docker never says this: what says it there is the stack's own.
     let on_podman = [(2, vanished, None), (9, vanished, Some(3)), (8, "Error: no space", Some(1))];
     for (host, cases) in [(DOCKER, &[(2, vanished, Some(1))][..]), (PODMAN, &on_podman[..])] {
-        let bench = Bench::new();
-        let before = bench.snapshot(host);
+        let bench = Bench::watching(&[host]);
         let repo = bench.web_stack("x");
         for &(times, words, tries) in cases {
             let (program, count) = stumbling(&bench, host, times, words);
@@ -179,13 +163,13 @@ fn an_engine_that_stumbled_over_somebody_elses_network_is_asked_again() {
             let Some(tries) = tries else {
                 let made = ran.ok();
                 assert_eq!(made["state"], "ready");
-                bench.run(["destroy", &text(&made["id"]), "--yes"]).ok();
+                bench.ok(["destroy", &text(&made["id"]), "--yes"]);
                 continue;
             };
             let error = ran.error("operation_failed");
             assert!(error.to_string().contains(words), "{error:#}");
             assert_eq!(fs::read_to_string(count).unwrap().lines().count(), tries, "{words}");
         }
-        bench.assert_unchanged(host, &before);
+        bench.assert_as_before();
     }
 }

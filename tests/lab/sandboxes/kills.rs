@@ -1,11 +1,7 @@
 //! SIGKILL at every step of create, recreate and destroy, and then `recover`: nothing on the host without a record, no
 //! record stuck.
 
-use std::collections::BTreeMap;
-
-use serde_json::{Value, json};
-
-use crate::lab::{Bench, DOCKER, PODMAN, stack_args, text};
+use crate::lab::{Bench, DOCKER, PODMAN, stack_args};
 use crate::points::each_point;
 use crate::sandboxes::rollback::containers;
 
@@ -13,37 +9,9 @@ pub(crate) fn id_of(point: &str) -> String {
     point.replace(['.', '_'], "-")
 }
 
-/// Runs a command that is killed at this point.
-pub(crate) fn killed(bench: &Bench, point: &str, args: &[String]) {
-    let ran = bench.run_failing(&format!("{point}=return"), args);
-    assert_eq!(ran.status, None, "{point}: killed by a signal: {ran:#?}");
-}
-
 fn create(bench: &Bench, host: &str, id: &str) -> Vec<String> {
     let repo = bench.web_stack("x");
     stack_args("profile.compose-e2e", host, &repo, &["--id", id])
-}
-
-pub(crate) fn words(list: &[&str]) -> Vec<String> {
-    list.iter().map(|word| (*word).to_owned()).collect()
-}
-
-/// Recovers, checks that nothing is stuck any more, and answers the states by id.
-pub(crate) fn recovered(bench: &Bench) -> BTreeMap<String, String> {
-    let items = bench.run(["recover"]).ok();
-    for item in items.as_array().unwrap() {
-        assert_eq!(item["ok"], true, "{item:#}");
-    }
-    assert_eq!(bench.run(["recover"]).ok(), json!([]), "a second one has nothing to do");
-    let running = |operation: &&Value| operation["state"] == "running";
-    let operations = bench.run(["operations", "list"]).ok();
-    assert_eq!(operations.as_array().unwrap().iter().find(running), None);
-    let records = bench.stored();
-    for record in &records {
-        assert_eq!(record["operation"], Value::Null, "{record:#}");
-        assert_eq!(record["pending"], json!([]), "{record:#}");
-    }
-    records.iter().map(|record| (text(&record["id"]), text(&record["state"]))).collect()
 }
 
 // Every step of an establishment and of a rollback, in order. On podman those behind which its host stands otherwise; the
@@ -76,18 +44,17 @@ each_point! {
 }
 
 fn a_killed_create_leaves_nothing(host: &str, point: &str) {
-    let bench = Bench::new();
-    let before = bench.snapshot(host);
+    let bench = Bench::watching(&[host]);
     let id = id_of(point);
     if point.starts_with("rollback.") {
         let broken =
             bench.stack("broken", "services:\n  web: {image: \"localhost/sbx-no-such-image:1\"}\n");
         let args = stack_args("profile.compose-e2e", host, &broken, &["--id", &id]);
-        killed(&bench, point, &args);
+        bench.killed(point, &args);
     } else {
-        killed(&bench, point, &create(&bench, host, &id));
+        bench.killed(point, &create(&bench, host, &id));
     }
-    let states = recovered(&bench);
+    let states = bench.recovered();
     // The last one was ready when its process died: it is as it should be.
     let wanted = if point == "create.ready" { "ready" } else { "destroyed" };
     assert_eq!(states[&id], wanted);
@@ -95,9 +62,9 @@ fn a_killed_create_leaves_nothing(host: &str, point: &str) {
     assert_eq!(kinds.first().map(String::as_str), Some("sandbox.requested"));
     assert_eq!(kinds.last().unwrap(), &format!("sandbox.{wanted}"), "{kinds:?}");
     if wanted == "ready" {
-        bench.run(["destroy", &id]).ok();
+        bench.ok(["destroy", &id]);
     }
-    bench.assert_unchanged(host, &before);
+    bench.assert_as_before();
 }
 
 // Every step of a removal; on podman those behind which its host stands otherwise.
@@ -116,15 +83,14 @@ each_point! {
 }
 
 fn a_killed_removal_is_finished(host: &str, point: &str) {
-    let bench = Bench::new();
-    let before = bench.snapshot(host);
+    let bench = Bench::watching(&[host]);
     let id = id_of(point);
-    bench.run(create(&bench, host, &id)).ok();
-    killed(&bench, point, &words(&["destroy", &id]));
-    assert_eq!(recovered(&bench)[&id], "destroyed");
+    bench.ok(create(&bench, host, &id));
+    bench.killed(point, ["destroy", &id]);
+    assert_eq!(bench.recovered()[&id], "destroyed");
     let kinds = bench.event_kinds(&id);
     assert_eq!(kinds.iter().filter(|kind| *kind == "sandbox.destroyed").count(), 1, "{kinds:?}");
-    bench.assert_unchanged(host, &before);
+    bench.assert_as_before();
 }
 
 // Before anything is removed, and once all of it is there again, it is ready; in between it has failed. What a point leaves
@@ -146,20 +112,19 @@ each_point! {
 }
 
 fn a_killed_recreate(host: &str, point: &str, wanted: &str) {
-    let bench = Bench::new();
-    let before = bench.snapshot(host);
+    let bench = Bench::watching(&[host]);
     let id = format!("again-{}", id_of(point));
-    bench.run(create(&bench, host, &id)).ok();
-    killed(&bench, point, &words(&["recreate", &id, "--yes"]));
-    assert_eq!(recovered(&bench)[&id], wanted);
+    bench.ok(create(&bench, host, &id));
+    bench.killed(point, ["recreate", &id, "--yes"]);
+    assert_eq!(bench.recovered()[&id], wanted);
     let there = usize::from(wanted == "ready");
     assert_eq!(containers(host, &id), there, "what is not ready is not there");
     let record = bench.get(&id);
     assert_eq!(record["reachability"].is_object(), wanted == "ready", "{record:#}");
     // One of each kind goes on.
     if ["recreate.begin", "compose.up"].contains(&point) {
-        assert_eq!(bench.run(["recreate", &id, "--yes"]).ok()["state"], "ready");
+        assert_eq!(bench.ok(["recreate", &id, "--yes"])["state"], "ready");
     }
-    bench.run(["destroy", &id]).ok();
-    bench.assert_unchanged(host, &before);
+    bench.ok(["destroy", &id]);
+    bench.assert_as_before();
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::lab::{Bench, DOCKER, PODMAN, lab, text};
 use crate::sandboxes::broken::Sshd;
 use crate::support::base_path;
+use crate::support::said::Said as _;
 
 /// The host's record in `hosts.json`.
 fn known(bench: &Bench, host: &str) -> Value {
@@ -23,28 +24,26 @@ fn known(bench: &Bench, host: &str) -> Value {
 fn a_second_canary_takes_what_the_first_one_found() {
     let bench = Bench::new();
     for host in [DOCKER, PODMAN] {
-        let first = bench.run(["create", "--host", host]).ok();
-        let second = bench.run(["create", "--host", host]).ok();
+        let first = bench.ok(["create", "--host", host]);
+        let second = bench.ok(["create", "--host", host]);
         assert_eq!(first["certificate"], second["certificate"], "{host}");
         let report = &known(&bench, host)["report"];
-        assert_eq!(report["certificate"]["certificate"], first["certificate"], "{host}");
-        assert_eq!(report["identity"]["machine_id"], first["host_identity"]["machine_id"]);
-        assert_eq!(
-            report["detection"]["runtimes"][0]["command"],
-            first["certificate"]["runtime"]["command"]
-        );
+        report.has(json!({
+            "certificate.certificate": first["certificate"],
+            "identity.machine_id": first["host_identity"]["machine_id"],
+            "detection.runtimes.0.command": first["certificate"]["runtime"]["command"],
+        }));
         assert_eq!(report["facts"]["inventory"], Value::Null, "counted, and not item by item");
-        bench.run(["destroy", &text(&first["id"]), &text(&second["id"])]).ok();
+        bench.ok(["destroy", &text(&first["id"]), &text(&second["id"])]);
     }
     // Nobody is reached any more, and what they said is known all the same.
     let config = bench.path("config.yaml");
     let away = fs::read_to_string(&config).unwrap().replace("/ssh_config", "/no-such-file");
     fs::write(&config, away).unwrap();
-    let views = bench.run(["hosts", "list"]).ok();
+    let views = bench.ok(["hosts", "list"]);
     for host in [DOCKER, PODMAN] {
         let view = views.as_array().unwrap().iter().find(|view| view["name"] == host).unwrap();
-        assert_eq!(view["state"], "unknown");
-        assert_eq!(view["checked_at"], view["facts"]["at"]);
+        view.has(json!({"state": "unknown", "checked_at": view["facts"]["at"]}));
         assert!(view["facts"]["cpus"].as_u64().unwrap() > 0, "{view:#}");
     }
 }
@@ -79,12 +78,12 @@ fn a_tool_that_was_upgraded_removed_or_broken_is_looked_for_anew() {
     let repo = format!("repo={}", bench.web_stack("x").display());
     let args = ["create", "--profile", "compose-e2e", "--host", "two", "--input", &repo];
     let verdict = || {
-        let plan = bench.run([&args[..], &["--dry-run"]].concat()).ok();
+        let plan = bench.ok([&args[..], &["--dry-run"]].concat());
         (text(&plan["verdicts"][0]["reason"]), took(&asked))
     };
     // A dry run changes nothing: a check is who learns.
     let check = || {
-        bench.run(["hosts", "check", "two"]).ok();
+        bench.ok(["hosts", "check", "two"]);
         took(&asked)
     };
     let (first, detected) = verdict();
@@ -101,8 +100,7 @@ fn a_tool_that_was_upgraded_removed_or_broken_is_looked_for_anew() {
     assert_eq!((check(), verdict().1), (1, 0));
 
     fs::remove_file(&plugin).unwrap();
-    let error = bench.run(args).error_with_hint("missing_dependency");
-    assert_eq!(error["details"]["missing"], json!("compose"), "{error:#}");
+    bench.refused(args, "missing_dependency").has(json!({"details.missing": "compose"}));
     install(DOCKER);
     check();
 

@@ -8,24 +8,20 @@ use sandboxer::domain::event::{EventKind, derived_event_id};
 use serde_json::{Value, json};
 
 use crate::lab::{
-    Bench, DOCKER, PODMAN, WEB_STACK, engine, http_get, on_host, stack_args, text, tree,
+    Bench, DOCKER, PODMAN, WEB_STACK, engine, http_get, on_engine, text, tree, url_of,
 };
+use crate::points::each_point;
+use crate::support::said::Said as _;
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_stack_lives_and_leaves_nothing_on_docker() {
-    a_stack_lives_and_leaves_nothing(DOCKER);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_stack_lives_and_leaves_nothing_on_podman() {
-    a_stack_lives_and_leaves_nothing(PODMAN);
+each_point! {
+    a_stack_lives_and_leaves_nothing {
+        on_docker: DOCKER;
+        on_podman: PODMAN;
+    }
 }
 
 fn a_stack_lives_and_leaves_nothing(host: &str) {
-    let bench = Bench::new();
-    let before = bench.snapshot(host);
+    let bench = Bench::watching(&[host]);
     let repo = bench.repository(
         "shop",
         &[
@@ -52,45 +48,36 @@ fn a_stack_lives_and_leaves_nothing(host: &str) {
 
     check_record(&bench, &made, host, &repo);
     check_host(&bench, &made, host);
-    let url = text(&made["reachability"]["endpoints"][0]["url"]);
+    let url = url_of(&made);
     assert!(http_get(&url).contains("hello from the shop"));
 
     // The same request again is the same sandbox; another one with this key is refused.
     let again = bench.create_stack(host, &repo, &more);
-    assert_eq!((&again["id"], &again["revision"]), (&made["id"], &made["revision"]));
-    let other =
-        bench.run(stack_args("profile.compose-e2e", host, &repo, &["--idempotency-key", "k1"]));
-    let refused = other.error_with_hint("conflict");
-    assert_eq!(refused["details"]["id"], made["id"]);
+    again.has(json!({"id": made["id"], "revision": made["revision"]}));
+    let other = bench.try_stack(host, &repo, &["--idempotency-key", "k1"]);
+    other.error_with_hint("conflict").has(json!({"details.id": made["id"]}));
 
     for way in [id.as_str(), "shop", &id[..4]] {
         assert_eq!(bench.get(way)["id"], made["id"], "by {way}");
     }
     check_list(&bench, &id, host);
-    assert_eq!(bench.run(["wait", &id, "--timeout", "5s"]).ok()["state"], "ready");
+    assert_eq!(bench.ok(["wait", &id, "--timeout", "5s"])["state"], "ready");
     let late = bench.run(["wait", &id, "--for", "destroyed", "--timeout", "1s"]);
     late.error("timeout");
 
     // Recreate is destructive, so it has to be meant; it keeps the id and restarts the clock.
     bench.run(["recreate", &id]).error("usage");
-    let reborn = bench.run(["recreate", &id, "--yes"]).ok();
-    assert_eq!(
-        (&reborn["id"], &reborn["name"], &reborn["state"]),
-        (&made["id"], &made["name"], &json!("ready"))
-    );
+    let reborn = bench.ok(["recreate", &id, "--yes"]);
+    reborn.has(json!({"id": made["id"], "name": made["name"], "state": "ready"}));
     assert!(text(&reborn["expires_at"]) > text(&made["expires_at"]));
     assert_eq!(reborn["operation"], Value::Null);
     check_host(&bench, &reborn, host);
-    assert!(
-        http_get(&text(&reborn["reachability"]["endpoints"][0]["url"]))
-            .contains("hello from the shop")
-    );
+    assert!(http_get(&url_of(&reborn)).contains("hello from the shop"));
 
-    let gone = bench.run(["destroy", &id]).ok();
+    let gone = bench.ok(["destroy", &id]);
     assert_eq!(gone, json!([{"id": id, "ok": true}]));
     let record = bench.get(&id);
-    assert_eq!(record["state"], "destroyed");
-    assert_eq!(record["leftovers"], json!([]));
+    record.has(json!({"state": "destroyed", "leftovers": []}));
     let outcome = |kind: &str| {
         let lines = record["teardown"].as_array().unwrap();
         lines
@@ -101,13 +88,13 @@ fn a_stack_lives_and_leaves_nothing(host: &str) {
     for kind in ["container", "network", "volume", "directory"] {
         assert_eq!(outcome(kind).as_deref(), Some("removed"), "{kind}: {:#}", record["teardown"]);
     }
-    bench.assert_unchanged(host, &before);
+    bench.assert_as_before();
 
     // Once more is nothing to do; the name is free again.
-    assert_eq!(bench.run(["destroy", &id]).ok(), json!([{"id": id, "ok": true}]));
-    assert_eq!(bench.run(["list"]).ok(), json!([]));
-    assert_eq!(bench.run(["list", "--all"]).ok().as_array().unwrap().len(), 1);
-    assert_eq!(bench.run(["wait", &id, "--for", "destroyed"]).ok()["state"], "destroyed");
+    assert_eq!(bench.ok(["destroy", &id]), json!([{"id": id, "ok": true}]));
+    assert_eq!(bench.ok(["list"]), json!([]));
+    assert_eq!(bench.ok(["list", "--all"]).as_array().unwrap().len(), 1);
+    assert_eq!(bench.ok(["wait", &id, "--for", "destroyed"])["state"], "destroyed");
     let kinds = check_events(&bench, &id);
     let born = [
         "requested",
@@ -150,14 +137,12 @@ fn check_record(bench: &Bench, record: &Value, host: &str, repo: &Path) {
     ] {
         assert_eq!(record[key], value, "{key}");
     }
-    assert_eq!(record["profile"]["id"], "profile.compose-e2e");
-    assert_eq!(record["profile"]["version"], "1.0.0");
+    record.has(json!({"profile.id": "profile.compose-e2e", "profile.version": "1.0.0"}));
     assert_eq!(text(&record["profile"]["hash"]).len(), 64);
     assert_eq!(record["host_identity"]["engine"], engine(host));
     assert!(!text(&record["host_identity"]["engine_id"]).is_empty());
     assert!(!text(&record["host_identity"]["machine_id"]).is_empty());
-    assert_eq!(record["route"]["host"], host);
-    assert_eq!(record["attempts"][0]["host"], host);
+    record.has(json!({"route.host": host, "attempts.0.host": host}));
     assert!(record["revision"].as_u64().unwrap() > 1);
     assert!(record["handle"].is_object());
     for key in [
@@ -186,30 +171,23 @@ fn check_record(bench: &Bench, record: &Value, host: &str, repo: &Path) {
     let services = record["services"].as_array().unwrap();
     let named = |name: &str| services.iter().find(|service| service["name"] == name).unwrap();
     assert_eq!(named("web")["state"], "running");
-    assert_eq!(
-        (&named("init")["state"], &named("init")["exit_code"]),
-        (&json!("exited"), &json!(0))
-    );
+    assert_eq!(named("init")["state"], json!("exited"));
+    assert_eq!(named("init")["exit_code"], json!(0));
     let rewrites = record["rewrites"].to_string();
     assert!(rewrites.contains("container_name") && rewrites.contains("ports"), "{rewrites}");
 
     let reach = &record["reachability"];
     assert_eq!(reach["host"], host);
-    assert!(
-        text(&reach["ssh"]).starts_with("ssh -F ") && text(&reach["ssh"]).contains(host),
-        "{reach}"
-    );
+    assert!(text(&reach["ssh"]).starts_with("ssh -F "), "{reach}");
+    assert!(text(&reach["ssh"]).contains(host), "{reach}");
     let endpoint = &reach["endpoints"][0];
     let port = endpoint["host_port"].as_u64().unwrap();
-    assert_eq!((&endpoint["service"], &endpoint["container_port"]), (&json!("web"), &json!(80)));
-    assert_eq!(
-        (&endpoint["protocol"], &endpoint["url"]),
-        (&json!("tcp"), &json!(format!("http://127.0.0.1:{port}")))
-    );
-    assert!(
-        text(&endpoint["tunnel"]).contains(&format!("-L {port}:127.0.0.1:{port}")),
-        "{endpoint}"
-    );
+    endpoint.has(json!({
+        "service": "web", "container_port": 80, "protocol": "tcp",
+        "url": format!("http://127.0.0.1:{port}"),
+    }));
+    let told = text(&endpoint["tunnel"]);
+    assert!(told.contains(&format!("-L {port}:127.0.0.1:{port}")), "{endpoint}");
     assert_ne!(port, 18080);
 }
 
@@ -266,13 +244,13 @@ fn labelled(host: &str, label: &str) -> BTreeSet<String> {
 $1 ps -aq --no-trunc --filter "label=$2" | sed 's/^/container /'
 $1 network ls -q --filter "label=$2" | sed 's/^/network /'
 $1 volume ls -q --filter "label=$2" | sed 's/^/volume /'"#;
-    on_host(host, &[script, engine(host), label]).lines().map(str::to_owned).collect()
+    on_engine(host, &[script, label]).lines().map(str::to_owned).collect()
 }
 
 fn check_list(bench: &Bench, id: &str, host: &str) {
     let ids = |more: &[&str]| -> Vec<String> {
         let args: Vec<&str> = std::iter::once("list").chain(more.iter().copied()).collect();
-        bench.run(args).ok().as_array().unwrap().iter().map(|record| text(&record["id"])).collect()
+        bench.ok(args).as_array().unwrap().iter().map(|record| text(&record["id"])).collect()
     };
     let other = if host == DOCKER { PODMAN } else { DOCKER };
     let yes: [&[&str]; 6] = [
@@ -299,7 +277,7 @@ fn check_list(bench: &Bench, id: &str, host: &str) {
 
 /// Events of one sandbox: numbered, in order, with ids that derive from record, revision and kind.
 fn check_events(bench: &Bench, id: &str) -> Vec<String> {
-    let events = bench.run(["events", "--sandbox", id]).ok();
+    let events = bench.ok(["events", "--sandbox", id]);
     let events = events.as_array().unwrap();
     let mut ids = BTreeSet::new();
     let (mut seq, mut sandbox_seq) = (0, 0);
@@ -308,8 +286,7 @@ fn check_events(bench: &Bench, id: &str) -> Vec<String> {
         assert_eq!(event["sandbox_seq"].as_u64().unwrap(), sandbox_seq + 1, "{events:#?}");
         (seq, sandbox_seq) =
             (event["seq"].as_u64().unwrap(), event["sandbox_seq"].as_u64().unwrap());
-        assert_eq!(event["sandbox_id"], id);
-        assert_eq!(event["actor"], json!({"type": "adm", "name": "tester"}));
+        event.has(json!({"sandbox_id": id, "actor": {"type": "adm", "name": "tester"}}));
         assert!(text(&event["time"]).ends_with('Z'));
         let kind: EventKind = serde_json::from_value(event["kind"].clone()).unwrap();
         let derived = |revision| event["id"] == json!(derived_event_id(id, revision, &kind));
@@ -360,16 +337,12 @@ fn the_canary_proves_both_hosts_and_leaves_nothing() {
     let bench = Bench::new();
     for host in [DOCKER, PODMAN] {
         let before = bench.snapshot(host);
-        let made = bench.run(["create", "--host", host]).ok();
+        let made = bench.ok(["create", "--host", host]);
         let id = text(&made["id"]);
-        assert_eq!(made["profile"]["id"], "profile.sandbox-canary");
-        assert_eq!(made["state"], "ready");
-        assert_eq!(made["services"], json!([]));
+        made.has(json!({"profile.id": "profile.sandbox-canary", "state": "ready", "services": []}));
         let telemetry = &made["telemetry"];
-        assert!(
-            telemetry["cpus"].as_u64().unwrap() > 0
-                && telemetry["disk"]["available_bytes"].as_u64().unwrap() > 0
-        );
+        assert!(telemetry["cpus"].as_u64().unwrap() > 0);
+        assert!(telemetry["disk"]["available_bytes"].as_u64().unwrap() > 0);
         assert!(telemetry["clock_offset_s"].as_f64().unwrap().abs() < 5.0, "{telemetry:#}");
         assert!(telemetry["inventory"]["sandboxes"].as_u64().unwrap() > 0, "{telemetry:#}");
         let certificate = &made["certificate"];
@@ -380,15 +353,13 @@ fn the_canary_proves_both_hosts_and_leaves_nothing() {
         assert_eq!(certificate["exit_codes_trusted"], trusted);
         assert!(!certificate["findings"].as_array().unwrap().is_empty());
         // The certification leaves nothing behind even while the sandbox lives.
-        let containers = on_host(
-            host,
-            &["$1 ps -aq --filter label=com.docker.compose.project=sbx-$2", engine(host), &id],
-        );
+        let containers =
+            on_engine(host, &["$1 ps -aq --filter label=com.docker.compose.project=sbx-$2", &id]);
         assert_eq!(containers, "");
         let folder = bench.workspace_root(host).join(format!("sbx-{id}"));
         assert!(folder.join("manifest.json").is_file() && !folder.join(".certify").exists());
         assert_eq!(fs::read_dir(folder.join("workspace")).unwrap().count(), 0);
-        bench.run(["destroy", &id]).ok();
+        bench.ok(["destroy", &id]);
         assert_eq!(bench.get(&id)["state"], "destroyed");
         bench.assert_unchanged(host, &before);
     }
@@ -400,15 +371,16 @@ fn the_canary_needs_nothing_but_the_base_of_this_machine() {
     let bench = Bench::new();
     let made = bench.run_base(["create"]).ok();
     let id = text(&made["id"]);
-    assert_eq!((&made["host"], &made["state"]), (&json!("local"), &json!("ready")));
+    made.has(json!({"host": "local", "state": "ready"}));
     assert_eq!(made["certificate"]["runtime"], Value::Null, "no runtime, nothing to certify");
     let folder = bench.home().join(format!("sandboxes/sbx-{id}"));
-    assert_eq!(made["workdir"], json!(folder));
-    assert_eq!(made["reachability"]["ssh"], format!("cd {}/workspace", folder.display()));
+    made.has(json!({
+        "workdir": folder, "reachability.ssh": format!("cd {}/workspace", folder.display()),
+    }));
     assert!(folder.join("workspace").is_dir() && folder.join("manifest.json").is_file());
 
-    let reborn = bench.run_base(["recreate", &id, "--yes"]).ok();
-    assert_eq!((&reborn["id"], &reborn["state"]), (&made["id"], &json!("ready")));
+    let told = bench.run_base(["recreate", &id, "--yes"]).ok();
+    told.has(json!({"id": made["id"], "state": "ready"}));
     bench.run_base(["destroy", &id]).ok();
     let left = tree(&bench.home().join("sandboxes"));
     assert!(
@@ -427,14 +399,10 @@ fn a_dry_run_touches_nothing() {
     let before = [bench.snapshot(DOCKER), bench.snapshot(PODMAN)];
     let files = tree(&bench.path(""));
     for host in [DOCKER, PODMAN] {
-        let plan = bench
-            .run(stack_args("profile.compose-e2e", host, &repo, &["--dry-run", "--name", "dry"]))
-            .ok();
-        assert_eq!(
-            (&plan["ok"], &plan["route"]["host"], &plan["ttl_s"]),
-            (&json!(true), &json!(host), &json!(14400))
+        let plan = bench.create_stack(host, &repo, &["--dry-run", "--name", "dry"]);
+        plan.has(
+            json!({"ok": true, "route.host": host, "ttl_s": 14400, "inputs.compose_file": null}),
         );
-        assert_eq!(plan["inputs"]["compose_file"], Value::Null);
         let preview = &plan["preview"];
         assert_eq!((&preview["files"], &preview["refusals"]), (&json!(2), &json!([])), "{plan:#}");
         assert_eq!(preview["bytes"], WEB_STACK.len() + 1);
@@ -445,16 +413,21 @@ fn a_dry_run_touches_nothing() {
     }
     // Without --host both are asked, and both verdicts are told.
     let repo_input = format!("repo={}", repo.display());
-    let plan = bench
-        .run(["create", "--dry-run", "--profile", "profile.compose-e2e", "--input", &repo_input])
-        .ok();
+    let plan = bench.ok([
+        "create",
+        "--dry-run",
+        "--profile",
+        "profile.compose-e2e",
+        "--input",
+        &repo_input,
+    ]);
     assert_eq!(plan["verdicts"].as_array().unwrap().len(), 2, "{plan:#}");
     // All that would be refused is told at once.
     let bad = bench.stack(
         "bad",
         "services:\n  a: {image: x, privileged: true, pid: host}\n  b: {image: x, volumes: [\"/etc:/e\"]}\n",
     );
-    let ran = bench.run(stack_args("profile.compose-e2e", DOCKER, &bad, &["--dry-run"]));
+    let ran = bench.try_stack(DOCKER, &bad, &["--dry-run"]);
     assert!(ran.json()["preview"]["refusals"].as_array().unwrap().len() >= 3, "{ran:#?}");
     ran.error("invalid_input");
 
@@ -473,12 +446,8 @@ fn ids_names_labels_and_ttl_follow_their_rules() {
     let create =
         |more: &[&str]| bench.run_base(std::iter::once("create").chain(more.iter().copied()));
     let mine = create(&["--id", "mine-1", "--name", "first", "--label", "k=v"]).ok();
-    assert_eq!(
-        (&mine["id"], &mine["name"], &mine["labels"]),
-        (&json!("mine-1"), &json!("first"), &json!({"k": "v"}))
-    );
-    let by_input = create(&["--input", "sandbox_id=mine-2"]).ok();
-    assert_eq!(by_input["id"], "mine-2");
+    mine.has(json!({"id": "mine-1", "name": "first", "labels": {"k": "v"}}));
+    create(&["--input", "sandbox_id=mine-2"]).ok().has(json!({"id": "mine-2"}));
     create(&["--id", "mine-1"]).error("conflict");
     create(&["--name", "first"]).error("conflict");
     create(&["--id", "first"]).error("conflict");
@@ -502,7 +471,7 @@ fn ids_names_labels_and_ttl_follow_their_rules() {
     )
     .unwrap();
     let endless = create(&["--profile", endless, "--ttl", "none"]).ok();
-    assert_eq!((&endless["expires_at"], &endless["max_expires_at"]), (&Value::Null, &Value::Null));
+    endless.has(json!({"expires_at": null, "max_expires_at": null}));
     let manifest = fs::read(Path::new(&text(&endless["workdir"])).join("manifest.json")).unwrap();
     assert_eq!(serde_json::from_slice::<Value>(&manifest).unwrap()["expires_at"], Value::Null);
 
@@ -513,9 +482,10 @@ fn ids_names_labels_and_ttl_follow_their_rules() {
     let kept = text(&kept["id"]);
     let ran = bench.run_base(["destroy", "mine-1", "no-such", &kept]);
     let told = ran.json();
-    assert_eq!(told[0], json!({"id": "mine-1", "ok": true}));
-    assert_eq!((&told[1]["ok"], &told[1]["error"]["code"]), (&json!(false), &json!("not_found")));
-    assert_eq!((&told[2]["ok"], &told[2]["error"]["code"]), (&json!(false), &json!("conflict")));
+    told.has(json!({
+        "0": {"id": "mine-1", "ok": true}, "1.ok": false, "1.error.code": "not_found",
+        "2.ok": false, "2.error.code": "conflict",
+    }));
     assert_eq!(ran.status, Some(8), "{ran:#?}");
     bench.run_base(["destroy", &kept, "--force-protected"]).error("usage");
     bench.run_base(["destroy", &kept, "--force-protected", "--yes"]).ok();

@@ -17,7 +17,8 @@ use sandboxer::transport::Transports;
 use sandboxer::transport::pool::Pool;
 use serde_json::{Value, json};
 
-use crate::lab::{Bench, DOCKER, PODMAN, engine, lab, on_host, text};
+use crate::lab::{Bench, DOCKER, PODMAN, lab, on_engine, text};
+use crate::support::said::Said as _;
 
 /// The extension on the bench's hosts, apart from any process of ours.
 fn extension(bench: &Bench) -> (ComposeSsh, Arc<dyn Transports>) {
@@ -90,7 +91,7 @@ async fn a_host_says_what_it_has_of_a_sandbox_on_either_engine() {
             "services:\n  web:\n    image: localhost/sbx-lab:1\n    command: [httpd, -f, -p, '80']\n    stop_signal: SIGKILL\n    ports: ['80']\n    volumes: ['data:/data']\n  side:\n    image: localhost/sbx-lab:1\n    command: [sleep, '3600']\n    stop_signal: SIGKILL\nvolumes:\n  data:\n",
         );
         let record = bench.create_stack(host, &repo, &[]);
-        let canary = bench.run(["create", "--host", host]).ok();
+        let canary = bench.ok(["create", "--host", host]);
         let (stack, room) = (target(&bench, &record), target(&bench, &canary));
 
         let seen = compose.inspect(&stack).await.unwrap();
@@ -100,11 +101,8 @@ async fn a_host_says_what_it_has_of_a_sandbox_on_either_engine() {
         for (kind, count) in wanted {
             assert_eq!(found.get(kind), Some(&count), "{host}: {kind}: {seen:#?}");
         }
-        assert_eq!(
-            serde_json::to_value(&seen.reachability).unwrap(),
-            record["reachability"],
-            "{host}"
-        );
+        let found = serde_json::to_value(&seen.reachability).unwrap();
+        assert_eq!(found, record["reachability"], "{host}");
         assert_eq!(
             seen.services.iter().map(|s| s.state.as_str()).collect::<Vec<_>>(),
             ["running"; 2],
@@ -121,7 +119,7 @@ async fn a_host_says_what_it_has_of_a_sandbox_on_either_engine() {
         // A service that dies is seen by both questions; the others' answers do not change.
         let name = format!("sbx-{}", text(&record["id"]));
         let kill = "for c in $($1 ps -q --filter label=sandboxer.id=$2 --filter label=com.docker.compose.service=side); do $1 kill $c && $1 wait $c; done";
-        on_host(host, &[kill, engine(host), &text(&record["id"])]);
+        on_engine(host, &[kill, &text(&record["id"])]);
         let seen = compose.inspect(&stack).await.unwrap();
         assert!(!seen.ready && seen.reachability.is_none(), "{host}: {seen:#?}");
         let all = [stack.clone(), room.clone()];
@@ -156,10 +154,8 @@ async fn a_host_says_what_it_has_of_a_sandbox_on_either_engine() {
         assert_eq!(compose.inspect(&room).await.unwrap().resources, [], "{host}");
         fs::write(&manifest, "{").unwrap();
         let seen = compose.inspect(&room).await.unwrap();
-        assert!(
-            !seen.ready && kinds(&seen) == BTreeMap::from([("directory", 1)]),
-            "{host}: {seen:#?}"
-        );
+        assert!(!seen.ready, "{host}: {seen:#?}");
+        assert_eq!(kinds(&seen), BTreeMap::from([("directory", 1)]), "{host}: {seen:#?}");
         fs::write(&manifest, ours).unwrap();
 
         // Records that are an older copy remove nothing.
@@ -171,11 +167,8 @@ async fn a_host_says_what_it_has_of_a_sandbox_on_either_engine() {
         };
         let old = Target { stamp: Some(stamp(1)), ..stack.clone() };
         let error = compose.teardown(&old, &Silent).await.unwrap_err();
-        assert_eq!(
-            (error.code, &error.details["kind"]),
-            (Code::Conflict, &json!("behind")),
-            "{host}"
-        );
+        assert_eq!(error.code, Code::Conflict, "{host}");
+        assert_eq!(error.details["kind"], json!("behind"), "{host}");
         assert_eq!(error.details["counter"], json!(4), "{host}");
         bench.assert_unchanged(host, &before);
         let gone = compose
@@ -184,7 +177,7 @@ async fn a_host_says_what_it_has_of_a_sandbox_on_either_engine() {
             .unwrap();
         assert!(gone.is_clean(), "{host}: {gone:#?}");
 
-        bench.run(["destroy", &text(&record["id"]), &text(&canary["id"])]).ok();
+        bench.ok(["destroy", &text(&record["id"]), &text(&canary["id"])]);
         let seen = compose.inspect(&stack).await.unwrap();
         assert_eq!((seen.resources.len(), seen.ready), (0, false), "{host}: {name}: {seen:#?}");
         assert!(compose.services(&HostName::new(host), &all).await.unwrap().is_empty(), "{host}");
@@ -200,33 +193,20 @@ fn a_check_of_a_host_sees_what_died_and_what_is_lost() {
         let repo = bench.web_stack("x");
         let record = bench.create_stack(host, &repo, &[]);
         let id = text(&record["id"]);
-        let canary = text(&bench.run(["create", "--host", host]).ok()["id"]);
+        let canary = text(&bench.ok(["create", "--host", host])["id"]);
         let remove = r#"for c in $($1 ps -aq --filter "label=sandboxer.id=$2"); do $1 $3 $c; done >/dev/null"#;
-        on_host(host, &[remove, engine(host), &id, "kill"]);
-        on_host(host, &[remove, engine(host), &id, "wait"]);
-        bench.run(["hosts", "check", host]).ok();
-        let seen = bench.get(&id);
-        assert_eq!(
-            (&seen["state"], &seen["services"][0]["exit_code"]),
-            (&json!("ready"), &json!(137)),
-            "{host}: {seen:#}"
-        );
-        on_host(host, &[remove, engine(host), &id, "rm -f"]);
+        on_engine(host, &[remove, &id, "kill"]);
+        on_engine(host, &[remove, &id, "wait"]);
+        bench.ok(["hosts", "check", host]);
+        bench.get(&id).has(json!({"state": "ready", "services.0.exit_code": 137}));
+        on_engine(host, &[remove, &id, "rm -f"]);
         let rest = r#"$1 network rm $($1 network ls -q --filter "label=sandboxer.id=$2") >/dev/null; rm -rf "$3""#;
-        on_host(host, &[rest, engine(host), &id, &text(&record["workdir"])]);
-        bench.run(["hosts", "check", host]).ok();
-        let seen = bench.get(&id);
-        assert_eq!(
-            (&seen["state"], &seen["reason"]),
-            (&json!("lost"), &json!(null)),
-            "{host}: {seen:#}"
-        );
-        assert_eq!(
-            bench.event_kinds(&id).last().map(String::as_str),
-            Some("sandbox.lost"),
-            "{host}"
-        );
+        on_engine(host, &[rest, &id, &text(&record["workdir"])]);
+        bench.ok(["hosts", "check", host]);
+        bench.get(&id).has(json!({"state": "lost", "reason": null}));
+        let found = bench.event_kinds(&id);
+        assert_eq!(found.last().unwrap(), "sandbox.lost", "{host}");
         assert_eq!(bench.get(&canary)["state"], "ready", "{host}: what is there is not lost");
-        bench.run(["destroy", &id, &canary]).ok();
+        bench.ok(["destroy", &id, &canary]);
     }
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::lab::{Bench, DOCKER, PODMAN, stack_args, text};
+use crate::lab::{Bench, DOCKER, PODMAN, text};
+use crate::points::each_point;
 
 /// podman-compose 1.6 on the same engine.
 const NEW: &str = "coulombcore-new";
@@ -111,7 +112,7 @@ fn ways(outside: &Path) -> Vec<Way> {
     ]
 }
 
-fn every_way_is_refused(hosts: &[&'static str]) {
+fn text_that_would_be_read_as_options_is_refused(hosts: &[&'static str]) {
     let bench = Bench::with(&hosts[1..]);
     let outside = bench.path("outside");
     for folder in ["upper", "work"] {
@@ -133,9 +134,7 @@ fn every_way_is_refused(hosts: &[&'static str]) {
             files.iter().map(|(path, text)| (*path, text.as_str())).collect();
         let repo = bench.repository(name, &files);
         for host in hosts {
-            let error = bench
-                .run(stack_args("profile.compose-e2e", host, &repo, &[]))
-                .error("invalid_input");
+            let error = bench.try_stack(host, &repo, &[]).error("invalid_input");
             let refusals = error["details"]["refusals"].as_array().cloned().unwrap_or_default();
             let named = refusals.iter().find(|refusal| text(&refusal["path"]).starts_with(path));
             assert!(named.is_some(), "{name} on {host}: {error:#}");
@@ -150,14 +149,9 @@ fn every_way_is_refused(hosts: &[&'static str]) {
     assert_eq!(left.len(), 3, "nothing was written beside the workspaces: {left:?}");
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn text_that_podman_would_read_as_options_is_refused_for_both_podman_composes() {
-    every_way_is_refused(&[PODMAN, NEW]);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn text_that_docker_would_read_as_options_is_refused_for_both_composes() {
-    every_way_is_refused(&[DOCKER, "sandboxer01-v5"]);
+each_point! {
+    text_that_would_be_read_as_options_is_refused {
+        by_both_podman_composes: &[PODMAN, NEW];
+        by_both_docker_composes: &[DOCKER, "sandboxer01-v5"];
+    }
 }

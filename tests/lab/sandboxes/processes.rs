@@ -54,7 +54,7 @@ impl Drop for Victim {
 
 fn canary(bench: &Bench, host: &str, id: &str) -> String {
     let args = ["create", "--profile", "profile.sandbox-canary", "--host", host, "--id", id];
-    text(&bench.run(args).ok()["id"])
+    text(&bench.ok(args)["id"])
 }
 
 /// An id that no other test has.
@@ -86,7 +86,7 @@ fn a_folder_that_is_called_like_another_process_ends_none() {
         wait_until("what stood in it has ended", || inside.ended());
         victim.assert_lives("a process that only a name speaks of");
         other.assert_lives("a process of another sandbox");
-        bench.run(["destroy", &evil, "--yes"]).ok();
+        bench.ok(["destroy", &evil, "--yes"]);
         wait_until("so has the other", || other.ended());
         victim.assert_lives("the process");
     }
@@ -145,7 +145,7 @@ fn a_removal_ends_only_what_works_on_this_very_sandbox() {
         let up = bench.directory(host, &web).join(".up");
         let engine = fs::read_to_string(&up).unwrap().split_once(' ').unwrap().1.trim().to_owned();
         fs::write(&up, format!("{group} {engine}\n")).unwrap();
-        bench.run(["destroy", &web, "--yes"]).ok();
+        bench.ok(["destroy", &web, "--yes"]);
         assert!(marked.ended() && named.ended(), "what worked on it has ended");
         other.assert_lives("the `up` of another sandbox");
         elsewhere.assert_lives("a process of another group");

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use crate::lab::{Bench, DOCKER, text, tree, wait_until};
-use crate::sandboxes::accounts::{DEV, OPS, SUDO, WRITER, wait_for_writer};
+use crate::points::each_point;
+use crate::sandboxes::accounts::{DEV, OPS, SUDO, writer};
 
 /// A tree beside a bench's sandboxes that has to stay. The host's account may write it, so that only care protects it.
 struct Canary {
@@ -118,14 +119,12 @@ fn give_to_the_container(like: &Path, folder: &Path) {
     assert!(given.success());
 }
 
-fn folders_become_links(host: &'static str) {
+fn folders_that_become_links_lead_nowhere(host: &'static str) {
     let bench =
         if host == DOCKER { Bench::new() } else { Bench::with(std::slice::from_ref(&host)) };
     let canary = Canary::beside_the_sandboxes_of(&bench, host);
     let before = bench.snapshot(host);
-    let made = bench.create_stack(host, &bench.stack("writer", WRITER), &[]);
-    let id = text(&made["id"]);
-    wait_for_writer(&bench, host, &id);
+    let id = writer(&bench, host);
     let workspace = bench.directory(host, &id).join("workspace");
     for folder in 0..30 {
         let folder = workspace.join(format!("d{folder}"));
@@ -137,34 +136,19 @@ fn folders_become_links(host: &'static str) {
     let first = bench.run(["destroy", &id, "--yes"]);
     assert!(racer.finish() > 30, "it raced: {first:#?}");
     canary.assert_untouched();
-    bench.run(["destroy", &id, "--yes"]).ok();
+    bench.ok(["destroy", &id, "--yes"]);
     assert_eq!(bench.get(&id)["state"], "destroyed");
     canary.assert_untouched();
     bench.assert_unchanged(host, &before);
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn folders_that_become_links_lead_nowhere() {
-    folders_become_links(DOCKER);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn folders_that_become_links_lead_nowhere_in_a_container() {
-    folders_become_links(DEV);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn folders_that_become_links_lead_nowhere_with_sudo() {
-    folders_become_links(SUDO);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn folders_that_become_links_lead_nowhere_in_a_user_namespace() {
-    folders_become_links(OPS);
+each_point! {
+    folders_that_become_links_lead_nowhere {
+        as_root: DOCKER;
+        in_a_container: DEV;
+        with_sudo: SUDO;
+        in_a_user_namespace: OPS;
+    }
 }
 
 /// A canary that looks like the sandbox: it even has its manifest.
@@ -222,7 +206,7 @@ fn a_directory_that_becomes_a_link_leads_nowhere() {
             fs::remove_file(&directory).unwrap();
             let _ = fs::rename(&aside, &directory);
         }
-        bench.run(["destroy", &id, "--yes"]).ok();
+        bench.ok(["destroy", &id, "--yes"]);
         canary.assert_untouched();
         let _ = fs::remove_file(&aside);
         let _ = fs::remove_dir_all(&aside);
@@ -234,9 +218,7 @@ fn a_directory_that_becomes_a_link_leads_nowhere() {
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_directory_that_becomes_a_link_leads_nowhere_in_a_container() {
     let bench = Bench::with(&[DEV]);
-    let made = bench.create_stack(DEV, &bench.stack("writer", WRITER), &[]);
-    let id = text(&made["id"]);
-    wait_for_writer(&bench, DEV, &id);
+    let id = writer(&bench, DEV);
     let canary = double(&bench, DEV, &id);
     let directory = bench.directory(DEV, &id);
     let aside = directory.with_extension("aside");
@@ -253,7 +235,7 @@ fn a_directory_that_becomes_a_link_leads_nowhere_in_a_container() {
     canary.assert_untouched();
     fs::remove_file(&directory).unwrap();
     fs::rename(&aside, &directory).unwrap();
-    bench.run(["destroy", &id, "--yes"]).ok();
+    bench.ok(["destroy", &id, "--yes"]);
     canary.assert_untouched();
     assert!(!directory.exists());
 }
@@ -266,9 +248,7 @@ fn a_workspace_that_is_a_link_is_removed_as_one() {
         let bench = Bench::with(&[host]);
         let canary = Canary::beside_the_sandboxes_of(&bench, host);
         let before = bench.snapshot(host);
-        let made = bench.create_stack(host, &bench.stack("writer", WRITER), &[]);
-        let id = text(&made["id"]);
-        wait_for_writer(&bench, host, &id);
+        let id = writer(&bench, host);
         let directory = bench.directory(host, &id);
         // What was written as root stays beneath, so that the link is met by the account's further means.
         fs::rename(directory.join("workspace"), directory.join("elsewhere")).unwrap();
@@ -276,7 +256,7 @@ fn a_workspace_that_is_a_link_is_removed_as_one() {
         symlink(&canary.folder, directory.join("closed/link")).unwrap();
         give_to_the_container(&directory.join("elsewhere/deep/er"), &directory.join("closed"));
         symlink(&canary.folder, directory.join("workspace")).unwrap();
-        bench.run(["destroy", &id, "--yes"]).ok();
+        bench.ok(["destroy", &id, "--yes"]);
         canary.assert_untouched();
         bench.assert_unchanged(host, &before);
     }
@@ -307,9 +287,7 @@ fn a_mount_beneath_is_a_failure_and_not_entered() {
         let bench = Bench::with(&[DEV]);
         let canary = Canary::beside_the_sandboxes_of(&bench, host);
         let before = bench.snapshot(host);
-        let made = bench.create_stack(host, &bench.stack("writer", WRITER), &[]);
-        let id = text(&made["id"]);
-        wait_for_writer(&bench, host, &id);
+        let id = writer(&bench, host);
         let directory = bench.directory(host, &id);
         let point = directory.join("workspace/a mount");
         fs::create_dir(&point).unwrap();
@@ -322,7 +300,7 @@ fn a_mount_beneath_is_a_failure_and_not_entered() {
         assert_eq!(bench.get(&id)["leftovers"][0]["kind"], "directory");
         canary.assert_untouched();
         drop(mounted);
-        bench.run(["destroy", &id, "--yes"]).ok();
+        bench.ok(["destroy", &id, "--yes"]);
         canary.assert_untouched();
         bench.assert_unchanged(host, &before);
     }
@@ -334,9 +312,7 @@ fn a_mount_beneath_is_a_failure_and_not_entered() {
 fn a_mount_made_during_the_removal_is_not_entered() {
     let bench = Bench::new();
     let canary = Canary::beside_the_sandboxes_of(&bench, DOCKER);
-    let made = bench.create_stack(DOCKER, &bench.stack("writer", WRITER), &[]);
-    let id = text(&made["id"]);
-    wait_for_writer(&bench, DOCKER, &id);
+    let id = writer(&bench, DOCKER);
     let directory = bench.directory(DOCKER, &id);
     let workspace = directory.join("workspace");
     let folders = [workspace.join("one"), workspace.join("two")];
@@ -366,7 +342,7 @@ fn a_mount_made_during_the_removal_is_not_entered() {
     canary.assert_untouched();
     drop(mounted);
     assert!(ended.status.is_some());
-    bench.run(["destroy", &id, "--yes"]).ok();
+    bench.ok(["destroy", &id, "--yes"]);
     canary.assert_untouched();
     assert!(!directory.exists());
 }

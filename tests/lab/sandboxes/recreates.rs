@@ -5,7 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value;
 
-use crate::lab::{Bench, DOCKER, PODMAN, Started, engine, on_host, stack_args, text};
+use crate::lab::{Bench, DOCKER, PODMAN, Started, on_engine, on_host, stack_args, text};
+use crate::points::each_point;
+use crate::support::said::Said as _;
 
 const V1: &str = "sandboxer01-v1";
 const NEW: &str = "coulombcore-new";
@@ -25,7 +27,7 @@ fn there(host: &str, id: &str) -> String {
     let script = r#"for c in $($1 ps -aq --filter label=com.docker.compose.project=sbx-$2); do
   $1 inspect --format '{{.Id}} {{.State.Status}} {{.State.StartedAt}}' $c; $1 exec $c cat /data/word
 done; $1 volume ls -q | grep "sbx-${2}_""#;
-    on_host(host, &[script, engine(host), id])
+    on_engine(host, &[script, id])
 }
 
 /// The record without what every writing of it changes.
@@ -38,31 +40,33 @@ fn told(record: &Value) -> Value {
 }
 
 /// The recreate of a sandbox whose file was changed is refused with this code and these words, and nothing is touched.
-fn costs_nothing(host: &'static str, changes: &[(&str, &str, &str, &str)]) {
-    let bench = Bench::with(&[V1, NEW]);
-    let before = bench.snapshot(host);
+fn a_recreate_that_cannot_end_well_costs_nothing(
+    host: &'static str,
+    changes: &[(&str, &str, &str, &str)],
+) {
+    let bench = Bench::with(&[V1, NEW]).and_watches(&[host]);
     let profile = bench.profile("keeper", "compose: {ports: ephemeral, allow: [builds]}");
     let repo = bench.repository(
         "keeper",
         &[("docker-compose.yml", KEEPER), ("Dockerfile", "FROM localhost/sbx-nowhere:1\n")],
     );
-    let made = bench.run(stack_args(&profile, host, &repo, &[])).ok();
+    let made = bench.ok(stack_args(&profile, host, &repo, &[]));
     let id = text(&made["id"]);
     let (was, record) = (there(host, &id), told(&bench.get(&id)));
     assert!(was.contains("running") && was.contains("first"), "{was}");
     for (from, to, code, words) in changes {
         fs::write(repo.join("docker-compose.yml"), KEEPER.replace(from, to)).unwrap();
-        let error = bench.run(["recreate", &id, "--yes"]).error_with_hint(code);
+        let error = bench.refused(["recreate", &id, "--yes"], code);
         assert!(error.to_string().contains(words), "{to}: {error:#}");
-        assert!(text(&error["hint"]).contains("nothing of the sandbox was touched"), "{error:#}");
+        error.hints("nothing of the sandbox was touched");
         assert_eq!(there(host, &id), was, "{to}");
         assert_eq!(told(&bench.get(&id)), record, "{to}");
     }
     fs::write(repo.join("docker-compose.yml"), KEEPER).unwrap();
-    assert_eq!(bench.run(["recreate", &id, "--yes"]).ok()["state"], "ready");
+    assert_eq!(bench.ok(["recreate", &id, "--yes"])["state"], "ready");
     assert_ne!(there(host, &id), was, "it was made again");
-    bench.run(["destroy", &id]).ok();
-    bench.assert_unchanged(host, &before);
+    bench.ok(["destroy", &id]);
+    bench.assert_as_before();
 }
 
 /// Lines of the file, what they become, and what is said to that.
@@ -97,85 +101,45 @@ const SUBNET: (&str, &str, &str, &str) = (
     "the host has a route to fd00::/64",
 );
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_recreate_that_cannot_end_well_costs_nothing_on_docker() {
-    costs_nothing(DOCKER, &[IMAGE, NEVER, BASE, SUBNET]);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_recreate_that_cannot_end_well_costs_nothing_with_docker_compose_1_29() {
-    costs_nothing(V1, &[HOOK, IMAGE]);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_recreate_that_cannot_end_well_costs_nothing_on_podman() {
-    costs_nothing(PODMAN, &[HOOK, IMAGE, NEVER, BASE]);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_recreate_that_cannot_end_well_costs_nothing_with_podman_compose_1_6() {
-    costs_nothing(NEW, &[HOOK, IMAGE, BASE, SUBNET]);
-}
-
 /// Archives hold no images.
-fn a_restored_one_costs_nothing(host: &'static str) {
-    let bench = Bench::new();
-    let before = bench.snapshot(host);
+fn a_recreate_from_an_archive_whose_image_is_nowhere_costs_nothing(host: &'static str) {
+    let bench = Bench::watching(&[host]);
     let image = format!("localhost/sbx-once-{}:1", std::process::id());
-    let tag =
-        |words: &str| on_host(host, &[&format!("$1 {words} >/dev/null"), engine(host), &image]);
+    let tag = |words: &str| on_engine(host, &[&format!("$1 {words} >/dev/null"), &image]);
     tag("tag localhost/sbx-lab:1 $2");
     let repo = bench.stack("once", &KEEPER.replace("localhost/sbx-lab:1", &image));
     let made = bench.create_stack(host, &repo, &[]);
-    let taken = bench.run(["snapshot", &text(&made["id"]), "--mode", "stop"]).ok();
-    let restored = bench.run(["restore", &text(&taken["id"])]).ok();
+    let taken = bench.ok(["snapshot", &text(&made["id"]), "--mode", "stop"]);
+    let restored = bench.ok(["restore", &text(&taken["id"])]);
     let id = text(&restored["id"]);
-    bench.run(["destroy", &text(&made["id"])]).ok();
+    bench.ok(["destroy", &text(&made["id"])]);
     let (was, record) = (there(host, &id), told(&bench.get(&id)));
     tag("rmi $2");
-    let error = bench.run(["recreate", &id, "--yes"]).error_with_hint("operation_failed");
-    assert!(text(&error["message"]).contains(&image), "{error:#}");
+    bench.refused(["recreate", &id, "--yes"], "operation_failed").says(&image);
     assert_eq!((there(host, &id), told(&bench.get(&id))), (was.clone(), record));
     tag("tag localhost/sbx-lab:1 $2");
-    assert_eq!(bench.run(["recreate", &id, "--yes"]).ok()["state"], "ready");
+    assert_eq!(bench.ok(["recreate", &id, "--yes"])["state"], "ready");
     assert_ne!(there(host, &id), was, "it was made again");
-    bench.run(["destroy", &id]).ok();
-    bench.run(["snapshots", "delete", &text(&taken["id"])]).ok();
+    bench.ok(["destroy", &id]);
+    bench.ok(["snapshots", "delete", &text(&taken["id"])]);
     tag("rmi $2");
-    bench.assert_unchanged(host, &before);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_recreate_from_an_archive_whose_image_is_nowhere_costs_nothing_on_docker() {
-    a_restored_one_costs_nothing(DOCKER);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_recreate_from_an_archive_whose_image_is_nowhere_costs_nothing_on_podman() {
-    a_restored_one_costs_nothing(PODMAN);
+    bench.assert_as_before();
 }
 
 /// A sandbox with a volume and a subnet, from an archive; its subnet is somebody else's by the time that it is made again.
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_recreate_from_an_archive_whose_subnet_was_taken_costs_nothing() {
-    let bench = Bench::new();
-    let before = bench.snapshot(DOCKER);
+    let bench = Bench::watching(&[DOCKER]);
     let of = format!("10.205.{}", std::process::id() % 250);
     let network = |words: &str| on_host(DOCKER, &[&format!("docker network {words}")]);
     let compose =
         format!("{KEEPER}networks: {{default: {{ipam: {{config: [{{subnet: {of}.0/24}}]}}}}}}\n");
     let repo = bench.stack("fixed", &compose);
     let made = bench.create_stack(DOCKER, &repo, &[]);
-    let taken = bench.run(["snapshot", &text(&made["id"]), "--mode", "stop"]).ok();
-    bench.run(["destroy", &text(&made["id"])]).ok();
-    let id = text(&bench.run(["restore", &text(&taken["id"])]).ok()["id"]);
+    let taken = bench.ok(["snapshot", &text(&made["id"]), "--mode", "stop"]);
+    bench.ok(["destroy", &text(&made["id"])]);
+    let id = text(&bench.ok(["restore", &text(&taken["id"])])["id"]);
     // The engine gives no subnet twice: the sandbox's own network goes first.
     let other = format!("sbx-test-taken-{}", std::process::id());
     on_host(
@@ -188,51 +152,48 @@ fn a_recreate_from_an_archive_whose_subnet_was_taken_costs_nothing() {
     network(&format!("create --subnet {of}.128/25 {other}"));
     let (was, record) = (there(DOCKER, &id), told(&bench.get(&id)));
     assert!(was.contains("running") && was.contains("first"), "{was}");
-    let error = bench.run(["recreate", &id, "--yes"]).error_with_hint("invalid_input");
+    let error = bench.refused(["recreate", &id, "--yes"], "invalid_input");
     assert!(
         error.to_string().contains(&format!("the network {other} has {of}.128/25")),
         "{error:#}"
     );
-    assert!(text(&error["hint"]).contains("nothing of the sandbox was touched"), "{error:#}");
+    error.hints("nothing of the sandbox was touched");
     assert_eq!((there(DOCKER, &id), told(&bench.get(&id))), (was.clone(), record));
     network(&format!("rm {other}"));
-    assert_eq!(bench.run(["recreate", &id, "--yes"]).ok()["state"], "ready");
+    assert_eq!(bench.ok(["recreate", &id, "--yes"])["state"], "ready");
     assert_ne!(there(DOCKER, &id), was, "it was made again");
-    bench.run(["destroy", &id]).ok();
-    bench.run(["snapshots", "delete", &text(&taken["id"])]).ok();
-    bench.assert_unchanged(DOCKER, &before);
+    bench.ok(["destroy", &id]);
+    bench.ok(["snapshots", "delete", &text(&taken["id"])]);
+    bench.assert_as_before();
 }
 
 /// `sbx-a-b-c-1` is the service `c` of `a-b`, and would be `b-c` of `a`.
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_recreate_whose_new_service_would_have_anothers_name_costs_nothing() {
-    let bench = Bench::new();
-    let before = bench.snapshot(DOCKER);
+    let bench = Bench::watching(&[DOCKER]);
     let id = format!("n{}", std::process::id());
     let other = format!("{id}-b");
     let first = bench.stack("first", KEEPER);
-    bench.run(stack_args("profile.compose-e2e", DOCKER, &first, &["--id", &id])).ok();
+    bench.create_stack(DOCKER, &first, &["--id", &id]);
     let second = bench.stack("second", &KEEPER.replace("keeper:", "c:"));
-    bench.run(stack_args("profile.compose-e2e", DOCKER, &second, &["--id", &other])).ok();
+    bench.create_stack(DOCKER, &second, &["--id", &other]);
     let (was, record) = (there(DOCKER, &id), told(&bench.get(&id)));
     fs::write(first.join("docker-compose.yml"), KEEPER.replace("keeper:", "b-c:")).unwrap();
-    let error = bench.run(["recreate", &id, "--yes"]).error_with_hint("conflict");
-    assert!(text(&error["message"]).contains(&format!("sbx-{id}-b-c-1")), "{error:#}");
-    assert!(text(&error["hint"]).contains("nothing of the sandbox was touched"), "{error:#}");
+    let error = bench.refused(["recreate", &id, "--yes"], "conflict");
+    error.says(&format!("sbx-{id}-b-c-1")).hints("nothing of the sandbox was touched");
     assert_eq!((there(DOCKER, &id), told(&bench.get(&id))), (was, record));
-    bench.run(["destroy", &other]).ok();
-    assert_eq!(bench.run(["recreate", &id, "--yes"]).ok()["state"], "ready");
-    bench.run(["destroy", &id]).ok();
-    bench.assert_unchanged(DOCKER, &before);
+    bench.ok(["destroy", &other]);
+    assert_eq!(bench.ok(["recreate", &id, "--yes"])["state"], "ready");
+    bench.ok(["destroy", &id]);
+    bench.assert_as_before();
 }
 
 /// The other engine has no word in it: here one whose lists cannot be had, which would be asked when everything is gone.
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_recreate_asks_the_engine_that_is_used_and_no_other() {
-    let bench = Bench::new();
-    let before = bench.snapshot(DOCKER);
+    let bench = Bench::watching(&[DOCKER]);
     let bin = bench.path("engines");
     fs::create_dir(&bin).unwrap();
     let (docker, podman) = (bin.join("docker"), bin.join("podman"));
@@ -257,5 +218,19 @@ fn a_recreate_asks_the_engine_that_is_used_and_no_other() {
     assert_eq!(run(["recreate", &id, "--yes"].map(str::to_owned).to_vec())["state"], "ready");
     assert_ne!(there(DOCKER, &id), was, "it was made again");
     run(["destroy", &id].map(str::to_owned).to_vec());
-    bench.assert_unchanged(DOCKER, &before);
+    bench.assert_as_before();
+}
+
+each_point! {
+    a_recreate_that_cannot_end_well_costs_nothing {
+        on_docker: DOCKER, &[IMAGE, NEVER, BASE, SUBNET];
+        with_docker_compose_1_29: V1, &[HOOK, IMAGE];
+        on_podman: PODMAN, &[HOOK, IMAGE, NEVER, BASE];
+        with_podman_compose_1_6: NEW, &[HOOK, IMAGE, BASE, SUBNET];
+    }
+
+    a_recreate_from_an_archive_whose_image_is_nowhere_costs_nothing {
+        on_docker: DOCKER;
+        on_podman: PODMAN;
+    }
 }

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::lab::{
-    Bench, DOCKER, PODMAN, Ran, Started, engine, on_host, rooms, stack_args, text, wait_until,
+    Bench, DOCKER, PODMAN, Ran, Started, on_engine, rooms, stack_args, text, wait_until,
 };
 use crate::points::each_point;
 use crate::sandboxes::kills::id_of;
+use crate::support::said::Said as _;
 
 const MISSING_IMAGE: &str = "services:\n  web: {image: \"localhost/sbx-no-such-image:1\"}\n";
 
@@ -41,16 +42,11 @@ pub(crate) fn slow_stack(host: &str) -> String {
     format!("{up}  stubborn: {{image: \"localhost/sbx-lab:1\", command: [\"sleep\", \"1000\"]}}\n")
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_failed_create_leaves_evidence_and_nothing_else_on_docker() {
-    a_failed_create_leaves_evidence_and_nothing_else(DOCKER);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_failed_create_leaves_evidence_and_nothing_else_on_podman() {
-    a_failed_create_leaves_evidence_and_nothing_else(PODMAN);
+each_point! {
+    a_failed_create_leaves_evidence_and_nothing_else {
+        on_docker: DOCKER;
+        on_podman: PODMAN;
+    }
 }
 
 fn a_failed_create_leaves_evidence_and_nothing_else(host: &str) {
@@ -63,13 +59,9 @@ fn a_failed_create_leaves_evidence_and_nothing_else(host: &str) {
     assert!(text(&missing["failure"]["output"]).contains("web"), "{:#}", missing["failure"]);
 
     let ended = fail(&bench, &profile, host, ENDS_AT_ONCE, "operation_failed", &before);
-    assert_eq!(
-        (&ended["failure"]["step"], &ended["failure"]["exit_status"]),
-        (&json!("ready"), &json!(3)),
-        "{ended:#}"
-    );
+    ended.has(json!({"failure.step": "ready", "failure.exit_status": 3}));
     assert!(text(&ended["failure"]["output"]).contains("it went boom"), "{ended:#}");
-    assert!(text(&ended["message"]).contains("web"), "{ended:#}");
+    ended.says("web");
 
     // Time enough to start the containers, however busy the machine is, and not to be ready.
     let impatient = bench.profile("impatient", "ready_timeout: 15s\nsettle: 2s");
@@ -103,8 +95,7 @@ fn fail(
     let error = ran.error_with_hint(code);
     let id = text(&error["details"]["sandbox_id"]);
     let record = check_failed(bench, &id, "provision_failed");
-    assert_eq!(error["details"]["failure"], record["failure"], "{error:#}");
-    assert_eq!(error["details"]["leftovers"], json!([]));
+    error.has(json!({"details.failure": record["failure"], "details.leftovers": []}));
     bench.assert_unchanged(host, before);
     bench.run(["wait", &id, "--timeout", "5s"]).error("operation_failed");
     destroy(bench, &id);
@@ -122,10 +113,8 @@ pub(crate) fn check_failed(bench: &Bench, id: &str, reason: &str) -> Value {
         assert_eq!(record[key], value, "{key}: {record:#}");
     }
     assert!(!text(&record["message"]).is_empty());
-    assert!(
-        record["failure"]["step"].is_string() && record["failure"]["output"].is_string(),
-        "{record:#}"
-    );
+    assert!(record["failure"]["step"].is_string(), "{record:#}");
+    assert!(record["failure"]["output"].is_string(), "{record:#}");
     assert!(!record["teardown"].as_array().unwrap().is_empty(), "{record:#}");
     assert_eq!(bench.event_kinds(id).last().map(String::as_str), Some("sandbox.failed"));
     record
@@ -134,8 +123,7 @@ pub(crate) fn check_failed(bench: &Bench, id: &str, reason: &str) -> Value {
 pub(crate) fn destroy(bench: &Bench, id: &str) -> Ran {
     let ran = bench.run(["destroy", id]);
     assert_eq!(ran.ok(), json!([{"id": id, "ok": true}]));
-    let record = bench.get(id);
-    assert_eq!((&record["state"], &record["operation"]), (&json!("destroyed"), &Value::Null));
+    bench.get(id).has(json!({"state": "destroyed", "operation": null}));
     ran
 }
 
@@ -146,20 +134,12 @@ fn a_kept_failure_stays_until_it_is_destroyed() {
     let host = DOCKER;
     let before = bench.snapshot(host);
     let repo = bench.stack("failing", ENDS_AT_ONCE);
-    let ran = bench.run(stack_args(
-        "profile.compose-e2e",
-        host,
-        &repo,
-        &["--keep-failed", "--ttl", "8h"],
-    ));
+    let ran = bench.try_stack(host, &repo, &["--keep-failed", "--ttl", "8h"]);
     let error = ran.error_with_hint("operation_failed");
     let id = text(&error["details"]["sandbox_id"]);
-    assert!(text(&error["hint"]).contains("destroy"), "{error:#}");
+    error.hints("destroy");
     let record = bench.get(&id);
-    assert_eq!(
-        (&record["state"], &record["reason"]),
-        (&json!("failed"), &json!("provision_failed"))
-    );
+    record.has(json!({"state": "failed", "reason": "provision_failed"}));
     assert_eq!(containers(host, &id), 2, "the corpse is there");
     assert!(
         bench.workspace_root(host).join(format!("sbx-{id}/workspace/docker-compose.yml")).is_file()
@@ -174,7 +154,7 @@ fn a_kept_failure_stays_until_it_is_destroyed() {
 /// How many containers a sandbox has.
 pub(crate) fn containers(host: &str, id: &str) -> usize {
     let script = r#"$1 ps -aq --filter "label=com.docker.compose.project=sbx-$2""#;
-    on_host(host, &[script, engine(host), id]).lines().count()
+    on_engine(host, &[script, id]).lines().count()
 }
 
 /// Starts a create that takes long, and waits until its containers are there.
@@ -196,8 +176,7 @@ fn ctrl_c_rolls_back_and_a_second_one_leaves_at_once() {
         let (create, id) = start_slow_create(&bench, host, "1s");
         create.signal("INT");
         let ran = create.finish();
-        let error = ran.error("cancelled");
-        assert_eq!(error["details"]["sandbox_id"], json!(id), "{error:#}");
+        ran.error("cancelled").has(json!({"details.sandbox_id": id}));
         let record = check_failed(&bench, &id, "cancelled");
         // What `up` said until then is the evidence.
         let evidence = text(&record["failure"]["output"]);
@@ -225,16 +204,14 @@ fn ctrl_c_rolls_back_and_a_second_one_leaves_at_once() {
 #[ignore = "needs the lab (tests/lab/up)"]
 fn destroy_cancels_a_create_of_another_process() {
     let host = DOCKER;
-    let bench = Bench::new();
-    let before = bench.snapshot(host);
+    let bench = Bench::watching(&[host]);
     let (create, id) = start_slow_create(&bench, host, "1s");
     // Other verbs do not wait.
-    let busy = bench.run(["recreate", &id, "--yes"]).error("busy");
-    assert_eq!(busy["details"]["pid"], json!(create.pid()), "{busy:#}");
+    bench.run(["recreate", &id, "--yes"]).error("busy").has(json!({"details.pid": create.pid()}));
     let ran = destroy(&bench, &id);
     assert!(ran.took < Duration::from_secs(50), "{:?}", ran.took);
     create.finish().error("cancelled");
-    bench.assert_unchanged(host, &before);
+    bench.assert_as_before();
     let kinds = bench.event_kinds(&id);
     let expected = ["requested", "provisioning", "failed", "destroying", "destroyed"];
     assert_eq!(kinds, expected.map(|word| format!("sandbox.{word}")));
@@ -256,8 +233,7 @@ each_point! {
 }
 
 fn a_killed_create_is_destroyed(host: &str, point: &str) {
-    let bench = Bench::new();
-    let before = bench.snapshot(host);
+    let bench = Bench::watching(&[host]);
     let repo = bench.web_stack("x");
     let args = stack_args("profile.compose-e2e", host, &repo, &["--idempotency-key", point]);
     let killed = bench.run_failing(&format!("{point}=return"), &args);
@@ -268,21 +244,17 @@ fn a_killed_create_is_destroyed(host: &str, point: &str) {
     assert_eq!(left["state"], state);
     // The key finds it again, and says how it stands: nothing else is made.
     if state == "ready" {
-        let again = bench.run(&args).ok();
-        assert_eq!((&again["id"], &again["state"]), (&left["id"], &left["state"]));
+        bench.ok(&args).has(json!({"id": left["id"], "state": left["state"]}));
     } else {
-        let error = bench.run(&args).error_with_hint("operation_failed");
+        let error = bench.refused(&args, "operation_failed");
         let details = &error["details"];
-        assert_eq!(
-            (&details["sandbox_id"], &details["state"]),
-            (&left["id"], &left["state"]),
-            "{error:#}"
-        );
-        assert!(text(&error["hint"]).contains("recover"), "{error:#}");
+        assert_eq!(details["sandbox_id"], left["id"], "{error:#}");
+        assert_eq!(details["state"], left["state"], "{error:#}");
+        error.hints("recover");
     }
     assert_eq!(bench.stored().iter().filter(|record| record["state"] != "destroyed").count(), 1);
     destroy(&bench, &id);
-    bench.assert_unchanged(host, &before);
+    bench.assert_as_before();
     let kinds = bench.event_kinds(&id);
     assert_eq!(kinds.first().map(String::as_str), Some("sandbox.requested"));
     assert_eq!(kinds.last().map(String::as_str), Some("sandbox.destroyed"));

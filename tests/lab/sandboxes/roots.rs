@@ -65,23 +65,18 @@ fn writes_nothing_off(bench: &Bench, host: &str, words: &str) {
         );
     }
     // Nothing was made of it.
-    assert_eq!(bench.run(["destroy", "again"]).ok()[0]["ok"], true, "{words}");
+    assert_eq!(bench.ok(["destroy", "again"])[0]["ok"], true, "{words}");
     let refused = bench.run(["destroy", "two"]);
     assert_eq!(refused.json()[0]["error"]["code"], "host_changed", "{words}: {refused:#?}");
     let error = bench.run(["exec", "one", "--", "true"]);
-    assert!(
-        error.status == Some(125) && error.stderr.contains("host_changed"),
-        "{words}: {error:#?}"
-    );
+    assert_eq!(error.status, Some(125), "{words}: {error:#?}");
+    assert!(error.stderr.contains("host_changed"), "{words}: {error:#?}");
     bench.run(["recover"]);
     assert_eq!(bench.get("one")["state"], "ready", "{words}");
     assert_ne!(bench.get("two")["state"], "destroyed", "{words}");
-    let snapshot = bench.run(["snapshots", "get", "taken"]).ok();
-    assert_eq!(
-        (&snapshot["state"], &snapshot["replicas"][0]["state"]),
-        (&json!("ready"), &json!("ready")),
-        "{words}: {snapshot:#}"
-    );
+    let snapshot = bench.ok(["snapshots", "get", "taken"]);
+    assert_eq!(snapshot["state"], json!("ready"), "{words}: {snapshot:#}");
+    assert_eq!(snapshot["replicas"][0]["state"], json!("ready"), "{words}: {snapshot:#}");
 }
 
 #[test]
@@ -91,9 +86,9 @@ fn a_disk_that_is_not_mounted_proves_nothing() {
     let disk = Disk::new(&bench);
     bench.add_host("diskful", &Way::to(DOCKER, port_of(DOCKER)), &disk.root());
     for name in ["one", "two"] {
-        bench.run(["create", "--host", "diskful", "--name", name]).ok();
+        bench.ok(["create", "--host", "diskful", "--name", name]);
     }
-    bench.run(["snapshot", "one", "--name", "taken"]).ok();
+    bench.ok(["snapshot", "one", "--name", "taken"]);
     let mark = fs::read_to_string(disk.root().join(".sandboxer-root")).unwrap();
     assert_eq!(mark.trim().len(), 32, "{mark}");
 
@@ -130,8 +125,8 @@ fn a_disk_that_is_not_mounted_proves_nothing() {
     fs::remove_dir(disk.root()).unwrap();
 
     disk.mount();
-    bench.run(["snapshots", "verify", "taken"]).ok();
-    bench.run(["snapshots", "delete", "taken"]).ok();
+    bench.ok(["snapshots", "verify", "taken"]);
+    bench.ok(["snapshots", "delete", "taken"]);
     for name in ["one", "two"] {
         let ran = bench.run(["destroy", name]);
         assert_eq!(ran.ok()[0]["ok"], true, "{name}: {ran:#?}");
@@ -145,7 +140,7 @@ fn records_that_are_older_than_marks_prove_nothing_by_what_is_absent() {
     let disk = Disk::new(&bench);
     bench.add_host("diskful", &Way::to(DOCKER, port_of(DOCKER)), &disk.root());
     let ids: Vec<String> = ["one", "two"]
-        .map(|name| text(&bench.run(["create", "--host", "diskful", "--name", name]).ok()["id"]))
+        .map(|name| text(&bench.ok(["create", "--host", "diskful", "--name", name])["id"]))
         .into();
     let mark = disk.root().join(".sandboxer-root");
     let forget = || {
@@ -163,12 +158,12 @@ fn records_that_are_older_than_marks_prove_nothing_by_what_is_absent() {
     fs::remove_dir(disk.root()).unwrap();
     disk.mount();
     // Found there with our manifest: from here on it is known.
-    assert_eq!(bench.run(["destroy", "one"]).ok()[0]["ok"], true);
+    assert_eq!(bench.ok(["destroy", "one"])[0]["ok"], true);
     assert!(mark.exists());
     fs::remove_dir_all(disk.root().join(format!("sbx-{}", ids[1]))).unwrap();
-    bench.run(["hosts", "check", "diskful"]).ok();
+    bench.ok(["hosts", "check", "diskful"]);
     assert_eq!(bench.get("two")["state"], "lost", "its root is proved, and it is not in it");
-    assert_eq!(bench.run(["destroy", "two"]).ok()[0]["ok"], true);
+    assert_eq!(bench.ok(["destroy", "two"])[0]["ok"], true);
 }
 
 /// Puts another word in place of one, in a file of the bench's data.
@@ -185,7 +180,7 @@ fn nobody_works_in_or_takes_from_a_host_that_is_another_one() {
     for host in [DOCKER, PODMAN] {
         let bench = Bench::new();
         let record = bench.create_stack(host, &bench.web_stack("x"), &["--name", "one"]);
-        bench.run(["snapshot", "one", "--name", "taken", "--mode", "live"]).ok();
+        bench.ok(["snapshot", "one", "--name", "taken", "--mode", "live"]);
         let identity = &record["host_identity"];
         let (machine, known) = (text(&identity["machine_id"]), text(&identity["engine_id"]));
         let refused = |args: &[&str]| {
@@ -203,7 +198,7 @@ fn nobody_works_in_or_takes_from_a_host_that_is_another_one() {
         refused(&inside);
         refused(&["logs", "one"]);
         refused(&["restore", "taken", "--name", "again"]);
-        bench.run(["destroy", "again"]).ok();
+        bench.ok(["destroy", "again"]);
         swap(&bench, "sandboxes.json", &other, &machine);
         swap(&bench, "snapshots.json", &other, &machine);
 
@@ -224,8 +219,8 @@ fn nobody_works_in_or_takes_from_a_host_that_is_another_one() {
             Some(0)
         );
         assert_eq!(bench.run(["exec", "one", "--", "true"]).status, Some(0), "{host}");
-        bench.run(["snapshots", "delete", "taken"]).ok();
-        bench.run(["destroy", "one"]).ok();
+        bench.ok(["snapshots", "delete", "taken"]);
+        bench.ok(["destroy", "one"]);
     }
 }
 

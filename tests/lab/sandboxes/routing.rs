@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::lab::{Bench, DOCKER, PODMAN, Way, free_port, text};
 use crate::points::each_point;
-use crate::sandboxes::kills::{id_of, killed, recovered, words};
+use crate::sandboxes::kills::id_of;
 
 /// A service that podman's container ends, and Docker's does not: podman tells each that it is its.
 const DOCKER_ONLY: &str = "services:\n  web:\n    image: localhost/sbx-lab:1\n    command: [sh, -c, 'test -z \"$$container\" && exec sleep 1000; exit 3']\n";
@@ -25,7 +25,8 @@ fn routed(bench: &Bench, first: &str, second: &str) -> String {
 
 fn create(profile: &str, repo: &std::path::Path, more: &[&str]) -> Vec<String> {
     let repo = format!("repo={}", repo.display());
-    [words(&["create", "--profile", profile, "--input", &repo]), words(more)].concat()
+    let words = ["create", "--profile", profile, "--input", &repo];
+    words.iter().chain(more).map(|word| (*word).to_owned()).collect()
 }
 
 fn verdict(candidate: &Value) -> (bool, Option<&str>) {
@@ -43,7 +44,7 @@ fn a_candidate_that_is_down_full_or_lacks_something_is_passed_with_its_reason() 
     let limited = told.replace("  full:\n", "  full:\n    max_sandboxes: 1\n");
     assert_ne!(told, limited);
     fs::write(&config, limited).unwrap();
-    bench.run(["create", "--host", "full", "--id", "only"]).ok();
+    bench.ok(["create", "--host", "full", "--id", "only"]);
     let repo = bench.stack("hooked", HOOKED);
     for (first, condition, words) in [
         ("silent", "host-unreachable", "silent"),
@@ -51,15 +52,15 @@ fn a_candidate_that_is_down_full_or_lacks_something_is_passed_with_its_reason() 
         (PODMAN, "unsupported", "post_start"),
     ] {
         let profile = routed(&bench, first, DOCKER);
-        let plan = bench.run(create(&profile, &repo, &["--dry-run"])).ok();
+        let plan = bench.ok(create(&profile, &repo, &["--dry-run"]));
         let candidates = plan["candidates"].as_array().unwrap();
         assert_eq!(verdict(&candidates[0]), (false, Some(condition)), "{plan:#}");
         assert_eq!(verdict(&candidates[1]), (true, None), "{plan:#}");
         assert!(text(&candidates[0]["reason"]).contains(words), "{plan:#}");
-        let record = bench.run(create(&profile, &repo, &["--id", &format!("r-{first}")])).ok();
+        let record = bench.ok(create(&profile, &repo, &["--id", &format!("r-{first}")]));
         assert_eq!((text(&record["host"]).as_str(), &record["state"]), (DOCKER, &"ready".into()));
         assert_eq!(verdict(&record["route"]["candidates"][0]), (false, Some(condition)));
-        bench.run(["destroy", &format!("r-{first}")]).ok();
+        bench.ok(["destroy", &format!("r-{first}")]);
     }
     // Where both refuse: one error with both verdicts, and nothing written.
     let profile = routed(&bench, "silent", "full");
@@ -67,17 +68,16 @@ fn a_candidate_that_is_down_full_or_lacks_something_is_passed_with_its_reason() 
     let causes = error["causes"].as_array().unwrap();
     assert!(text(&causes[0]).starts_with("ext.compose-ssh (host-unreachable): "), "{error:#}");
     assert!(text(&causes[1]).starts_with("ext.compose-ssh (saturated): "), "{error:#}");
-    bench.run(["destroy", "only"]).ok();
+    bench.ok(["destroy", "only"]);
 }
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_candidate_that_fails_on_its_host_leaves_nothing_there_and_the_next_one_takes_over() {
-    let bench = Bench::new();
-    let before = bench.snapshot(PODMAN);
+    let bench = Bench::watching(&[PODMAN]);
     let repo = bench.stack("docker-only", DOCKER_ONLY);
     let profile = routed(&bench, PODMAN, DOCKER);
-    let record = bench.run(create(&profile, &repo, &["--id", "fell"])).ok();
+    let record = bench.ok(create(&profile, &repo, &["--id", "fell"]));
     assert_eq!((text(&record["host"]).as_str(), &record["state"]), (DOCKER, &"ready".into()));
     let attempts = record["attempts"].as_array().unwrap();
     let tried: Vec<&Value> = attempts.iter().filter(|one| !one["extension"].is_null()).collect();
@@ -86,8 +86,8 @@ fn a_candidate_that_fails_on_its_host_leaves_nothing_there_and_the_next_one_take
         (2, &PODMAN.into(), &false.into())
     );
     assert!(tried[0]["failure"]["step"].is_string(), "{record:#}");
-    bench.assert_unchanged(PODMAN, &before);
-    bench.run(["destroy", "fell"]).ok();
+    bench.assert_as_before();
+    bench.ok(["destroy", "fell"]);
 }
 
 // Every step between two attempts.
@@ -106,8 +106,8 @@ fn a_create_killed_between_attempts(point: &str) {
     let repo = bench.stack("docker-only", DOCKER_ONLY);
     let profile = routed(&bench, PODMAN, DOCKER);
     let id = id_of(point);
-    killed(&bench, point, &create(&profile, &repo, &["--id", &id]));
-    assert_eq!(recovered(&bench)[&id], "destroyed");
+    bench.killed(point, &create(&profile, &repo, &["--id", &id]));
+    assert_eq!(bench.recovered()[&id], "destroyed");
     for (host, before) in [PODMAN, DOCKER].into_iter().zip(before) {
         bench.assert_unchanged(host, &before);
     }

@@ -99,7 +99,7 @@ fn a_stack_that_starts_tells_none_of_its_values() {
         assert_kept(&bench, host, &ran);
         let id = text(&record["id"]);
         assert!(bench.run(["logs", &id]).stdout.contains("tok-5e1f9a"), "a log is its user's");
-        bench.run(["recreate", &id, "--yes"]).ok();
+        bench.ok(["recreate", &id, "--yes"]);
         assert_kept(&bench, host, &ran);
     }
 }
@@ -117,10 +117,8 @@ fn a_stack_that_fails_is_explained_without_its_values() {
             let failure = &record["failure"];
             assert_eq!(failure["step"], json!(step), "{host}: {record:#}");
             if step == "ready" {
-                assert!(
-                    text(&failure["output"]).contains("with ***"),
-                    "{host}: its last words are there: {record:#}"
-                );
+                let told = text(&failure["output"]);
+                assert!(told.contains("with ***"), "{host}: its last words are there: {record:#}");
             }
             assert_kept(&bench, host, &ran);
         }
@@ -161,12 +159,12 @@ fn a_wake_that_fails_is_explained_without_its_values() {
         fs::write(&tool, "#!/bin/sh\nwhile :; do sleep 1; done\n").unwrap();
         fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
         let id = text(&bench.create_stack(host, &repo, &[])["id"]);
-        bench.run(["sleep", &id]).ok();
+        bench.ok(["sleep", &id]);
         fs::remove_file(bench.directory(host, &id).join("workspace/tools/tok-5e1f9a")).unwrap();
         let ran = bench.run_telling(["wake", &id]);
         ran.error("operation_failed");
         assert!(ran.stderr.contains("/tools/***"), "{host}: it says why: {ran:#?}");
         assert_kept(&bench, host, &ran);
-        bench.run(["destroy", &id, "--yes"]).ok();
+        bench.ok(["destroy", &id, "--yes"]);
     }
 }

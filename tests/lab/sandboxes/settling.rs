@@ -1,42 +1,27 @@
 //! What dies soon after its start is not ready; what died later is told as such.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::lab::{Bench, DOCKER, PODMAN, engine, on_host, stack_args, text, wait_until};
+use crate::lab::{Bench, DOCKER, PODMAN, on_engine, stack_args, text, wait_until};
+use crate::points::each_point;
+use crate::support::said::Said as _;
 
 /// Only ready where a service counts before `settle` is over: nobody waits for that.
 const LONG: &str = "settle: 10m\nready_timeout: 1m";
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_service_that_dies_soon_after_its_start_fails_the_create_on_docker() {
-    a_service_that_dies_soon_after_its_start_fails_the_create(DOCKER);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_service_that_dies_soon_after_its_start_fails_the_create_on_podman() {
-    a_service_that_dies_soon_after_its_start_fails_the_create(PODMAN);
-}
-
 fn a_service_that_dies_soon_after_its_start_fails_the_create(host: &str) {
-    let bench = Bench::new();
-    let before = bench.snapshot(host);
+    let bench = Bench::watching(&[host]);
     // The time that a profile gives where it does not say.
     let profile = bench.profile("usual", "settle: 2s");
     let ran = bench.run(stack_args(&profile, host, &bench.case("dies-after-200ms"), &[]));
-    let error = ran.error_with_hint("operation_failed");
-    assert_eq!(error["message"], "service db ended with status 3");
+    ran.error_with_hint("operation_failed")
+        .has(json!({"message": "service db ended with status 3"}));
     let record = &bench.stored()[0];
     assert_eq!(record["state"], "failed");
     let failure = &record["failure"];
-    assert_eq!(
-        (&failure["step"], &failure["exit_status"]),
-        (&"ready".into(), &3.into()),
-        "{failure:#}"
-    );
+    failure.has(json!({"step": "ready", "exit_status": 3}));
     assert!(text(&failure["output"]).contains("bad config"), "{failure:#}");
-    bench.assert_unchanged(host, &before);
+    bench.assert_as_before();
 
     // Started again and again: it is never ready, and its words are told, not those of `up`.
     let again = bench.case("dies-after-200ms").join("docker-compose.yml");
@@ -44,12 +29,11 @@ fn a_service_that_dies_soon_after_its_start_fails_the_create(host: &str) {
         std::fs::read_to_string(again).unwrap().replace("db: {", "db: {restart: always, ");
     let profile = bench.profile("hasty", "settle: 2s\nready_timeout: 5s");
     let ran = bench.run(stack_args(&profile, host, &bench.stack("again", &compose), &[]));
-    let error = ran.error_with_hint("timeout");
-    assert!(text(&error["message"]).contains("service db"), "{error:#}");
+    ran.error_with_hint("timeout").says("service db");
     let stored = bench.stored();
     let record = stored.iter().find(|record| record["profile"]["id"] == "profile.hasty").unwrap();
     assert!(text(&record["failure"]["output"]).contains("bad config"), "{:#}", record["failure"]);
-    bench.assert_unchanged(host, &before);
+    bench.assert_as_before();
 }
 
 #[test]
@@ -65,8 +49,7 @@ fn a_health_check_that_passed_and_a_one_shot_that_ended_well_are_not_waited_for_
 "#;
     let bench = Bench::new();
     let profile = bench.profile("long", LONG);
-    let record =
-        bench.run(stack_args(&profile, DOCKER, &bench.stack("healthy", compose), &[])).ok();
+    let record = bench.ok(stack_args(&profile, DOCKER, &bench.stack("healthy", compose), &[]));
     assert_eq!(record["state"], "ready");
 }
 
@@ -95,30 +78,17 @@ fn a_service_that_dies_soon_after_it_was_woken(host: &str) {
 "#;
     let bench = Bench::new();
     let profile = bench.profile("usual", "settle: 2s");
-    let id = text(
-        &bench.run(stack_args(&profile, host, &bench.stack("broken", compose), &[])).ok()["id"],
-    );
-    bench.run(["sleep", &id]).ok();
-    bench.run(["exec", &id, "--", "touch", "broken"]).ok();
+    let id =
+        text(&bench.ok(stack_args(&profile, host, &bench.stack("broken", compose), &[]))["id"]);
+    bench.ok(["sleep", &id]);
+    bench.ok(["exec", &id, "--", "touch", "broken"]);
     let error = bench.run(["wake", &id]).error("operation_failed");
-    assert_eq!(error["message"], "service db ended with status 4", "{error:#}");
+    error.has(json!({"message": "service db ended with status 4"}));
     assert_eq!(bench.get(&id)["state"], "sleeping");
-    bench.run(["exec", &id, "--", "rm", "broken"]).ok();
-    let woken = bench.run(["wake", &id]).ok();
+    bench.ok(["exec", &id, "--", "rm", "broken"]);
+    let woken = bench.ok(["wake", &id]);
     assert_eq!(state_of(&woken, "db"), "running", "{woken:#}");
     assert_eq!(state_of(&woken, "web"), "running", "{woken:#}");
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_service_that_died_later_is_told_by_wait_on_docker() {
-    a_service_that_died_later_is_told_by_wait(DOCKER);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn a_service_that_died_later_is_told_by_wait_on_podman() {
-    a_service_that_died_later_is_told_by_wait(PODMAN);
 }
 
 fn a_service_that_died_later_is_told_by_wait(host: &str) {
@@ -128,22 +98,30 @@ fn a_service_that_died_later_is_told_by_wait(host: &str) {
 "#;
     let bench = Bench::new();
     let id = text(&bench.create_stack(host, &bench.stack("later", compose), &[])["id"]);
-    assert_eq!(bench.run(["wait", &id]).ok()["state"], "ready");
-    bench.run(["exec", &id, "--", "touch", "end"]).ok();
+    assert_eq!(bench.ok(["wait", &id])["state"], "ready");
+    bench.ok(["exec", &id, "--", "touch", "end"]);
     let ended = "$1 inspect --type container -f '{{.State.Status}}' $($1 ps -aq --filter label=sandboxer.id=$2 --filter label=com.docker.compose.service=db)";
-    wait_until("db has ended", || on_host(host, &[ended, engine(host), &id]).contains("exited"));
+    wait_until("db has ended", || on_engine(host, &[ended, &id]).contains("exited"));
     assert_eq!(state_of(&bench.get(&id), "db"), "running", "nobody has looked yet");
-    let error = bench.run(["wait", &id, "--timeout", "1m"]).error_with_hint("operation_failed");
-    assert!(text(&error["message"]).contains("db exit 3"), "{error:#}");
+    bench.refused(["wait", &id, "--timeout", "1m"], "operation_failed").says("db exit 3");
     let record = bench.get(&id);
-    assert_eq!(
-        (&record["state"], state_of(&record, "db").as_str()),
-        (&"ready".into(), "exited"),
-        "{record:#}"
-    );
+    assert_eq!(record["state"], "ready", "{record:#}");
+    assert_eq!(state_of(&record, "db").as_str(), "exited", "{record:#}");
 }
 
 fn state_of(record: &Value, service: &str) -> String {
     let services = record["services"].as_array().unwrap();
     text(&services.iter().find(|of| of["name"] == service).unwrap()["state"])
+}
+
+each_point! {
+    a_service_that_dies_soon_after_its_start_fails_the_create {
+        on_docker: DOCKER;
+        on_podman: PODMAN;
+    }
+
+    a_service_that_died_later_is_told_by_wait {
+        on_docker: DOCKER;
+        on_podman: PODMAN;
+    }
 }

@@ -8,8 +8,10 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::lab::{
-    Bench, DOCKER, PODMAN, engine, free_port, http_get, on_host, stack_args, text, wait_until,
+    Bench, DOCKER, PODMAN, free_port, http_get, on_engine, stack_args, text, url_of, wait_until,
 };
+use crate::points::each_point;
+use crate::support::said::Said as _;
 
 /// A create with a log; the record, and how many requests to its host all of it cost.
 fn create_counted(bench: &Bench, profile: &str, host: &str, repo: &Path) -> (Value, usize) {
@@ -23,21 +25,8 @@ fn create_counted(bench: &Bench, profile: &str, host: &str, repo: &Path) -> (Val
     (made, requests.count())
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn ports_follow_the_profile_and_a_create_is_four_requests_on_docker() {
-    ports_follow_the_profile_and_a_create_is_four_requests(DOCKER);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn ports_follow_the_profile_and_a_create_is_four_requests_on_podman() {
-    ports_follow_the_profile_and_a_create_is_four_requests(PODMAN);
-}
-
 fn ports_follow_the_profile_and_a_create_is_four_requests(host: &str) {
-    let bench = Bench::new();
-    let before = bench.snapshot(host);
+    let bench = Bench::watching(&[host]);
     let port = free_port();
     let repo = bench.web_stack("by port");
     let compose = fs::read_to_string(repo.join("docker-compose.yml"))
@@ -49,25 +38,17 @@ fn ports_follow_the_profile_and_a_create_is_four_requests(host: &str) {
 
     let (kept, _) = create_counted(&bench, &keep, host, &repo);
     let endpoint = &kept["reachability"]["endpoints"][0];
-    assert_eq!(
-        (&endpoint["container_port"], &endpoint["host_port"]),
-        (&json!(80), &json!(port)),
-        "{endpoint}"
-    );
+    endpoint.has(json!({"container_port": 80, "host_port": port}));
     assert!(http_get(&format!("http://127.0.0.1:{port}")).contains("by port"));
 
     let (open, trips) = create_counted(&bench, &public, host, &repo);
     let chosen = open["reachability"]["endpoints"][0]["host_port"].as_u64().unwrap();
     assert_ne!(chosen, u64::from(port));
-    assert!(
-        text(&open["reachability"]["endpoints"][0]["url"]).ends_with(&format!(":{chosen}")),
-        "{open:#}"
-    );
-    let bound = on_host(
+    assert!(url_of(&open).ends_with(&format!(":{chosen}")), "{open:#}");
+    let bound = on_engine(
         host,
         &[
             "$1 port $($1 ps -q --filter label=com.docker.compose.project=sbx-$2)",
-            engine(host),
             &text(&open["id"]),
         ],
     );
@@ -77,13 +58,13 @@ fn ports_follow_the_profile_and_a_create_is_four_requests(host: &str) {
     assert_eq!(trips, 4);
 
     // A port that is taken: the engine's words, and nothing left.
-    let error = bench.run(stack_args(&keep, host, &repo, &[])).error_with_hint("operation_failed");
+    let error = bench.refused(stack_args(&keep, host, &repo, &[]), "operation_failed");
     assert!(text(&error["details"]["failure"]["output"]).contains(&port.to_string()), "{error:#}");
     for record in [&kept, &open] {
-        bench.run(["destroy", &text(&record["id"])]).ok();
+        bench.ok(["destroy", &text(&record["id"])]);
     }
-    bench.run(["destroy", &text(&error["details"]["sandbox_id"])]).ok();
-    bench.assert_unchanged(host, &before);
+    bench.ok(["destroy", &text(&error["details"]["sandbox_id"])]);
+    bench.assert_as_before();
 }
 
 const RICH: &str = r#"services:
@@ -103,21 +84,8 @@ networks: {one: {}, two: {}, three: {}}
 volumes: {v1: {}, v2: {}, v3: {}}
 "#;
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn builds_networks_volumes_and_odd_files_go_with_the_sandbox_on_docker() {
-    builds_networks_volumes_and_odd_files_go_with_the_sandbox(DOCKER);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn builds_networks_volumes_and_odd_files_go_with_the_sandbox_on_podman() {
-    builds_networks_volumes_and_odd_files_go_with_the_sandbox(PODMAN);
-}
-
 fn builds_networks_volumes_and_odd_files_go_with_the_sandbox(host: &str) {
-    let bench = Bench::new();
-    let before = bench.snapshot(host);
+    let bench = Bench::watching(&[host]);
     let mark = format!("of={}", bench.path("").file_name().unwrap().to_str().unwrap());
     let repo = bench.repository(
         "rich",
@@ -144,8 +112,8 @@ fn builds_networks_volumes_and_odd_files_go_with_the_sandbox(host: &str) {
         "rich",
         "sync: {exclude: [node_modules, skip]}\nready_timeout: 120s\ncompose: {ports: ephemeral, allow: [builds]}",
     );
-    let plan = bench.run(stack_args(&profile, host, &repo, &["--dry-run"])).ok();
-    let made = bench.run(stack_args(&profile, host, &repo, &[])).ok();
+    let plan = bench.ok(stack_args(&profile, host, &repo, &["--dry-run"]));
+    let made = bench.ok(stack_args(&profile, host, &repo, &[]));
     let id = text(&made["id"]);
     let workspace = Path::new(&text(&made["workdir"])).join("workspace");
     for (path, there) in [
@@ -168,20 +136,19 @@ fn builds_networks_volumes_and_odd_files_go_with_the_sandbox(host: &str) {
     wait_until("a container locked it", is_locked);
     let named = |kind: &str| {
         let script = r#"$1 $2 ls --filter "label=sandboxer.id=$3" --format '{{.Name}}'"#;
-        on_host(host, &[script, engine(host), kind, &id]).lines().count()
+        on_engine(host, &[script, kind, &id]).lines().count()
     };
     assert_eq!((named("network"), named("volume")), (3, 3));
-    let greeting = on_host(
+    let greeting = on_engine(
         host,
         &[
             "$1 exec $($1 ps -q --filter label=com.docker.compose.service=built --filter label=com.docker.compose.project=sbx-$2) cat /greeting",
-            engine(host),
             &id,
         ],
     );
     assert_eq!(greeting, "built here");
 
-    bench.run(["destroy", &id]).ok();
+    bench.ok(["destroy", &id]);
     let record = bench.get(&id);
     assert_eq!(record["leftovers"], json!([]), "{record:#}");
     let kinds = |kind: &str| {
@@ -198,11 +165,21 @@ fn builds_networks_volumes_and_odd_files_go_with_the_sandbox(host: &str) {
         "{:#}",
         record["teardown"]
     );
-    bench.assert_unchanged(host, &before);
+    bench.assert_as_before();
     // Others build on the same engine: theirs do not bear the mark.
-    let nameless = on_host(
-        host,
-        &["$1 images -q --filter dangling=true --filter label=$2", engine(host), &mark],
-    );
+    let nameless =
+        on_engine(host, &["$1 images -q --filter dangling=true --filter label=$2", &mark]);
     assert_eq!(nameless, "", "no nameless image is left");
+}
+
+each_point! {
+    ports_follow_the_profile_and_a_create_is_four_requests {
+        on_docker: DOCKER;
+        on_podman: PODMAN;
+    }
+
+    builds_networks_volumes_and_odd_files_go_with_the_sandbox {
+        on_docker: DOCKER;
+        on_podman: PODMAN;
+    }
 }

@@ -32,11 +32,9 @@ fn a_command_reads_standard_input_byte_for_byte_and_ends_as_it_ends() {
             let with =
                 |words: &[&'static str]| [&["exec", "-i", &id], place, &["--"], words].concat();
             let whole = given(&bench, &with(&["cat"]), &bytes);
-            assert_eq!(
-                (whole.0, whole.1 == bytes, whole.2.as_str()),
-                (Some(0), true, ""),
-                "{host} {place:?}"
-            );
+            assert_eq!(whole.0, Some(0), "{host} {place:?}");
+            assert_eq!(whole.1 == bytes, true, "{host} {place:?}");
+            assert_eq!(whole.2.as_str(), "", "{host} {place:?}");
             let counted = given(&bench, &with(&["sh", "-c", "wc -c; echo e >&2; exit 7"]), &bytes);
             assert_eq!(
                 String::from_utf8_lossy(&counted.1).trim(),
@@ -46,25 +44,19 @@ fn a_command_reads_standard_input_byte_for_byte_and_ends_as_it_ends() {
             assert_eq!((counted.0, counted.2.as_str()), (Some(7), "e\n"), "{host} {place:?}");
             // Who reads no further, or nothing at all, is not waited for; what is left is nobody's command.
             let head = given(&bench, &with(&["head", "-c", "3"]), &bytes);
-            assert_eq!(
-                (head.0, head.1.as_slice()),
-                (Some(0), &bytes[..3]),
-                "{host} {place:?}: {}",
-                head.2
-            );
+            assert_eq!(head.0, Some(0), "{host} {place:?}: {}", head.2);
+            assert_eq!(head.1.as_slice(), &bytes[..3], "{host} {place:?}: {}", head.2);
             let none = given(&bench, &with(&["true"]), &b"touch /tmp/run\n".repeat(50_000));
-            assert_eq!(
-                (none.0, none.1.len(), none.2.as_str()),
-                (Some(0), 0, ""),
-                "{host} {place:?}"
-            );
+            assert_eq!(none.0, Some(0), "{host} {place:?}");
+            assert_eq!(none.1.len(), 0, "{host} {place:?}");
+            assert_eq!(none.2.as_str(), "", "{host} {place:?}");
             let lost = given(&bench, &with(&["no-such-program"]), b"x");
             assert_eq!(lost.0, Some(127), "{host} {place:?}: {}", lost.2);
         }
         // Without -i nothing is read.
         let (status, out, _) = given(&bench, &["exec", &id, "--", "cat"], b"not for it");
         assert_eq!((status, out.len()), (Some(0), 0), "{host}");
-        bench.run(["destroy", &id]).ok();
+        bench.ok(["destroy", &id]);
     }
 }
 
@@ -99,6 +91,6 @@ fn a_command_with_input_ends_with_its_console() {
             child.wait().unwrap();
             within("it goes on", &|| !sleeps());
         }
-        bench.run(["destroy", &id]).ok();
+        bench.ok(["destroy", &id]);
     }
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::faults::Tmpfs;
 use crate::held::held_and;
 use crate::lab::{Bench, Started, rooms, text, tree, wait_until};
+use crate::support::said::Said as _;
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
@@ -56,10 +57,8 @@ fn a_store_that_is_not_ours_to_read_stays_untouched() {
             let error = ran.error_with_hint(code);
             assert!(text(&error["message"]).contains("sandboxes.json"), "{what}: {error:#}");
             if code == "store_corrupt" {
-                assert!(
-                    text(&error["hint"]).contains("sandboxes.json.bak"),
-                    "{what}: names the backup: {error:#}"
-                );
+                let told = text(&error["hint"]);
+                assert!(told.contains("sandboxes.json.bak"), "{what}: names the backup: {error:#}");
             }
         }
         assert_eq!(fs::read(&file).unwrap(), bytes, "{what}: untouched");
@@ -90,11 +89,8 @@ fn a_data_directory_that_cannot_be_written_changes_nothing() {
             disk.remount("ro");
         }
         let before = (fs::read(bench.data().join("sandboxes.json")).unwrap(), tree(&sandboxes));
-        assert_eq!(
-            bench.run_base(["list"]).ok().as_array().unwrap().len(),
-            1,
-            "{how}: looking works"
-        );
+        let found = bench.run_base(["list"]).ok().as_array().unwrap().len();
+        assert_eq!(found, 1, "{how}: looking works");
         let all = [&["create"][..], &["recreate", "there", "--yes"], &["destroy", "there"]];
         // On a full disk a removal works: see below.
         for args in all.iter().filter(|args| how != "full" || args[0] != "destroy") {
@@ -118,13 +114,9 @@ fn a_data_directory_that_cannot_be_written_changes_nothing() {
     let filler = disk.fill();
     gate.open();
     let error = create.finish().error_with_hint("internal");
-    assert!(text(&error["message"]).contains("middle"), "{error:#}");
+    error.says("middle");
     let record = bench.get("middle");
-    assert_eq!(
-        (&record["state"], &record["leftovers"]),
-        (&json!("failed"), &json!([])),
-        "{record:#}"
-    );
+    record.has(json!({"state": "failed", "leftovers": []}));
     assert_eq!(rooms(&sandboxes), ["sbx-there"]);
     assert_eq!(
         bench
@@ -153,12 +145,7 @@ fn a_data_directory_that_cannot_be_written_changes_nothing() {
     let filler = disk.fill();
     gate.open();
     let error = create.finish().error_with_hint("internal");
-    assert!(text(&error["message"]).contains("last"), "{error:#}");
-    let hint = text(&error["hint"]);
-    assert!(
-        hint.contains("sandboxer recover") && hint.contains("nothing of it is left"),
-        "{error:#}"
-    );
+    error.says("last").hints("sandboxer recover").hints("nothing of it is left");
     assert!(rooms(&sandboxes).is_empty(), "it was taken away all the same");
     fs::remove_file(filler).unwrap();
     assert_eq!(bench.run_base(["recover"]).ok()[0]["ok"], true);
@@ -199,9 +186,10 @@ fn eight_processes_share_one_data_directory() {
                 scope.spawn(move || {
                     for round in 0..EACH {
                         let id = format!("p{n}-{round}");
-                        let made =
-                            bench.run_base(["create", "--id", &id, "--label", "of=many"]).ok();
-                        assert_eq!(made["state"], "ready");
+                        bench
+                            .run_base(["create", "--id", &id, "--label", "of=many"])
+                            .ok()
+                            .has(json!({"state": "ready"}));
                         bench.run_base(["destroy", &id]).ok();
                     }
                 })
@@ -215,11 +203,11 @@ fn eight_processes_share_one_data_directory() {
     });
     assert!(looks > 50, "{looks} looks");
     // No lost update: every record is there, over, with all of its events.
-    let records = bench.run(["list", "--all"]).ok();
+    let records = bench.ok(["list", "--all"]);
     let records: Vec<&Value> =
         records.as_array().unwrap().iter().filter(|record| record["id"] != "first").collect();
     assert_eq!(records.len(), 8 * EACH);
-    let events = bench.run(["events"]).ok();
+    let events = bench.ok(["events"]);
     let events = events.as_array().unwrap();
     let numbers: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>(), "numbered without gaps");

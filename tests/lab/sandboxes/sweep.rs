@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use crate::faults::Tmpfs;
 use crate::lab::{Bench, DOCKER, PODMAN, rooms, text, wait_until};
 use crate::points::each_point;
-use crate::sandboxes::kills::{killed, words};
+use crate::support::said::Said as _;
 
 /// Sweeps until the sandbox's time is over and something is done about it; that item.
 fn swept(bench: &Bench, id: &str) -> Value {
     let mut found = Value::Null;
     wait_until("its time is over", || {
-        let report = bench.run(["sweep"]).ok();
+        let report = bench.ok(["sweep"]);
         assert_eq!(report["held_back"], Value::Null, "{report:#}");
         let items = report["items"].as_array().unwrap();
         let item = items.iter().find(|item| item["id"] == id && item["outcome"] != "warned");
@@ -22,33 +22,26 @@ fn swept(bench: &Bench, id: &str) -> Value {
 }
 
 fn an_expired_stack_is_gone(host: &str) {
-    let bench = Bench::new();
-    let before = bench.snapshot(host);
+    let bench = Bench::watching(&[host]);
     let made = bench.create_stack(host, &bench.web_stack("brief"), &["--ttl", "3s"]);
     let remarks = made["route"]["remarks"].to_string();
     assert!(remarks.contains("nothing has swept yet"), "{remarks}");
     let id = text(&made["id"]);
     let item = swept(&bench, &id);
-    assert_eq!((&item["outcome"], &item["host"]), (&json!("destroyed"), &json!(host)), "{item:#}");
-    let record = bench.get(&id);
-    assert_eq!((&record["state"], &record["reason"]), (&json!("destroyed"), &json!("ttl_expired")));
+    item.has(json!({"outcome": "destroyed", "host": host}));
+    bench.get(&id).has(json!({"state": "destroyed", "reason": "ttl_expired"}));
     let kinds = bench.event_kinds(&id);
     let expiring = kinds.iter().filter(|kind| *kind == "sandbox.expiring").count();
     assert!(expiring <= 1 && kinds.last().unwrap() == "sandbox.destroyed", "{kinds:?}");
-    bench.assert_unchanged(host, &before);
-    assert_eq!(bench.run(["sweep"]).ok()["items"], json!([]));
+    bench.assert_as_before();
+    assert_eq!(bench.ok(["sweep"])["items"], json!([]));
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn an_expired_stack_is_gone_from_docker() {
-    an_expired_stack_is_gone(DOCKER);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn an_expired_stack_is_gone_from_podman() {
-    an_expired_stack_is_gone(PODMAN);
+each_point! {
+    an_expired_stack_is_gone {
+        from_docker: DOCKER;
+        from_podman: PODMAN;
+    }
 }
 
 each_point! {
@@ -59,18 +52,16 @@ each_point! {
 }
 
 fn a_killed_sweep_is_finished(host: &str, point: &str) {
-    let bench = Bench::new();
-    let before = bench.snapshot(host);
-    let made = bench.run(["create", "--host", host, "--ttl", "1s"]).ok();
+    let bench = Bench::watching(&[host]);
+    let made = bench.ok(["create", "--host", host, "--ttl", "1s"]);
     let id = text(&made["id"]);
     let expires = text(&made["expires_at"]);
     wait_until("its time is over", || jiff::Timestamp::now() > expires.parse().unwrap());
-    killed(&bench, point, &words(&["sweep"]));
+    bench.killed(point, ["sweep"]);
     let item = swept(&bench, &id);
     assert_eq!(item["error"], Value::Null, "{item:#}");
-    let record = bench.get(&id);
-    assert_eq!((&record["state"], &record["reason"]), (&json!("destroyed"), &json!("ttl_expired")));
-    bench.assert_unchanged(host, &before);
+    bench.get(&id).has(json!({"state": "destroyed", "reason": "ttl_expired"}));
+    bench.assert_as_before();
 }
 
 #[test]

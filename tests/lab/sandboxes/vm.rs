@@ -11,6 +11,7 @@ use crate::points::each_point;
 use crate::sandboxes::commands::plain;
 use crate::sandboxes::scripts::program_in;
 use crate::support::busy_machine::LIMITS;
+use crate::support::said::Said as _;
 
 const VM: &str = "vm-haskell";
 
@@ -64,7 +65,7 @@ impl Vm {
     }
 
     fn create(&self, more: &[&str]) -> Value {
-        self.bench.run(create(VM, "profile.vm", more)).ok()
+        self.bench.ok(create(VM, "profile.vm", more))
     }
 
     /// What is in the root, as the host's root account sees it.
@@ -138,10 +139,10 @@ fn two_workspaces_stand_side_by_side_and_the_vm_stays_as_it_was() {
     let with = vm.create(&["--input", &haskell(&vm.bench)]);
     let without = vm.create(&["--name", "empty"]);
     for record in [&with, &without] {
-        assert_eq!(record["state"], "ready");
-        assert_eq!(record["extension"], "ext.vm-packer");
-        assert_eq!(record["services"], json!([]));
-        assert_eq!(record["workdir"], format!("{}/sbx-{}", vm.root.display(), text(&record["id"])));
+        record.has(json!({
+            "state": "ready", "extension": "ext.vm-packer", "services": [],
+            "workdir": format!("{}/sbx-{}", vm.root.display(), text(&record["id"])),
+        }));
         let ssh = text(&record["reachability"]["ssh"]);
         assert!(
             ssh.contains(&format!("-t {VM} 'cd {}/workspace ", text(&record["workdir"]))),
@@ -159,7 +160,7 @@ fn two_workspaces_stand_side_by_side_and_the_vm_stays_as_it_was() {
         &fs::read_to_string(workspace(&with).with_file_name("manifest.json")).unwrap(),
     )
     .unwrap();
-    assert_eq!((&manifest["id"], &manifest["expires_at"]), (&with["id"], &with["expires_at"]));
+    manifest.has(json!({"id": with["id"], "expires_at": with["expires_at"]}));
 
     // Somebody works there, as the account and with files that only their owner may see.
     let work =
@@ -169,14 +170,13 @@ fn two_workspaces_stand_side_by_side_and_the_vm_stays_as_it_was() {
     assert_eq!(ran.json()["stdout"], "Main.hs\ndist\nout\nbuild\n", "{ran:#?}");
     let ran = vm.bench.run(["exec", &text(&with["id"]), "--service", "web", "--", "true"]);
     assert!(ran.status == Some(125) && ran.stderr.contains("has no services"), "{ran:#?}");
-    vm.bench.run(["destroy", &text(&with["id"])]).ok();
+    vm.bench.ok(["destroy", &text(&with["id"])]);
     let gone = vm.bench.get(&text(&with["id"]));
-    assert_eq!(gone["state"], "destroyed");
-    assert_eq!(gone["teardown"][0]["outcome"], "removed");
+    gone.has(json!({"state": "destroyed", "teardown.0.outcome": "removed"}));
     assert_eq!(gone["teardown"].as_array().unwrap().len(), 1, "no engine was asked: {gone:#}");
     let left = format!("sbx-{}", text(&without["id"]));
     assert_eq!(vm.entries(), ["prepared-by-packer".to_owned(), left]);
-    vm.bench.run(["destroy", "empty"]).ok();
+    vm.bench.ok(["destroy", "empty"]);
     assert_eq!(vm.entries(), ["prepared-by-packer"]);
 }
 
@@ -220,7 +220,7 @@ fn a_deadline_is_written_into_the_sandboxes_own_manifest_alone() {
     }
     on_vm("rm \"$1\" && mv \"$1.real\" \"$1\" && rm \"$2\"");
     assert_eq!(told(), "");
-    vm.bench.run(["destroy", &id, "--yes"]).ok();
+    vm.bench.ok(["destroy", &id, "--yes"]);
     assert_eq!(vm.entries(), ["prepared-by-packer"]);
 }
 
@@ -245,10 +245,8 @@ fn a_root_that_nobody_prepared_is_refused_and_not_made() {
         ),
         ("roomy", "KiB are needed".to_owned(), "destroy something there"),
     ] {
-        let error = vm
-            .bench
-            .run(create(VM, &format!("profile.{name}"), &[]))
-            .error_with_hint("operation_failed");
+        let error =
+            vm.bench.refused(create(VM, &format!("profile.{name}"), &[]), "operation_failed");
         assert!(error["causes"].to_string().contains(&words), "{name}: {error:#}");
         assert!(text(&error["hint"]).contains(hint), "{name}: {error:#}");
         assert_eq!(error["details"]["leftovers"], json!([]), "{name}");
@@ -257,7 +255,7 @@ fn a_root_that_nobody_prepared_is_refused_and_not_made() {
     // Nothing was made, so there is nothing to remove either.
     for record in vm.bench.stored() {
         assert_eq!(record["state"], "failed");
-        vm.bench.run(["destroy", &text(&record["id"])]).ok();
+        vm.bench.ok(["destroy", &text(&record["id"])]);
     }
 }
 
@@ -272,15 +270,15 @@ fn the_local_end_of_a_tunnel_is_a_host() {
     fs::write(&config, format!("Host 127.0.0.1\n  HostKeyAlias {VM}\nHost *{common}")).unwrap();
     let target = format!("ssh://build@127.0.0.1:{}", port_of("vm_haskell"));
     add_host(&vm.bench, "bridge", &target, &config);
-    let made = vm.bench.run(create("bridge", "profile.vm", &["--input", &haskell(&vm.bench)])).ok();
-    assert_eq!((&made["state"], &made["host"]), (&json!("ready"), &json!("bridge")));
+    let made = vm.bench.ok(create("bridge", "profile.vm", &["--input", &haskell(&vm.bench)]));
+    made.has(json!({"state": "ready", "host": "bridge"}));
     // The command to paste works as it is printed; a terminal is all that a shell there lacks here.
     let paste = text(&made["reachability"]["ssh"])
         .replace(" -t ", " -T ")
         .replace("exec \"$SHELL\" -l", "ls");
     let shown = Command::new("sh").args(["-c", &paste]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&shown.stdout), "Main.hs\n", "{paste}: {shown:?}");
-    vm.bench.run(["destroy", &text(&made["id"])]).ok();
+    vm.bench.ok(["destroy", &text(&made["id"])]);
     assert_eq!(vm.entries(), ["prepared-by-packer"]);
 }
 
@@ -299,11 +297,11 @@ fn another_machine_behind_the_name_is_left_alone() {
     };
     let other = "0".repeat(machine.len());
     swap(&machine, &other);
-    let error = vm.bench.run(["destroy", &id]).error_with_hint("host_changed");
+    let error = vm.bench.refused(["destroy", &id], "host_changed");
     assert!(error["causes"].to_string().contains(&machine), "{error:#}");
     assert_eq!(vm.entries().len(), 2, "nothing was touched");
     swap(&other, &machine);
-    vm.bench.run(["destroy", &id]).ok();
+    vm.bench.ok(["destroy", &id]);
     assert_eq!(vm.entries(), ["prepared-by-packer"]);
 }
 
@@ -326,7 +324,7 @@ fn a_killed_create_is_removed(point: &str) {
     let left = vm.bench.stored().into_iter().find(|record| record["state"] != "destroyed").unwrap();
     let expected = if point == "create.provisioning" { 1 } else { 2 };
     assert_eq!(vm.entries().len(), expected);
-    vm.bench.run(["destroy", &text(&left["id"])]).ok();
+    vm.bench.ok(["destroy", &text(&left["id"])]);
     assert_eq!(vm.bench.get(&text(&left["id"]))["state"], "destroyed");
     assert_eq!(vm.entries(), ["prepared-by-packer"]);
 }
@@ -357,20 +355,15 @@ fn tunnels_are_asked_for_and_their_lack_fails_nothing() {
     let expected = json!([{"provider": "ops-bridge", "id": "attach", "local": "127.0.0.1:2222", "state": "up"}]);
     assert_eq!((&made["reachability"]["attachments"], &made["message"]), (&expected, &Value::Null));
     let question: Value = serde_json::from_str(&fs::read_to_string(asked).unwrap()).unwrap();
-    assert_eq!((&question["sandbox_id"], &question["host"]), (&made["id"], &json!(VM)));
-    assert_eq!(question["workdir"], made["reachability"]["workdir"]);
+    question.has(
+        json!({"sandbox_id": made["id"], "host": VM, "workdir": made["reachability"]["workdir"]}),
+    );
 
     answer("broken", "echo the bridge is down >&2; exit 1");
     let made = vm.create(&[]);
-    assert_eq!(
-        (&made["state"], &made["reachability"]["attachments"]),
-        (&json!("ready"), &json!([]))
-    );
-    let message = text(&made["message"]);
-    assert!(
-        message.contains("no attachments") && message.contains("the bridge is down"),
-        "{message}"
-    );
+    made.has(json!({"state": "ready", "reachability.attachments": []}))
+        .says("no attachments")
+        .says("the bridge is down");
 }
 
 /// What an account without privileges can make of a tree's oddities; names that are no UTF-8 among them.
@@ -399,20 +392,20 @@ fn a_workspace_comes_back_from_a_snapshot_as_it_was() {
         VM,
         &[&format!("exec bash -c '{}' sh \"$1\"", ODD.replace('\'', r"'\''")), &workspace(&source)],
     );
-    let taken = vm.bench.run(["snapshot", "source", "--name", "base"]).ok();
+    let taken = vm.bench.ok(["snapshot", "source", "--name", "base"]);
     assert_eq!(
         (&taken["left_out"], &taken["left_out_count"]),
         (&json!(["workspace/odd/socket"]), &json!(1)),
         "it says what cannot be in an archive: {taken:#}"
     );
-    let back = vm.bench.run(["restore", "base", "--strict", "--name", "back"]).ok();
+    let back = vm.bench.ok(["restore", "base", "--strict", "--name", "back"]);
     let tell = |record: &Value| on_host(VM, &[TELL, &workspace(record)]);
     let told = tell(&source);
     assert_eq!(told.matches("user.sbx=0x").count(), 2, "{told}");
     assert_eq!(tell(&back), told);
     assert!(!PathBuf::from(workspace(&back)).join("odd/socket").exists());
     vm.bench.run(["sleep", "back"]).error("unsupported");
-    vm.bench.run(["destroy", "source", "back"]).ok();
-    vm.bench.run(["snapshots", "delete", "base"]).ok();
+    vm.bench.ok(["destroy", "source", "back"]);
+    vm.bench.ok(["snapshots", "delete", "base"]);
     assert_eq!(vm.entries(), ["prepared-by-packer"], "the root is as it was prepared");
 }

@@ -2,9 +2,8 @@
 
 use serde_json::json;
 
-use crate::lab::{Bench, DOCKER, PODMAN, engine, on_host, text};
+use crate::lab::{Bench, DOCKER, PODMAN, on_engine, text};
 use crate::points::each_point;
-use crate::sandboxes::kills::{killed, recovered, words as words_of};
 use crate::sandboxes::scripts;
 
 const STACK: &str = r#"services:
@@ -21,7 +20,7 @@ const STACK: &str = r#"services:
 /// How each of the two containers stands.
 fn stand(host: &str, id: &str) -> String {
     let all = "$1 inspect --type container -f '{{.State.Status}}' $($1 ps -aq --filter label=sandboxer.id=$2) | sort | tr '\\n' ' '";
-    on_host(host, &[all, engine(host), id])
+    on_engine(host, &[all, id])
 }
 
 // Deeds on the containers of a sandbox that sleeps, as words of a script: `$1` engine, `$2` id, `$web` and `$deaf`.
@@ -44,27 +43,26 @@ each_point! {
 }
 
 fn a_wake_brings_all_to_running(host: &str, words: &str) {
-    let bench = Bench::new();
-    let before = bench.snapshot(host);
+    let bench = Bench::watching(&[host]);
     let id = text(&bench.create_stack(host, &bench.stack("own", STACK), &[])["id"]);
     let half = |id: &str| {
         let script = format!(
             "engine=$1 id=$2\nof() {{ $engine ps -aq --no-trunc --filter label=sandboxer.id=$id --filter label=com.docker.compose.service=$1; }}\nweb=$(of web) deaf=$(of deaf)\n$engine stop -t 0 $web $deaf >/dev/null 2>&1\n{words}"
         );
-        on_host(host, &[&script, engine(host), id]);
+        on_engine(host, &[&script, id]);
         stand(host, id)
     };
-    bench.run(["sleep", &id]).ok();
+    bench.ok(["sleep", &id]);
     let left = half(&id);
-    bench.run(["wake", &id]).ok();
+    bench.ok(["wake", &id]);
     assert_eq!(stand(host, &id), "running running ", "it was {left}");
     assert_eq!(bench.get(&id)["state"], json!("ready"));
 
     // The same under a console that died over the wake: recover finds it, and says how it stands.
-    bench.run(["sleep", &id]).ok();
-    killed(&bench, "wake.started", &words_of(&["wake", &id]));
+    bench.ok(["sleep", &id]);
+    bench.killed("wake.started", ["wake", &id]);
     let left = half(&id);
-    let found = recovered(&bench);
+    let found = bench.recovered();
     let state = text(&bench.get(&id)["state"]);
     assert!(found.contains_key(&id) && (state == "sleeping" || state == "ready"), "{found:?}");
     let now = stand(host, &id);
@@ -75,10 +73,10 @@ fn a_wake_brings_all_to_running(host: &str, words: &str) {
             "it was {left}, and is {now}"
         ),
     }
-    bench.run(["wake", &id]).ok();
+    bench.ok(["wake", &id]);
     assert_eq!(stand(host, &id), "running running ", "it was {left}");
-    bench.run(["destroy", &id, "--yes"]).ok();
-    bench.assert_unchanged(host, &before);
+    bench.ok(["destroy", &id, "--yes"]);
+    bench.assert_as_before();
 }
 
 /// An engine with containers as files, of which each says how it stands. `LAG` is how long a start or a stop takes.
@@ -143,8 +141,6 @@ fn what_a_turn_left_that_nobody_ends_is_said() {
     let said = shell(
         r#"sleep 60 & echo x >.turning; echo "$! $(sbx_started $!)" >>.turning; sbx_take_turn 1; kill $!"#,
     );
-    assert!(
-        said.starts_with("process ") && said.ends_with(" still starts or stops its containers\n"),
-        "{said}"
-    );
+    assert!(said.starts_with("process "), "{said}");
+    assert!(said.ends_with(" still starts or stops its containers\n"), "{said}");
 }

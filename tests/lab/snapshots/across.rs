@@ -16,14 +16,11 @@ fn across(from: Place, to: Place, mode: &str, not_preserved: &serde_json::Value)
     odd_sandbox(&bench, from, &source);
     let tree = from.tell(&bench.directory(from.host(), &source).join("workspace"));
     let volume = from.tell(&from.volume(&source, "kept"));
-    bench.run(["snapshot", &source, "--name", "base", "--mode", mode]).ok();
+    bench.ok(["snapshot", &source, "--name", "base", "--mode", mode]);
 
-    let back = bench.run(["restore", "base", "--host", to.host()]).ok();
-    assert_eq!(
-        (&back["state"], &back["not_preserved"]),
-        (&json!("ready"), not_preserved),
-        "{back:#}"
-    );
+    let back = bench.ok(["restore", "base", "--host", to.host()]);
+    assert_eq!(back["state"], json!("ready"), "{back:#}");
+    assert_eq!(&back["not_preserved"], not_preserved, "{back:#}");
     let id = text(&back["id"]);
     // root is the account on some, and a user beside the account on others.
     let root_is_self = to != Place::Dev;
@@ -39,9 +36,9 @@ fn across(from: Place, to: Place, mode: &str, not_preserved: &serde_json::Value)
     filled.assert_is(&volume.kept().owners(number).without_acl_users(), "the volume");
 
     for id in [&source, &id] {
-        bench.run(["destroy", id]).ok();
+        bench.ok(["destroy", id]);
     }
-    bench.run(["snapshots", "delete", "base"]).ok();
+    bench.ok(["snapshots", "delete", "base"]);
     bench.assert_unchanged(from.host(), &before[0]);
     bench.assert_unchanged(to.host(), &before[1]);
 }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::faults::Host;
 use crate::lab::{Bench, Started, text, tree};
+use crate::support::said::Said as _;
 
 /// Words to programs of ours, each of which changes what they do.
 const ORDERS: [(&str, &str); 8] = [
@@ -56,11 +57,7 @@ fn there_and_back(
     );
     fill(&workspace(&made));
     let taken = run(bench, orders, &["snapshot", "source", "--name", "base"]);
-    assert_eq!(
-        (&taken["state"], &taken["consistency"]),
-        (&json!("ready"), &json!("clean")),
-        "{taken:#}"
-    );
+    taken.has(json!({"state": "ready", "consistency": "clean"}));
     run(bench, orders, &["snapshots", "verify", "base"]);
     let back = run(bench, orders, &["restore", "base", "--name", "back", "--host", host]);
     let within = |record: &Value| {
@@ -99,11 +96,11 @@ fn orders_in_an_accounts_start_up_file_leave_nothing_out_and_stay_for_its_own_co
     assert_eq!(was, is);
 
     // A user's own command has what the account gives it.
-    let made = bench.run(["create", "--profile", "sandbox-canary", "--host", "ordered"]).ok();
+    let made = bench.ok(["create", "--profile", "sandbox-canary", "--host", "ordered"]);
     let id = text(&made["id"]);
-    let said = bench.run(["exec", &id, "--", "sh", "-c", "echo $TAR_OPTIONS $CDPATH"]).ok();
+    let said = bench.ok(["exec", &id, "--", "sh", "-c", "echo $TAR_OPTIONS $CDPATH"]);
     assert_eq!(text(&said["stdout"]), "--exclude=*.key /tmp:/usr\n");
-    bench.run(["destroy", &id]).ok();
+    bench.ok(["destroy", &id]);
 }
 
 #[test]
@@ -112,22 +109,27 @@ fn an_archive_that_lacks_something_of_a_quiet_tree_is_no_snapshot() {
     let bench = Bench::new();
     let _host = Host::start(&bench, "forgetful", &["docker", "podman"]);
     let tar = bench.path("host-forgetful/bin/tar");
-    let made = bench
-        .run(["create", "--profile", "sandbox-canary", "--host", "forgetful", "--name", "source"])
-        .ok();
+    let made = bench.ok([
+        "create",
+        "--profile",
+        "sandbox-canary",
+        "--host",
+        "forgetful",
+        "--name",
+        "source",
+    ]);
     fill(&workspace(&made));
     // Whatever the reason is: here a tar that is somebody's own.
     fs::remove_file(&tar).unwrap();
     fs::write(&tar, "#!/bin/sh\nexec /usr/bin/tar --exclude='*.key' \"$@\"\n").unwrap();
     fs::set_permissions(&tar, fs::Permissions::from_mode(0o755)).unwrap();
-    let error =
-        bench.run(["snapshot", "source", "--name", "base"]).error_with_hint("operation_failed");
+    let error = bench.refused(["snapshot", "source", "--name", "base"], "operation_failed");
     assert!(error.to_string().contains("4 of 7 entries of the workspace are in it"), "{error:#}");
     let shelf = bench.path("host-forgetful/sandboxes/snapshots");
     assert!(!shelf.exists(), "{:#?}", tree(&shelf));
 
     fs::write(&tar, "#!/bin/sh\nexec /usr/bin/tar \"$@\"\n").unwrap();
-    bench.run(["snapshot", "source", "--name", "base"]).ok();
-    bench.run(["destroy", "source"]).ok();
-    bench.run(["snapshots", "delete", "base"]).ok();
+    bench.ok(["snapshot", "source", "--name", "base"]);
+    bench.ok(["destroy", "source"]);
+    bench.ok(["snapshots", "delete", "base"]);
 }

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::lab::{Bench, DOCKER, PODMAN, http_get, rooms, text};
+use crate::lab::{Bench, DOCKER, PODMAN, http_get, rooms, text, url_of};
+use crate::points::each_point;
+use crate::support::said::Said as _;
 
 /// A page that comes from a volume which the first start fills, and what compose tools write in more than one way.
 const SHOP: &str = r#"name: shop
@@ -27,12 +29,12 @@ volumes:
 /// What the stack serves and has.
 fn seen(bench: &Bench, record: &Value) -> [String; 3] {
     assert_eq!(record["state"], "ready", "{record:#}");
-    let url = text(&record["reachability"]["endpoints"][0]["url"]);
+    let url = url_of(&record);
     let page = http_get(&url).lines().last().unwrap_or_default().to_owned();
     let inside = |words: &[&str]| {
         let call =
             [&["exec", record["id"].as_str().unwrap(), "--service", "web", "--"], words].concat();
-        text(&bench.run(call).ok()["stdout"])
+        text(&bench.ok(call)["stdout"])
     };
     [page, inside(&["cat", "/conf/word"]), inside(&["sh", "-c", "echo \"$GREETING\""])]
 }
@@ -52,18 +54,18 @@ fn from_one_to_others(from: &'static str, others: &[&'static str]) {
     let mut last = text(&source["id"]);
     for (number, to) in others.iter().enumerate() {
         let name = format!("base-{number}");
-        let taken = bench.run(["snapshot", &last, "--name", &name]).ok();
-        assert_eq!(taken["captured_volumes"], json!([{"name": "data"}]), "{taken:#}");
-        let back = bench.run(["restore", &name, "--host", to]).ok();
-        assert_eq!((&back["host"], &back["not_preserved"]), (&json!(to), &json!({})), "{back:#}");
+        let told = bench.ok(["snapshot", &last, "--name", &name]);
+        told.has(json!({"captured_volumes": [{"name": "data"}]}));
+        let back = bench.ok(["restore", &name, "--host", to]);
+        back.has(json!({"host": to, "not_preserved": {}}));
         assert_eq!(seen(&bench, &back), wanted, "{to}");
         last = text(&back["id"]);
     }
     for record in bench.stored() {
-        bench.run(["destroy", &text(&record["id"])]).ok();
+        bench.ok(["destroy", &text(&record["id"])]);
     }
-    for record in bench.run(["snapshots", "list"]).ok().as_array().unwrap() {
-        bench.run(["snapshots", "delete", &text(&record["id"])]).ok();
+    for record in bench.ok(["snapshots", "list"]).as_array().unwrap() {
+        bench.ok(["snapshots", "delete", &text(&record["id"])]);
     }
     bench.assert_unchanged(from, &before);
     for to in others {
@@ -71,14 +73,9 @@ fn from_one_to_others(from: &'static str, others: &[&'static str]) {
     }
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn docker_compose_2_to_1_to_5() {
-    from_one_to_others(DOCKER, &["sandboxer01-v1", "sandboxer01-v5"]);
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn podman_compose_1_0_to_1_6() {
-    from_one_to_others(PODMAN, &["coulombcore-new"]);
+each_point! {
+    from_one_to_others {
+        docker_compose_2_to_1_to_5: DOCKER, &["sandboxer01-v1", "sandboxer01-v5"];
+        podman_compose_1_0_to_1_6: PODMAN, &["coulombcore-new"];
+    }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::lab::{Bench, DOCKER, text, tree};
+use crate::support::said::Said as _;
 
 /// Everything, and whether it is to come back.
 const FILES: [(&str, bool); 9] = [
@@ -23,15 +24,13 @@ const FILES: [(&str, bool); 9] = [
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_name_is_left_out_anywhere_and_a_path_from_the_top_and_never_the_workspace_itself() {
-    let bench = Bench::new();
-    let before = bench.snapshot(DOCKER);
+    let bench = Bench::watching(&[DOCKER]);
     let profile = bench.profile("lean", "snapshot: {exclude: ['work*', /top, deep/old, cache/]}");
     let repo = bench.stack(
         "lean",
         "services: {web: {image: 'localhost/sbx-lab:1', command: [sleep, '10000'], stop_signal: SIGKILL}}\n",
     );
-    let made =
-        bench.run(crate::lab::stack_args(&profile, DOCKER, &repo, &["--name", "source"])).ok();
+    let made = bench.ok(crate::lab::stack_args(&profile, DOCKER, &repo, &["--name", "source"]));
     let workspace =
         |record: &serde_json::Value| PathBuf::from(text(&record["workdir"])).join("workspace");
     for (file, _) in FILES {
@@ -39,20 +38,19 @@ fn a_name_is_left_out_anywhere_and_a_path_from_the_top_and_never_the_workspace_i
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, "text\n").unwrap();
     }
-    let taken = bench.run(["snapshot", "source", "--name", "base"]).ok();
-    assert_eq!(taken["excludes"], json!(["work*", "/top", "deep/old", "cache/"]), "{taken:#}");
-    bench.run(["snapshots", "verify", "base"]).ok();
+    let told = bench.ok(["snapshot", "source", "--name", "base"]);
+    told.has(json!({"excludes": ["work*", "/top", "deep/old", "cache/"]}));
+    bench.ok(["snapshots", "verify", "base"]);
     // What was left out is no difference.
-    let diff = bench.run(["snapshots", "diff", "base"]).ok();
-    assert_eq!(diff["changes"], json!([]), "{diff:#}");
+    bench.ok(["snapshots", "diff", "base"]).has(json!({"changes": []}));
 
-    let back = bench.run(["restore", "base", "--name", "back"]).ok();
+    let back = bench.ok(["restore", "base", "--name", "back"]);
     let there = tree(&workspace(&back));
     for (file, comes) in FILES {
         assert_eq!(workspace(&back).join(file).exists(), comes, "{file}: {there:#?}");
     }
     assert!(Path::new(&workspace(&back)).join("docker-compose.yml").exists(), "{there:#?}");
-    bench.run(["destroy", "source", "back"]).ok();
-    bench.run(["snapshots", "delete", "base"]).ok();
-    bench.assert_unchanged(DOCKER, &before);
+    bench.ok(["destroy", "source", "back"]);
+    bench.ok(["snapshots", "delete", "base"]);
+    bench.assert_as_before();
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::lab::{on_host, text};
 use crate::snapshots::place::{Place, there};
+use crate::support::said::Said as _;
 
 /// A stack of an image that gives orders to tar. A name like no other test's.
 const STACK: &str = r#"services:
@@ -45,15 +46,10 @@ fn an_image_that_gives_orders_to_tar_is_not_asked() {
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
     fs::write(Place::Dev.volume("neutral", "kept").join("b.orders"), "in a volume\n").unwrap();
 
-    let taken = bench.run(["snapshot", "neutral", "--name", "base"]).ok();
-    assert_eq!(
-        (&taken["state"], &taken["consistency"]),
-        (&json!("ready"), &json!("clean")),
-        "{taken:#}"
-    );
-    let diff = bench.run(["snapshots", "diff", "base"]).ok();
-    assert_eq!(diff["changes"], json!([]), "{diff:#}");
-    let back = bench.run(["restore", "base", "--name", "back", "--strict"]).ok();
+    let told = bench.ok(["snapshot", "neutral", "--name", "base"]);
+    told.has(json!({"state": "ready", "consistency": "clean"}));
+    bench.ok(["snapshots", "diff", "base"]).has(json!({"changes": []}));
+    let back = bench.ok(["restore", "base", "--name", "back", "--strict"]);
     assert_eq!(fs::read_to_string(workspace(&back).join("closed/a.orders")).unwrap(), "root's\n");
     let volume = Place::Dev.volume(&text(&back["id"]), "kept").join("b.orders");
     assert_eq!(fs::read_to_string(volume).unwrap(), "in a volume\n");
@@ -65,9 +61,9 @@ fn an_image_that_gives_orders_to_tar_is_not_asked() {
             "docker ps -aq --filter ancestor=sbx-orders:1 | xargs docker rm -f >/dev/null; docker rmi -f sbx-orders:1 >/dev/null",
         ],
     );
-    let destroyed = bench.run(["destroy", "neutral", "back"]).ok();
+    let destroyed = bench.ok(["destroy", "neutral", "back"]);
     assert!(!workspace(&made).exists() && !workspace(&back).exists(), "{destroyed:#}");
-    bench.run(["snapshots", "delete", "base"]).ok();
+    bench.ok(["snapshots", "delete", "base"]);
     bench.assert_unchanged(host, &before);
 }
 
@@ -100,7 +96,7 @@ fn what_a_failed_restore_wrote_for_others_is_removed_by_an_account_without_root(
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
 
     // The account's client cannot read what it is to be built of any more: said now, and not when it is restored.
-    let taken = bench.run(["snapshot", "left-behind", "--name", "base"]).ok();
+    let taken = bench.ok(["snapshot", "left-behind", "--name", "base"]);
     let remark = text(&taken["remarks"][0]);
     assert!(remark.contains("built again") && remark.contains("workspace/closed"), "{taken:#}");
 
@@ -110,7 +106,7 @@ fn what_a_failed_restore_wrote_for_others_is_removed_by_an_account_without_root(
     let back = bench.stored().into_iter().find(|record| record["name"] == "back").unwrap();
     let directory = bench.directory(host, &text(&back["id"]));
     assert!(!directory.exists(), "{error:#}\n{back:#}");
-    bench.run(["destroy", "left-behind", "back"]).ok();
-    bench.run(["snapshots", "delete", "base"]).ok();
+    bench.ok(["destroy", "left-behind", "back"]);
+    bench.ok(["snapshots", "delete", "base"]);
     bench.assert_unchanged(host, &before);
 }

@@ -12,7 +12,9 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 
 use crate::lab::{Bench, text};
+use crate::points::each_point;
 use crate::snapshots::place::{KEEPER, Place, there};
+use crate::support::said::Said as _;
 
 /// Devices: tar's lists have a name a line, and cut blanks off its end.
 const DEVICES: [&str; 6] = ["plain", "null ", "tab\t", "two\nlines", "it's \"$x\" ", "back\\n "];
@@ -86,26 +88,18 @@ fn names_are_taken_for_nothing_else(place: Place, id: &str) {
     crowd(&folders[0]);
 
     // Rootless podman may not be able to pause.
-    let taken = bench.run(["snapshot", id, "--name", "base", "--mode", "live"]).ok();
-    assert_eq!(
-        (&taken["state"], &taken["consistency"]),
-        (&json!("ready"), &json!("clean")),
-        "{taken:#}"
-    );
+    let taken = bench.ok(["snapshot", id, "--name", "base", "--mode", "live"]);
+    taken.has(json!({"state": "ready", "consistency": "clean"}));
     assert!(!taken["mode"].is_null(), "{taken:#}");
     assert_eq!(taken["captured_volumes"], json!([{"name": "kept"}, {"name": "more"}]), "{taken:#}");
     let left_out = 2 * (DEVICES.len() + 1) + SOCKETS;
-    assert_eq!(
-        (&taken["left_out_count"], &taken["not_captured"]),
-        (&json!(left_out), &json!([])),
-        "{taken:#}"
-    );
+    taken.has(json!({"left_out_count": left_out, "not_captured": []}));
     let told = taken["left_out"].as_array().unwrap();
     assert_eq!(told.len(), 100, "{taken:#}");
 
-    bench.run(["snapshots", "verify", "base"]).ok();
-    let back = bench.run(["restore", "base", "--strict", "--name", "back"]).ok();
-    assert_eq!((&back["state"], &back["not_preserved"]), (&json!("ready"), &json!({})), "{back:#}");
+    bench.ok(["snapshots", "verify", "base"]);
+    let back = bench.ok(["restore", "base", "--strict", "--name", "back"]);
+    back.has(json!({"state": "ready", "not_preserved": {}}));
     let mut files = FILES.map(str::to_owned);
     files.sort();
     for folder in [workspace(&back), place.volume(&text(&back["id"]), "kept")] {
@@ -115,21 +109,16 @@ fn names_are_taken_for_nothing_else(place: Place, id: &str) {
         };
         assert_eq!(fs::read_dir(&folder).unwrap().flatten().filter(odd).count(), 0);
     }
-    bench.run(["destroy", id, &text(&back["id"])]).ok();
-    bench.run(["snapshots", "delete", "base"]).ok();
+    bench.ok(["destroy", id, &text(&back["id"])]);
+    bench.ok(["snapshots", "delete", "base"]);
     bench.assert_unchanged(place.host(), &before);
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn with_docker_names_are_taken_for_nothing_else() {
-    names_are_taken_for_nothing_else(Place::Root, "names-root");
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn with_rootless_podman_names_are_taken_for_nothing_else() {
-    names_are_taken_for_nothing_else(Place::Rootless, "names-rootless");
+each_point! {
+    names_are_taken_for_nothing_else {
+        with_docker: Place::Root, "names-root";
+        with_rootless_podman: Place::Rootless, "names-rootless";
+    }
 }
 
 /// What is deeper than any path can be is found and read all the same, and cannot be made anywhere.
@@ -145,15 +134,8 @@ fn a_path_that_nobody_can_make_again_is_no_part_of_a_snapshot() {
             .args(["-c", depth, "sh", folder.to_str().unwrap(), &"d".repeat(200)])
             .status();
         assert!(made.unwrap().success());
-        let error =
-            bench.run(["snapshot", id, "--name", "base"]).error_with_hint("operation_failed");
-        assert!(text(&error["message"]).contains("too long"), "{error:#}");
-        let record = bench.run(["snapshots", "get", "base"]).ok();
-        assert_eq!(
-            (&record["state"], &record["replicas"]),
-            (&json!("failed"), &json!([])),
-            "{record:#}"
-        );
+        bench.refused(["snapshot", id, "--name", "base"], "operation_failed").says("too long");
+        bench.ok(["snapshots", "get", "base"]).has(json!({"state": "failed", "replicas": []}));
         assert!(!bench.workspace_root(place.host()).join("snapshots").exists());
         assert!(
             Command::new("rm")
@@ -164,8 +146,8 @@ fn a_path_that_nobody_can_make_again_is_no_part_of_a_snapshot() {
                 .success()
         );
     }
-    bench.run(["snapshot", id, "--name", "base"]).ok();
-    bench.run(["destroy", id]).ok();
-    bench.run(["snapshots", "delete", "base"]).ok();
+    bench.ok(["snapshot", id, "--name", "base"]);
+    bench.ok(["destroy", id]);
+    bench.ok(["snapshots", "delete", "base"]);
     bench.assert_unchanged(place.host(), &before);
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::lab::{Bench, text};
 use crate::snapshots::place::{KEEPER, Place, there};
+use crate::support::said::Said as _;
 
 /// Characters that GNU tar, sed, printf, a line of CSV and the kernel's list of mounts each take for something of their own.
 const ODD: &str = r#"sand "boxes", o'ne\two\040\n & $x"#;
@@ -35,30 +36,23 @@ fn blanks_commas_quotes_and_backslashes_in_a_root_are_in_nobodys_way() {
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
     fs::write(Place::Dev.volume("odd-root-path", "kept").join("file"), "in a volume\n").unwrap();
 
-    let taken = bench.run(["snapshot", "odd-root-path", "--name", "base"]).ok();
-    assert_eq!(taken["foreign_owners"], 2, "{taken:#}");
-    let diff = bench.run(["snapshots", "diff", "base"]).ok();
-    assert_eq!(diff["changes"], json!([]), "{diff:#}");
-    bench.run(["snapshots", "verify", "base"]).ok();
+    bench.ok(["snapshot", "odd-root-path", "--name", "base"]).has(json!({"foreign_owners": 2}));
+    bench.ok(["snapshots", "diff", "base"]).has(json!({"changes": []}));
+    bench.ok(["snapshots", "verify", "base"]);
 
-    let back = bench.run(["restore", "base", "--name", "back", "--strict"]).ok();
+    let back = bench.ok(["restore", "base", "--name", "back", "--strict"]);
     let roots = workspace(&back).join("closed/roots");
-    assert_eq!(
-        (fs::read_to_string(&roots).unwrap().as_str(), fs::metadata(&roots).unwrap().uid()),
-        ("root's\n", 0)
-    );
+    assert_eq!(fs::read_to_string(&roots).unwrap().as_str(), "root's\n");
+    assert_eq!(fs::metadata(&roots).unwrap().uid(), 0);
     let (user, group) = Place::Dev.account();
     let readme = fs::metadata(workspace(&back).join("readme")).unwrap();
-    assert_eq!(
-        (readme.uid(), readme.gid()),
-        (user, group),
-        "what was the account's is the account's"
-    );
+    assert_eq!(readme.uid(), user, "what was the account's is the account's");
+    assert_eq!(readme.gid(), group, "what was the account's is the account's");
     let volume = Place::Dev.volume(&text(&back["id"]), "kept").join("file");
     assert_eq!(fs::read_to_string(volume).unwrap(), "in a volume\n");
 
-    bench.run(["destroy", "odd-root-path", "back"]).ok();
-    bench.run(["snapshots", "delete", "base"]).ok();
+    bench.ok(["destroy", "odd-root-path", "back"]);
+    bench.ok(["snapshots", "delete", "base"]);
     // But for its mark it is empty.
     fs::remove_file(root.join(".sandboxer-root")).unwrap();
     fs::remove_dir(&root).unwrap();
@@ -87,18 +81,17 @@ fn an_odd_root_is_in_nobodys_way_for_any_kind_of_account() {
         let workspace = |record: &Value| PathBuf::from(text(&record["workdir"])).join("workspace");
         assert!(workspace(&made).starts_with(&root), "{made:#}");
         fs::write(place.volume(&id, "kept").join("file"), "in a volume\n").unwrap();
-        bench.run(["snapshot", &id, "--name", "base", "--mode", "live"]).ok();
-        bench.run(["sleep", &id]).ok();
-        bench.run(["wake", &id]).ok();
-        let diff = bench.run(["snapshots", "diff", "base"]).ok();
-        assert_eq!(diff["changes"], json!([]), "{diff:#}");
-        bench.run(["snapshots", "verify", "base"]).ok();
-        let back = bench.run(["restore", "base", "--name", "back"]).ok();
+        bench.ok(["snapshot", &id, "--name", "base", "--mode", "live"]);
+        bench.ok(["sleep", &id]);
+        bench.ok(["wake", &id]);
+        bench.ok(["snapshots", "diff", "base"]).has(json!({"changes": []}));
+        bench.ok(["snapshots", "verify", "base"]);
+        let back = bench.ok(["restore", "base", "--name", "back"]);
         assert_eq!(fs::read_to_string(workspace(&back).join("readme")).unwrap(), "hello");
         let volume = place.volume(&text(&back["id"]), "kept").join("file");
         assert_eq!(fs::read_to_string(volume).unwrap(), "in a volume\n");
-        bench.run(["destroy", &id, "back"]).ok();
-        bench.run(["snapshots", "delete", "base"]).ok();
+        bench.ok(["destroy", &id, "back"]);
+        bench.ok(["snapshots", "delete", "base"]);
         fs::remove_file(root.join(".sandboxer-root")).unwrap();
         fs::remove_dir(&root).unwrap();
         bench.assert_unchanged(host, &before);

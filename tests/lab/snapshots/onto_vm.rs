@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::lab::{Bench, DOCKER, lab, text};
 use crate::snapshots::place::{Place, odd_sandbox, there};
 use crate::support::busy_machine::LIMITS;
+use crate::support::said::Said as _;
 
 /// A bench with the VM among its hosts, and where that has this bench's sandboxes.
 struct Vm {
@@ -42,14 +43,14 @@ impl Vm {
     }
 
     fn snapshot(&self) -> Value {
-        self.bench.run(["snapshots", "get", "base"]).ok()
+        self.bench.ok(["snapshots", "get", "base"])
     }
 
     fn clear(&self, ids: &[&str]) {
         for id in ids {
-            self.bench.run(["destroy", id]).ok();
+            self.bench.ok(["destroy", id]);
         }
-        self.bench.run(["snapshots", "delete", "base"]).ok();
+        self.bench.ok(["snapshots", "delete", "base"]);
     }
 }
 
@@ -77,7 +78,7 @@ fn what_an_account_cannot_set_is_counted_one_for_one() {
     let vm = Vm::new();
     let (from, to) = (Place::Root, Place::Vm);
     let before = vm.bench.snapshot(DOCKER);
-    let made = vm.bench.run(["create", "--host", DOCKER, "--id", "odd-canary"]).ok();
+    let made = vm.bench.ok(["create", "--host", DOCKER, "--id", "odd-canary"]);
     let workspace = PathBuf::from(text(&made["workdir"])).join("workspace");
     from.fill_below(&workspace);
     // Attributes of the system's, beside those that everybody may set.
@@ -91,21 +92,19 @@ fn what_an_account_cannot_set_is_counted_one_for_one() {
     let foreign =
         tree.0.values().filter(|row| row["uid"] != "self" || row["gid"] != "self").count();
     assert!(foreign > 4, "{foreign}");
-    let taken = vm.bench.run(["snapshot", "odd-canary", "--name", "base"]).ok();
+    let taken = vm.bench.ok(["snapshot", "odd-canary", "--name", "base"]);
     assert_eq!(taken["foreign_owners"], foreign, "{taken:#}");
 
     let counted = json!({"owners": foreign, "xattrs": 2});
-    let error = vm
-        .bench
-        .run(["restore", "base", "--host", to.host(), "--strict"])
-        .error_with_hint("operation_failed");
+    let error =
+        vm.bench.refused(["restore", "base", "--host", to.host(), "--strict"], "operation_failed");
     assert_eq!(error["details"]["not_preserved"], counted, "{error:#}");
     assert_eq!(error["details"]["leftovers"], json!([]), "{error:#}");
     assert_eq!(left_in(&vm), [".sandboxer-root", "snapshots"], "the copy stays, for the next time");
     let strict = text(&error["details"]["sandbox_id"]);
     assert_eq!(vm.bench.get(&strict)["state"], "failed");
 
-    let back = vm.bench.run(["restore", "base", "--host", to.host()]).ok();
+    let back = vm.bench.ok(["restore", "base", "--host", to.host()]);
     assert_eq!((&back["state"], &back["not_preserved"]), (&json!("ready"), &counted), "{back:#}");
     let mut wanted = tree.owners(|_| "self".to_owned()).without_acl_users();
     for name in ["./odd/run", "./odd/plain"] {
@@ -123,12 +122,9 @@ fn what_an_account_cannot_set_is_counted_one_for_one() {
 fn a_stack_is_refused_by_a_host_without_an_engine_before_anything_is_brought_there() {
     let vm = Vm::new();
     odd_sandbox(&vm.bench, Place::Root, "odd-stack");
-    vm.bench.run(["snapshot", "odd-stack", "--name", "base"]).ok();
-    let error = vm
-        .bench
-        .run(["restore", "base", "--host", "vm-haskell"])
-        .error_with_hint("missing_dependency");
-    assert!(text(&error["message"]).contains("compose runtime"), "{error:#}");
+    vm.bench.ok(["snapshot", "odd-stack", "--name", "base"]);
+    let error = vm.bench.refused(["restore", "base", "--host", "vm-haskell"], "missing_dependency");
+    error.says("compose runtime");
     assert!(!vm.root.0.exists(), "nothing was brought there");
     assert_eq!(vm.snapshot()["replicas"].as_array().unwrap().len(), 1);
     assert_eq!(vm.bench.stored().len(), 1, "no sandbox was begun");

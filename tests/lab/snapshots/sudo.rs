@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::lab::{Bench, sudo_stays, text};
 use crate::snapshots::faithful::like_to_like;
 use crate::snapshots::place::{Place, there};
+use crate::support::said::Said as _;
 
 /// Programs that the account may run as root, beside what the lab lets it; until it is dropped.
 struct Permitted(&'static Path);
@@ -38,7 +39,7 @@ fn what_only_root_can_read_is_read_with_sudo_or_refused() {
     let host = Place::Sudo.host();
     let bench = Bench::with(&[host]);
     // Without an engine: no container can help.
-    let made = bench.run(["create", "--host", host, "--id", "sudo-canary"]).ok();
+    let made = bench.ok(["create", "--host", host, "--id", "sudo-canary"]);
     let workspace = PathBuf::from(text(&made["workdir"])).join("workspace");
     for name in ["secret", "null"] {
         fs::create_dir(workspace.join(name)).unwrap();
@@ -53,30 +54,22 @@ fn what_only_root_can_read_is_read_with_sudo_or_refused() {
 
     // tar alone would not do: what is to be left out has to be found first.
     for permitted in [None, Some(Permitted::programs("/usr/bin/tar"))] {
-        let error = bench
-            .run(["snapshot", "sudo-canary", "--name", "base"])
-            .error_with_hint("operation_failed");
-        assert!(
-            text(&error["message"]).contains("not all of sandbox sudo-canary can be read"),
-            "{error:#}"
-        );
-        assert!(text(&error["hint"]).contains("sudo"), "{error:#}");
+        bench
+            .refused(["snapshot", "sudo-canary", "--name", "base"], "operation_failed")
+            .says("not all of sandbox sudo-canary can be read")
+            .hints("sudo");
         assert!(!bench.workspace_root(host).join("snapshots").exists());
         drop(permitted);
     }
     let permitted = Permitted::programs("/usr/bin/tar, /usr/bin/find");
-    let taken = bench.run(["snapshot", "sudo-canary", "--name", "base"]).ok();
-    assert_eq!(
-        (&taken["left_out"], &taken["foreign_owners"]),
-        (&json!(["workspace/secret/null"]), &json!(3)),
-        "{taken:#}"
-    );
-    let back = bench.run(["restore", "base", "--name", "back"]).ok();
+    let told = bench.ok(["snapshot", "sudo-canary", "--name", "base"]);
+    told.has(json!({"left_out": ["workspace/secret/null"], "foreign_owners": 3}));
+    let back = bench.ok(["restore", "base", "--name", "back"]);
     assert_eq!(back["not_preserved"], json!({"owners": 3}), "{back:#}");
     let file = PathBuf::from(text(&back["workdir"])).join("workspace/secret/roots");
     assert_eq!(fs::read_to_string(file).unwrap(), "root's\n");
-    bench.run(["destroy", "sudo-canary", "back"]).ok();
-    bench.run(["snapshots", "delete", "base"]).ok();
+    bench.ok(["destroy", "sudo-canary", "back"]);
+    bench.ok(["snapshots", "delete", "base"]);
     let left: Vec<_> = fs::read_dir(bench.workspace_root(host))
         .unwrap()
         .map(|entry| entry.unwrap().file_name())

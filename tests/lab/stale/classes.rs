@@ -8,8 +8,8 @@ use serde_json::json;
 use super::{
     configure, drop_record, ended, expected, items, judged, owner, run_labelled, run_on, wait_past,
 };
-use crate::lab::{Bench, DOCKER, PODMAN, engine, on_host, text};
-use crate::sandboxes::kills::{killed, words};
+use crate::lab::{Bench, DOCKER, PODMAN, on_engine, text};
+use crate::points::each_point;
 
 /// What is on a host when everything that may be reaped is gone.
 fn every_class_is_listed_and_reaped(host: &str, tag: &str) {
@@ -18,14 +18,14 @@ fn every_class_is_listed_and_reaped(host: &str, tag: &str) {
     let before = bench.snapshot(host);
     let id = |word: &str| format!("{tag}-{word}");
     let canary = |word: &str, ttl: &str| {
-        bench.run(["create", "--id", &id(word), "--host", host, "--ttl", ttl]).ok()
+        bench.ok(["create", "--id", &id(word), "--host", host, "--ttl", ttl])
     };
     let directory = |word: &str| bench.directory(host, &id(word));
 
     // Records: expired, protected, failed, stuck (never ready, and a healthy one that was being snapshotted), lost, in order.
     let expired = canary("expired", "2s");
     canary("guarded", "2s");
-    bench.run(["label", &id("guarded"), "protect=true"]).ok();
+    bench.ok(["label", &id("guarded"), "protect=true"]);
     let failing = bench
         .stack("failing", "services: {x: {image: localhost/sbx-lab:1, command: [\"false\"]}}\n");
     bench
@@ -41,9 +41,9 @@ fn every_class_is_listed_and_reaped(host: &str, tag: &str) {
             &format!("repo={}", failing.display()),
         ])
         .error("operation_failed");
-    killed(&bench, "create.provisioned", &words(&["create", "--id", &id("stuck"), "--host", host]));
+    bench.killed("create.provisioned", ["create", "--id", &id("stuck"), "--host", host]);
     canary("healthy", "1h");
-    killed(&bench, "snapshot.made", &words(&["snapshot", &id("healthy")]));
+    bench.killed("snapshot.made", ["snapshot", &id("healthy")]);
     canary("lost", "1h");
     fs::remove_dir_all(directory("lost")).unwrap();
     canary("fine", "1h");
@@ -54,7 +54,7 @@ fn every_class_is_listed_and_reaped(host: &str, tag: &str) {
     let web = bench.web_stack("x");
     let stack_over = bench.create_stack(host, &web, &["--id", &id("stack-over"), "--ttl", "4s"]);
     bench.create_stack(host, &web, &["--id", &id("stack-alive")]);
-    let archive = text(&bench.run(["snapshot", &id("fine"), "--name", "kept"]).ok()["id"]);
+    let archive = text(&bench.ok(["snapshot", &id("fine"), "--name", "kept"])["id"]);
     for word in ["dir-over", "dir-alive", "stack-over", "stack-alive"] {
         drop_record(&bench.data(), "sandboxes.json", &id(word));
     }
@@ -83,25 +83,10 @@ fn every_class_is_listed_and_reaped(host: &str, tag: &str) {
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     let stuck_snapshot = bench.stored_snapshots();
     let stuck_snapshot = text(&stuck_snapshot[0]["id"]);
-    let all = bench.run(["inspect", "stale", "--host", host]).ok();
+    let all = bench.ok(["inspect", "stale", "--host", host]);
     let found = items(&all, &bench, &ids);
-    let names: Vec<String> = [
-        "expired",
-        "guarded",
-        "failed",
-        "stuck",
-        "healthy",
-        "lost",
-        "dir-over",
-        "dir-alive",
-        "stack-over",
-        "stack-alive",
-        "bare",
-        "foreign",
-    ]
-    .iter()
-    .map(|word| id(word))
-    .collect();
+    let names = "expired guarded failed stuck healthy lost dir-over dir-alive stack-over stack-alive bare foreign";
+    let names: Vec<String> = names.split(' ').map(id).collect();
     let name = |word: &str| names.iter().find(|name| **name == id(word)).unwrap().as_str();
     let mut classes = expected(&[
         (name("expired"), "expired destroy"),
@@ -129,15 +114,13 @@ fn every_class_is_listed_and_reaped(host: &str, tag: &str) {
     }
 
     // Nothing is touched by looking, nor by a plan.
-    let plan = bench.run(["reap-stale", "--dry-run", "--host", host]).ok();
-    assert_eq!(
-        judged(&items(&plan["items"], &bench, &ids)).get(name("bare")),
-        classes.get(name("bare"))
-    );
+    let plan = bench.ok(["reap-stale", "--dry-run", "--host", host]);
+    let found = items(&plan["items"], &bench, &ids);
+    assert_eq!(judged(&found).get(name("bare")), classes.get(name("bare")));
     bench.run(["reap-stale", "--host", host]).error("usage");
     assert!(directory("expired").exists() && directory("dir-over").exists());
 
-    let done = bench.run(["reap-stale", "--yes", "--host", host]).ok();
+    let done = bench.ok(["reap-stale", "--yes", "--host", host]);
     let mine: Vec<&str> = names.iter().map(String::as_str).collect();
     let done = items(&done, &bench, &mine);
     let mut ends = expected(&[
@@ -165,40 +148,36 @@ fn every_class_is_listed_and_reaped(host: &str, tag: &str) {
 
     // Named, the bare one goes, and the archive where it is asked for; a second reap has nothing to do.
     let with_archive: Vec<&str> = ids.iter().copied().chain([archive.as_str()]).collect();
-    let by_class = bench
-        .run([
-            "reap-stale",
-            "--yes",
-            "--host",
-            host,
-            "--class",
-            "orphan_stack",
-            "--class",
-            "orphan_snapshot",
-            "--snapshots",
-        ])
-        .ok();
+    let by_class = bench.ok([
+        "reap-stale",
+        "--yes",
+        "--host",
+        host,
+        "--class",
+        "orphan_stack",
+        "--class",
+        "orphan_snapshot",
+        "--snapshots",
+    ]);
     ends = expected(&[
         (name("bare"), "orphan_stack removed"),
         (archive.as_str(), "orphan_snapshot removed"),
     ]);
     classes.clear();
     assert_eq!(ended(&items(&by_class, &bench, &with_archive)), ends, "{by_class:#}");
-    let again = bench.run(["reap-stale", "--yes", "--host", host, "--snapshots"]).ok();
+    let again = bench.ok(["reap-stale", "--yes", "--host", host, "--snapshots"]);
     assert_eq!(items(&again, &bench, &ids).len(), 0, "{again:#}");
 
     // What nobody may touch is there; then everything of this test goes, by hand where no verb may do it.
-    assert!(
-        root.join("sbx-garbage/manifest.json").exists()
-            && root.join("sbx-empty").exists()
-            && root.join("sbx-link").is_symlink()
-    );
-    bench.run(["destroy", &id("guarded"), "--force-protected", "--yes"]).ok();
+    assert!(root.join("sbx-garbage/manifest.json").exists());
+    assert!(root.join("sbx-empty").exists());
+    assert!(root.join("sbx-link").is_symlink());
+    bench.ok(["destroy", &id("guarded"), "--force-protected", "--yes"]);
     for word in ["healthy", "fine", "dir-alive", "stack-alive"] {
-        bench.run(["destroy", &id(word)]).ok();
+        bench.ok(["destroy", &id(word)]);
     }
     // Its archive was whole when its console died.
-    bench.run(["snapshots", "delete", &stuck_snapshot]).ok();
+    bench.ok(["snapshots", "delete", &stuck_snapshot]);
     run_on(&bench, &bench.path("other"), &["destroy", &id("foreign")]).ok();
     fs::remove_dir_all(root.join("sbx-garbage")).unwrap();
     fs::remove_dir(root.join("sbx-empty")).unwrap();
@@ -206,20 +185,13 @@ fn every_class_is_listed_and_reaped(host: &str, tag: &str) {
     let mut after = bench.snapshot(host);
     after.retain(|line| !line.ends_with("/snapshots"));
     assert_eq!(after.symmetric_difference(&before).collect::<Vec<_>>(), Vec::<&String>::new());
-    assert_eq!(
-        json!(on_host(host, &["$1 ps -aq --filter label=sandboxer.owner=$2", engine(host), &us])),
-        json!("")
-    );
+    let found = json!(on_engine(host, &["$1 ps -aq --filter label=sandboxer.owner=$2", &us]));
+    assert_eq!(found, json!(""));
 }
 
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn every_class_is_listed_and_reaped_on_docker() {
-    every_class_is_listed_and_reaped(DOCKER, "scd");
-}
-
-#[test]
-#[ignore = "needs the lab (tests/lab/up)"]
-fn every_class_is_listed_and_reaped_on_podman() {
-    every_class_is_listed_and_reaped(PODMAN, "scp");
+each_point! {
+    every_class_is_listed_and_reaped {
+        on_docker: DOCKER, "scd";
+        on_podman: PODMAN, "scp";
+    }
 }

@@ -11,10 +11,10 @@ use super::{
     configure, drop_record, ended, expected, items, judged, owner, run_labelled, run_on, wait_past,
 };
 use crate::faults::{Relay, Tmpfs};
-use crate::lab::{Bench, DOCKER, PODMAN, Way, engine, on_host, port_of, rooms, text, wait_until};
+use crate::lab::{Bench, DOCKER, PODMAN, Way, on_engine, port_of, rooms, text, wait_until};
 use crate::points::each_point;
-use crate::sandboxes::kills::{killed, words};
 use crate::sandboxes::roots::Disk;
+use crate::support::said::Said as _;
 
 const QUICK: &str = "stale: {failed_after: 1s, grace: 1s}";
 
@@ -37,9 +37,8 @@ fn put_orphan(root: &Path, id: &str, owner: &str) {
 fn a_plan_is_applied_to_what_is_still_so_and_to_nothing_else() {
     let bench = Bench::new();
     configure(&bench, QUICK);
-    let create = |id: &str, ttl: &str| {
-        bench.run(["create", "--id", id, "--host", DOCKER, "--ttl", ttl]).ok()
-    };
+    let create =
+        |id: &str, ttl: &str| bench.ok(["create", "--id", id, "--host", DOCKER, "--ttl", ttl]);
     create("sdp-a", "1s");
     create("sdp-b", "1s");
     let stack =
@@ -47,7 +46,7 @@ fn a_plan_is_applied_to_what_is_still_so_and_to_nothing_else() {
     drop_record(&bench.data(), "sandboxes.json", "sdp-c");
     run_on(&bench, &bench.path("other"), &["create", "--id", "sdp-f", "--host", DOCKER]).ok();
     wait_past(&stack["expires_at"]);
-    let plan = bench.run(["reap-stale", "--dry-run", "--host", DOCKER]).ok();
+    let plan = bench.ok(["reap-stale", "--dry-run", "--host", DOCKER]);
     let ids = ["sdp-a", "sdp-b", "sdp-c", "sdp-f"];
     assert_eq!(
         judged(&items(&plan["items"], &bench, &ids)),
@@ -59,7 +58,7 @@ fn a_plan_is_applied_to_what_is_still_so_and_to_nothing_else() {
         ])
     );
     // Somebody protects one, somebody works in another, somebody edits the plan.
-    bench.run(["label", "sdp-a", "protect=true"]).ok();
+    bench.ok(["label", "sdp-a", "protect=true"]);
     run_labelled(DOCKER, "sbx-sdp-c-late-1", "sdp-c", &owner(&bench.data()));
     let mut edited = plan.clone();
     for item in edited["items"].as_array_mut().unwrap() {
@@ -72,7 +71,7 @@ fn a_plan_is_applied_to_what_is_still_so_and_to_nothing_else() {
     let file = bench.path("plan.json");
     fs::write(&file, edited.to_string()).unwrap();
     let file = file.to_str().unwrap().to_owned();
-    let done = bench.run(["reap-stale", "--yes", "--plan", &file]).ok();
+    let done = bench.ok(["reap-stale", "--yes", "--plan", &file]);
     let did = items(&done, &bench, &ids);
     assert_eq!(
         ended(&did),
@@ -87,25 +86,20 @@ fn a_plan_is_applied_to_what_is_still_so_and_to_nothing_else() {
     assert!(bench.directory(DOCKER, "sdp-a").exists() && bench.directory(DOCKER, "sdp-c").exists());
     assert!(bench.directory(DOCKER, "sdp-f").exists());
     // Applied twice, by its id, it skips everything; a day later, or unknown, it is refused.
-    let again = bench.run(["reap-stale", "--yes", "--plan", &text(&plan["id"])]).ok();
+    let again = bench.ok(["reap-stale", "--yes", "--plan", &text(&plan["id"])]);
     let again = items(&again, &bench, &ids);
     assert!(again.values().all(|item| item["outcome"] == "skipped"), "{again:#?}");
     let mut old = plan.clone();
     old["at"] = json!("2026-01-01T00:00:00.000Z");
     fs::write(&file, old.to_string()).unwrap();
-    bench.run(["reap-stale", "--yes", "--plan", &file]).error_with_hint("conflict");
-    bench.run(["reap-stale", "--yes", "--plan", "plan-00000000"]).error_with_hint("not_found");
-    bench
-        .run(["reap-stale", "--yes", "--plan", "nothing-of-the-kind"])
-        .error_with_hint("invalid_input");
-    bench.run(["destroy", "sdp-a", "--force-protected", "--yes"]).ok();
+    bench.refused(["reap-stale", "--yes", "--plan", &file], "conflict");
+    bench.refused(["reap-stale", "--yes", "--plan", "plan-00000000"], "not_found");
+    bench.refused(["reap-stale", "--yes", "--plan", "nothing-of-the-kind"], "invalid_input");
+    bench.ok(["destroy", "sdp-a", "--force-protected", "--yes"]);
     run_on(&bench, &bench.path("other"), &["destroy", "sdp-f"]).ok();
-    let named = bench.run(["reap-stale", "--yes", "--host", DOCKER]).ok();
+    let named = bench.ok(["reap-stale", "--yes", "--host", DOCKER]);
     assert_eq!(ended(&items(&named, &bench, &ids)), expected(&[("sdp-c", "orphan_stack removed")]));
-    assert_eq!(
-        on_host(DOCKER, &["$1 ps -aq --filter label=sandboxer.id=sdp-c", engine(DOCKER)]),
-        ""
-    );
+    assert_eq!(on_engine(DOCKER, &["$1 ps -aq --filter label=sandboxer.id=sdp-c"]), "");
 }
 
 #[test]
@@ -114,29 +108,24 @@ fn two_that_reap_at_once_remove_everything_once() {
     let bench = Bench::new();
     let made: Vec<Value> = (0..6)
         .map(|n| {
-            bench
-                .run(["create", "--id", &format!("sdt-{n}"), "--host", "local", "--ttl", "1s"])
-                .ok()
+            bench.ok(["create", "--id", &format!("sdt-{n}"), "--host", "local", "--ttl", "1s"])
         })
         .collect();
     wait_past(&made[5]["expires_at"]);
-    let plan = text(&bench.run(["reap-stale", "--dry-run", "--host", "local"]).ok()["id"]);
+    let plan = text(&bench.ok(["reap-stale", "--dry-run", "--host", "local"])["id"]);
     let one = bench.start(["reap-stale", "--yes", "--plan", &plan]);
     let two = bench.start(["reap-stale", "--yes", "--host", "local"]);
     for ran in [one.finish(), two.finish()] {
         // Who comes second is told that the first is at work, or finds nothing left.
         assert!(matches!(ran.status, Some(0 | 4)), "{ran:#?}");
     }
-    bench.run(["reap-stale", "--yes", "--host", "local"]).ok();
+    bench.ok(["reap-stale", "--yes", "--host", "local"]);
     for n in 0..6 {
         let id = format!("sdt-{n}");
         assert_eq!(bench.get(&id)["state"], "destroyed");
         let kinds = bench.event_kinds(&id);
-        assert_eq!(
-            kinds.iter().filter(|kind| *kind == "sandbox.destroyed").count(),
-            1,
-            "{kinds:?}"
-        );
+        let found = kinds.iter().filter(|kind| *kind == "sandbox.destroyed").count();
+        assert_eq!(found, 1, "{kinds:?}");
     }
     assert_eq!(rooms(&bench.home().join("sandboxes")), Vec::<String>::new());
 }
@@ -145,28 +134,26 @@ fn two_that_reap_at_once_remove_everything_once() {
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_directory_that_cannot_be_removed_stays_listed_with_the_reason() {
     let bench = Bench::new();
-    bench.run(["create", "--id", "sdm-x", "--host", DOCKER, "--ttl", "1s"]).ok();
+    bench.ok(["create", "--id", "sdm-x", "--host", DOCKER, "--ttl", "1s"]);
     drop_record(&bench.data(), "sandboxes.json", "sdm-x");
     configure(&bench, QUICK);
     let disk = Tmpfs::mount(bench.directory(DOCKER, "sdm-x").join("workspace/held"), "size=64k");
     wait_until("it is stale", || {
-        let all = bench.run(["inspect", "stale", "--host", DOCKER]).ok();
+        let all = bench.ok(["inspect", "stale", "--host", DOCKER]);
         judged(&items(&all, &bench, &["sdm-x"]))
             .get("sdm-x")
             .is_some_and(|words| words == "orphan_dir remove")
     });
     let ran = bench.run(["reap-stale", "--yes", "--host", DOCKER]);
     let item = items(&ran.json(), &bench, &["sdm-x"]).remove("sdm-x").unwrap();
-    assert_eq!((&item["outcome"], &item["ok"]), (&json!("failed"), &json!(false)), "{item:#}");
+    item.has(json!({"outcome": "failed", "ok": false}));
     assert!(item.to_string().contains("mount point"), "{item:#}");
     assert_ne!(ran.status, Some(0));
     assert!(bench.directory(DOCKER, "sdm-x").join("manifest.json").exists());
     drop(disk);
-    let done = bench.run(["reap-stale", "--yes", "--host", DOCKER]).ok();
-    assert_eq!(
-        ended(&items(&done, &bench, &["sdm-x"])),
-        expected(&[("sdm-x", "orphan_dir removed")])
-    );
+    let done = bench.ok(["reap-stale", "--yes", "--host", DOCKER]);
+    let found = items(&done, &bench, &["sdm-x"]);
+    assert_eq!(ended(&found), expected(&[("sdm-x", "orphan_dir removed")]));
 }
 
 #[test]
@@ -174,21 +161,19 @@ fn a_directory_that_cannot_be_removed_stays_listed_with_the_reason() {
 fn a_restored_or_copied_data_directory_reaps_nothing() {
     let bench = Bench::new();
     configure(&bench, QUICK);
-    bench.run(["create", "--id", "sdr-early", "--host", DOCKER]).ok();
+    bench.ok(["create", "--id", "sdr-early", "--host", DOCKER]);
     let yesterday = bench.path("yesterday");
     assert!(
         Command::new("cp").arg("-a").arg(bench.data()).arg(&yesterday).status().unwrap().success()
     );
-    let late = bench.run(["create", "--id", "sdr-late", "--host", DOCKER, "--ttl", "2s"]).ok();
+    let late = bench.ok(["create", "--id", "sdr-late", "--host", DOCKER, "--ttl", "2s"]);
     wait_past(&late["expires_at"]);
     let plan = run_on(&bench, &yesterday, &["reap-stale", "--dry-run", "--host", DOCKER]).ok();
     assert_eq!(plan["held_back"]["reason"], "not_own", "{plan:#}");
     run_on(&bench, &yesterday, &["reap-stale", "--yes", "--host", DOCKER])
         .error_with_hint("conflict");
-    assert!(
-        bench.directory(DOCKER, "sdr-late").exists()
-            && bench.directory(DOCKER, "sdr-early").exists()
-    );
+    assert!(bench.directory(DOCKER, "sdr-late").exists());
+    assert!(bench.directory(DOCKER, "sdr-early").exists());
     let copy = bench.path("copy");
     assert!(Command::new("cp").arg("-a").arg(bench.data()).arg(&copy).status().unwrap().success());
     let mut owner: Value = serde_json::from_slice(&fs::read(copy.join("owner")).unwrap()).unwrap();
@@ -196,12 +181,10 @@ fn a_restored_or_copied_data_directory_reaps_nothing() {
     fs::write(copy.join("owner"), owner.to_string()).unwrap();
     run_on(&bench, &copy, &["reap-stale", "--yes", "--host", DOCKER]).error_with_hint("conflict");
     assert!(bench.directory(DOCKER, "sdr-late").exists());
-    let done = bench.run(["reap-stale", "--yes", "--host", DOCKER]).ok();
-    assert_eq!(
-        ended(&items(&done, &bench, &["sdr-late"])),
-        expected(&[("sdr-late", "expired removed")])
-    );
-    bench.run(["destroy", "sdr-early"]).ok();
+    let done = bench.ok(["reap-stale", "--yes", "--host", DOCKER]);
+    let found = items(&done, &bench, &["sdr-late"]);
+    assert_eq!(ended(&found), expected(&[("sdr-late", "expired removed")]));
+    bench.ok(["destroy", "sdr-early"]);
 }
 
 #[test]
@@ -209,7 +192,7 @@ fn a_restored_or_copied_data_directory_reaps_nothing() {
 fn a_host_that_was_rebuilt_under_its_name_ends_the_pass() {
     let bench = Bench::new();
     configure(&bench, QUICK);
-    let made = bench.run(["create", "--id", "sdh-old", "--host", DOCKER, "--ttl", "1s"]).ok();
+    let made = bench.ok(["create", "--id", "sdh-old", "--host", DOCKER, "--ttl", "1s"]);
     put_orphan(&bench.workspace_root(DOCKER), "sdh-lone", &owner(&bench.data()));
     wait_past(&made["expires_at"]);
     let path = bench.data().join("sandboxes.json");
@@ -226,7 +209,7 @@ fn a_host_that_was_rebuilt_under_its_name_ends_the_pass() {
         bench.directory(DOCKER, "sdh-old").exists() && bench.directory(DOCKER, "sdh-lone").exists()
     );
     fs::write(&path, ours).unwrap();
-    let done = bench.run(["reap-stale", "--yes", "--host", DOCKER]).ok();
+    let done = bench.ok(["reap-stale", "--yes", "--host", DOCKER]);
     let done = items(&done, &bench, &["sdh-old", "sdh-lone"]);
     assert_eq!(
         ended(&done),
@@ -241,8 +224,8 @@ fn a_root_that_is_not_mounted_loses_and_orphans_nothing() {
     let disk = Disk::new(&bench);
     bench.add_host("disky", &Way::to(DOCKER, port_of(DOCKER)), &disk.root());
     configure(&bench, QUICK);
-    let made = bench.run(["create", "--id", "sdu-over", "--host", "disky", "--ttl", "1s"]).ok();
-    bench.run(["create", "--id", "sdu-fine", "--host", "disky"]).ok();
+    let made = bench.ok(["create", "--id", "sdu-over", "--host", "disky", "--ttl", "1s"]);
+    bench.ok(["create", "--id", "sdu-fine", "--host", "disky"]);
     put_orphan(&disk.root(), "sdu-lone", &owner(&bench.data()));
     wait_past(&made["expires_at"]);
     disk.unmount();
@@ -255,13 +238,13 @@ fn a_root_that_is_not_mounted_loses_and_orphans_nothing() {
     assert_eq!(bench.get("sdu-fine")["state"], "ready");
     assert_eq!(bench.get("sdu-over")["state"], "ready", "a refusal changes nothing");
     disk.mount();
-    let done = bench.run(["reap-stale", "--yes", "--host", "disky"]).ok();
+    let done = bench.ok(["reap-stale", "--yes", "--host", "disky"]);
     let done = items(&done, &bench, &["sdu-over", "sdu-fine", "sdu-lone"]);
     assert_eq!(
         ended(&done),
         expected(&[("sdu-over", "expired removed"), ("sdu-lone", "orphan_dir removed")])
     );
-    bench.run(["destroy", "sdu-fine"]).ok();
+    bench.ok(["destroy", "sdu-fine"]);
 }
 
 #[test]
@@ -270,26 +253,24 @@ fn what_was_made_behind_a_destroyed_record_is_an_orphan() {
     let bench = Bench::new();
     configure(&bench, QUICK);
     // Its time is not over: it is no wish of anybody's all the same.
-    bench.run(["create", "--id", "sdb-late", "--host", DOCKER]).ok();
+    bench.ok(["create", "--id", "sdb-late", "--host", DOCKER]);
     let path = bench.data().join("sandboxes.json");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("\"state\":\"ready\"", "\"state\":\"destroyed\"")).unwrap();
     wait_until("it is old enough", || {
-        let all = bench.run(["inspect", "stale", "--host", DOCKER]).ok();
+        let all = bench.ok(["inspect", "stale", "--host", DOCKER]);
         items(&all, &bench, &["sdb-late"]).contains_key("sdb-late")
     });
-    let done = bench.run(["reap-stale", "--yes", "--host", DOCKER]).ok();
-    assert_eq!(
-        ended(&items(&done, &bench, &["sdb-late"])),
-        expected(&[("sdb-late", "orphan_dir removed")])
-    );
+    let done = bench.ok(["reap-stale", "--yes", "--host", DOCKER]);
+    let found = items(&done, &bench, &["sdb-late"]);
+    assert_eq!(ended(&found), expected(&[("sdb-late", "orphan_dir removed")]));
 }
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn of_300_on_three_hosts_one_that_dies_midway_holds_up_none_of_the_others() {
     let bench = Bench::new();
-    bench.run(["create", "--id", "sdx", "--host", "local"]).ok();
+    bench.ok(["create", "--id", "sdx", "--host", "local"]);
     let us = owner(&bench.data());
     let relay = Relay::start(port_of(PODMAN), &[]);
     let far = bench.workspace_root(PODMAN);
@@ -332,10 +313,10 @@ fn of_300_on_three_hosts_one_that_dies_midway_holds_up_none_of_the_others() {
     );
     assert_eq!((rooms(&near).len(), rooms(&local)), (0, vec!["sbx-sdx".to_owned()]));
     let relay = Relay::start_at(port, port_of(PODMAN), &[]);
-    bench.run(["reap-stale", "--yes", "--host", "dying"]).ok();
+    bench.ok(["reap-stale", "--yes", "--host", "dying"]);
     assert_eq!(rooms(&far).len(), 0);
     drop(relay);
-    bench.run(["destroy", "sdx"]).ok();
+    bench.ok(["destroy", "sdx"]);
 }
 
 #[test]
@@ -346,7 +327,7 @@ fn a_host_that_is_down_or_full_is_no_reason_to_lose_anything() {
     let disk = Tmpfs::mount(bench.path("small"), "size=1m,mode=0700");
     bench.add_host("small", &Way::to(DOCKER, relay.port), &disk.path);
     configure(&bench, QUICK);
-    let made = bench.run(["create", "--id", "sdf-over", "--host", "small", "--ttl", "1s"]).ok();
+    let made = bench.ok(["create", "--id", "sdf-over", "--host", "small", "--ttl", "1s"]);
     put_orphan(&disk.path, "sdf-lone", &owner(&bench.data()));
     wait_past(&made["expires_at"]);
     let port = relay.port;
@@ -356,7 +337,7 @@ fn a_host_that_is_down_or_full_is_no_reason_to_lose_anything() {
     assert_eq!(bench.get("sdf-over")["state"], "ready");
     let _relay = Relay::start_at(port, port_of(DOCKER), &[]);
     disk.fill();
-    let done = bench.run(["reap-stale", "--yes", "--host", "small"]).ok();
+    let done = bench.ok(["reap-stale", "--yes", "--host", "small"]);
     let done = items(&done, &bench, &["sdf-over", "sdf-lone"]);
     assert_eq!(
         ended(&done),
@@ -375,11 +356,11 @@ fn a_copy_that_makes_something_first_is_behind_all_the_same() {
     let bench = Bench::new();
     configure(&bench, QUICK);
     let (old, new) = (bench.data(), bench.path("new"));
-    bench.run(["create", "--id", "sdc-base", "--host", DOCKER]).ok();
+    bench.ok(["create", "--id", "sdc-base", "--host", DOCKER]);
     copy(&old, &new);
     // One is claimed, the other creates: by its number it would catch up with what the host counts.
     run_on(&bench, &new, &["doctor", "--claim"]);
-    bench.run(["create", "--id", "sdc-one", "--host", DOCKER]).ok();
+    bench.ok(["create", "--id", "sdc-one", "--host", DOCKER]);
     let refused = bench.run(["destroy", "sdc-base"]);
     assert_eq!(refused.json()[0]["error"]["code"], "conflict", "{refused:#?}");
     run_on(&bench, &new, &["create", "--id", "sdc-two", "--host", DOCKER]).ok();
@@ -417,12 +398,12 @@ fn a_copy_that_makes_something_first_is_behind_all_the_same() {
 fn a_copy_from_before_a_snapshot_or_an_adoption_reaps_none_of_it() {
     let bench = Bench::new();
     configure(&bench, QUICK);
-    bench.run(["create", "--id", "sda-source", "--host", DOCKER]).ok();
-    bench.run(["create", "--id", "sda-lost", "--host", DOCKER]).ok();
+    bench.ok(["create", "--id", "sda-source", "--host", DOCKER]);
+    bench.ok(["create", "--id", "sda-lost", "--host", DOCKER]);
     drop_record(&bench.data(), "sandboxes.json", "sda-lost");
     let (before, between) = (bench.path("before"), bench.path("between"));
     copy(&bench.data(), &before);
-    let taken = text(&bench.run(["snapshot", "sda-source", "--name", "kept"]).ok()["id"]);
+    let taken = text(&bench.ok(["snapshot", "sda-source", "--name", "kept"])["id"]);
     copy(&bench.data(), &between);
     wait_until("it is old enough to be adopted", || {
         bench.run(["adopt", "--host", DOCKER]);
@@ -433,11 +414,11 @@ fn a_copy_from_before_a_snapshot_or_an_adoption_reaps_none_of_it() {
             ["reap-stale", "--yes", "--host", DOCKER, "--snapshots", "--class", "orphan_dir"];
         run_on(&bench, data, &words).error("conflict");
     }
-    bench.run(["snapshots", "verify", &taken]).ok();
+    bench.ok(["snapshots", "verify", &taken]);
     assert!(bench.directory(DOCKER, "sda-lost").exists());
-    bench.run(["snapshots", "delete", &taken]).ok();
+    bench.ok(["snapshots", "delete", &taken]);
     for id in ["sda-lost", "sda-source"] {
-        bench.run(["destroy", id]).ok();
+        bench.ok(["destroy", id]);
     }
 }
 
@@ -482,17 +463,16 @@ each_point! {
 }
 
 fn a_killed_reap_is_finished(host: &str, point: &str) {
-    let bench = Bench::new();
-    let before = bench.snapshot(host);
-    let made = bench.run(["create", "--host", host, "--ttl", "1s"]).ok();
+    let bench = Bench::watching(&[host]);
+    let made = bench.ok(["create", "--host", host, "--ttl", "1s"]);
     let id = text(&made["id"]);
     wait_past(&made["expires_at"]);
-    killed(&bench, point, &words(&["reap-stale", "--yes", "--host", host]));
-    bench.run(["reap-stale", "--yes", "--host", host]).ok();
+    bench.killed(point, ["reap-stale", "--yes", "--host", host]);
+    bench.ok(["reap-stale", "--yes", "--host", host]);
     assert_eq!(bench.get(&id)["state"], "destroyed");
-    bench.assert_unchanged(host, &before);
-    let left = bench.run(["reap-stale", "--dry-run", "--host", host]).ok();
+    bench.assert_as_before();
+    let left = bench.ok(["reap-stale", "--dry-run", "--host", host]);
     assert_eq!(items(&left["items"], &bench, &[&id]).len(), 0, "{left:#}");
-    let running = bench.run(["recover"]).ok();
+    let running = bench.ok(["recover"]);
     assert!(running.as_array().unwrap().iter().all(|item| item["ok"] == true), "{running:#}");
 }

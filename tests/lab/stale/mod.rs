@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::lab::{Bench, Ran, engine, on_host, text, wait_until};
+use crate::lab::{Bench, Ran, on_engine, text, wait_until};
 
 /// Adds a section to the bench's configuration.
 fn configure(bench: &Bench, section: &str) {
@@ -86,11 +86,10 @@ fn run_labelled(host: &str, name: &str, id: &str, owner: &str) {
         format!("sandboxer.owner={owner}"),
         format!("com.docker.compose.project=sbx-{id}"),
     ];
-    on_host(
+    on_engine(
         host,
         &[
             "set -e; engine=$1; name=$2; shift 2; for l; do set -- \"$@\" --label \"$l\"; shift; done; $engine run -d --name \"$name\" \"$@\" localhost/sbx-lab:1 sleep 1000",
-            engine(host),
             name,
             &labels[0],
             &labels[1],

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{configure, drop_record, run_labelled, wait_past};
 use crate::fuzz::seed::{Plan, Rng};
-use crate::lab::{Bench, DOCKER, PODMAN, Ran, engine, on_host, text};
+use crate::lab::{Bench, DOCKER, PODMAN, Ran, on_engine, text};
 
 const HOSTS: [&str; 2] = [DOCKER, PODMAN];
 
@@ -108,12 +108,9 @@ impl Walk {
                 }
             }
             let mine: BTreeSet<String> = (0..2).flat_map(|console| self.owners(console)).collect();
-            let listed = on_host(
+            let listed = on_engine(
                 host,
-                &[
-                    "$1 ps -a --format '{{.Names}} {{json .Labels}}' | grep sandboxer.owner || :",
-                    engine(host),
-                ],
+                &["$1 ps -a --format '{{.Names}} {{json .Labels}}' | grep sandboxer.owner || :"],
             );
             for line in listed.lines() {
                 let (name, labels) = line.split_once(' ').unwrap();
@@ -287,12 +284,8 @@ impl Walk {
             let file = self.bench.directory(&text(&made["host"]), &id).join("workspace/file");
             let wanted =
                 self.files.get(&of).cloned().unwrap_or_else(|| panic!("{of}\n{}", self.log));
-            assert_eq!(
-                fs::read_to_string(file).unwrap(),
-                wanted,
-                "{id} is {of} again\n{}",
-                self.log
-            );
+            let found = fs::read_to_string(file).unwrap();
+            assert_eq!(found, wanted, "{id} is {of} again\n{}", self.log);
             self.files.insert(id, wanted);
         }
         Allowed::undone()
@@ -551,11 +544,10 @@ impl Drop for Walk {
             let owners = self.owners(console);
             for owner in owners {
                 let _ = std::panic::catch_unwind(|| {
-                    on_host(
+                    on_engine(
                         DOCKER,
                         &[
                             "ids=$($1 ps -aq --filter label=sandboxer.owner=$2); [ -z \"$ids\" ] || $1 rm -f $ids >/dev/null",
-                            engine(DOCKER),
                             &owner,
                         ],
                     )

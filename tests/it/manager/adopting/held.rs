@@ -49,7 +49,7 @@ async fn what_got_a_record_while_an_adoption_was_at_it_keeps_that() {
     let meanwhile = async move {
         other.adopt(&AdoptRequest::default()).await.unwrap();
     };
-    world.house.script.before_lock.lock().unwrap().push_back(Box::pin(meanwhile));
+    world.house.script.before_lock.push(Box::pin(meanwhile));
     let items = one.adopt(&AdoptRequest::default()).await.unwrap();
     assert_eq!(verdict(&items), [(before.id.to_string(), false, Some(Code::Conflict))]);
     let looks = world.house.script.asked();
@@ -61,8 +61,7 @@ async fn what_a_snapshot_may_hold_stays_paused_and_the_record_says_so() {
     let world = Orphaned::new();
     let before = world.living(CreateRequest::default()).await;
     let paused = serde_json::from_value(json!({"name": "web", "state": "paused"})).unwrap();
-    *world.house.script.seen.lock().unwrap() =
-        Inspection { services: vec![paused], ..Inspection::default() };
+    world.house.script.seen.set(Inspection { services: vec![paused], ..Inspection::default() });
     world.house.script.asked.lock().unwrap().clear();
     let items = world.adopt(false).await;
     assert_eq!(verdict(&items), [(before.id.to_string(), true, None)]);

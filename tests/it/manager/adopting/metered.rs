@@ -2,15 +2,16 @@
 
 use sandboxer::domain::credit::GrantRequest;
 use sandboxer::domain::event::derived_event_id;
-use sandboxer::domain::request::{CreateRequest, DestroyRequest, EventQuery, ListQuery};
+use sandboxer::domain::request::{CreateRequest, EventQuery, ListQuery};
 use sandboxer::domain::{Code, EventKind, Usd};
 
 use super::{Orphaned, verdict};
+use crate::test_env::of;
 
 #[tokio::test]
 async fn an_adopted_one_is_held_for_until_its_deadline_or_left_where_it_is() {
     let world = Orphaned::new();
-    *world.house.script.price.lock().unwrap() = Some(10);
+    world.house.script.price.set(Some(10));
     let grant = |micros| GrantRequest { usd: Usd::from_micros(micros), note: None };
     world.house.manager.grant_credits(grant(100_000)).await.unwrap();
     let request = CreateRequest { ttl: Some("2h".into()), ..CreateRequest::default() };
@@ -29,7 +30,7 @@ async fn an_adopted_one_is_held_for_until_its_deadline_or_left_where_it_is() {
     assert!((35_000..=36_000).contains(&held), "for the hour that is left: {held}");
     // It pays for its own time alone.
     world.house.script.pass(600);
-    let destroy = DestroyRequest { id: sandbox.id.to_string(), ..DestroyRequest::default() };
+    let destroy = of(&sandbox.id);
     let started = console.destroy(&destroy).await.unwrap();
     let (_, gone) = console.finish(&started.operation.unwrap()).await.unwrap();
     let cost = gone.unwrap().cost_usd.unwrap().micros();

@@ -42,7 +42,7 @@ async fn the_root_of_an_adopted_snapshot_is_known_by_its_mark() {
     world.shelve(&snapshot, &sandbox);
     let mark = RootMark::from_random([1, 2, 3, 4]);
     let root = MarkedRoot { mark: mark.clone(), machine_id: "m".into(), path: "/srv".into() };
-    *world.house.script.shelf.root.lock().unwrap() = Some(root);
+    world.house.script.shelf.root.set(Some(root));
     let console = world.console(&["local"]);
     let known =
         || std::fs::read_to_string(world.lost.path().join("hosts.json")).unwrap_or_default();

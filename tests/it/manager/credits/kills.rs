@@ -5,11 +5,16 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
+use sandboxer::client::Error;
+use sandboxer::domain::credit::GrantRequest;
 use sandboxer::domain::extension::Inspection;
+use sandboxer::domain::request::{CreateRequest, ExtendRequest, ListQuery, Started};
+use sandboxer::domain::sweep::SweepRequest;
+use sandboxer::domain::{Code, State};
 
-use super::*;
-use crate::test_env::manager;
+use super::{HOUR, PRICE, endless, hour, kept, metered, usd};
 use crate::test_env::script::Scripted;
+use crate::test_env::{TestEnv, finished, manager, of, test_env};
 
 const VERB: &str = "SANDBOXER_TEST_CREDITS";
 const DIR: &str = "SANDBOXER_TEST_DIR";
@@ -19,8 +24,8 @@ const COST: i64 = 1000;
 
 fn script() -> Arc<Scripted> {
     let script = Arc::new(Scripted::default());
-    *script.price.lock().unwrap() = Some(PRICE);
-    *script.cost.lock().unwrap() = Some(COST);
+    script.price.set(Some(PRICE));
+    script.cost.set(Some(COST));
     script
 }
 
@@ -47,7 +52,7 @@ async fn the_other_console() {
         script.pass(3601);
     }
     let manager = manager(Path::new(&dir), &script);
-    let ended = async |started: Result<sandboxer::domain::request::Started, Error>| {
+    let ended = async |started: Result<Started, Error>| {
         let started = started?;
         manager.finish(&started.operation.unwrap()).await.map(|_| ())
     };
@@ -59,17 +64,11 @@ async fn the_other_console() {
         }
         "create" => ended(manager.create(CreateRequest { id: Some(id()), ..hour() }).await).await,
         "any create" => ended(manager.create(hour()).await).await,
-        "destroy" => {
-            let request = DestroyRequest { id: id(), ..DestroyRequest::default() };
-            ended(manager.destroy(&request).await).await
-        }
-        "recreate" => {
-            let request = RecreateRequest { id: id(), ..RecreateRequest::default() };
-            ended(manager.recreate(&request).await).await
-        }
+        "destroy" => ended(manager.destroy(&of(id())).await).await,
+        "recreate" => ended(manager.recreate(&of(id())).await).await,
         "extend" => {
             let by_s = Some(1800);
-            let request = ExtendRequest { id: id(), by_s, ..ExtendRequest::default() };
+            let request = ExtendRequest { by_s, ..of(id()) };
             manager.extend(&request).await.map(|_| ())
         }
         "renew" => manager.sweep(&SweepRequest::default()).await.map(|_| ()),
@@ -95,18 +94,15 @@ async fn with_one(endless_one: bool) -> TestEnv {
     let house = metered(5 * HOUR).await;
     house.costs(COST);
     let request = if endless_one { endless(&house) } else { hour() };
-    house.living_for(CreateRequest { id: Some("one".into()), ..request }).await;
+    house.made(CreateRequest { id: Some("one".into()), ..request }).await;
     house
 }
 
 /// Recovers, removes what is there, and counts: every hold has ended, and so many sandboxes were paid.
 async fn settled(house: &TestEnv, granted: i64, paid: i64) {
-    let recovered = house.other.recover().await.unwrap();
-    assert!(recovered.iter().all(|item| item.ok), "{recovered:?}");
+    house.recover().await;
     for record in house.other.list(&ListQuery::default()).await.unwrap() {
-        let request = DestroyRequest { id: record.id.to_string(), ..DestroyRequest::default() };
-        let started = house.other.destroy(&request).await.unwrap();
-        house.other.finish(&started.operation.unwrap()).await.unwrap();
+        finished(&house.other, house.other.destroy(&of(&record.id)).await).await;
     }
     house.other.settle().await.unwrap();
     let entries = house.entries().await;
@@ -138,7 +134,7 @@ async fn the_next_create_finds_what_a_dead_one_held() {
     kill(&house, "create", "credits.held");
     house.costs(COST);
     // The same id, for the last credits.
-    house.living_for(CreateRequest { id: Some("one".into()), ..hour() }).await;
+    house.made(CreateRequest { id: Some("one".into()), ..hour() }).await;
     settled(&house, HOUR, 1).await;
 }
 
@@ -161,7 +157,7 @@ async fn killed_behind_the_record_of_a_create() {
 async fn killed_while_it_is_made() {
     for failpoint in ["create.provisioning", "create.provisioned", "create.ready"] {
         let house = metered(HOUR).await;
-        *house.script.seen.lock().unwrap() = Inspection { ready: true, ..Inspection::default() };
+        house.script.seen.set(Inspection { ready: true, ..Inspection::default() });
         house.costs(COST);
         kill(&house, "create", failpoint);
         settled(&house, HOUR, 1).await;
@@ -225,7 +221,7 @@ async fn a_recreate_that_died_before_it_removed_anything_gives_no_time() {
     house.script.pass(1800);
     let before = house.record("one").await;
     kill(&house, "recreate", "recreate.begin");
-    *house.script.seen.lock().unwrap() = Inspection { ready: true, ..Inspection::default() };
+    house.script.seen.set(Inspection { ready: true, ..Inspection::default() });
     house.other.recover().await.unwrap();
     let after = house.record("one").await;
     assert_eq!(after.state, State::Ready);
@@ -237,8 +233,8 @@ async fn killed_over_the_undo_snapshot_of_a_recreate() {
     for failpoint in ["undo.measured", "snapshot.freed", "undo.taken", "recreate.begin"] {
         let house = metered(5 * HOUR).await;
         house.costs(COST);
-        house.living_for(CreateRequest { id: Some("one".into()), ..kept(&house) }).await;
-        *house.script.seen.lock().unwrap() = Inspection { ready: true, ..Inspection::default() };
+        house.made(CreateRequest { id: Some("one".into()), ..kept(&house) }).await;
+        house.script.seen.set(Inspection { ready: true, ..Inspection::default() });
         kill(&house, "recreate", failpoint);
         house.other.recover().await.unwrap();
         assert_eq!(house.sums().await, (4 * HOUR, HOUR), "{failpoint}");

@@ -9,6 +9,7 @@ use sandboxer::domain::{Code, Error};
 
 use super::money::PAID_FIRST;
 use super::{Routed, burst, routed_by, short, spec};
+use crate::support::said::Said as _;
 use crate::test_env::script::Act;
 
 /// Profile with our own host first, and the paid backend behind it whatever came of that.
@@ -69,10 +70,8 @@ async fn what_costs_nothing_is_made_whatever_the_ledger_is_like() {
         assert_eq!((created.unwrap(), plan.extension.as_str()), ("own".into(), "ext.compose-ssh"));
         let over = Some(RouteCondition::OverBudget);
         let taken = ("ext.compose-ssh", true, None);
-        assert_eq!(
-            short(&plan.candidates),
-            [taken.clone(), ("ext.saas-stub", false, over.clone())]
-        );
+        let found = short(&plan.candidates);
+        assert_eq!(found, [taken.clone(), ("ext.saas-stub", false, over.clone())]);
         assert!(plan.candidates[1].reason.contains("credits.jsonl"), "{plan:?}");
         let it = damaged(PAID_FIRST, spec("own"), kind).await;
         let (plan, created) = it.planned_and_created().await;
@@ -106,7 +105,7 @@ async fn a_price_above_the_limit_is_told_without_the_ledger() {
     let routing = format!("{OWN_FIRST}  max_cost_usd: 0.5\n");
     let it = damaged(&routing, full(), DAMAGES[0].0).await;
     let error = it.planned_and_created().await.1.unwrap_err();
-    assert_eq!(error.code, Code::Conflict);
+    error.coded(Code::Conflict);
     assert!(error.causes[1].contains("allows $0.50"), "{error:?}");
 }
 
@@ -133,15 +132,14 @@ async fn a_quote_that_cannot_be_made_passes_its_candidate_alone() {
 #[tokio::test]
 async fn what_is_asked_for_wrongly_comes_before_the_ledger() {
     let it = damaged(PAID_FIRST, spec("own"), DAMAGES[0].0).await;
-    it.paid.preview.lock().unwrap().extend([Act::Refuse, Act::Refuse]);
-    let error = it.planned_and_created().await.1.unwrap_err();
-    assert_eq!(error.code, Code::InvalidInput);
+    it.paid.preview.extend([Act::Refuse, Act::Refuse]);
+    it.planned_and_created().await.1.unwrap_err().coded(Code::InvalidInput);
 }
 
 #[tokio::test]
 async fn a_profile_without_candidates_keeps_the_ledgers_error() {
     let it = damaged("\nplacement: {hosts: [own]}\n", spec("own"), DAMAGES[0].0).await;
-    *it.house.script.quote.lock().unwrap() = it.paid.quote.lock().unwrap().clone();
+    it.house.script.quote.set(it.paid.quote.get());
     let planned = it.manager.plan_create(&burst()).await.unwrap_err();
     let created = it.manager.create(burst()).await.unwrap_err();
     assert_eq!((&created.code, created == planned), (&Code::StoreCorrupt, true));

@@ -11,7 +11,7 @@ use crate::test_env::script::Act;
 #[tokio::test]
 async fn a_candidate_that_fails_and_leaves_nothing_is_followed_by_the_next_one() {
     for (provision, ready) in [
-        (Act::Fail(Code::OperationFailed, "the disk is full"), Act::Well),
+        (Act::fails("the disk is full"), Act::Well),
         (Act::Well, Act::Fail(Code::Timeout, "web was not ready in time")),
         (Act::Untouched(Code::HostUnreachable), Act::Well),
     ] {
@@ -24,10 +24,8 @@ async fn a_candidate_that_fails_and_leaves_nothing_is_followed_by_the_next_one()
         assert_eq!((error, &record.state), (None, &State::Ready));
         assert_eq!((record.extension.as_str(), record.host.as_str()), ("ext.saas-stub", "paid"));
         assert_eq!(record.quote_usd, Some(Usd::from_micros(720_000)));
-        assert_eq!(
-            tried(&record),
-            [("ext.compose-ssh", "own", false), ("ext.saas-stub", "paid", true)]
-        );
+        let found = tried(&record);
+        assert_eq!(found, [("ext.compose-ssh", "own", false), ("ext.saas-stub", "paid", true)]);
         let attempt = record.attempts.iter().find(|one| one.extension.is_some()).unwrap();
         assert!(attempt.failure.is_some() && attempt.at.is_some(), "{attempt:?}");
         assert_eq!((record.failure, record.leftovers.len()), (None, 0));
@@ -37,7 +35,7 @@ async fn a_candidate_that_fails_and_leaves_nothing_is_followed_by_the_next_one()
         assert!(route.remarks[0].contains("nothing of it is left"), "{route:?}");
         let (own, paid) = it.made();
         assert_eq!((own.len(), paid.len()), (1 + usize::from(touched), 1), "{own:?} {paid:?}");
-        let made = *it.paid.configs.lock().unwrap() == [r#"{"startup_s":7}"#];
+        let made = it.paid.configs.get() == [r#"{"startup_s":7}"#];
         assert!(made, "with its own config");
         let mut kinds = it.house.kinds().await;
         kinds.retain(|kind| kind.starts_with("sandbox."));
@@ -54,8 +52,8 @@ async fn a_candidate_that_fails_and_leaves_nothing_is_followed_by_the_next_one()
 #[tokio::test]
 async fn each_candidate_is_tried_once_and_the_last_failure_ends_it_with_all_verdicts() {
     let it = routed();
-    it.house.script(&[Act::Fail(Code::OperationFailed, "the disk is full")], &[], &[]);
-    it.paid.provision.lock().unwrap().push_back(Act::Fail(Code::OperationFailed, "no quota"));
+    it.house.script(&[Act::fails("the disk is full")], &[], &[]);
+    it.paid.provision.push(Act::fails("no quota"));
     let (record, error) = it.created(burst()).await;
     let error = error.unwrap();
     assert_eq!((&error.code, error.message.as_str()), (&Code::OperationFailed, "no quota"));
@@ -68,10 +66,8 @@ async fn each_candidate_is_tried_once_and_the_last_failure_ends_it_with_all_verd
     );
     assert_eq!(error.details["candidates"].as_array().unwrap().len(), 2);
     assert_eq!((&record.state, record.leftovers.len()), (&State::Failed, 0));
-    assert_eq!(
-        tried(&record),
-        [("ext.compose-ssh", "own", false), ("ext.saas-stub", "paid", false)]
-    );
+    let found = tried(&record);
+    assert_eq!(found, [("ext.compose-ssh", "own", false), ("ext.saas-stub", "paid", false)]);
     let (own, paid) = it.made();
     assert_eq!((own.len(), paid.len()), (2, 2), "{own:?} {paid:?}");
 }
@@ -80,7 +76,7 @@ async fn each_candidate_is_tried_once_and_the_last_failure_ends_it_with_all_verd
 async fn where_no_other_candidate_can_the_failure_stands_with_their_verdicts() {
     let it = routed();
     it.price(5_000_000);
-    it.house.script(&[Act::Fail(Code::OperationFailed, "the disk is full")], &[], &[]);
+    it.house.script(&[Act::fails("the disk is full")], &[], &[]);
     let (record, error) = it.created(burst()).await;
     let error = error.unwrap();
     assert_eq!(error.message, "the disk is full");
@@ -92,7 +88,7 @@ async fn where_no_other_candidate_can_the_failure_stands_with_their_verdicts() {
 #[tokio::test]
 async fn where_something_may_be_left_no_other_candidate_is_tried() {
     let it = routed();
-    let fails = || Act::Fail(Code::OperationFailed, "the disk is full");
+    let fails = || Act::fails("the disk is full");
     it.house.script(&[fails()], &[], &[Act::LeaveNetwork]);
     let (record, error) = it.created(burst()).await;
     let error = error.unwrap();
@@ -126,8 +122,8 @@ async fn what_another_candidate_cannot_mend_is_not_tried_elsewhere() {
     }
     // On the host that was named there is nobody else.
     let it = routed();
-    *it.paid.place.lock().unwrap() = Some(HostName::new("cloud"));
-    it.house.script(&[Act::Fail(Code::OperationFailed, "no")], &[], &[]);
+    it.paid.place.set(Some(HostName::new("cloud")));
+    it.house.script(&[Act::fails("no")], &[], &[]);
     let (record, error) = it.created(CreateRequest { host: Some("own".into()), ..burst() }).await;
     assert!(error.unwrap().causes[1].contains("at cloud, not on own"));
     assert_eq!((record.host.as_str(), it.made().1.len()), ("own", 0));
@@ -148,7 +144,7 @@ async fn a_create_that_is_cancelled_tries_no_other_candidate() {
     assert_eq!((&record.unwrap().state, it.made().1.len()), (&State::Failed, 0));
     // While the next one is looked for, too.
     let it = routed();
-    it.house.script(&[Act::Fail(Code::OperationFailed, "the disk is full")], &[], &[Act::Slow]);
+    it.house.script(&[Act::fails("the disk is full")], &[], &[Act::Slow]);
     let started = it.manager.create(burst()).await.unwrap();
     let operation = started.operation.unwrap();
     while it.made().0.len() < 2 {

@@ -1,12 +1,13 @@
 //! Credits over the attempts of a create: each is held and charged for itself, whenever its process dies.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use sandboxer::domain::sandbox::{SandboxRecord, State};
 use sandboxer::domain::{Code, Error};
 
+use super::super::recover::die;
 use super::{Routed, burst, routed, routed_by, spec, tried, usd};
+use crate::support::said::Said as _;
 use crate::test_env::manager_on;
 use crate::test_env::script::{Act, Scripted};
 
@@ -19,6 +20,16 @@ routing:
     - {extension: ext.compose-ssh, hosts: [own]}
 ";
 
+/// A house with the paid backend first, whose sandboxes cost, and a million micro-dollars.
+async fn paid_first() -> Routed {
+    let it = routed_by(PAID_FIRST, spec("own"));
+    it.price(720_000);
+    it.grant(1_000_000).await;
+    it.paid.cost.set(Some(30_000));
+    it.paid.ready.push(Act::Fail(Code::Timeout, "not ready in time"));
+    it
+}
+
 impl Routed {
     /// Balance and what is held, in micro-dollars.
     pub(super) async fn sums(&self) -> (i64, i64) {
@@ -29,20 +40,8 @@ impl Routed {
     /// Runs a create in another process, as it were, and kills that process once this backend was asked for this.
     fn killed(&self, script: &Arc<Scripted>, until: &'static str) {
         let (folder, own) = (self.house.folder.path().to_owned(), Arc::clone(&self.house.script));
-        let script = Arc::clone(script);
-        let process = move || {
-            let runtime = tokio::runtime::Runtime::new().unwrap();
-            runtime.block_on(async {
-                let hosts = vec![spec("own"), spec("paid")];
-                let manager = manager_on(&folder, &own, "local", hosts);
-                manager.create(burst()).await.unwrap();
-                while !script.asked().iter().any(|asked| asked.starts_with(until)) {
-                    tokio::time::sleep(Duration::from_millis(5)).await;
-                }
-            });
-            runtime.shutdown_timeout(Duration::from_secs(10));
-        };
-        std::thread::spawn(process).join().unwrap();
+        let manager = move || manager_on(&folder, &own, "local", vec![spec("own"), spec("paid")]);
+        die(script, until, async move { manager().create(burst()).await.unwrap() });
     }
 
     /// Recovers what a killed create left; the record then.
@@ -62,7 +61,7 @@ async fn a_balance_below_the_quote_is_over_budget_and_the_error_is_for_want_of_c
     it.grant(719_999).await;
     let plan = it.manager.plan_create(&burst()).await.unwrap();
     let error = it.manager.create(burst()).await.unwrap_err();
-    assert_eq!(error.code, Code::InsufficientCredits);
+    error.coded(Code::InsufficientCredits);
     assert!(error.causes[1].starts_with("ext.saas-stub (over-budget): "), "{error:?}");
     assert_eq!(plan.error.unwrap().causes, error.causes);
     it.grant(1).await;
@@ -71,11 +70,7 @@ async fn a_balance_below_the_quote_is_over_budget_and_the_error_is_for_want_of_c
 
 #[tokio::test]
 async fn each_attempt_is_held_and_charged_for_itself() {
-    let it = routed_by(PAID_FIRST, spec("own"));
-    it.price(720_000);
-    it.grant(1_000_000).await;
-    *it.paid.cost.lock().unwrap() = Some(30_000);
-    it.paid.ready.lock().unwrap().push_back(Act::Fail(Code::Timeout, "not ready in time"));
+    let it = paid_first().await;
     let (record, error) = it.created(burst()).await;
     assert_eq!((error, record.extension.as_str()), (None, "ext.compose-ssh"));
     let attempt = record.attempts.iter().find(|one| one.extension.is_some()).unwrap();
@@ -86,16 +81,12 @@ async fn each_attempt_is_held_and_charged_for_itself() {
     let it = routed();
     it.price(720_000);
     it.grant(1_000_000).await;
-    it.house.script(&[Act::Fail(Code::OperationFailed, "the disk is full")], &[], &[]);
+    it.house.script(&[Act::fails("the disk is full")], &[], &[]);
     let (record, _) = it.created(burst()).await;
     assert_eq!((record.hold_usd, it.sums().await), (Some(usd(720_000)), (280_000, 720_000)));
     // An attempt that nothing follows is charged, too.
-    let it = routed_by(PAID_FIRST, spec("own"));
-    it.price(720_000);
-    it.grant(1_000_000).await;
-    *it.paid.cost.lock().unwrap() = Some(30_000);
+    let it = paid_first().await;
     it.own_answers(Err(Error::new(Code::HostUnreachable, "own does not answer")));
-    it.paid.ready.lock().unwrap().push_back(Act::Fail(Code::Timeout, "not ready in time"));
     let (record, error) = it.created(burst()).await;
     assert_eq!((error.unwrap().code, &record.state), (Code::Timeout, &State::Failed));
     assert_eq!((record.cost_usd, it.sums().await), (Some(usd(30_000)), (970_000, 0)));
@@ -104,22 +95,14 @@ async fn each_attempt_is_held_and_charged_for_itself() {
 #[tokio::test]
 async fn a_create_that_is_killed_between_attempts_leaks_and_costs_nothing_twice() {
     // While the first one is torn down.
-    let it = routed_by(PAID_FIRST, spec("own"));
-    it.price(720_000);
-    it.grant(1_000_000).await;
-    *it.paid.cost.lock().unwrap() = Some(30_000);
-    it.paid.ready.lock().unwrap().push_back(Act::Fail(Code::Timeout, "not ready in time"));
-    it.paid.teardown.lock().unwrap().push_back(Act::Hang);
+    let it = paid_first().await;
+    it.paid.teardown.push(Act::Hang);
     it.killed(&it.paid, "teardown");
     let record = it.recovered().await;
     assert_eq!((&record.state, record.cost_usd), (&State::Destroyed, Some(usd(30_000))));
     assert_eq!((it.sums().await, it.made().0.len()), ((970_000, 0), 0));
     // While the second one is made.
-    let it = routed_by(PAID_FIRST, spec("own"));
-    it.price(720_000);
-    it.grant(1_000_000).await;
-    *it.paid.cost.lock().unwrap() = Some(30_000);
-    it.paid.ready.lock().unwrap().push_back(Act::Fail(Code::Timeout, "not ready in time"));
+    let it = paid_first().await;
     it.house.script(&[Act::Hang], &[], &[]);
     it.killed(&it.house.script, "provision");
     let record = it.recovered().await;
@@ -132,10 +115,10 @@ async fn a_create_that_is_killed_between_attempts_leaks_and_costs_nothing_twice(
     let it = routed();
     it.price(720_000);
     it.grant(1_000_000).await;
-    it.house.script(&[Act::Fail(Code::OperationFailed, "the disk is full")], &[], &[]);
-    it.paid.provision.lock().unwrap().push_back(Act::Hang);
+    it.house.script(&[Act::fails("the disk is full")], &[], &[]);
+    it.paid.provision.push(Act::Hang);
     it.killed(&it.paid, "provision");
-    *it.paid.cost.lock().unwrap() = Some(10_000);
+    it.paid.cost.set(Some(10_000));
     let record = it.recovered().await;
     assert_eq!((&record.state, record.host.as_str()), (&State::Destroyed, "paid"));
     let (balance, held) = it.sums().await;

@@ -10,11 +10,11 @@ use sandboxer::domain::route::RouteCondition;
 use sandboxer::domain::sandbox::{SandboxRecord, State};
 use sandboxer::domain::{Code, Error};
 use sandboxer::store::CreditStore as _;
-use sandboxer::store::json::JsonStores;
 use tokio::sync::Barrier;
 
 use super::money::PAID_FIRST;
 use super::{Routed, burst, routed, routed_by, short, spec, tried, usd};
+use crate::support::said::Said as _;
 use crate::test_env::script::Act;
 
 /// Creates that race.
@@ -43,7 +43,7 @@ impl Routed {
             let waits = async move {
                 barrier.wait().await;
             };
-            self.house.script.before_lock.lock().unwrap().push_back(Box::pin(waits));
+            self.house.script.before_lock.push(Box::pin(waits));
         }
     }
 
@@ -58,6 +58,22 @@ impl Routed {
         join_all((0..CREATES).map(|_| create())).await
     }
 
+    /// Two creates whose first candidate fails, and of which nobody can hold credits before both have chosen the next.
+    async fn two_that_fall_back(&self) -> [(SandboxRecord, Option<Error>); 2] {
+        let fails = || Act::fails("the disk is full");
+        self.house.script(&[fails(), fails()], &[], &[]);
+        let turn = self.house.stores().credits.lock_holders().await.unwrap();
+        let both_chose = async {
+            while self.paid.examined.lock().unwrap().len() < 2 {
+                tokio::task::yield_now().await;
+            }
+            drop(turn);
+        };
+        let (one, other, ()) =
+            tokio::join!(self.created(burst()), self.created(burst()), both_chose);
+        [one, other]
+    }
+
     async fn ready(&self) -> Vec<SandboxRecord> {
         let all = self.race().await.into_iter().collect::<Result<Vec<_>, _>>().unwrap();
         assert!(all.iter().all(|record| record.state == State::Ready), "{all:?}");
@@ -68,12 +84,6 @@ impl Routed {
 
 fn on<'a>(all: &'a [SandboxRecord], host: &str) -> Vec<&'a SandboxRecord> {
     all.iter().filter(|record| record.host.as_str() == host).collect()
-}
-
-async fn until(is_so: impl Fn() -> bool) {
-    while !is_so() {
-        tokio::task::yield_now().await;
-    }
 }
 
 #[tokio::test]
@@ -124,7 +134,7 @@ async fn where_the_next_candidate_cannot_either_one_error_has_each_ones_verdict(
         Box::pin(it.race()).await.into_iter().partition(Result::is_ok);
     assert_eq!((made.len(), refused.len()), (2, 2), "one there, and one for the credits");
     for error in refused.into_iter().filter_map(Result::err) {
-        assert_eq!(error.code, Code::InsufficientCredits);
+        error.coded(Code::InsufficientCredits);
         assert_eq!(
             error.causes[0],
             "ext.compose-ssh (saturated): host own is full: 1 of 1 sandboxes"
@@ -141,7 +151,7 @@ async fn an_id_a_name_and_a_key_go_along_to_the_next_candidate() {
     let it = routed_by(super::BURST, narrow());
     let manager = it.manager.clone();
     let first = async move { drop(manager.create(burst()).await.unwrap()) };
-    it.house.script.before_lock.lock().unwrap().push_back(Box::pin(first));
+    it.house.script.before_lock.push(Box::pin(first));
     let request = CreateRequest {
         id: Some("0a1b2c3d".into()),
         name: Some("my-own".into()),
@@ -170,30 +180,20 @@ async fn a_fallback_that_loses_the_last_credits_goes_on_to_the_one_after_it() {
     let it = routed_by(THREE, spec("own"));
     it.price(720_000);
     it.grant(1_000_000).await;
-    let fails = || Act::Fail(Code::OperationFailed, "the disk is full");
-    it.house.script(&[fails(), fails()], &[], &[]);
-    // Nobody can hold before both have chosen.
-    let ledger = JsonStores::open(it.house.folder.path()).unwrap().credits;
-    let turn = ledger.lock_holders().await.unwrap();
-    let both_chose = async {
-        let asked = |it: &Routed| it.paid.examined.lock().unwrap().len();
-        until(|| asked(&it) == 2).await;
-        drop(turn);
-    };
-    let (one, other, ()) = tokio::join!(it.created(burst()), it.created(burst()), both_chose);
-    let all = [one.0, other.0];
-    assert_eq!((one.1, other.1), (None, None));
+    let both = Box::pin(it.two_that_fall_back()).await;
+    let all = both.map(|(record, error)| {
+        assert_eq!(error, None);
+        record
+    });
     let (paid, behind) = (on(&all, "paid"), on(&all, "other"));
     assert_eq!((paid.len(), behind.len()), (1, 1));
-    assert_eq!(
-        tried(behind[0]),
-        [("ext.compose-ssh", "own", false), ("ext.compose-ssh", "other", true)]
-    );
+    let found = tried(behind[0]);
+    assert_eq!(found, [("ext.compose-ssh", "own", false), ("ext.compose-ssh", "other", true)]);
     let candidates = behind[0].route.clone().unwrap().candidates;
     assert_eq!(candidates[1].condition, Some(RouteCondition::OverBudget));
     assert_eq!((behind[0].quote_usd, behind[0].hold_usd), (None, None));
     assert_eq!(it.sums().await, (280_000, 720_000));
-    let held = ledger.history().await.unwrap();
+    let held = it.house.stores().credits.history().await.unwrap();
     assert_eq!(held.iter().filter(|one| one.entry.kind == EntryKind::Hold).count(), 1);
 }
 
@@ -202,16 +202,8 @@ async fn a_fallback_that_loses_the_last_credits_and_has_no_other_ends_with_its_f
     let it = routed();
     it.price(720_000);
     it.grant(1_000_000).await;
-    let fails = || Act::Fail(Code::OperationFailed, "the disk is full");
-    it.house.script(&[fails(), fails()], &[], &[]);
-    let ledger = JsonStores::open(it.house.folder.path()).unwrap().credits;
-    let turn = ledger.lock_holders().await.unwrap();
-    let both_chose = async {
-        until(|| it.paid.examined.lock().unwrap().len() == 2).await;
-        drop(turn);
-    };
-    let (one, other, ()) = tokio::join!(it.created(burst()), it.created(burst()), both_chose);
-    let errors: Vec<Error> = [one.1, other.1].into_iter().flatten().collect();
+    let both = Box::pin(it.two_that_fall_back()).await;
+    let errors: Vec<Error> = both.into_iter().filter_map(|(_, error)| error).collect();
     assert_eq!((errors.len(), errors[0].message.as_str()), (1, "the disk is full"));
     assert!(errors[0].causes[1].starts_with("ext.saas-stub (over-budget): "), "{errors:?}");
     assert_eq!(it.sums().await, (280_000, 720_000));
