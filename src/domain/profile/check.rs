@@ -1,4 +1,4 @@
-//! What a profile may mean: rules across fields, and the deadline that a create asks for.
+//! Meaning of a profile: rules across fields, and the deadline that a create asks for.
 
 use std::collections::BTreeSet;
 
@@ -143,7 +143,7 @@ pub(super) fn check_hosts(path: &str, hosts: &[HostName], refuse: &mut impl FnMu
     }
 }
 
-/// What holds for every extension's `config`: a `root` in it is read by inventory and adopt.
+/// Rules for every extension's `config`: a `root` in it is read by inventory and adopt.
 pub(super) fn check_config(
     path: &str,
     config: &serde_json::Value,

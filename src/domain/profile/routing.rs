@@ -27,10 +27,10 @@ pub struct Routing {
     pub max_cost_usd: Option<Usd>,
 }
 
-/// One backend of a route.
+/// Backend of a route.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Candidate {
-    /// What makes the sandbox, if this one is taken.
+    /// Extension that makes the sandbox, if this one is taken.
     pub extension: ExtensionId,
     /// Hosts in order of preference; empty means the profile's.
     #[serde(default)]
@@ -45,14 +45,14 @@ pub struct Candidate {
     pub config: Option<serde_json::Value>,
 }
 
-/// One extension that a profile may come to use, and what it would be given.
+/// Extension that a profile may come to use, and what it would be given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExtensionUse<'p> {
     /// The extension.
     pub extension: &'p ExtensionId,
     /// Where the profile names it, such as `routing.candidates[1].extension`.
     pub path: String,
-    /// What it gets as `config`.
+    /// Its `config`.
     pub config: Cow<'p, serde_json::Value>,
     /// Where the profile says so.
     pub config_path: String,

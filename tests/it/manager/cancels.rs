@@ -99,7 +99,7 @@ async fn a_create_is_undone_unless_something_of_it_is_left() {
         let started = house.manager.create(CreateRequest::default()).await.unwrap();
         asked_more(&house, "provision", 1).await;
         let ended = cancelled(&house, started.operation, "provision", elsewhere).await;
-        stopped(&ended, "`sandboxer destroy` tries again");
+        stopped(&ended, &format!("`sandboxer destroy {}` tries again", started.sandbox.id));
     }
 }
 

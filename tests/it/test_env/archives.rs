@@ -204,14 +204,15 @@ impl SnapshotArchives for Archives {
         self.0.shelf.reach(place)?;
         let key = self.0.shelf.key(place);
         let kept = self.0.shelf.kept.lock().unwrap().get(&key).cloned();
-        let path = kept.as_ref().map(|_| folder(place.id.as_str()));
+        let folder = Some(folder(place.id.as_str()));
+        let path = folder.clone().filter(|_| kept.is_some());
         let manifest = match kept {
             Some(Kept::Sealed(manifest)) => Some(*manifest),
             _ => None,
         };
         let bytes = manifest.as_ref().and_then(|manifest| manifest.snapshot.archive.bytes);
         let root = self.0.shelf.root.lock().unwrap().clone();
-        Ok(ArchiveLook { path, identity: Some(identity(&key.0)), manifest, bytes, root })
+        Ok(ArchiveLook { folder, path, identity: Some(identity(&key.0)), manifest, bytes, root })
     }
 
     fn check_manifest(&self, manifest: &ArchiveManifest) -> Result<(), Error> {

@@ -1,5 +1,7 @@
 //! SIGKILL while an archive is on its way, and then `recover`: a copy or an import is whole or gone.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use crate::archives::source::{clear, replicas, snapshot};
@@ -22,17 +24,28 @@ fn recovered(bench: &Bench) {
 
 each_point! {
     copies_that_are_killed_are_whole_or_gone = a_killed_copy_is_whole_or_gone() {
-        copy_received: "copy.received", false;
-        copy_sealed: "copy.sealed", true;
+        copy_received: "copy.received", false, false;
+        copy_sealed: "copy.sealed", true, false;
+        copy_received_below_an_earlier_root: "copy.received", false, true;
+        copy_sealed_below_an_earlier_root: "copy.sealed", true, true;
     }
 }
 
-fn a_killed_copy_is_whole_or_gone(point: &str, stays: bool) {
+fn a_killed_copy_is_whole_or_gone(point: &str, stays: bool, moves: bool) {
     let bench = Bench::new();
     let before = bench.snapshot(PODMAN);
-    snapshot(&bench, DOCKER, &format!("killed-{}", point.replace('.', "-")));
+    snapshot(&bench, DOCKER, &format!("killed-{}-{moves}", point.replace('.', "-")));
     killed(&bench, point, &["snapshots", "copy", "base", "--to", PODMAN]);
+    let file = bench.path("config.yaml");
+    let config = fs::read_to_string(&file).unwrap();
+    if moves {
+        // It is looked for where it was brought, wherever new ones go.
+        let root = format!("workspace_root: {}", bench.workspace_root(PODMAN).display());
+        assert!(config.contains(&root), "{config}");
+        fs::write(&file, config.replace(&root, &format!("{root}-later"))).unwrap();
+    }
     recovered(&bench);
+    fs::write(&file, config).unwrap();
     let record = bench.run(["snapshots", "get", "base"]).ok();
     assert_eq!(record["state"], "ready", "{record:#}");
     assert_eq!(record["operation"], Value::Null, "{record:#}");
