@@ -68,7 +68,7 @@ async fn failed(context: &mut Context<'_>, mut problem: Error, id: &SandboxId) -
         problem.details = details(problem.details, &left);
     } else {
         let mut document = Document::default();
-        sandbox::evidence(&mut document, &left);
+        sandbox::evidence(&mut document, &left, &problem.sentences());
         document::evidence(context, &document);
     }
     if problem.hint.is_none() {

@@ -74,7 +74,7 @@ fn summary(record: &SandboxRecord, present: Present<'_>) -> Document {
     sandbox::overview(&mut document, record, present);
     sandbox::reach(&mut document, record);
     sandbox::rewrites(&mut document, record);
-    sandbox::evidence(&mut document, record);
+    sandbox::evidence(&mut document, record, record.message.as_deref().as_slice());
     document
 }
 

@@ -75,7 +75,7 @@ async fn failed(context: &mut Context<'_>, mut problem: Error, id: &SnapshotId) 
     } else if let Some(failure) = left.failure.as_ref().filter(|_| problem.code != Code::Cancelled)
     {
         let mut document = Document::default();
-        section(&mut document, failure);
+        section(&mut document, failure, &problem.sentences());
         document::evidence(context, &document);
     }
     if problem.hint.is_none() {

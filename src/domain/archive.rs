@@ -1,4 +1,4 @@
-//! What may be done with archives on hosts, whichever sandbox they come from. The contract between the manager and the
+//! Work with archives on hosts, whichever sandbox they come from. The contract between the manager and the
 //! extensions that keep snapshots as archives (contract, section 6).
 
 use async_trait::async_trait;
@@ -36,19 +36,23 @@ pub struct ArchivePlace {
     pub profile: Option<Profile>,
     /// The folder, if it is known.
     pub path: Option<String>,
-    /// What the host proved to be. A different one is `host_changed`.
+    /// Whether it is recorded that something is in that folder.
+    pub is_recorded: bool,
+    /// Identity that the host proved. A different one is `host_changed`.
     pub host_identity: Option<HostIdentity>,
-    /// Workspace roots of the host, as far as they are known. Where `path` is known, an archive that is not there is `not_found` only in
-    /// a root that is known to be the one, else `host_changed`.
+    /// Workspace roots of the host, as far as they are known. An archive that is recorded and not there is `not_found` only in a root
+    /// that is known to be the one, else `host_changed`.
     pub roots: KnownRoots,
 }
 
-/// What a host has of a snapshot.
+/// Look at what a host has of a snapshot.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ArchiveLook {
+    /// The folder, there or not; none where nobody can tell yet.
+    pub folder: Option<String>,
     /// The folder, if it is there.
     pub path: Option<String>,
-    /// What the host proved to be.
+    /// Identity that the host proved.
     pub identity: Option<HostIdentity>,
     /// Its manifest, if the archive was sealed: then it is whole.
     pub manifest: Option<ArchiveManifest>,
@@ -63,9 +67,9 @@ pub struct ArchiveLook {
 pub struct Arrived {
     /// The folder.
     pub path: String,
-    /// What the host proved to be.
+    /// Identity that the host proved.
     pub identity: HostIdentity,
-    /// What is known of it there: `format` and `bytes` may differ from where it came from.
+    /// Facts of it there: `format` and `bytes` may differ from where it came from.
     pub archive: ArchiveFacts,
 }
 
@@ -83,7 +87,7 @@ impl Arrived {
 }
 
 string_enum! {
-    /// What an entry is.
+    /// Kind of an entry.
     pub enum EntryKind {
         /// A regular file.
         File = "file",
@@ -98,12 +102,12 @@ string_enum! {
     }
 }
 
-/// One entry of an archive or of a workspace, as `tar` lists it. Its content is not looked at.
+/// Entry of an archive or of a workspace, as `tar` lists it. Its content is not looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TreeEntry {
     /// `workspace/…` or `volumes/<name>/…`, bytes that are no UTF-8 and control characters escaped as `\NNN`.
     pub path: String,
-    /// What it is.
+    /// Kind.
     pub kind: EntryKind,
     /// Its permissions, such as `rwxr-xr-x`.
     pub mode: String,
@@ -117,11 +121,11 @@ pub struct TreeEntry {
     pub target: Option<String>,
 }
 
-/// What may be done with archives. Every call may be dropped at any await; what it was writing is then a partial file
+/// Work with archives. Every call may be dropped at any await; what it was writing is then a partial file
 /// beside which no manifest is, and `remove` takes it away.
 #[async_trait]
 pub trait SnapshotArchives: Send + Sync {
-    /// What the host has of it.
+    /// Look at what the host has of it.
     async fn look(&self, place: &ArchivePlace) -> Result<ArchiveLook, Error>;
 
     /// Judges what lies beside an archive that no record knows as an import judges its file's head: whoever works on its host can
@@ -147,7 +151,7 @@ pub trait SnapshotArchives: Send + Sync {
         reporter: &dyn Reporter,
     ) -> Result<TeardownReport, Error>;
 
-    /// What is in it.
+    /// Entries of it.
     async fn entries(
         &self,
         place: &ArchivePlace,

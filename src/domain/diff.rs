@@ -1,4 +1,4 @@
-//! What differs between two trees, from their listings alone. Contents are not looked at: a file of the same size and time
+//! Difference between two trees, from their listings alone. Contents are not looked at: a file of the same size and time
 //! counts as the same.
 
 use std::collections::BTreeMap;
@@ -9,21 +9,17 @@ use crate::domain::request::{Change, SnapshotDiff};
 /// How many changes are told; the rest is only counted.
 pub const CHANGES_LIMIT: usize = 10_000;
 
-/// A tree that is compared: what it is called, and its entries.
-#[derive(Debug, Clone, Copy)]
-pub struct Side<'a> {
-    /// A snapshot's or a sandbox's id.
-    pub name: &'a str,
-    /// What is in it.
-    pub entries: &'a [TreeEntry],
-}
-
-/// What came, went and changed from `a` to `b`, by path. `notes` say what could not be compared.
-pub fn compare(a: Side<'_>, b: Side<'_>, notes: Vec<String>) -> SnapshotDiff {
-    let (before, after) = (Tree::of(a.entries), Tree::of(b.entries));
+/// Changes from `a` to `b`, each a snapshot's or a sandbox's id and its entries, by path. `notes` say what could not be
+/// compared.
+pub(crate) fn compare(
+    (a, before): (&str, &[TreeEntry]),
+    (b, after): (&str, &[TreeEntry]),
+    notes: Vec<String>,
+) -> SnapshotDiff {
+    let (before, after) = (Tree::of(before), Tree::of(after));
     let mut diff = SnapshotDiff {
-        a: a.name.to_owned(),
-        b: b.name.to_owned(),
+        a: a.to_owned(),
+        b: b.to_owned(),
         added: 0,
         removed: 0,
         changed: 0,
@@ -103,7 +99,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// What is not the same of two entries of one path.
+/// Fields that are not the same of two entries of one path.
 fn differs(a: &TreeEntry, b: &TreeEntry) -> Vec<String> {
     // A folder's time and size are of what is in it; a link cannot be changed, only made anew, and has no mode.
     let file = a.kind == EntryKind::File && b.kind == EntryKind::File;
@@ -147,7 +143,7 @@ mod tests {
     }
 
     fn diff(a: &[TreeEntry], b: &[TreeEntry]) -> SnapshotDiff {
-        compare(Side { name: "a", entries: a }, Side { name: "b", entries: b }, Vec::new())
+        compare(("a", a), ("b", b), Vec::new())
     }
 
     #[test]

@@ -155,6 +155,7 @@ pub(crate) fn snapshot_of(
         inputs,
         replicas: Vec::new(),
         verified_at: None,
+        unread: None,
         undo: None,
         operation: None,
         actor: into.actor.clone(),

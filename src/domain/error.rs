@@ -117,6 +117,8 @@ pub enum Kind {
     ArrivedOtherwise,
     /// Reader of the bytes wanted no more.
     NobodyReads,
+    /// Source of the bytes could not be read to its end.
+    SourceUnread,
     /// Profile is nowhere any more.
     ProfileLost,
     /// A host has a higher counter of this installation than is known here: this one.
@@ -188,9 +190,12 @@ pub struct Error {
 impl Error {
     /// Message and its causes, in one line.
     pub fn sentence(&self) -> String {
-        let words: Vec<&str> =
-            std::iter::once(&self.message).chain(&self.causes).map(String::as_str).collect();
-        words.join(": ")
+        self.sentences().join(": ")
+    }
+
+    /// Message and its causes, one by one.
+    pub fn sentences(&self) -> Vec<&str> {
+        std::iter::once(&self.message).chain(&self.causes).map(String::as_str).collect()
     }
 
     /// An error of this code with this sentence. `retryable` follows the code.
@@ -237,6 +242,13 @@ impl Error {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Adds what else to do next.
+    #[must_use]
+    pub(crate) fn and_hint(self, more: &str) -> Self {
+        let hint = self.hint.as_ref().map_or_else(String::new, |first| format!("{first}; "));
+        self.hint(format!("{hint}{more}"))
     }
 
     /// Adds one machine-readable particular.

@@ -21,6 +21,7 @@ pub use preview::{Preview, Refusal};
 pub use types::*;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -320,7 +321,7 @@ pub trait SandboxExtension: Send + Sync {
     }
 
     /// Work with its archives; none where it makes none.
-    fn archives(&self) -> Option<&dyn SnapshotArchives> {
+    fn archives(&self) -> Option<Arc<dyn SnapshotArchives>> {
         None
     }
 

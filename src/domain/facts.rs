@@ -20,6 +20,13 @@ pub struct HostIdentity {
     pub engine_id: Option<String>,
 }
 
+impl HostIdentity {
+    /// Identity of a machine, whatever engine it has.
+    pub fn of_machine(machine_id: impl Into<String>) -> Self {
+        Self { machine_id: machine_id.into(), engine: None, engine_id: None }
+    }
+}
+
 string_enum! {
     /// A way to run a compose file.
     pub enum Flavour {

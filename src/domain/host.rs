@@ -12,13 +12,13 @@ use crate::domain::problem::{FieldProblem, shown};
 /// Where sandboxes live on a host when nothing else is said.
 pub const DEFAULT_ROOT: &str = "~/sandboxes";
 
-/// One host of the configuration.
+/// Host of the configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct HostSpec {
     /// Its name; compared without case.
     pub name: HostName,
-    /// What `ssh` is called with: an alias, `user@host` or `ssh://user@host:port`; `null` means the name.
+    /// Destination that `ssh` is called with: an alias, `user@host` or `ssh://user@host:port`; `null` means the name.
     pub ssh: Option<String>,
     /// Passed to ssh as `-F`; `null` means the user's own configuration.
     #[schemars(with = "Option<String>")]
@@ -33,9 +33,9 @@ pub struct HostSpec {
     pub labels: BTreeMap<String, String>,
     /// Above these nothing is placed on it.
     pub limits: Limits,
-    /// What to run when its credentials are refused.
+    /// Hint at what to run when its credentials are refused.
     pub login_hint: Option<String>,
-    /// Who is asked for tunnels.
+    /// Command that is asked for tunnels.
     pub reach: Option<Reach>,
     /// Why it is out of bounds; such a host is never placed on, probed or reaped.
     pub forbid: Option<String>,
@@ -95,7 +95,7 @@ impl HostSpec {
         Self::named(HostName::LOCAL)
     }
 
-    /// What `ssh` is called with; `None` for this machine.
+    /// Destination that `ssh` is called with; `None` for this machine.
     pub fn ssh_target(&self) -> Option<&str> {
         (!self.name.is_local()).then(|| self.ssh.as_deref().unwrap_or(self.name.as_str()))
     }

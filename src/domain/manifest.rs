@@ -14,7 +14,7 @@ use crate::domain::words::string_enum;
 mod price;
 mod schema;
 
-/// What an extension says of itself.
+/// Manifest of an extension: what it says of itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExtensionManifest {
     /// `ext.` and a name.
@@ -22,7 +22,7 @@ pub struct ExtensionManifest {
     /// Its version (semver).
     #[schemars(with = "String")]
     pub version: semver::Version,
-    /// One line for lists.
+    /// Line for lists.
     #[serde(default)]
     pub summary: String,
     /// How it is run.
@@ -30,7 +30,7 @@ pub struct ExtensionManifest {
     /// The program and its arguments, of a `process`.
     #[serde(default)]
     pub command: Vec<String>,
-    /// What it can do beyond making and removing.
+    /// Capabilities beyond making and removing.
     #[serde(default)]
     pub capabilities: BTreeSet<Capability>,
     /// JSON Schema of a profile's `config`.
@@ -52,9 +52,9 @@ fn any_config() -> serde_json::Value {
 string_enum! {
     /// How an extension is run.
     pub enum ExtensionKind {
-        /// It is part of the program.
+        /// Part of the program.
         Builtin = "builtin",
-        /// It is a program, spoken to over stdin and stdout.
+        /// Program, spoken to over stdin and stdout.
         Process = "process",
     }
 }

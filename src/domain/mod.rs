@@ -15,6 +15,8 @@ pub mod diff;
 pub(crate) mod earlier;
 pub mod error;
 pub mod event;
+#[cfg(test)]
+pub(crate) mod examples;
 pub mod extension;
 pub mod facts;
 pub(crate) mod figures;

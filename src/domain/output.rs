@@ -1,6 +1,8 @@
 //! Output of a command or a service, on its way from a host to a face.
 
 use async_trait::async_trait;
+use futures_util::stream::{self, BoxStream, StreamExt as _};
+use futures_util::{FutureExt as _, Stream, future};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +21,15 @@ pub enum Source {
 pub trait OutputSink: Send {
     /// Takes some bytes, exactly as they were written; whether more is wanted. `false` ends the command.
     async fn take(&mut self, source: Source, bytes: &[u8]) -> bool;
+}
+
+/// Stream of `items`, which `work` sends: it is driven by whoever reads, and dropped with the stream.
+pub(crate) fn driven<T: Send + 'static>(
+    work: impl Future<Output = ()> + Send + 'static,
+    items: impl Stream<Item = T> + Send + 'static,
+) -> BoxStream<'static, T> {
+    let work = work.into_stream().filter_map(|()| future::ready(None));
+    stream::select(items, work).boxed()
 }
 
 /// Line of a service's log.

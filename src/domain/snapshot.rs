@@ -22,7 +22,7 @@ use crate::domain::words::string_enum;
 pub use archive_facts::{ArchiveFacts, ArchiveFormat, CapturedVolume, Consistency, NotCaptured};
 
 string_enum! {
-    /// Who a snapshot is for.
+    /// Purpose of a snapshot.
     #[derive(Default)]
     pub enum SnapshotKind {
         /// Somebody asked for it.
@@ -40,7 +40,7 @@ string_enum! {
         Creating = "creating",
         /// Its archive is whole.
         Ready = "ready",
-        /// It could not be made; nothing of it is left on the host.
+        /// Not made; nothing of it is left on the host.
         Failed = "failed",
         /// Being removed.
         Deleting = "deleting",
@@ -80,10 +80,10 @@ string_enum! {
 pub struct Replica {
     /// The host.
     pub host: HostName,
-    /// What it proved to be.
+    /// Identity that it proved.
     #[serde(default)]
     pub host_identity: Option<HostIdentity>,
-    /// The folder on it, absolute; null until it is whole.
+    /// The folder on it, absolute; null until it is known.
     pub path: Option<String>,
     /// How it is.
     pub state: ReplicaState,
@@ -101,7 +101,7 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// Replica that is about to be brought to a host.
+    /// Replica that is about to be made on a host, or brought there.
     pub fn arriving(host: HostName, host_identity: Option<HostIdentity>, now: Time) -> Self {
         Self {
             host,
@@ -129,7 +129,7 @@ impl Replica {
     }
 }
 
-/// What is known of one snapshot (contract, section 3).
+/// Record of a snapshot (contract, section 3).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
 pub struct SnapshotRecord {
@@ -137,7 +137,7 @@ pub struct SnapshotRecord {
     pub id: SnapshotId,
     /// Its name, unique among snapshots that have not failed.
     pub name: Option<String>,
-    /// Who it is for.
+    /// Purpose.
     pub kind: SnapshotKind,
     /// The sandbox it was taken from.
     pub sandbox_id: SandboxId,
@@ -174,10 +174,10 @@ pub struct SnapshotRecord {
     pub adopted_at: Option<Time>,
     /// When it goes by itself (undo snapshots); null means never.
     pub expires_at: Option<Time>,
-    /// What else an undo snapshot has of its sandbox.
+    /// Facts that an undo snapshot has of its sandbox besides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<Box<UndoFacts>>,
-    /// What is known of its archive.
+    /// Facts of its archive.
     #[serde(flatten)]
     pub archive: ArchiveFacts,
     /// The snapshot that its sandbox was restored from.
@@ -198,10 +198,13 @@ pub struct SnapshotRecord {
     /// When all of them were last read and found to be what they were.
     #[serde(default)]
     pub verified_at: Option<Time>,
-    /// What is being done with it now.
+    /// Words of the last verify in `message`, where it could not read all of them: the next one takes them back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread: Option<String>,
+    /// Operation that works on it now.
     #[serde(default)]
     pub operation: Option<Running>,
-    /// Who asked for it.
+    /// Actor that asked for it.
     pub actor: Actor,
     /// The installation that made it.
     pub owner: OwnerId,
@@ -233,7 +236,7 @@ impl SnapshotRecord {
         labelled && self.kind == SnapshotKind::User
     }
 
-    /// What is known of it on this host.
+    /// Replica on this host.
     pub fn replica_on(&self, host: &HostName) -> Option<&Replica> {
         self.replicas.iter().find(|replica| replica.host.same(host.as_str()))
     }
@@ -345,7 +348,7 @@ impl<'de> Deserialize<'de> for SnapshotRecord {
     }
 }
 
-/// What lies beside an archive on a host: enough to list it again, and to restore it, with no other record of it.
+/// Manifest beside an archive on a host: enough to list it again, and to restore it, with no other record of it.
 /// `id` and `owner` come first and on lines of their own, so that a shell script can tell whose it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ArchiveManifest {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::clock::ClockJump;
-use crate::domain::error::Error;
+use crate::domain::error::{Code, Error};
 use crate::domain::name::{HostName, SandboxId};
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::domain::time::Time;
@@ -152,6 +152,11 @@ impl HeldBack {
         };
         let hint = "nothing was ended; the next sweep judges by the clock as it is now".to_owned();
         Self { reason: HoldReason::ClockJumped, message, hint: Some(hint) }
+    }
+
+    /// Error of whoever wanted what is held back.
+    pub(crate) fn error(self) -> Error {
+        Error { hint: self.hint, ..Error::new(Code::Conflict, self.message) }
     }
 }
 

@@ -1,8 +1,11 @@
 //! Teardown: the resources of a sandbox on its host, and what became of each in a removal.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::error::{Code, Error};
 use crate::domain::words::string_enum;
 
 /// Something on a host: a container, network, volume, pod, directory or tunnel.
@@ -13,6 +16,12 @@ pub struct Resource {
     pub kind: String,
     /// Name on the host, or its path.
     pub id: String,
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind, self.id)
+    }
 }
 
 string_enum! {
@@ -44,7 +53,7 @@ impl TeardownLine {
     /// Sentence on what was left because it is somebody else's, with what tells so.
     pub(crate) fn left_alone(&self) -> Option<String> {
         let why = self.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-        let words = || format!("left alone: {} {}{why}", self.resource.kind, self.resource.id);
+        let words = || format!("left alone: {}{why}", self.resource);
         (self.outcome == TeardownOutcome::Foreign).then(words)
     }
 }
@@ -65,5 +74,19 @@ impl TeardownReport {
     pub fn is_clean(&self) -> bool {
         self.leftovers.is_empty()
             && self.lines.iter().all(|line| line.outcome != TeardownOutcome::Failed)
+    }
+
+    /// Resources that are left, in words.
+    pub(crate) fn left_words(&self) -> Vec<String> {
+        self.leftovers.iter().map(Resource::to_string).collect()
+    }
+
+    /// Error of a removal that left something, with this message before what that is.
+    pub(crate) fn leftovers_error(&self, message: &str) -> Error {
+        let left = self.left_words();
+        let why: Vec<String> = self.lines.iter().filter_map(|line| line.reason.clone()).collect();
+        let message = format!("{message}: {}", left.join(", "));
+        let error = Error::new(Code::OperationFailed, message).detail("leftovers", left);
+        if why.is_empty() { error } else { error.because(why.join("; ")) }
     }
 }

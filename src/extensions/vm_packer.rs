@@ -27,7 +27,7 @@ use crate::domain::sandbox::{Reachability, SandboxRecord, Service};
 use crate::domain::teardown::TeardownReport;
 use crate::domain::undo::Footprint;
 use crate::extensions::archives::store::ArchiveStore;
-use crate::extensions::archives::{capture, measure, restore};
+use crate::extensions::archives::{capture, listing, measure, restore};
 use crate::extensions::workspace::look::{self, Found};
 use crate::extensions::workspace::prepare::{Wanted, prepare};
 use crate::extensions::workspace::reachability::reachability;
@@ -41,23 +41,23 @@ use crate::transport::{Transport, Transports, probe};
 /// This extension's id.
 pub const ID: &str = "ext.vm-packer";
 
-/// What must stay free below the root where the profile's `config.min_free` says nothing.
+/// Room that must stay free below the root where the profile's `config.min_free` says nothing.
 const MIN_FREE: Bytes = Bytes::gib(1);
 
-/// What an operator does about a root that cannot be used.
+/// Hint at a root that cannot be used.
 const RUNBOOK: &str = "prepare the VM as docs/runbooks/profile-vm-haskell-build.md says; sandboxer makes and changes nothing there but its own directories";
 
 /// Workspaces on prepared VMs.
 pub struct VmPacker {
     id: ExtensionId,
     transports: Arc<dyn Transports>,
-    archives: ArchiveStore,
+    archives: Arc<ArchiveStore>,
 }
 
 impl VmPacker {
     /// Over these ways to hosts.
     pub fn new(transports: Arc<dyn Transports>) -> Self {
-        let archives = ArchiveStore::new(Arc::clone(&transports));
+        let archives = Arc::new(ArchiveStore::new(Arc::clone(&transports)));
         Self { id: ID.into(), archives, transports }
     }
 
@@ -172,8 +172,7 @@ impl SandboxExtension for VmPacker {
 
     async fn adopt(&self, target: &Target, claim: AdoptClaim<'_>) -> Result<AdoptLook, Error> {
         let (root, _) = workdir(target)?.rsplit_once('/').unwrap_or_default();
-        let identity =
-            HostIdentity { machine_id: claim.machine_id.to_owned(), engine: None, engine_id: None };
+        let identity = HostIdentity::of_machine(claim.machine_id);
         // Without a handle its transfer was cut off.
         let handle = claim.handle.map(|_| serde_json::json!({"root": root}));
         let target = Target {
@@ -242,12 +241,12 @@ impl SandboxExtension for VmPacker {
     }
 
     async fn entries(&self, target: &Target, excludes: &[String]) -> Result<Vec<TreeEntry>, Error> {
-        capture::list(self.transports.open_lazily(&target.host).await?.as_ref(), target, excludes)
-            .await
+        let transport = self.transports.open_lazily(&target.host).await?;
+        listing::workspace_entries(transport.as_ref(), target, excludes).await
     }
 
-    fn archives(&self) -> Option<&dyn SnapshotArchives> {
-        Some(&self.archives)
+    fn archives(&self) -> Option<Arc<dyn SnapshotArchives>> {
+        Some(self.archives.clone())
     }
 
     async fn exec(
@@ -285,7 +284,7 @@ fn reach(transport: &dyn Transport, target: &Target) -> Result<Reachability, Err
     Ok(reachability(transport.spec(), &workspace(workdir(target)?), std::iter::empty()))
 }
 
-/// What must stay free below the root.
+/// Room that must stay free below the root.
 fn min_free(profile: &Profile) -> Result<Bytes, Error> {
     let Some(text) = profile.config["min_free"].as_str() else { return Ok(MIN_FREE) };
     text.parse().map_err(|error| {

@@ -256,16 +256,28 @@ pub(crate) async fn update<R: JournalRecord>(
     Ok(record)
 }
 
+/// [`update`] of a record as it is, without an event.
+pub(crate) async fn change<R: JournalRecord>(
+    deps: &Deps,
+    id: &R::Id,
+    change: impl FnOnce(&mut R) + Send,
+) -> Result<R, Error> {
+    let change = |record: &mut R| {
+        change(record);
+        Ok(())
+    };
+    update(deps, id, Guard::Any, Vec::new(), change).await
+}
+
 /// Frees a snapshot of its operation, with a change of its record.
 pub(crate) async fn free_snapshot(
     deps: &Deps,
     id: &SnapshotId,
-    change: impl FnOnce(&mut SnapshotRecord) + Send,
+    also: impl FnOnce(&mut SnapshotRecord) + Send,
 ) -> Result<SnapshotRecord, Error> {
-    update(deps, id, Guard::Any, Vec::new(), move |record: &mut SnapshotRecord| {
+    change(deps, id, |record: &mut SnapshotRecord| {
         record.operation = None;
-        change(record);
-        Ok(())
+        also(record);
     })
     .await
 }

@@ -87,8 +87,6 @@ impl SandboxManager {
     }
 
     /// An extension as the catalogue has it, with its place.
-    ///
-    /// Errors: `not_found`.
     pub fn extension(&self, id: &str) -> Result<ExtensionView, Error> {
         Ok(self.placed(self.catalogue().extension(id)?))
     }
@@ -136,8 +134,6 @@ impl SandboxManager {
     }
 
     /// Starts a new sandbox from a snapshot and returns at once.
-    ///
-    /// Errors: `conflict` for a snapshot that is not ready, and whatever a create refuses.
     pub async fn restore(&self, request: &RestoreRequest) -> Result<Started, Error> {
         snapshots::restore::restore(&self.deps, request).await
     }
@@ -200,16 +196,12 @@ impl SandboxManager {
     }
 
     /// Delivers what waits for the State Hub, now.
-    ///
-    /// Errors: `invalid_config` where none is configured, `busy` where another process delivers.
     pub async fn flush_events(&self) -> Result<FlushReport, Error> {
         hub::deliver::flush_events(&self.deps).await
     }
 
     /// Starts to delete a snapshot: its archive on every host, its patches, its name. By force an archive is given up whose
     /// host is not configured any more and does not answer.
-    ///
-    /// Errors of the operation: why a host could not be looked at; then nothing is removed, and it is what it was.
     pub async fn delete_snapshot(
         &self,
         request: &SnapshotDeleteRequest,
@@ -218,15 +210,11 @@ impl SandboxManager {
     }
 
     /// Deletes old snapshots on which nothing depends, or says which it would.
-    ///
-    /// Errors: `invalid_input` when neither a number nor an age says which are old.
     pub async fn prune_snapshots(&self, request: &PruneRequest) -> Result<Vec<PruneItem>, Error> {
         snapshots::prune::prune_snapshots(&self.deps, request).await
     }
 
     /// Starts to copy a snapshot to another host. A copy that is there already is nothing to do.
-    ///
-    /// Errors: `invalid_input` for the host that it is on, and whatever placement says of a host.
     pub async fn copy_snapshot(
         &self,
         request: &SnapshotCopyRequest,
@@ -235,23 +223,16 @@ impl SandboxManager {
     }
 
     /// Starts to read a snapshot, on every host that has it, and to compare it with what is known of it.
-    ///
-    /// Errors of the operation: `operation_failed` with `details.kind` = `altered`, `not_found`.
     pub async fn verify_snapshot(&self, id: &str) -> Result<SnapshotStarted, Error> {
         snapshots::verify::verify_snapshot(&self.deps, id).await
     }
 
     /// The bytes of a file that an import takes. They come from the first of its hosts that has it whole.
-    ///
-    /// Errors, in the stream too: `operation_failed` with `details.kind` = `altered` where they are not what is recorded.
     pub async fn export_snapshot(&self, id: &str) -> Result<ByteStream, Error> {
         snapshots::export::export_snapshot(&self.deps, id).await
     }
 
     /// Starts to take a snapshot from a file's bytes.
-    ///
-    /// Errors: `invalid_input` for what is no export, or has a profile that asks for more than the catalogue's; `conflict`
-    /// for a name that is taken.
     pub async fn import_snapshot(
         &self,
         request: &SnapshotImportRequest,
@@ -261,9 +242,6 @@ impl SandboxManager {
     }
 
     /// Compares a snapshot with another one, or with a sandbox as it is now.
-    ///
-    /// Errors: `invalid_input` where nothing says what it is to be compared with; `conflict` for a sandbox whose files are
-    /// not there to be looked at.
     pub(crate) async fn diff_snapshot(
         &self,
         request: &SnapshotDiffRequest,
@@ -272,22 +250,16 @@ impl SandboxManager {
     }
 
     /// Starts to apply a sandbox's pending patches; it stays `ready`.
-    ///
-    /// Errors: `conflict` for one that is not ready, or not based on a snapshot.
     pub async fn apply_patches(&self, request: &ApplyRequest) -> Result<Started, Error> {
         patches::apply::apply_patches(&self.deps, request).await
     }
 
     /// Adds a patch to a snapshot; runs nothing.
-    ///
-    /// Errors: `invalid_input` with the field, `conflict` for a snapshot that is not ready or an undo snapshot.
     pub async fn add_patch(&self, request: &PatchRequest) -> Result<Patch, Error> {
         patches::add::add_patch(&self.deps, request).await
     }
 
     /// Takes a patch away from a snapshot. Sandboxes that have it keep it.
-    ///
-    /// Errors: `not_found` when the snapshot has no such patch, or not any more.
     pub async fn remove_patch(&self, snapshot: &str, patch: &str) -> Result<Patch, Error> {
         patches::remove::remove_patch(&self.deps, snapshot, patch).await
     }
@@ -305,23 +277,17 @@ impl SandboxManager {
     }
 
     /// Ends what dead processes began: an item for each thing that was left.
-    ///
-    /// Errors: `conflict` in a copied or restored data directory.
     pub async fn recover(&self) -> Result<Vec<Recovered>, Error> {
         upkeep::recover::recover(&self.deps).await
     }
 
     /// Tells of deadlines that are near, ends what is over, finishes removals on which nobody works, and waits for that. It may
     /// be asked again meanwhile.
-    ///
-    /// Errors: what of this installation cannot be read. Why it holds back, and what fails of one sandbox, is in the report.
     pub async fn sweep(&self, request: &SweepRequest) -> Result<SweepReport, Error> {
         upkeep::sweep::sweep(&self.deps, request).await
     }
 
     /// Everything stale, on hosts and in records: read from them now, or as this process saw them last.
-    ///
-    /// Errors: `not_found` for an unknown host. A host that cannot be read is a pass that says so.
     pub async fn stale(&self, query: &StaleQuery) -> Result<StaleReport, Error> {
         stale::inspect::inspect_stale(&self.deps, query).await
     }
@@ -332,8 +298,6 @@ impl SandboxManager {
     }
 
     /// Starts to apply a plan and returns at once.
-    ///
-    /// Errors: `not_found` for a plan that is not kept any more, `conflict` in a copied or restored data directory.
     pub async fn reap(&self, request: ReapRequest) -> Result<ReapStarted, Error> {
         stale::apply::reap(&self.deps, request).await
     }
@@ -349,8 +313,6 @@ impl SandboxManager {
     }
 
     /// Starts to bring a removed sandbox back, as a new one, and returns at once.
-    ///
-    /// Errors: `not_found` where nothing was kept of it.
     pub async fn undo(&self, request: &UndoRequest) -> Result<Started, Error> {
         snapshots::undo::undo(&self.deps, request).await
     }
@@ -363,8 +325,6 @@ impl SandboxManager {
 
     /// Asks a sandbox's host for it and writes down what changed; the record as it is then. One that is worked on, or of which
     /// nothing is to be there, is as it is recorded.
-    ///
-    /// Errors: why nobody could look, `host_changed` among them.
     pub async fn observe(&self, id: &str) -> Result<SandboxRecord, Error> {
         sandboxes::observe::observe(&self.deps, id).await
     }
@@ -385,16 +345,12 @@ impl SandboxManager {
     }
 
     /// Reads one host's load, memory, disk and clock, and what its sandboxes use.
-    ///
-    /// Errors: why the host does not answer.
     pub(crate) async fn sample_host(&self, name: &str) -> Result<HostSample, Error> {
         hosts::sample::sample_host(&self.deps, name).await
     }
 
     /// Looks at everything; with `claim` makes this data directory this machine's first. A host that is down is a
     /// check that failed, not an error.
-    ///
-    /// Errors: a claim that cannot be written.
     pub async fn doctor(&self, claim: bool) -> Result<Vec<Check>, Error> {
         upkeep::doctor::doctor(&self.deps, claim).await
     }
@@ -487,8 +443,6 @@ impl SandboxManager {
 
     /// Starts to try everything on one host, and returns at once. A host that is down or out of bounds is a step that
     /// failed.
-    ///
-    /// Errors: `not_found` for an unknown name, `conflict` in a copied or restored data directory.
     pub async fn deep_check(&self, name: &str) -> Result<OperationId, Error> {
         hosts::deep_check::deep_check(&self.deps, name).await
     }

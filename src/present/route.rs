@@ -15,7 +15,12 @@ use crate::domain::telling::last_telling_line;
 pub fn decision_lines(decision: &Decision) -> Vec<(Role, String)> {
     let mut lines = vec![outcome(decision)];
     if let Some(error) = decision.error.as_ref().filter(|_| !decision.ok) {
-        lines.push((Role::Bad, format!("  {}", error.message)));
+        // The host's line says it, where there is one host.
+        let told =
+            decision.verdicts.iter().any(|verdict| verdict.reason.starts_with(&error.message));
+        if !told {
+            lines.push((Role::Bad, format!("  {}", error.message)));
+        }
         lines.extend(error.hint.iter().map(|hint| (Role::Key, format!("  {hint}"))));
     }
     if let Some(missing) = decision.missing_usd {
@@ -157,6 +162,24 @@ mod tests {
         }
     }
 
+    fn decision(parts: serde_json::Value) -> Decision {
+        let mut decision = serde_json::json!({
+            "profile": "profile.p",
+            "version": "1.0.0",
+            "extension": "ext.compose-ssh",
+            "inputs": {},
+            "route": null,
+            "verdicts": [],
+            "quote_usd": null,
+            "ttl_s": null,
+            "preview": Preview::default(),
+            "ok": false,
+            "error": null,
+        });
+        decision.as_object_mut().unwrap().extend(parts.as_object().unwrap().clone());
+        serde_json::from_value(decision).unwrap()
+    }
+
     #[test]
     fn of_several_candidates_of_one_extension_only_the_one_that_takes_it_is_shown_as_such() {
         for (candidates, glyphs) in [
@@ -170,25 +193,30 @@ mod tests {
                 place_of_taker(&candidates).map(|at| candidates[at].verdicts[0].host.clone());
             let route =
                 chosen.map(|host| serde_json::json!({"host": host, "reason": "", "verdicts": []}));
-            let decision = serde_json::from_value(serde_json::json!({
-                "profile": "profile.burst",
-                "version": "1.0.0",
-                "extension": "ext.compose-ssh",
-                "inputs": {},
+            let decision = decision(serde_json::json!({
                 "route": route,
-                "verdicts": [],
                 "candidates": candidates,
-                "quote_usd": null,
-                "ttl_s": null,
-                "preview": Preview::default(),
                 "ok": route.is_some(),
-                "error": null,
             }));
-            let decision: Decision = decision.unwrap();
             let lines = decision_lines(&decision);
             let shown = lines.iter().filter(|(_, line)| line.contains("ext.compose-ssh"));
             let shown: Vec<char> = shown.filter_map(|(_, line)| line.chars().nth(2)).collect();
             assert_eq!(shown, glyphs, "{lines:?}");
+        }
+    }
+    #[test]
+    fn why_the_one_host_cannot_take_it_is_told_once() {
+        let why = "ssh: connect to host a port 22: Connection timed out";
+        let host = format!("  ✗ a: {why}: exit 255");
+        for (message, told) in [(why, None), ("none can", Some("  none can"))] {
+            let decision = decision(serde_json::json!({
+                "verdicts": [{"host": "a", "ok": false, "reason": format!("{why}: exit 255")}],
+                "error": {"code": "host_unreachable", "message": message, "hint": "try b"},
+            }));
+            let lines = decision_lines(&decision);
+            let lines: Vec<&str> = lines.iter().map(|(_, line)| line.as_str()).collect();
+            let first = std::iter::once("✗ no host can take it").chain(told);
+            assert_eq!(lines, first.chain(["  try b", host.as_str()]).collect::<Vec<_>>());
         }
     }
 }

@@ -263,10 +263,10 @@ fn service_words(service: &Service) -> String {
     words.join(", ")
 }
 
-/// Adds the evidence of a failure: why, what its step wrote, what was removed and what is left.
-pub fn evidence(document: &mut Document, record: &SandboxRecord) {
+/// Adds the evidence of a failure: why, what its step wrote without what was told, what was removed and what is left.
+pub fn evidence(document: &mut Document, record: &SandboxRecord, told: &[&str]) {
     if let Some(failed) = &record.failure {
-        failure::section(document, failed);
+        failure::section(document, failed, told);
     }
     teardown(document, record);
 }

@@ -145,7 +145,8 @@ pub fn overview(
         document.pair("label", role, format!("{key}={value}"));
     }
     if let Some(failed) = &record.failure {
-        failure::section(document, failed);
+        let told = record.message.as_deref();
+        failure::section(document, failed, told.as_slice());
     }
 }
 

@@ -21,7 +21,7 @@ use crate::transport::shell::channel::{Channel, Process};
 use crate::transport::shell::disconnect::{killed, late, stalled, unread};
 use crate::transport::shell::request::{self, Answer};
 use crate::transport::shell::stdin::{self, Fed};
-use crate::transport::{Command, InputStream, LineSink, Output, RemoteShell, Transport, watchdog};
+use crate::transport::{Command, InputStream, LineSink, Output, Transport, watchdog};
 
 /// The machine sandboxer runs on. Each command is an `sh` in a process group of its own, under the same watchdog as on
 /// any other host, so that what it started ends with us.
@@ -52,23 +52,6 @@ impl LocalTransport {
                 Ok(Channel::new(stdin, stdout, stderr, Process::Local(shell)))
             }
             _ => Err(Error::internal("a child process has no pipes")),
-        }
-    }
-
-    async fn attached(
-        &self,
-        command: &Command,
-        input: Option<InputStream<'_>>,
-        sink: &mut dyn OutputSink,
-    ) -> Result<Option<i32>, Error> {
-        let mut channel = self.open(&[])?;
-        match request::attach(&mut channel, command, input, sink).await? {
-            Some(Answer::Done { status, .. }) => {
-                channel.end().await;
-                Ok(Some(status))
-            }
-            Some(Answer::Broken(broken)) => Err(killed(&self.spec, broken)),
-            None => Ok(None),
         }
     }
 
@@ -133,33 +116,25 @@ impl Transport for LocalTransport {
         }
     }
 
-    async fn attach(
+    async fn attached(
         &self,
         command: &Command,
+        input: Option<InputStream<'_>>,
         sink: &mut dyn OutputSink,
     ) -> Result<Option<i32>, Error> {
-        self.attached(command, None, sink).await
-    }
-
-    async fn attach_with_input(
-        &self,
-        command: &Command,
-        input: InputStream<'_>,
-        sink: &mut dyn OutputSink,
-    ) -> Result<Option<i32>, Error> {
-        self.attached(command, Some(input), sink).await
+        let mut channel = self.open(&[])?;
+        match request::attach(&mut channel, command, input, sink).await? {
+            Some(Answer::Done { status, .. }) => {
+                channel.end().await;
+                Ok(Some(status))
+            }
+            Some(Answer::Broken(broken)) => Err(killed(&self.spec, broken)),
+            None => Ok(None),
+        }
     }
 
     async fn interactive(&self, command: &Command) -> Result<Vec<OsString>, Error> {
         Ok(watchdog::bare_words(command)?.into_iter().map(OsString::from_vec).collect())
-    }
-
-    async fn make_room(&self) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn remote_shell(&self) -> RemoteShell {
-        RemoteShell { command: Vec::new(), target: String::new() }
     }
 
     fn round_trips(&self) -> u64 {
@@ -169,8 +144,6 @@ impl Transport for LocalTransport {
     fn latency(&self) -> Option<Duration> {
         *self.latency.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    async fn close(&self) {}
 }
 
 fn no_shell(error: io::Error) -> Error {

@@ -168,7 +168,7 @@ pub type LineSink<'a> = &'a mut (dyn FnMut(Source, &[u8]) + Send);
 pub type InputStream<'a> = &'a mut (dyn Stream<Item = Result<Vec<u8>, Error>> + Send + Unpin);
 
 /// Way for another program (rsync) to reach the host over our connection.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct RemoteShell {
     /// Words behind rsync's `-e`; empty for a host that is this machine.
     pub command: Vec<OsString>,
@@ -181,6 +181,11 @@ pub struct RemoteShell {
 pub trait Transport: Send + Sync {
     /// The host.
     fn spec(&self) -> &HostSpec;
+
+    /// Connects, if that is needed.
+    async fn connect(&self) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Runs a small command over the shell that is already open: one round trip. stdin is empty.
     ///
@@ -226,7 +231,9 @@ pub trait Transport: Send + Sync {
         &self,
         command: &Command,
         sink: &mut dyn OutputSink,
-    ) -> Result<Option<i32>, Error>;
+    ) -> Result<Option<i32>, Error> {
+        self.attached(command, None, sink).await
+    }
 
     /// [`Transport::attach`], for a command `with_input`: it reads `input` as it comes, and its end
     /// as the end of stdin. What it leaves unread when it ends is not waited for. When our side is gone it reads an end, too,
@@ -238,6 +245,16 @@ pub trait Transport: Send + Sync {
         command: &Command,
         input: InputStream<'_>,
         sink: &mut dyn OutputSink,
+    ) -> Result<Option<i32>, Error> {
+        self.attached(command, Some(input), sink).await
+    }
+
+    /// [`Transport::attach`], with input for a command that takes it.
+    async fn attached(
+        &self,
+        command: &Command,
+        input: Option<InputStream<'_>>,
+        sink: &mut dyn OutputSink,
     ) -> Result<Option<i32>, Error>;
 
     /// The words of a program of this machine that runs a command on the host with the terminal it is given, over
@@ -245,11 +262,15 @@ pub trait Transport: Send + Sync {
     async fn interactive(&self, command: &Command) -> Result<Vec<OsString>, Error>;
 
     /// Way for another program to reach the host over our connection: the one that had room for the last session.
-    fn remote_shell(&self) -> RemoteShell;
+    fn remote_shell(&self) -> RemoteShell {
+        RemoteShell::default()
+    }
 
     /// Waits until there is a connection with room for one more session, for a program that was refused one; from then
     /// on [`Transport::remote_shell`] names it.
-    async fn make_room(&self) -> Result<(), Error>;
+    async fn make_room(&self) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Count of `run`'s round trips, and of `stream`'s and `feed`'s sessions. For tests and benchmarks.
     fn round_trips(&self) -> u64;
@@ -258,7 +279,7 @@ pub trait Transport: Send + Sync {
     fn latency(&self) -> Option<Duration>;
 
     /// Ends the shell; the shared connection ends by itself when nobody uses it.
-    async fn close(&self);
+    async fn close(&self) {}
 }
 
 /// The ways to all hosts.

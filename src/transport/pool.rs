@@ -28,14 +28,8 @@ pub struct Pool {
     ssh_config: Option<PathBuf>,
     /// Read when first asked for a name that is not configured.
     names: OnceLock<Names>,
-    transports: Mutex<HashMap<String, OpenTransport>>,
+    transports: Mutex<HashMap<String, Arc<dyn Transport>>>,
     connecting: Arc<AtomicUsize>,
-}
-
-#[derive(Clone)]
-enum OpenTransport {
-    Local(Arc<LocalTransport>),
-    Ssh(Arc<SshTransport>),
 }
 
 impl Pool {
@@ -58,25 +52,20 @@ impl Pool {
         Self { persist, ..self }
     }
 
-    fn shared(&self, spec: HostSpec) -> OpenTransport {
+    fn shared(&self, spec: HostSpec) -> Arc<dyn Transport> {
         let mut transports = self.transports.lock().unwrap_or_else(PoisonError::into_inner);
-        let transport =
-            transports.entry(spec.name.as_str().to_ascii_lowercase()).or_insert_with(|| {
-                if spec.name.is_local() {
-                    OpenTransport::Local(Arc::new(LocalTransport::new(spec)))
-                } else {
-                    OpenTransport::Ssh(Arc::new(SshTransport::new(
-                        spec,
-                        self.control_dir.clone(),
-                        self.persist,
-                        &self.connecting,
-                    )))
-                }
-            });
-        transport.clone()
+        let key = spec.name.as_str().to_ascii_lowercase();
+        let transport = transports.entry(key).or_insert_with(|| -> Arc<dyn Transport> {
+            if spec.name.is_local() {
+                return Arc::new(LocalTransport::new(spec));
+            }
+            let control_dir = self.control_dir.clone();
+            Arc::new(SshTransport::new(spec, control_dir, self.persist, &self.connecting))
+        });
+        Arc::clone(transport)
     }
 
-    fn permitted(&self, host: &HostName) -> Result<OpenTransport, Error> {
+    fn permitted(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
         // A name that nothing configures was given by the operator himself (`--host`), or stands on a record: it is tried.
         let spec = self.spec(host).unwrap_or_else(|| unconfigured(host));
         match self.out_of_bounds(&spec) {
@@ -114,13 +103,9 @@ fn forbidden(spec: &HostSpec, why: &str) -> Error {
 #[async_trait]
 impl Transports for Pool {
     async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
-        match self.permitted(host)? {
-            OpenTransport::Local(local) => Ok(local),
-            OpenTransport::Ssh(ssh) => {
-                ssh.connect().await?;
-                Ok(ssh)
-            }
-        }
+        let transport = self.permitted(host)?;
+        transport.connect().await?;
+        Ok(transport)
     }
 
     async fn attachments(
@@ -135,10 +120,7 @@ impl Transports for Pool {
     }
 
     async fn open_lazily(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
-        Ok(match self.permitted(host)? {
-            OpenTransport::Local(local) => local,
-            OpenTransport::Ssh(ssh) => ssh,
-        })
+        self.permitted(host)
     }
 
     fn spec(&self, host: &HostName) -> Option<HostSpec> {
@@ -155,18 +137,9 @@ impl Transports for Pool {
     }
 
     async fn close(&self) {
-        let transports: Vec<OpenTransport> = self
-            .transports
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .values()
-            .cloned()
-            .collect();
-        for transport in transports {
-            match transport {
-                OpenTransport::Local(local) => local.close().await,
-                OpenTransport::Ssh(ssh) => ssh.close().await,
-            }
+        let transports = self.transports.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for transport in transports.values() {
+            transport.close().await;
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Probe: a host's facts, in one round trip.
 //!
-//! One shell script with the host's own tools; what it prints is read by the parsers beneath, which take any bytes.
+//! Shell script with the host's own tools; what it prints is read by the parsers beneath, which take any bytes.
 //! Nothing is made or changed on the host.
 
 mod addresses;
@@ -92,8 +92,6 @@ pub struct Probed {
     pub fingerprint: Option<String>,
     /// The runtimes, to be kept; none where they are those that were known.
     pub detection: Option<RuntimeDetection>,
-    /// The inventory's podman pods, which the facts have no place for.
-    pub pods: std::collections::BTreeMap<String, Vec<String>>,
     /// The inventory's running containers of sandboxes, for the light probe.
     pub containers: Vec<Container>,
 }
@@ -167,7 +165,6 @@ fn read(output: &Output, want: &ProbeRequest, ended: Duration) -> Result<Probed,
     facts.engines = report.engines;
     facts.runtimes = report.runtimes;
     facts.findings.extend(report.findings);
-    let mut pods = std::collections::BTreeMap::new();
     let mut running = Vec::new();
     if want.inventory {
         let mut found = inventory::parse(&entries);
@@ -194,14 +191,12 @@ fn read(output: &Output, want: &ProbeRequest, ended: Duration) -> Result<Probed,
         });
         facts.inventory = Some(Inventory { networks: networks.collect(), ..found.inventory });
         facts.findings.extend(findings);
-        pods = found.pods;
         running = containers;
     }
     Ok(Probed {
         facts,
         fingerprint: report.fingerprint,
         detection: report.detection,
-        pods,
         containers: running,
     })
 }

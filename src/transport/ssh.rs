@@ -70,10 +70,6 @@ impl SshTransport {
         }
     }
 
-    pub(crate) async fn connect(&self) -> Result<(), Error> {
-        self.work.connect().await
-    }
-
     /// Counts a request to the host.
     fn count(&self, way: &'static str) {
         self.trips.fetch_add(1, Ordering::Relaxed);
@@ -89,25 +85,6 @@ impl SshTransport {
             .map_err(|error| Error::internal("the sessions are closed").because(error))?;
         self.count("session");
         Ok((slot, self.work.open(line, Some(&self.shells)).await?))
-    }
-
-    async fn attached(
-        &self,
-        command: &Command,
-        input: Option<InputStream<'_>>,
-        sink: &mut dyn OutputSink,
-    ) -> Result<Option<i32>, Error> {
-        self.count("follower");
-        let mut channel = self.followers.open(b"exec sh", None).await?;
-        let connection = channel.connection();
-        match request::attach(&mut channel, command, input, sink).await? {
-            Some(Answer::Done { status, .. }) => {
-                channel.end().await;
-                Ok(Some(status))
-            }
-            Some(Answer::Broken(broken)) => Err(self.followers.explain(connection, broken).await),
-            None => Ok(None),
-        }
     }
 
     fn label(&self) -> String {
@@ -130,6 +107,10 @@ impl Opener for SshTransport {
 impl Transport for SshTransport {
     fn spec(&self) -> &HostSpec {
         &self.target.spec
+    }
+
+    async fn connect(&self) -> Result<(), Error> {
+        self.work.connect().await
     }
 
     async fn run(&self, command: &Command, deadline: Duration) -> Result<Output, Error> {
@@ -185,21 +166,23 @@ impl Transport for SshTransport {
         }
     }
 
-    async fn attach(
+    async fn attached(
         &self,
         command: &Command,
+        input: Option<InputStream<'_>>,
         sink: &mut dyn OutputSink,
     ) -> Result<Option<i32>, Error> {
-        self.attached(command, None, sink).await
-    }
-
-    async fn attach_with_input(
-        &self,
-        command: &Command,
-        input: InputStream<'_>,
-        sink: &mut dyn OutputSink,
-    ) -> Result<Option<i32>, Error> {
-        self.attached(command, Some(input), sink).await
+        self.count("follower");
+        let mut channel = self.followers.open(b"exec sh", None).await?;
+        let connection = channel.connection();
+        match request::attach(&mut channel, command, input, sink).await? {
+            Some(Answer::Done { status, .. }) => {
+                channel.end().await;
+                Ok(Some(status))
+            }
+            Some(Answer::Broken(broken)) => Err(self.followers.explain(connection, broken).await),
+            None => Ok(None),
+        }
     }
 
     async fn interactive(&self, command: &Command) -> Result<Vec<OsString>, Error> {

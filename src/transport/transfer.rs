@@ -18,7 +18,7 @@ use crate::transport::{Command, LineSink, Output, Transport};
 use sent::Progress;
 
 pub use plan::{IGNORE_FILE, Limits, Plan, plan};
-pub use sent::{MAX_WARNINGS, Method, OnBytes, Sent};
+pub use sent::{Method, OnBytes, Sent};
 
 /// Sends what was planned from `source` into `dest`, an absolute path of a directory that is there and empty.
 ///

@@ -326,37 +326,41 @@ mod tests {
         String::from_utf8_lossy(&found.stdout).lines().count()
     }
 
+    /// Waits until as many sleep it as `done` says.
+    fn wait_for(shell: &[&str], nap: &str, done: impl Fn(usize) -> bool) {
+        let started = Instant::now();
+        while !done(sleeps(nap)) {
+            let limit = Duration::from_mins(1);
+            assert!(started.elapsed() < limit, "{shell:?}: {} run", sleeps(nap));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Leaves a command in every shell at once, each with a nap of its own.
+    fn leave_in_each(leave: fn(&[&str], &str), nap: &str) {
+        std::thread::scope(|scope| {
+            for (index, shell) in SHELLS.iter().enumerate() {
+                scope.spawn(move || leave(shell, &format!("{nap}{index}")));
+            }
+        });
+    }
+
     fn leave(shell: &[&str], nap: &str) {
         let Some(mut child) = start(shell) else { return };
         send(&mut child, PREAMBLE.as_bytes());
         let script = Command::script("(trap '' TERM; sleep $1) & sleep $1").arg(nap);
         send(&mut child, &request(&script, "n1", true).unwrap());
-        let wait = |count: usize| {
-            let started = Instant::now();
-            while sleeps(nap) != count {
-                assert!(
-                    started.elapsed() < Duration::from_mins(1),
-                    "{shell:?}: {} run",
-                    sleeps(nap)
-                );
-                std::thread::sleep(Duration::from_millis(50));
-            }
-        };
-        wait(2);
+        wait_for(shell, nap, |count| count == 2);
         child.stdin = None;
         // TERM takes one of them, KILL the one that is deaf to it.
-        wait(1);
-        wait(0);
+        wait_for(shell, nap, |count| count == 1);
+        wait_for(shell, nap, |count| count == 0);
         child.wait().unwrap();
     }
 
     #[test]
     fn every_shell_ends_its_command_when_its_stdin_ends() {
-        std::thread::scope(|scope| {
-            for (index, shell) in SHELLS.iter().enumerate() {
-                scope.spawn(move || leave(shell, &format!("309.00{index}")));
-            }
-        });
+        leave_in_each(leave, "309.00");
     }
 
     #[test]
@@ -380,27 +384,16 @@ mod tests {
         send(&mut child, PREAMBLE.as_bytes());
         let script = Command::script("trap '' TERM; sleep $1; sleep $1").arg(nap).with_input();
         send(&mut child, &request(&script, "n1", true).unwrap());
-        let started = Instant::now();
-        while sleeps(nap) == 0 {
-            assert!(started.elapsed() < Duration::from_mins(1), "{shell:?}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        wait_for(shell, nap, |count| count > 0);
         send(&mut child, b"touch /no/command\n");
         drop(child.stdout.take());
-        while sleeps(nap) > 0 {
-            assert!(started.elapsed() < Duration::from_mins(2), "{shell:?}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        wait_for(shell, nap, |count| count == 0);
         child.wait().unwrap();
     }
 
     #[test]
     fn every_shell_ends_a_command_with_input_that_nobody_listens_to() {
-        std::thread::scope(|scope| {
-            for (index, shell) in SHELLS.iter().enumerate() {
-                scope.spawn(move || leave_reading(shell, &format!("307.20{index}")));
-            }
-        });
+        leave_in_each(leave_reading, "307.20");
     }
 
     /// A fed command that is deaf to the end of its input and to TERM, and whose input nobody ends here.
@@ -414,26 +407,15 @@ mod tests {
             .process_group(0);
         program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let Ok(mut child) = program.spawn() else { return };
-        let started = Instant::now();
-        while sleeps(nap) == 0 {
-            assert!(started.elapsed() < Duration::from_mins(1), "{shell:?}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        wait_for(shell, nap, |count| count > 0);
         drop(child.stdout.take());
-        while sleeps(nap) > 0 {
-            assert!(started.elapsed() < Duration::from_mins(2), "{shell:?}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        wait_for(shell, nap, |count| count == 0);
         child.wait().unwrap();
     }
 
     #[test]
     fn every_shell_ends_a_fed_command_that_nobody_listens_to() {
-        std::thread::scope(|scope| {
-            for (index, shell) in SHELLS.iter().enumerate() {
-                scope.spawn(move || leave_fed(shell, &format!("308.10{index}")));
-            }
-        });
+        leave_in_each(leave_fed, "308.10");
     }
 
     #[test]

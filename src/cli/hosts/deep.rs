@@ -93,8 +93,9 @@ fn show(context: &mut Context<'_>, views: &[HostView], items: &[BulkItem]) -> Re
 /// What the program wrote that failed: part of the error, shown with --quiet too.
 fn evidence(context: &mut Context<'_>, item: &BulkItem) {
     let problem = item.error.as_ref().filter(|problem| problem.code != Code::Cancelled);
-    let Some(failed) = problem.and_then(Error::recorded_failure) else { return };
+    let Some(problem) = problem else { return };
+    let Some(failed) = problem.recorded_failure() else { return };
     let mut document = Document::default();
-    failure::section(&mut document, &failed);
+    failure::section(&mut document, &failed, &problem.sentences());
     document::evidence(context, &document);
 }

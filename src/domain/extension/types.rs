@@ -84,6 +84,41 @@ pub struct ProvisionRequest {
     pub sandbox: Option<Box<SandboxRecord>>,
 }
 
+impl ProvisionRequest {
+    /// Request but for what is known once its record is written and its host was asked.
+    pub(crate) fn draft(
+        id: SandboxId,
+        host: HostName,
+        profile: Profile,
+        inputs: BTreeMap<String, String>,
+        created_at: Time,
+    ) -> Self {
+        let owner = OwnerStamp { owner: "".into(), machine_id: String::new(), counter: 0 };
+        let (roots, report, sandbox) = Default::default();
+        let (expires_at, allow_large, compose_host) = Default::default();
+        Self {
+            id,
+            owner,
+            host,
+            profile,
+            inputs,
+            created_at,
+            expires_at,
+            allow_large,
+            compose_host,
+            roots,
+            report,
+            sandbox,
+        }
+    }
+
+    /// Request for the sandbox of a record that is written.
+    pub(crate) fn of_record(self, record: &SandboxRecord) -> Self {
+        let SandboxRecord { id, host, created_at, .. } = record.clone();
+        Self { id, host, created_at, ..self }
+    }
+}
+
 /// Answer of a host that may take a sandbox.
 #[derive(Debug, Clone, Default)]
 pub struct HostAnswer {
@@ -125,6 +160,14 @@ pub struct Target {
     pub roots: KnownRoots,
     /// The last lines that its start wrote, where this process has just started it; kept on no record.
     pub start_output: Option<String>,
+}
+
+impl Target {
+    /// Engine that its containers are on; empty where none is recorded.
+    pub(crate) fn engine(&self) -> &str {
+        let engine = self.host_identity.as_ref().and_then(|identity| identity.engine.as_deref());
+        engine.unwrap_or_default()
+    }
 }
 
 /// Result of `provision`.

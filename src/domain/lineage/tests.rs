@@ -1,4 +1,7 @@
+use serde_json::json;
+
 use super::*;
+use crate::domain::examples::{self, patch};
 use crate::domain::name::PatchId;
 use crate::domain::patch::AppliedPatch;
 use crate::domain::time::Time;
@@ -8,30 +11,13 @@ fn at(n: i64) -> Time {
 }
 
 fn snapshot(id: &str, of: &str, parent: Option<&str>, n: i64) -> SnapshotRecord {
-    serde_json::from_value(serde_json::json!({
-        "id": id, "kind": "user", "sandbox_id": of, "profile": {"id": "profile.x", "version": "1.0.0", "hash": "00"},
-        "extension": "ext.x", "host": "here", "state": "ready", "created_at": at(n), "patch_level": 0,
-        "parent_snapshot": parent, "next_patch_sequence": 1, "actor": {"type": "adm", "name": "ops"}, "owner": "o",
-        "revision": 1
-    }))
-    .unwrap()
+    examples::snapshot(
+        json!({"id": id, "sandbox_id": of, "parent_snapshot": parent, "created_at": at(n)}),
+    )
 }
 
 fn sandbox(id: &str, base: Option<&str>, state: &str) -> SandboxRecord {
-    serde_json::from_value(serde_json::json!({
-        "id": id, "profile": {"id": "profile.x", "version": "1.0.0", "hash": "00"}, "extension": "ext.x",
-        "host": "here", "state": state, "since": at(0), "revision": 1, "created_at": at(0),
-        "based_on_snapshot": base, "actor": {"type": "adm", "name": "ops"}, "owner": "o"
-    }))
-    .unwrap()
-}
-
-fn patch(sequence: u64, on: &str) -> Patch {
-    serde_json::from_value(serde_json::json!({
-        "id": format!("pat-{sequence:08}"), "snapshot_id": on, "sequence": sequence, "script": "true",
-        "run_in": "workspace", "created_at": at(0), "actor": {"type": "adm", "name": "ops"}, "revision": 1
-    }))
-    .unwrap()
+    examples::sandbox(json!({"id": id, "based_on_snapshot": base, "state": state}))
 }
 
 /// The picture of semantics 7: A with sandboxes 1 and 2, B taken of 1, sandbox 3 based on B.

@@ -1,13 +1,6 @@
 use super::*;
 use crate::domain::error::Code;
-
-fn patch(sequence: u64, on: &str) -> Patch {
-    serde_json::from_value(serde_json::json!({
-        "id": format!("pat-{sequence:08}"), "snapshot_id": on, "sequence": sequence, "script": "true",
-        "run_in": "workspace", "created_at": Time::from_unix(0), "actor": {"type": "adm", "name": "ops"}, "revision": 1
-    }))
-    .unwrap()
-}
+use crate::domain::examples::patch;
 
 fn patches(sequences: &[u64]) -> Vec<Patch> {
     sequences.iter().map(|sequence| patch(*sequence, "snap-a")).collect()

@@ -1,13 +1,5 @@
 use super::*;
-use crate::domain::Time;
-
-fn patch(sequence: u64, on: &str) -> Patch {
-    serde_json::from_value(serde_json::json!({
-        "id": format!("pat-{sequence:08}"), "snapshot_id": on, "sequence": sequence, "script": "true",
-        "run_in": "workspace", "created_at": Time::from_unix(0), "actor": {"type": "adm", "name": "ops"}, "revision": 1
-    }))
-    .unwrap()
-}
+use crate::domain::examples::{self, patch};
 
 fn patches(sequences: &[u64]) -> Vec<Patch> {
     sequences.iter().map(|sequence| patch(*sequence, "snap-a")).collect()
@@ -15,12 +7,7 @@ fn patches(sequences: &[u64]) -> Vec<Patch> {
 
 /// A sandbox on `snap-a` with these runs: sequence and state.
 fn sandbox(runs: &[(u64, PatchState)]) -> SandboxRecord {
-    let mut record: SandboxRecord = serde_json::from_value(serde_json::json!({
-        "id": "a1b2c3d4", "profile": {"id": "profile.x", "version": "1.0.0", "hash": "00"}, "extension": "ext.x",
-        "host": "here", "state": "ready", "since": Time::from_unix(0), "revision": 1, "created_at": Time::from_unix(0),
-        "based_on_snapshot": "snap-a", "actor": {"type": "adm", "name": "ops"}, "owner": "o"
-    }))
-    .unwrap();
+    let mut record = examples::sandbox(serde_json::json!({"based_on_snapshot": "snap-a"}));
     record.applied_patches = runs
         .iter()
         .map(|(sequence, state)| AppliedPatch {

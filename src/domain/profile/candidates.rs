@@ -6,14 +6,14 @@ use super::definition::{Placement, Profile, empty_object};
 use super::routing::Candidate;
 use crate::domain::name::ExtensionId;
 
-/// One extension that a profile may come to use, and what it would be given.
+/// Extension that a profile may come to use, and what it would be given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExtensionUse<'p> {
     /// The extension.
     pub extension: &'p ExtensionId,
     /// Where the profile names it, such as `routing.candidates[1].extension`.
     pub path: String,
-    /// What it gets as `config`.
+    /// Its `config`.
     pub config: Cow<'p, serde_json::Value>,
     /// Where the profile says so.
     pub config_path: String,

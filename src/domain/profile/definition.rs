@@ -28,10 +28,10 @@ pub struct Profile {
     /// Its version (semver); a sandbox records it beside the content hash.
     #[schemars(with = "String")]
     pub version: semver::Version,
-    /// One line for lists.
+    /// Line for lists.
     #[serde(default)]
     pub summary: String,
-    /// What makes the sandbox.
+    /// Extension that makes the sandbox.
     pub extension: ExtensionId,
     /// Where it may go.
     #[serde(default)]
@@ -66,13 +66,13 @@ pub struct Profile {
     /// Whether destroy, recreate and reap take an undo snapshot first.
     #[serde(default)]
     pub undo: bool,
-    /// What a create may or must give, in the file's order.
+    /// Inputs that a create may or must give, in the file's order.
     #[serde(default)]
     pub inputs: Inputs,
-    /// What of a directory is sent.
+    /// Rules for what of a directory is sent.
     #[serde(default)]
     pub sync: Sync,
-    /// What a compose stack may do.
+    /// Rules for a compose stack.
     #[serde(default)]
     pub compose: Compose,
     /// How snapshots are taken.
@@ -94,7 +94,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// One of which no more is known than what a record says: everything else is as where a profile does not say it.
+    /// Profile of which no more is known than what a record says: everything else is as where a profile does not say it.
     pub fn unknown(id: ProfileId, version: &str, extension: ExtensionId) -> Self {
         Self {
             id,
@@ -160,7 +160,7 @@ string_enum! {
     }
 }
 
-/// What of a directory is sent to the host.
+/// Rules for what of a directory is sent to the host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sync {
     /// Patterns as in a `.gitignore`, beside the tree's `.sandboxerignore` files.
@@ -168,13 +168,13 @@ pub struct Sync {
     pub exclude: Vec<String>,
 }
 
-/// What a compose stack may do.
+/// Rules for a compose stack.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Compose {
     /// Which ports of the host it gets.
     #[serde(default)]
     pub ports: PortPolicy,
-    /// What may leave the sandbox, by name.
+    /// Ways out of the sandbox that are allowed, by name.
     #[serde(default)]
     pub allow: Vec<Allowance>,
 }
@@ -194,7 +194,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// What leaves the sandbox, and is refused unless a profile allows it by name.
+    /// Way out of the sandbox, refused unless a profile allows it by name.
     pub enum Allowance {
         /// Privileged containers.
         Privileged = "privileged",
@@ -214,7 +214,7 @@ string_enum! {
 /// How snapshots are taken.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SnapshotPolicy {
-    /// What happens to the containers meanwhile; `null` means the best the runtime can.
+    /// Treatment of the containers meanwhile; `null` means the best the runtime can.
     #[serde(default)]
     pub mode: Option<SnapshotMode>,
     /// Patterns that are left out, as in a `.gitignore`.
@@ -226,7 +226,7 @@ pub struct SnapshotPolicy {
 }
 
 string_enum! {
-    /// What happens to the containers while a snapshot is taken.
+    /// Treatment of the containers while a snapshot is taken.
     pub enum SnapshotMode {
         /// Nothing: files may change while they are read.
         Live = "live",
@@ -241,7 +241,7 @@ string_enum! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PatchLimits {
-    /// One patch.
+    /// Limit of one patch.
     #[serde(rename(serialize = "timeout_s", deserialize = "timeout"), alias = "timeout_s")]
     pub timeout: Seconds,
     /// All patches of one pass.

@@ -16,7 +16,7 @@ pub const MAX_INPUT_BYTES: usize = 4096;
 pub(super) const SANDBOX_ID: &str = "sandbox_id";
 
 string_enum! {
-    /// What an input's value is.
+    /// Kind of an input's value.
     pub enum InputKind {
         /// A text.
         String = "string",
@@ -26,24 +26,24 @@ string_enum! {
         Integer = "integer",
         /// `true` or `false`.
         Boolean = "boolean",
-        /// One of the `choices`.
+        /// Word of the `choices`.
         Choice = "choice",
     }
 }
 
-/// One input of a profile.
+/// Input of a profile.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, JsonSchema)]
 pub struct InputSpec {
     /// Whether a create must give it.
     #[serde(default)]
     pub required: bool,
-    /// What its value is.
+    /// Kind of its value.
     #[serde(default = "text")]
     pub kind: InputKind,
     /// The value when none is given, as text; `null` means none.
     #[serde(default)]
     pub default: Option<String>,
-    /// One line for the form and the help.
+    /// Line for the form and the help.
     #[serde(default)]
     pub help: Option<String>,
     /// The values of a `choice`.
@@ -82,7 +82,7 @@ impl Inputs {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
-    /// One input.
+    /// Input of this name.
     pub fn get(&self, name: &str) -> Option<&InputSpec> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, spec)| spec)
     }
@@ -141,7 +141,7 @@ impl JsonSchema for Inputs {
     }
 }
 
-/// One input that is refused.
+/// Input that is refused.
 #[derive(
     Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, JsonSchema, thiserror::Error,
 )]
@@ -149,7 +149,7 @@ impl JsonSchema for Inputs {
 pub struct InputProblem {
     /// The input's name as given.
     pub field: String,
-    /// One sentence that names it.
+    /// Sentence that names it.
     pub message: String,
 }
 

@@ -55,7 +55,7 @@ impl Seconds {
         self.0
     }
 
-    /// As the standard library's duration.
+    /// The standard library's duration.
     pub const fn duration(self) -> std::time::Duration {
         std::time::Duration::from_secs(self.0)
     }

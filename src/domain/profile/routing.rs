@@ -23,10 +23,10 @@ pub struct Routing {
     pub max_cost_usd: Option<Usd>,
 }
 
-/// One backend of a route.
+/// Backend of a route.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Candidate {
-    /// What makes the sandbox, if this one is taken.
+    /// Extension that makes the sandbox, if this one is taken.
     pub extension: ExtensionId,
     /// Hosts in order of preference; empty means the profile's.
     #[serde(default)]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::domain::examples;
 use crate::domain::profile::Bytes;
 use crate::domain::snapshot::{Replica, ReplicaState};
 
@@ -16,13 +17,9 @@ fn line(words: &str) -> Vec<SnapshotRecord> {
     let one = |words: &str| {
         let mut words = words.split_whitespace();
         let (id, n) = (words.next().unwrap(), words.next().unwrap().parse().unwrap());
-        let mut record: SnapshotRecord = serde_json::from_value(serde_json::json!({
-            "id": id, "kind": "user", "sandbox_id": "a1b2c3d4", "profile": {"id": "profile.x", "version": "1.0.0",
-            "hash": "00"}, "extension": "ext.x", "host": "here", "state": "ready", "created_at": at(n), "patch_level": 0,
-            "next_patch_sequence": 1, "actor": {"type": "adm", "name": "ops"}, "owner": "o", "revision": 1,
-            "replicas": [replica("here")]
-        }))
-        .unwrap();
+        let mut record = examples::snapshot(
+            serde_json::json!({"id": id, "created_at": at(n), "replicas": [replica("here")]}),
+        );
         match words.next() {
             Some("import") => record.imported_at = Some(at(1000)),
             Some("adopt") => record.adopted_at = Some(at(1000)),

@@ -1,14 +1,10 @@
 use serde_json::json;
 
 use super::*;
+use crate::domain::examples;
 
 fn record(hold: Option<i64>) -> SandboxRecord {
-    let mut record: SandboxRecord = serde_json::from_value(json!({
-        "id": "a", "profile": {"id": "profile.x", "version": "1.0.0", "hash": "00"}, "extension": "ext.x", "host": "local",
-        "state": "ready", "since": "2026-01-01T00:00:00Z", "revision": 3, "created_at": "2026-01-01T00:00:00Z", "ttl_s": 60,
-        "actor": {"type": "adm", "name": "ops"}, "owner": "0123456789abcdef",
-    }))
-    .unwrap();
+    let mut record = examples::sandbox(json!({"revision": 3, "ttl_s": 60}));
     if let Some(usd) = hold {
         let told = note_hold(&mut record, Usd::from_micros(usd));
         assert_eq!(told.len(), usize::from(usd > 0));

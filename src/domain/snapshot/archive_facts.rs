@@ -9,7 +9,7 @@ use crate::domain::profile::SnapshotMode;
 use crate::domain::words::string_enum;
 
 string_enum! {
-    /// What the archive is worth.
+    /// Worth of the archive.
     pub enum Consistency {
         /// Nothing changed while it was read.
         Clean = "clean",
@@ -51,7 +51,7 @@ pub struct NotCaptured {
     pub reason: String,
 }
 
-/// What is known of an archive once it is whole. The same beside it on the host and in the record.
+/// Facts of an archive once it is whole. The same beside it on the host and in the record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ArchiveFacts {
@@ -65,9 +65,9 @@ pub struct ArchiveFacts {
     pub sha256: Option<String>,
     /// How it is compressed.
     pub format: Option<ArchiveFormat>,
-    /// What happened to the containers meanwhile.
+    /// Treatment of the containers meanwhile.
     pub mode: Option<SnapshotMode>,
-    /// What it is worth.
+    /// Worth.
     pub consistency: Option<Consistency>,
     /// How much of the tar is `volumes/…`, which come first; bytes. What follows is `workspace/…`.
     pub volumes_bytes: u64,
@@ -78,7 +78,7 @@ pub struct ArchiveFacts {
     /// Remarks, a sentence each: what did not stand still, and what will be in the way of who restores it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
-    /// What the host could not put into it, counted by kind (`xattrs`, `sparse`).
+    /// Things that the host could not put into it, counted by kind (`xattrs`, `sparse`).
     pub not_preserved: BTreeMap<String, u64>,
     /// Sockets and device nodes, which are never in it: their paths, at most 100.
     pub left_out: Vec<String>,

@@ -1,13 +1,8 @@
 use super::*;
+use crate::domain::examples;
 
 fn snapshot() -> SnapshotRecord {
-    serde_json::from_value(serde_json::json!({
-        "id": "snap-a", "kind": "user", "sandbox_id": "source", "profile": {"id": "profile.x", "version": "1.0.0", "hash": "00"},
-        "extension": "ext.x", "host": "here", "state": "ready", "created_at": Time::from_unix(1_700_000_000), "patch_level": 0,
-        "parent_snapshot": null, "next_patch_sequence": 1, "actor": {"type": "adm", "name": "ops"}, "owner": "o",
-        "revision": 1
-    }))
-    .unwrap()
+    examples::snapshot(serde_json::json!({}))
 }
 
 #[test]

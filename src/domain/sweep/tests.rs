@@ -1,4 +1,5 @@
 use super::*;
+use crate::domain::examples;
 
 const MINUTE: i64 = 60;
 
@@ -8,12 +9,10 @@ fn at(seconds: i64) -> Time {
 
 /// A sandbox whose deadline is at 0.
 fn sandbox(state: &str) -> SandboxRecord {
-    serde_json::from_value(serde_json::json!({
-        "id": "a1b2c3d4", "profile": {"id": "profile.x", "version": "1.0.0", "hash": "00"}, "extension": "ext.x",
-        "host": "here", "state": state, "since": at(-9000), "revision": 1, "created_at": at(-9000),
-        "expires_at": at(0), "actor": {"type": "adm", "name": "ops"}, "owner": "o"
+    let made = at(-9000);
+    examples::sandbox(serde_json::json!({
+        "state": state, "since": made, "created_at": made, "expires_at": at(0),
     }))
-    .unwrap()
 }
 
 fn told(state: &str) -> SandboxRecord {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::domain::examples;
 
 const GIB: u64 = 1 << 30;
 
@@ -55,12 +56,7 @@ fn of_what_patches_wrote_the_end_is_kept_and_of_many_that_of_the_newest() {
     let mut long = "é".repeat(3000);
     long.push('!');
     let runs: Vec<_> = (1..=20).map(|sequence| run(sequence, &long)).collect();
-    let mut record: SandboxRecord = serde_json::from_value(serde_json::json!({
-        "id": "a1b2c3d4", "name": null, "profile": {"id": "profile.x", "version": "1.0.0", "hash": "00"},
-        "extension": "ext.x", "host": "here", "state": "ready", "since": "2026-01-01T00:00:00Z", "revision": 1,
-        "created_at": "2026-01-01T00:00:00Z", "actor": {"type": "adm", "name": "ops"}, "owner": "o", "ttl_s": 60
-    }))
-    .unwrap();
+    let mut record = examples::sandbox(serde_json::json!({"ttl_s": 60}));
     record.applied_patches = runs;
     let facts = UndoFacts::of(&record, OperationKind::Destroy);
     assert_eq!((facts.ttl_s, facts.applied_patches.len()), (Some(60), 20));

@@ -10,7 +10,7 @@ use crate::domain::root::KnownRoots;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest};
 use crate::domain::teardown::{Resource, TeardownLine, TeardownOutcome, TeardownReport};
 use crate::extensions::workspace::said::Said;
-use crate::extensions::workspace::{Recorded, configured_root, expected, failed, step};
+use crate::extensions::workspace::{Recorded, configured_root, expected, failed, joined, step};
 use crate::transport::{Command, Transport};
 
 /// The definitions that the scripts of archives stand on.
@@ -55,9 +55,9 @@ pub(super) fn manifest_text(manifest: &ArchiveManifest) -> Result<String, Error>
     Err(Error::new(Code::InvalidInput, message))
 }
 
-/// What is expected of an archive's host. Whoever looks at archives marks no root.
+/// Expectations of an archive's host. Whoever looks at archives marks no root.
 pub(super) fn expected_of(place: &ArchivePlace) -> String {
-    let recorded = if place.path.is_some() { Recorded::Yes } else { Recorded::No };
+    let recorded = if place.is_recorded { Recorded::Yes } else { Recorded::No };
     expected(
         place.host_identity.as_ref(),
         &KnownRoots { spare: None, ..place.roots.clone() },
@@ -71,34 +71,20 @@ pub(super) fn about(
     transport: &dyn Transport,
     place: &ArchivePlace,
 ) -> Command {
-    begin(script, transport, place, expected_of(place))
+    expecting(script, transport, place, &expected_of(place))
 }
 
-/// As [`about`], where an archive is to come: a root that bears no mark gets one.
-pub(super) fn to_come(
+/// [`about`], with expectations of the caller's.
+pub(super) fn expecting(
     script: &'static str,
     transport: &dyn Transport,
     place: &ArchivePlace,
+    expected: &str,
 ) -> Command {
-    begin(
-        script,
-        transport,
-        place,
-        expected(place.host_identity.as_ref(), &place.roots, Recorded::No),
-    )
-}
-
-fn begin(
-    script: &'static str,
-    transport: &dyn Transport,
-    place: &ArchivePlace,
-    expected: String,
-) -> Command {
-    let owners: Vec<&str> = place.owners.iter().map(AsRef::as_ref).collect();
     Command::script(script)
         .arg(root(transport, place))
         .arg(place.id.as_str())
-        .arg(owners.join(" "))
+        .arg(joined(&place.owners))
         .arg(expected)
 }
 
@@ -111,17 +97,13 @@ pub(super) fn root<'a>(transport: &'a dyn Transport, place: &'a ArchivePlace) ->
     recorded.or_else(configured).unwrap_or(&transport.spec().workspace_root)
 }
 
-/// What the host proved to be; with its engine, where that is known from before.
+/// Identity that the host proved; with its engine, where that is known from before.
 pub(super) fn identity(said: &Said<'_>, place: &ArchivePlace) -> Option<HostIdentity> {
-    let machine_id = said.value("machine").filter(|id| !id.is_empty())?.to_owned();
-    Some(place.host_identity.clone().unwrap_or(HostIdentity {
-        machine_id,
-        engine: None,
-        engine_id: None,
-    }))
+    let machine_id = said.value("machine").filter(|id| !id.is_empty())?;
+    Some(place.host_identity.clone().unwrap_or_else(|| HostIdentity::of_machine(machine_id)))
 }
 
-/// What the scripts of archives refuse in words of their own; anything else as for sandboxes.
+/// Refusal by a script of archives in words of its own; anything else as for sandboxes.
 pub(super) fn check(
     said: &Said<'_>,
     step: &str,
@@ -218,7 +200,7 @@ pub(super) fn format(facts: &ArchiveFacts) -> Result<ArchiveFormat, Error> {
     }
 }
 
-/// What the host has of it.
+/// Look at what the host has of it.
 pub(super) async fn look(
     transport: &dyn Transport,
     place: &ArchivePlace,
@@ -233,7 +215,7 @@ pub(super) async fn ensure_sealed(
     transport: &dyn Transport,
     place: &ArchivePlace,
     facts: &ArchiveFacts,
-) -> Result<ArchiveLook, Error> {
+) -> Result<(), Error> {
     let (seen, beside) = inspect(transport, place).await?;
     if seen.bytes.is_none() {
         return Err(missing(transport, place));
@@ -245,17 +227,17 @@ pub(super) async fn ensure_sealed(
         (Some(manifest), _) if manifest.snapshot.archive != *facts => {
             "manifest.json says something else of the archive"
         }
-        (Some(_), _) => return Ok(seen),
+        (Some(_), _) => return Ok(()),
         (None, beside) => beside.words(),
     };
     Err(altered("manifest", transport, place).because(why.to_owned()))
 }
 
-/// What is where an archive's manifest should be.
+/// Thing that is where an archive's manifest should be.
 #[derive(Clone, Copy)]
 enum Beside {
     Nothing,
-    /// One of this snapshot and installation, as far as a script can tell.
+    /// Manifest of this snapshot and installation, as far as a script can tell.
     Ours,
     Another,
     TooLong,
@@ -263,7 +245,7 @@ enum Beside {
 }
 
 impl Beside {
-    /// What is wrong with it as a manifest.
+    /// Fault of it as a manifest.
     fn words(self) -> &'static str {
         match self {
             Self::Nothing => "there is no manifest.json",
@@ -284,16 +266,10 @@ async fn inspect(
     let text = output.text();
     let said = Said::read(&text);
     check(&said, "look", transport, place)?;
-    let there = match said.value("there") {
-        Some(there) => there == "yes",
-        None => {
-            return Err(failed(
-                "look",
-                format!("{} did not say what it has", transport.spec().name),
-                &output,
-            ));
-        }
+    let untold = |what: &str| {
+        failed("look", format!("{} did not say {what}", transport.spec().name), &output)
     };
+    let there = said.value("there").ok_or_else(|| untold("what it has"))? == "yes";
     let manifest = said.text("manifest");
     let beside = match said.value("whose") {
         None => Beside::Nothing,
@@ -305,16 +281,11 @@ async fn inspect(
         Some(_) => Beside::Noise,
     };
     let manifest = manifest.filter(|_| matches!(beside, Beside::Ours));
-    let bytes = said.value("size").map(|size| {
-        size.parse::<u64>().map_err(|_| {
-            failed(
-                "look",
-                format!("{} did not say how large its archive is", transport.spec().name),
-                &output,
-            )
-        })
-    });
+    let bytes = said
+        .value("size")
+        .map(|size| size.parse::<u64>().map_err(|_| untold("how large its archive is")));
     let seen = ArchiveLook {
+        folder: said.text("path"),
         path: said.text("path").filter(|_| there),
         identity: identity(&said, place),
         // One that cannot be read seals nothing.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::domain::archive::TreeEntry;
 use crate::domain::error::{Code, Error};
 use crate::domain::extension::{CaptureRequest, Captured, Target};
 use crate::domain::facts::HostIdentity;
@@ -14,13 +13,12 @@ use crate::domain::snapshot::{
     ArchiveFacts, ArchiveFormat, ArchiveManifest, CapturedVolume, Consistency, NotCaptured,
 };
 use crate::extensions::archives::archive_dir;
-use crate::extensions::archives::entries::{self, Style};
-use crate::extensions::workspace::said::{Heard, Said, unproved};
-use crate::extensions::workspace::{before_anything, expected_of, failed, root, step, workdir};
+use crate::extensions::workspace::said::{Heard, Said};
+use crate::extensions::workspace::{before_anything, expected_of, failed, owners, root, step};
 use crate::failpoint;
-use crate::transport::{Command, Output, Source, Transport};
+use crate::transport::{Command, Source, Transport};
 
-/// What takes back what was done to containers, as definitions and as the text `sbx_letting_go`, for who does it later.
+/// Script that takes back what was done to containers, as definitions and as the text `sbx_letting_go`, for who does it later.
 macro_rules! letting_go {
     () => {
         concat!(
@@ -52,20 +50,8 @@ const RESUME_SH: &str = concat!(
     letting_go!(),
     include_str!("scripts/resume.sh")
 );
-const ENTRIES_SH: &str = concat!(
-    include_str!("../../transport/scripts/runtime.sh"),
-    include_str!("../workspace/scripts/says.sh"),
-    include_str!("../workspace/scripts/place.sh"),
-    include_str!("../workspace/scripts/bind.sh"),
-    include_str!("scripts/as.sh"),
-    include_str!("scripts/leave_out.sh"),
-    include_str!("scripts/entries.sh")
-);
-
 /// How long an archive may be written.
 const LIMIT: Duration = Duration::from_hours(12);
-/// How long a tree may be listed.
-const LIST_LIMIT: Duration = Duration::from_mins(10);
 /// How long containers may take to be resumed.
 const RESUME_LIMIT: Duration = Duration::from_mins(2);
 /// A piece of a text that travels as an argument; bytes.
@@ -83,17 +69,16 @@ pub(crate) async fn capture(
     reporter: &dyn Reporter,
 ) -> Result<Captured, Error> {
     let wanted = request.mode.clone().or_else(|| target.profile.snapshot.mode.clone());
-    reporter.report(Report { stage: "prepare", step: 1, steps: 4, ..Report::default() });
+    reporter.report(at_step("prepare", 1));
     let identity = target.host_identity.as_ref();
-    let owners: Vec<&str> = target.owners.iter().map(AsRef::as_ref).collect();
     let root = root(target, &transport.spec().workspace_root);
     let command = Command::script(CAPTURE_SH)
         .arg(root)
         .arg(target.id.as_str())
-        .arg(owners.join(" "))
+        .arg(owners(target))
         .arg(request.snapshot.id.as_str())
         .arg(expected_of(target))
-        .arg(identity.and_then(|identity| identity.engine.as_deref()).unwrap_or_default())
+        .arg(target.engine())
         .arg(identity.and_then(|identity| identity.engine_id.as_deref()).unwrap_or_default())
         .arg(wanted.as_ref().map_or("auto", SnapshotMode::as_str))
         .arg(target.profile.stop_grace.get().to_string())
@@ -130,16 +115,9 @@ pub(crate) async fn capture(
             format!("what is in the archive on {} was not told in full", transport.spec().name);
         return Err(failed("archive", message, &output));
     }
-    let machine_id = said.value("machine").unwrap_or_default().to_owned();
-    let identity =
-        identity.cloned().unwrap_or(HostIdentity { machine_id, engine: None, engine_id: None });
-    reporter.report(Report {
-        stage: "seal",
-        step: 4,
-        steps: 4,
-        bytes: archive.bytes,
-        ..Report::default()
-    });
+    let machine_id = said.value("machine").unwrap_or_default();
+    let identity = identity.cloned().unwrap_or_else(|| HostIdentity::of_machine(machine_id));
+    reporter.report(Report { bytes: archive.bytes, ..at_step("seal", 4) });
     let manifest = manifest(target, request, &archive);
     seal(transport, &path, &manifest).await?;
     failpoint::reached("snapshot.sealed");
@@ -155,37 +133,25 @@ pub(crate) async fn capture(
     Ok(Captured { path, identity, archive })
 }
 
-/// What a line of the script means for who looks on.
+/// Report of a line of the script, for who looks on.
 fn tell(reporter: &dyn Reporter, line: &str) {
-    match line.split_once('=') {
-        Some(("stage", "pause")) => {
-            reporter.report(Report { stage: "pause", step: 2, steps: 4, ..Report::default() });
-        }
-        Some(("stage", "archive")) => {
-            reporter.report(Report {
-                stage: "archive",
-                step: 3,
-                steps: 4,
-                bytes: Some(0),
-                ..Report::default()
-            });
-        }
+    let report = match line.split_once('=') {
+        Some(("stage", "pause")) => at_step("pause", 2),
+        Some(("stage", "archive")) => Report { bytes: Some(0), ..at_step("archive", 3) },
         Some(("bytes", count)) => {
             let bytes = count.trim().parse().ok();
-            reporter.report(Report {
-                stage: "archive",
-                step: 3,
-                steps: 4,
-                done: bytes,
-                bytes,
-                ..Report::default()
-            });
+            Report { done: bytes, bytes, ..at_step("archive", 3) }
         }
-        _ => {}
-    }
+        _ => return,
+    };
+    reporter.report(report);
 }
 
-/// What the script refuses in words of its own.
+fn at_step(stage: &'static str, step: u32) -> Report {
+    Report { stage, step, steps: 4, ..Report::default() }
+}
+
+/// Refusal by the script in words of its own.
 fn refused(said: &Said<'_>, transport: &dyn Transport, target: &Target) -> Result<(), Error> {
     let host = &transport.spec().name;
     let id = &target.id;
@@ -319,7 +285,7 @@ fn is_told(archive: &ArchiveFacts) -> bool {
         && !archive.has_nameless_volumes()
 }
 
-/// What lies beside the archive: the record as it will be.
+/// Manifest beside the archive: the record as it will be.
 pub(crate) fn manifest(
     target: &Target,
     request: &CaptureRequest,
@@ -370,12 +336,11 @@ pub(crate) async fn resume(
     target: &Target,
     cancelled: Option<&SnapshotId>,
 ) -> Result<(), Error> {
-    let owners: Vec<&str> = target.owners.iter().map(AsRef::as_ref).collect();
     let root = root(target, &transport.spec().workspace_root);
     let command = Command::script(RESUME_SH)
         .arg(root)
         .arg(target.id.as_str())
-        .arg(owners.join(" "))
+        .arg(owners(target))
         .arg(cancelled.map_or("", SnapshotId::as_str));
     let output =
         transport.run(&command, RESUME_LIMIT).await.map_err(|error| error.step("resume"))?;
@@ -389,61 +354,5 @@ pub(crate) async fn resume(
             format!("the containers of sandbox {} were not resumed", target.id),
             &output,
         )),
-    }
-}
-
-/// What is in the workspace now, as an archive would list it.
-pub(crate) async fn list(
-    transport: &dyn Transport,
-    target: &Target,
-    excludes: &[String],
-) -> Result<Vec<TreeEntry>, Error> {
-    let engine = target
-        .host_identity
-        .as_ref()
-        .and_then(|identity| identity.engine.as_deref())
-        .unwrap_or_default();
-    let owner = target.owners.first().map_or("", AsRef::as_ref);
-    let command = Command::script(ENTRIES_SH).arg(workdir(target)?).arg(engine).arg(owner);
-    let command = command.arg(expected_of(target)).args(excludes);
-    let mut listing = Listing::default();
-    let asked = tokio::time::timeout(LIST_LIMIT, transport.attach(&command, &mut listing)).await;
-    let late = |_| {
-        Error::new(Code::Timeout, format!("{} took too long to list it", transport.spec().name))
-    };
-    let status = asked.map_err(late)??;
-    // GNU tar's 1: something changed meanwhile.
-    if !matches!(status, Some(0 | 1)) {
-        let verdict = String::from_utf8_lossy(&listing.lines);
-        if let Some(error) = unproved(verdict.trim(), transport.spec().name.as_str()) {
-            return Err(error);
-        }
-        let output =
-            Output { status: status.unwrap_or(255), stderr: listing.words, ..Output::default() };
-        return Err(failed(
-            "list",
-            format!("the workspace of sandbox {} cannot be listed", target.id),
-            &output,
-        ));
-    }
-    Ok(entries::entries(&listing.lines, Style::Gnu))
-}
-
-/// A listing as it comes: as long as the tree has entries.
-#[derive(Default)]
-struct Listing {
-    lines: Vec<u8>,
-    words: Vec<u8>,
-}
-
-#[async_trait::async_trait]
-impl crate::domain::output::OutputSink for Listing {
-    async fn take(&mut self, source: Source, bytes: &[u8]) -> bool {
-        match source {
-            Source::Stdout => self.lines.extend_from_slice(bytes),
-            Source::Stderr if self.words.len() < PIECE => self.words.extend_from_slice(bytes),
-            Source::Stderr => {}
-        }
-        true
     }
 }

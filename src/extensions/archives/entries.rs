@@ -1,8 +1,8 @@
-//! What `tar` lists, line by line: of an archive (`tar -tvv`), or of a workspace that it reads (`tar -cvv`).
+//! Listings by `tar`, line by line: of an archive (`tar -tvv`), or of a workspace that it reads (`tar -cvv`).
 
 use crate::domain::archive::{EntryKind, TreeEntry};
 
-/// What makes GNU tar's listing one that can be read back: times to the second and no less, no blank in a name that is not
+/// Options that make GNU tar's listing one that can be read back: times to the second and no less, no blank in a name that is not
 /// escaped, one entry a line. It takes `LC_ALL=C` too, and `TZ=UTC0`, since a listing does not say in whose zone it tells a time.
 pub(crate) const GNU_LISTING: [&str; 3] =
     ["--full-time", "--quoting-style=escape", "--quote-chars= "];
@@ -16,12 +16,7 @@ pub(crate) enum Style {
     Busybox,
 }
 
-/// The entries of a listing. Sockets and device nodes are left out; so is what is no entry.
-pub(crate) fn entries(listing: &[u8], style: Style) -> Vec<TreeEntry> {
-    listing.split(|byte| *byte == b'\n').filter_map(|line| entry(line, style)).collect()
-}
-
-/// One line of a listing, if it is an entry that an archive may have.
+/// Entry of a line of a listing, if it is one that an archive may have: no socket and no device node.
 pub(crate) fn entry(line: &[u8], style: Style) -> Option<TreeEntry> {
     let mut rest = line;
     let mode = word(&mut rest)?;
@@ -209,7 +204,8 @@ mod tests {
     #[test]
     fn devices_and_what_is_no_entry_are_left_out() {
         let listing = b"crw-r--r-- self/self 1,3 2026-11-28 07:34:08 workspace/dev\ntar: words\n\nprw-r--r-- s/s 0 2026-11-28 07:34:08 workspace/p\n";
-        let found = entries(listing, Style::Gnu);
+        let lines = listing.split(|byte| *byte == b'\n');
+        let found: Vec<_> = lines.filter_map(|line| entry(line, Style::Gnu)).collect();
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].kind, EntryKind::Fifo);
     }

@@ -3,14 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use futures_util::future::BoxFuture;
-use futures_util::stream::{self, StreamExt};
-use futures_util::{FutureExt, select_biased};
+use futures_util::stream;
 use tokio::sync::mpsc;
 
 use crate::domain::archive::{ArchivePlace, ByteStream};
 use crate::domain::error::{Error, Kind};
-use crate::domain::output::{OutputSink, Source};
+use crate::domain::output::{OutputSink, Source, driven};
 use crate::domain::snapshot::ArchiveManifest;
 use crate::extensions::archives::archive_dir::{self, altered};
 use crate::extensions::archives::export_format::{BLOCK, MANIFEST, header};
@@ -39,7 +37,7 @@ pub(super) fn write(
     let padding = bytes.next_multiple_of(BLOCK as u64) - bytes;
     let end = vec![0; padding as usize + 2 * BLOCK];
     let facts = manifest.snapshot.archive.clone();
-    let (sender, receiver) = mpsc::channel(BETWEEN);
+    let (sender, mut receiver) = mpsc::channel(BETWEEN);
     let work = async move {
         if sender.send(Ok(head)).await.is_err() {
             return;
@@ -69,7 +67,7 @@ pub(super) fn write(
         // Nobody listens any more: then nobody hears the end either.
         let _ = sender.send(outcome).await;
     };
-    Ok(driven(work.boxed(), receiver))
+    Ok(driven(work, stream::poll_fn(move |context| receiver.poll_recv(context))))
 }
 
 /// The archive's bytes as they come from the host.
@@ -93,21 +91,4 @@ impl OutputSink for Pieces {
         self.left = left;
         self.judged.put(bytes).await && self.sender.send(Ok(bytes.to_vec())).await.is_ok()
     }
-}
-
-/// The stream of what `work` sends: it is driven by whoever reads, and dropped with the stream.
-fn driven(
-    work: BoxFuture<'static, ()>,
-    receiver: mpsc::Receiver<Result<Vec<u8>, Error>>,
-) -> ByteStream {
-    stream::unfold((work.fuse(), receiver), |(mut work, mut receiver)| async move {
-        loop {
-            let next = select_biased! {
-                piece = receiver.recv().fuse() => piece,
-                () = work => continue,
-            };
-            return next.map(|piece| (piece, (work, receiver)));
-        }
-    })
-    .boxed()
 }

@@ -21,7 +21,7 @@ pub(super) const MANIFEST: &str = "manifest.json";
 pub(super) const BLOCK: usize = 512;
 /// How large an archive, or what is in it, may be said to be; bytes. Hosts reckon with signed numbers.
 const SIZE_LIMIT: u64 = 1 << 60;
-/// What may follow the archive: the end of a tar, up to a whole record of GNU tar's; bytes.
+/// Padding that may follow the archive: the end of a tar, up to a whole record of GNU tar's; bytes.
 const END_LIMIT: usize = 20 * BLOCK;
 
 /// Header of a member.
@@ -62,7 +62,7 @@ pub(super) async fn open(source: ByteStream) -> Result<(ArchiveManifest, ByteStr
     Ok((manifest, reader.archive(bytes)))
 }
 
-/// What is no export.
+/// Error of a file that is no export.
 fn no_export(why: impl Into<Box<dyn StdError + Send + Sync>>) -> Error {
     Error::invalid_input("file", "the file is no snapshot that sandboxer exported").because(why)
 }
@@ -192,7 +192,7 @@ pub(super) fn check(manifest: &ArchiveManifest) -> Result<(), Error> {
     Ok(())
 }
 
-/// What is odd about the ids and names in it.
+/// Oddity of the ids and names in it.
 fn odd_names(manifest: &ArchiveManifest) -> Option<&'static str> {
     let snapshot = &manifest.snapshot;
     let plain = |text: &str, most: usize| {

@@ -7,26 +7,25 @@ mod said;
 mod sparse;
 
 use std::io::{self, BufReader, BufWriter};
-use std::sync::{Arc, OnceLock};
 
 use futures_util::StreamExt;
 use tokio::task::spawn_blocking;
 
 use crate::domain::archive::{Arrived, ByteStream};
-use crate::domain::error::Error;
+use crate::domain::error::{Error, Kind};
 use crate::domain::reporter::Reporter;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest};
 use crate::domain::text::clean_line;
 use crate::extensions::archives::archive_dir;
 use crate::extensions::archives::import::rewrite::{Promise, Written, rewrite};
 use crate::extensions::archives::restore::room;
-use crate::extensions::archives::stream::{AtMost, Told, Waiting, Watched, packed, pipe, unpacked};
+use crate::extensions::archives::stream::{AtMost, Told, Waiting, packed, pipe, unpacked};
 use crate::extensions::archives::transfer::IncomingArchive;
 use crate::failpoint;
 
-/// What is read and written at once; bytes.
+/// Piece that is read and written at once; bytes.
 const PIECE: usize = 256 * 1024;
-/// What a small archive may take more than is in it; bytes. The check for room adds as much.
+/// Room that a small archive may take beyond what is in it; bytes. The check for room adds as much.
 const SLACK: u64 = 64 * 1024;
 /// How long a refusal may be; columns.
 const REFUSAL_LIMIT: usize = 500;
@@ -41,10 +40,14 @@ pub(super) async fn import(
     let facts = &manifest.snapshot.archive;
     let ((from_file, at_console), (written, at_host)) = (pipe(), pipe());
     let content = unpacked(at_console, &archive_dir::format(facts)?);
-    let wrong = Arc::new(OnceLock::new());
-    let anew = AtMost::new(packed(at_host, &incoming.format), room(facts).get() + SLACK);
-    let mut stream = Watched::new(anew, &wrong);
-    let promised = promise(facts);
+    let most = room(facts).get() + SLACK;
+    let mut stream = AtMost::new(packed(at_host, &incoming.format), most);
+    let promised = Promise {
+        content_bytes: facts.content_bytes.unwrap_or_default(),
+        files: facts.files,
+        sha256: facts.sha256.clone().unwrap_or_default(),
+        volumes: facts.captured_volumes.iter().map(|volume| volume.name.clone()).collect(),
+    };
     let rewriting = spawn_blocking(move || {
         let content = BufReader::with_capacity(PIECE, Waiting(content));
         let mut out = BufWriter::with_capacity(PIECE, Waiting(written));
@@ -66,10 +69,10 @@ pub(super) async fn import(
     // Who stopped first knows why; to the others it is an end that came too early.
     match (rewritten, received) {
         (Err(error), _) if error.kind() != io::ErrorKind::BrokenPipe => Err(refusal(&error)),
-        (Err(_) | Ok(_), Err(error)) => Err(match wrong.get() {
-            Some(why) => refusal(why),
-            None => error,
-        }),
+        (_, Err(error)) if error.kind == Kind::SourceUnread => {
+            Err(refusal(&error.causes.join(": ")))
+        }
+        (_, Err(error)) => Err(error),
         (Err(error), Ok(_)) => Err(refusal(&error)),
         (Ok(written), Ok(received)) => {
             failpoint::reached("import.received");
@@ -77,15 +80,6 @@ pub(super) async fn import(
             failpoint::reached("import.sealed");
             sealed
         }
-    }
-}
-
-fn promise(facts: &ArchiveFacts) -> Promise {
-    Promise {
-        content_bytes: facts.content_bytes.unwrap_or_default(),
-        files: facts.files,
-        sha256: facts.sha256.clone().unwrap_or_default(),
-        volumes: facts.captured_volumes.iter().map(|volume| volume.name.clone()).collect(),
     }
 }
 

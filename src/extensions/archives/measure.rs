@@ -32,13 +32,12 @@ pub(crate) async fn measure(
 ) -> Result<Footprint, Error> {
     let (host, id) = (&transport.spec().name, &target.id);
     let root = root(target, &transport.spec().workspace_root);
-    let engine = target.host_identity.as_ref().and_then(|identity| identity.engine.as_deref());
     let command = Command::script(MEASURE_SH)
         .arg(root)
         .arg(id.as_str())
         .arg(owners(target))
         .arg(expected_of(target))
-        .arg(engine.unwrap_or_default());
+        .arg(target.engine());
     let mut heard = Heard::default();
     // A session of its own: it may take long, and small commands wait for one another.
     let mut on_line = |source: Source, line: &[u8]| heard.line(source, line);

@@ -7,7 +7,7 @@ pub(crate) mod entries;
 mod export;
 mod export_format;
 mod import;
-mod listing;
+pub(crate) mod listing;
 pub(crate) mod measure;
 pub(crate) mod restore;
 pub(crate) mod store;

@@ -15,7 +15,7 @@ use crate::domain::snapshot::ArchiveFacts;
 use crate::extensions::archives::archive_dir;
 use crate::extensions::workspace::prepare::Prepared;
 use crate::extensions::workspace::said::{Heard, Said, lacks};
-use crate::extensions::workspace::{Steps, failed};
+use crate::extensions::workspace::{Steps, failed, joined};
 use crate::failpoint;
 use crate::transport::{Command, Source, Transport};
 
@@ -31,7 +31,7 @@ const UNPACK_SH: &str = concat!(
 /// How long an archive may be unpacked.
 const LIMIT: Duration = Duration::from_hours(12);
 
-/// What must be free for an archive's content: a tenth more than it, since a file system counts blocks.
+/// Room that an archive's content takes: a tenth more than it, since a file system counts blocks.
 pub(crate) fn room(archive: &ArchiveFacts) -> Bytes {
     let content = archive.content_bytes.unwrap_or(0);
     Bytes(content.saturating_add(content / 10))
@@ -129,8 +129,6 @@ fn command(
             .hint("`sandboxer snapshots export` gives its content as a file that any tar opens")
             .step("extract"));
     }
-    let mut owners: Vec<&str> = place.owners.iter().map(AsRef::as_ref).collect();
-    owners.push(request.owner.owner.as_str());
     let volumes: Vec<&str> = match engine {
         "" => Vec::new(),
         _ => archive.captured_volumes.iter().map(|volume| volume.name.as_str()).collect(),
@@ -139,7 +137,7 @@ fn command(
     Ok(Command::script(UNPACK_SH)
         .arg(&prepared.workdir)
         .arg(request.id.as_str())
-        .arg(owners.join(" "))
+        .arg(format!("{} {}", joined(&place.owners), request.owner.owner))
         .arg(place.id.as_str())
         .arg(path)
         .arg(format.file_name())
@@ -164,7 +162,7 @@ fn numbers(account: Option<&str>) -> String {
     pair.map_or_else(String::new, |(user, group)| format!("{user}:{group}"))
 }
 
-/// What the script refuses in words of its own.
+/// Refusal by the script in words of its own.
 fn refused(
     said: &Said<'_>,
     transport: &dyn Transport,

@@ -1,6 +1,6 @@
 //! Archives on hosts: the verbs on one that is there, whichever sandbox it comes from, each handed to its file.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -11,9 +11,9 @@ use crate::domain::error::{Error, Kind};
 use crate::domain::reporter::{Report, Reporter};
 use crate::domain::snapshot::{ArchiveFacts, ArchiveManifest};
 use crate::domain::teardown::TeardownReport;
-use crate::extensions::archives::archive_dir::{self, altered};
+use crate::extensions::archives::archive_dir;
 use crate::extensions::archives::import::import;
-use crate::extensions::archives::stream::{Told, Watched, pipe, repacked};
+use crate::extensions::archives::stream::{Told, pipe, repacked};
 use crate::extensions::archives::transfer::{IncomingArchive, otherwise};
 use crate::extensions::archives::{export, export_format, listing, transfer, verify};
 use crate::failpoint;
@@ -40,34 +40,16 @@ impl ArchiveStore {
         self.transports.open_lazily(&place.host).await
     }
 
-    /// Whether the archive that `manifest` is of is sealed there; it is not read.
-    async fn ensure_whole(
-        &self,
-        place: &ArchivePlace,
-        manifest: &ArchiveManifest,
-    ) -> Result<(), Error> {
-        let transport = self.open(place).await?;
-        let facts = &manifest.snapshot.archive;
-        let seen = archive_dir::ensure_sealed(transport.as_ref(), place, facts).await?;
-        let (Some(bytes), Some(was)) = (seen.bytes, facts.bytes) else { return Ok(()) };
-        if bytes == was {
-            return Ok(());
-        }
-        let differs = if bytes < was { "truncated" } else { "size" };
-        let why = format!("it has {bytes} bytes and had {was}");
-        Err(altered(differs, transport.as_ref(), place).because(why))
-    }
-
-    /// A place for an archive of `most` bytes, where nothing was.
+    /// A place for an archive of so many bytes, where nothing was.
     async fn incoming<'a>(
         &self,
         to: &'a ArchivePlace,
         manifest: &'a ArchiveManifest,
-        most: u64,
+        bytes: u64,
         reporter: &dyn Reporter,
     ) -> Result<IncomingArchive<'a>, Error> {
         reporter.report(Report { stage: "prepare", ..Report::default() });
-        IncomingArchive::prepare(self.open(to).await?, to, manifest, most, reporter).await
+        IncomingArchive::prepare(self.open(to).await?, to, manifest, bytes, reporter).await
     }
 
     /// After a failure, nothing is left of what was to arrive, in a folder that was made for it; where that cannot be, the
@@ -103,9 +85,8 @@ impl ArchiveStore {
             }
             read
         };
-        let target = incoming.format.clone();
-        let (to, wrong) = (incoming.place, Arc::new(OnceLock::new()));
-        let mut stream = Watched::new(repacked(outlet, &format, &target), &wrong);
+        let to = incoming.place;
+        let mut stream = repacked(outlet, &format, &incoming.format.clone());
         let receiving = async {
             let received = incoming.receive(&mut stream).await;
             // Nobody reads any more: who still writes ends now.
@@ -115,12 +96,11 @@ impl ArchiveStore {
         match tokio::join!(sending, receiving) {
             // To the other end it is an end that came too early.
             (Err(error), _) if error.kind != Kind::NobodyReads => Err(error),
-            (_, Err(error)) => match wrong.get() {
-                // It could not be unpacked here, to be compressed anew.
-                Some(why) => Err(otherwise(to, "content", why.clone())),
-                None => Err(error),
-            },
-            (Err(error), Ok(_)) => Err(error),
+            // It could not be unpacked here, to be compressed anew.
+            (_, Err(error)) if error.kind == Kind::SourceUnread => {
+                Err(otherwise(to, "content", error.causes.join(": ")))
+            }
+            (_, Err(error)) | (Err(error), Ok(_)) => Err(error),
             (Ok(()), Ok(received)) => {
                 failpoint::reached("copy.received");
                 let sealed = received.seal(facts).await;
@@ -174,13 +154,6 @@ impl SnapshotArchives for ArchiveStore {
         manifest: &ArchiveManifest,
         reporter: &dyn Reporter,
     ) -> Result<Arrived, Error> {
-        if from.host.same(to.host.as_str()) {
-            return Err(Error::invalid_input(
-                "host",
-                format!("the archive is on {} already", to.host),
-            ));
-        }
-        self.ensure_whole(from, manifest).await?;
         let bytes = manifest.snapshot.archive.bytes.unwrap_or_default();
         let incoming = self.incoming(to, manifest, bytes, reporter).await?;
         let outcome = self.carry(from, incoming, manifest, reporter).await;
@@ -192,7 +165,6 @@ impl SnapshotArchives for ArchiveStore {
         place: &ArchivePlace,
         manifest: &ArchiveManifest,
     ) -> Result<ByteStream, Error> {
-        self.ensure_whole(place, manifest).await?;
         export::write(self.open_lazily(place).await?, place.clone(), manifest)
     }
 
@@ -200,9 +172,9 @@ impl SnapshotArchives for ArchiveStore {
         &self,
         source: ByteStream,
     ) -> Result<(ArchiveManifest, ByteStream), Error> {
-        let (manifest, archive) = export_format::open(source).await?;
-        export_format::check(&manifest)?;
-        Ok((manifest, archive))
+        let opened = export_format::open(source).await?;
+        export_format::check(&opened.0)?;
+        Ok(opened)
     }
 
     async fn import(

@@ -3,8 +3,8 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -21,9 +21,9 @@ use crate::domain::output::{OutputSink, Source};
 use crate::domain::reporter::{Report, Reporter};
 use crate::domain::snapshot::ArchiveFormat;
 
-/// What the pipe holds; bytes.
+/// Capacity of the pipe; bytes.
 const PIPE: usize = 512 * 1024;
-/// What is read at once of what is unpacked or packed; bytes.
+/// Piece that is read at once of what is unpacked or packed; bytes.
 const PIECE: usize = 64 * 1024;
 /// The largest window of a zstd stream, as a power of two: the memory that an archive may make us take. It is what
 /// `zstd -19` uses.
@@ -87,7 +87,7 @@ impl AsyncRead for Outlet {
     }
 }
 
-/// What an archive of this format has inside.
+/// Content of an archive of this format.
 pub(super) fn unpacked<'a>(
     packed: impl AsyncRead + Send + Unpin + 'a,
     format: &ArchiveFormat,
@@ -127,33 +127,6 @@ pub(super) fn packed<'a>(
         Box::new(GzipEncoder::with_quality(content, Level::Fastest))
     } else {
         Box::new(ZstdEncoder::new(content))
-    }
-}
-
-/// Remembers why its source could not be read any further: whoever reads it tells that in words of its own.
-pub(super) struct Watched<R> {
-    source: R,
-    wrong: Arc<OnceLock<String>>,
-}
-
-impl<R> Watched<R> {
-    /// What `wrong` will say.
-    pub(super) fn new(source: R, wrong: &Arc<OnceLock<String>>) -> Self {
-        Self { source, wrong: Arc::clone(wrong) }
-    }
-}
-
-impl<R: AsyncRead + Unpin> AsyncRead for Watched<R> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let polled = Pin::new(&mut self.source).poll_read(cx, buffer);
-        if let Poll::Ready(Err(error)) = &polled {
-            let _ = self.wrong.set(error.to_string());
-        }
-        polled
     }
 }
 
@@ -212,7 +185,7 @@ impl<'a> Told<'a> {
         Self { inlet, reporter, report, last_report: None, bytes: 0 }
     }
 
-    /// As [`Inlet::put`].
+    /// [`Inlet::put`], with a report now and then.
     pub(super) async fn put(&mut self, bytes: &[u8]) -> bool {
         self.bytes += bytes.len() as u64;
         if self.last_report.is_none_or(|last| last.elapsed() >= REPORT_EVERY) {
@@ -223,7 +196,7 @@ impl<'a> Told<'a> {
         self.inlet.put(bytes).await
     }
 
-    /// As [`Inlet::close`].
+    /// [`Inlet::close`].
     pub(super) fn close(self) {
         self.inlet.close();
     }
@@ -236,7 +209,7 @@ impl OutputSink for Told<'_> {
     }
 }
 
-/// One end of a stream for a thread that may wait.
+/// End of a stream for a thread that may wait.
 pub(super) struct Waiting<T>(pub(super) T);
 
 impl io::Read for Waiting<Stream<'static>> {

@@ -13,13 +13,13 @@ use crate::domain::output::OutputSink;
 use crate::domain::reporter::Reporter;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest, SnapshotRecord};
 use crate::extensions::archives::archive_dir::{
-    self, about, archive_script, missing, other_machine, to_come,
+    self, about, archive_script, expecting, missing, other_machine,
 };
 use crate::extensions::archives::capture::seal;
 use crate::extensions::archives::verify::was_in_the_way;
 use crate::extensions::workspace::exec::{Went, judged};
 use crate::extensions::workspace::said::{Said, other_root};
-use crate::extensions::workspace::{configured_root, failed, step};
+use crate::extensions::workspace::{Recorded, configured_root, expected, failed, step};
 use crate::transport::{Command, Transport};
 
 const READ_SH: &str = archive_script!("archive_read.sh");
@@ -49,37 +49,33 @@ pub(super) async fn read(
             .detail("stopped", true)
             .of_kind(Kind::NobodyReads)),
         Went::Ran(Some(status)) => Err(error.because(format!("cat ended with status {status}"))),
-        Went::Refused(verdict) => Err(refused(transport, place, verdict.as_bytes(), "")),
+        Went::Refused(verdict) => Err(refused(transport, place, &verdict, "")),
         Went::Silent(output) => Err(failed("read", message, &output)),
     }
 }
 
-/// What a script's first line means where it is not what was hoped for.
+/// Error by a script's first line, where that is no good verdict.
 pub(super) fn refused(
     transport: &dyn Transport,
     place: &ArchivePlace,
-    verdict: &[u8],
+    verdict: &str,
     words: &str,
 ) -> Error {
     let host = &transport.spec().name;
     match verdict {
-        b"identity" => other_machine(transport, place),
-        b"gone" => missing(transport, place),
-        b"missing" => Error::new(Code::MissingDependency, format!("host {host} lacks zstd"))
+        "identity" => other_machine(transport, place),
+        "gone" => missing(transport, place),
+        "missing" => Error::new(Code::MissingDependency, format!("host {host} lacks zstd"))
             .hint(format!("install zstd on {host}; nothing is installed there by sandboxer"))
             .detail("missing", vec!["zstd"]),
         _ => {
-            let said = String::from_utf8_lossy(verdict);
-            if let Some(error) = other_root(&said, host.as_str()) {
+            if let Some(error) = other_root(verdict, host.as_str()) {
                 return error;
             }
             let message =
                 format!("the archive of snapshot {} on {host} could not be read", place.id);
-            Error::new(Code::OperationFailed, message).because(if words.is_empty() {
-                said.into_owned()
-            } else {
-                words.to_owned()
-            })
+            let why = if words.is_empty() { verdict } else { words };
+            Error::new(Code::OperationFailed, message).because(why.to_owned())
         }
     }
 }
@@ -104,7 +100,8 @@ pub(super) struct Received<'a> {
 }
 
 impl<'a> IncomingArchive<'a> {
-    /// Makes the folder, where there is room for `most` bytes.
+    /// Makes the folder, where there is room for what comes: `packed` bytes as it is, and as many as are in it where it is compressed
+    /// anew.
     ///
     /// Errors: `conflict` where there is one already; `operation_failed` where there is no room. What the host refuses is
     /// `untouched`.
@@ -112,18 +109,23 @@ impl<'a> IncomingArchive<'a> {
         transport: Arc<dyn Transport>,
         place: &'a ArchivePlace,
         manifest: &'a ArchiveManifest,
-        most: u64,
+        packed: u64,
         reporter: &dyn Reporter,
     ) -> Result<Self, Error> {
         let facts = &manifest.snapshot.archive;
         let from = archive_dir::format(facts)?;
-        let command = to_come(PREPARE_SH, transport.as_ref(), place)
-            .arg(if place.profile.as_ref().and_then(configured_root).is_some() {
-                "given"
-            } else {
-                "made"
-            })
-            .arg(most.to_string());
+        let unpacked = match from {
+            // Without zstd it stays as it is.
+            ArchiveFormat::TarGz => packed,
+            _ => facts.content_bytes.unwrap_or(packed).max(packed),
+        };
+        let is_given = place.profile.as_ref().and_then(configured_root).is_some();
+        // A root that bears no mark gets one.
+        let expected = expected(place.host_identity.as_ref(), &place.roots, Recorded::No);
+        let command = expecting(PREPARE_SH, transport.as_ref(), place, &expected)
+            .arg(if is_given { "given" } else { "made" })
+            .arg(packed.to_string())
+            .arg(unpacked.to_string());
         let output = step(transport.as_ref(), "prepare", &command).await?;
         let text = output.text();
         let said = Said::read(&text);
@@ -204,7 +206,7 @@ impl Received<'_> {
     }
 }
 
-/// What came to this place is not what is recorded; `differs` is `hash` or `content`.
+/// Error of bytes that came to this place and are not what is recorded; `differs` is `hash` or `content`.
 pub(super) fn otherwise(to: &ArchivePlace, differs: &str, why: String) -> Error {
     Error::new(
         Code::OperationFailed,

@@ -1,4 +1,4 @@
-//! What a host's compose runtime is worth: the canary tries it with a project that cannot start.
+//! Worth of a host's compose runtime: the canary tries it with a project that cannot start.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the verbs work with: the ways to hosts, and what the operator and the clock say.
+//! Dependencies of the verbs: the ways to hosts, and what the operator and the clock say.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::domain::profile::Profile;
 use crate::domain::time::Time;
 use crate::transport::{Transport, Transports};
 
-/// What the extension holds for its verbs.
+/// Dependencies that the extension holds for its verbs.
 pub(super) struct Deps {
     pub(super) transports: Arc<dyn Transports>,
     /// `SANDBOXER_COMPOSE_CMD`; a host's own `compose_cmd` goes first.
@@ -22,7 +22,7 @@ impl Deps {
         self.transports.open(host).await
     }
 
-    /// As [`Deps::open`], for who only attaches: nothing is connected yet.
+    /// [`Deps::open`], for who only attaches: nothing is connected yet.
     pub(super) async fn way(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
         self.transports.open_lazily(host).await
     }

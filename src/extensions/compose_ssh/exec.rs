@@ -52,7 +52,7 @@ pub(super) struct Engine {
     pub(super) services: Vec<String>,
 }
 
-/// What the handle says of the sandbox's services.
+/// Services by the sandbox's handle.
 ///
 /// Errors: `unsupported` where the profile has none, `conflict` where nothing was started yet.
 pub(super) fn engine(target: &Target) -> Result<Engine, Error> {

@@ -24,7 +24,7 @@ const ROUNDS: usize = 24;
 /// Paths in one question.
 const AT_ONCE: usize = 200;
 
-/// What is known of the workspace, and what was asked for and is not.
+/// Knowledge of the workspace, and what was asked for and is not known.
 #[derive(Default)]
 struct Fetched {
     known: BTreeMap<String, (Entry, Vec<u8>)>,

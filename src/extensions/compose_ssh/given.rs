@@ -28,42 +28,44 @@ pub(super) async fn masker(transport: &dyn Transport, target: &Target) -> Option
     Masker::of_file(file, &variables)
 }
 
-/// An answer of which the error quotes nothing that the containers were given.
-pub(super) async fn told<T>(
-    deps: &Deps,
-    target: &Target,
-    answer: Result<T, Error>,
-) -> Result<T, Error> {
-    match answer {
-        Err(error) if quotes(&error) => {
-            let silent =
-                matches!(error.code, Code::HostUnreachable | Code::HostChanged | Code::Timeout);
-            let masker = if silent { known(&target.profile) } else { of(deps, target).await };
-            Err(without(error, &masker))
-        }
-        answer => answer,
-    }
-}
-
-/// The same before there is a rendered file on the host.
+/// [`Deps::told`], before there is a rendered file on the host.
 pub(super) fn told_of<T>(profile: &Profile, answer: Result<T, Error>) -> Result<T, Error> {
     answer.map_err(|error| if quotes(&error) { without(error, &known(profile)) } else { error })
 }
 
-/// A removal's report without what the containers were given. Where the file went with the folder, the engine's words are
-/// about what is left, and what is named like a secret is masked in them.
-pub(super) async fn told_left(
-    deps: &Deps,
-    target: &Target,
-    mut report: TeardownReport,
-) -> TeardownReport {
-    if report.lines.iter().any(|line| line.reason.is_some()) {
-        let masker = of(deps, target).await;
-        for reason in report.lines.iter_mut().filter_map(|line| line.reason.as_mut()) {
-            *reason = masked(&masker, reason);
+impl Deps {
+    /// An answer of which the error quotes nothing that the containers were given.
+    pub(super) async fn told<T>(
+        &self,
+        target: &Target,
+        answer: Result<T, Error>,
+    ) -> Result<T, Error> {
+        match answer {
+            Err(error) if quotes(&error) => {
+                let silent =
+                    matches!(error.code, Code::HostUnreachable | Code::HostChanged | Code::Timeout);
+                let masker = if silent { known(&target.profile) } else { of(self, target).await };
+                Err(without(error, &masker))
+            }
+            answer => answer,
         }
     }
-    report
+
+    /// A removal's report without what the containers were given. Where the file went with the folder, the engine's words are
+    /// about what is left, and what is named like a secret is masked in them.
+    pub(super) async fn told_left(
+        &self,
+        target: &Target,
+        mut report: TeardownReport,
+    ) -> TeardownReport {
+        if report.lines.iter().any(|line| line.reason.is_some()) {
+            let masker = of(self, target).await;
+            for reason in report.lines.iter_mut().filter_map(|line| line.reason.as_mut()) {
+                *reason = masked(&masker, reason);
+            }
+        }
+        report
+    }
 }
 
 async fn of(deps: &Deps, target: &Target) -> Masker {

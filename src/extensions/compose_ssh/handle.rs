@@ -1,4 +1,4 @@
-//! What this extension needs to find a sandbox again, beyond its id.
+//! Handle by which this extension finds a sandbox again, beyond its id.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub(super) struct Stack {
     /// The runtime that started it; none for a workspace alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) runtime: Option<Runtime>,
-    /// What should run.
+    /// Services that should run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) services: Vec<Expected>,
     /// Images that were built for it, removed with it.

@@ -71,7 +71,7 @@ pub(super) fn words(deps: &Deps, transport: &dyn Transport) -> Result<Vec<String
     Ok(probe::override_words(chosen)?.unwrap_or_default())
 }
 
-/// One question. No runtime is an error only where nothing that was known stood in for a detection.
+/// Question to a host. No runtime is an error only where nothing that was known stood in for a detection.
 async fn find_runtime(
     transport: &dyn Transport,
     root: &str,

@@ -1,4 +1,4 @@
-//! What the services write. The engine is asked by label; each container's log comes in a session of its own, and its
+//! Logs of the services. The engine is asked by label; each container's log comes in a session of its own, and its
 //! lines are cut here.
 //!
 //! A log that is followed ends when its container stops, so the engine is asked again and the log taken up where it
@@ -39,7 +39,7 @@ const FOLLOWED: usize = 16;
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// One sandbox's logs, as they are asked for.
+/// Logs of a sandbox, as they are asked for.
 struct Logs<'a> {
     transport: &'a dyn Transport,
     target: &'a Target,
@@ -84,7 +84,7 @@ pub(super) async fn logs(
 }
 
 impl Logs<'_> {
-    /// What there is.
+    /// Lines that there are.
     async fn read(&self) -> Result<(), Error> {
         let found = self.look().await?.unwrap_or_default();
         let mut reading = stream::iter(found)
@@ -98,7 +98,7 @@ impl Logs<'_> {
         Ok(())
     }
 
-    /// What there is and what comes, until the sandbox is gone.
+    /// Lines that there are and those that come, until the sandbox is gone.
     async fn follow(&self) -> Result<(), Error> {
         let mut known: BTreeMap<String, (String, Option<Told>)> = BTreeMap::new();
         let mut following = FuturesUnordered::new();
@@ -176,7 +176,7 @@ impl Logs<'_> {
         Ok(Some(found))
     }
 
-    /// One container's log.
+    /// Log of a container.
     async fn one(&self, writer: Writer, follow: bool, told: Told) -> Ended {
         let since = told.since();
         let tail = self

@@ -35,9 +35,9 @@ pub(super) async fn inspect(deps: &Deps, target: &Target) -> Result<Inspection, 
 /// How far it is asleep.
 #[derive(Debug, PartialEq, Eq)]
 enum Rest {
-    /// It was not put to sleep, or all that ran then runs again.
+    /// Awake: not put to sleep, or all that ran then runs again.
     Awake,
-    /// What ran then is there and stopped.
+    /// Asleep: what ran then is there and stopped.
     Asleep,
     /// A sleep or a wake was cut off: some of it runs and some does not, or it is not known.
     Between,

@@ -50,7 +50,7 @@ use crate::domain::teardown::TeardownReport;
 use crate::domain::time::Time;
 use crate::domain::undo::Footprint;
 use crate::extensions::archives::store::ArchiveStore;
-use crate::extensions::archives::{capture, measure};
+use crate::extensions::archives::{capture, listing, measure};
 use crate::extensions::compose_ssh::deps::{Deps, workspace_only};
 use crate::extensions::compose_ssh::handle::Stack;
 use crate::extensions::workspace::{before_anything, manifest, teardown};
@@ -62,7 +62,7 @@ pub const ID: &str = "ext.compose-ssh";
 /// Compose stacks and workspaces on hosts over SSH, and on this machine.
 pub struct ComposeSsh {
     id: ExtensionId,
-    archives: ArchiveStore,
+    archives: Arc<ArchiveStore>,
     deps: Deps,
 }
 
@@ -75,7 +75,7 @@ impl ComposeSsh {
     ) -> Self {
         Self {
             id: ID.into(),
-            archives: ArchiveStore::new(Arc::clone(&transports)),
+            archives: Arc::new(ArchiveStore::new(Arc::clone(&transports))),
             deps: Deps { transports, compose_cmd, now },
         }
     }
@@ -144,12 +144,7 @@ impl SandboxExtension for ComposeSsh {
         limit: Duration,
         reporter: &dyn Reporter,
     ) -> Result<Readiness, Error> {
-        given::told(
-            &self.deps,
-            target,
-            ready::wait_ready(&self.deps, target, limit, reporter).await,
-        )
-        .await
+        self.deps.told(target, ready::wait_ready(&self.deps, target, limit, reporter).await).await
     }
 
     async fn wait_settled(
@@ -158,8 +153,7 @@ impl SandboxExtension for ComposeSsh {
         found: Readiness,
         limit: Duration,
     ) -> Result<Readiness, Error> {
-        given::told(&self.deps, target, ready::wait_settled(&self.deps, target, found, limit).await)
-            .await
+        self.deps.told(target, ready::wait_settled(&self.deps, target, found, limit).await).await
     }
 
     async fn write_manifest(&self, target: &Target, record: &SandboxRecord) -> Result<(), Error> {
@@ -175,16 +169,16 @@ impl SandboxExtension for ComposeSsh {
             Stack::from_handle(target.handle.as_ref()).map(|stack| stack.built).unwrap_or_default();
         let transports = self.deps.transports.as_ref();
         let removed = teardown::teardown(transports, target, &built, reporter).await;
-        let report = given::told(&self.deps, target, removed).await?;
-        Ok(given::told_left(&self.deps, target, report).await)
+        let report = self.deps.told(target, removed).await?;
+        Ok(self.deps.told_left(target, report).await)
     }
 
     async fn inspect(&self, target: &Target) -> Result<Inspection, Error> {
-        given::told(&self.deps, target, look::inspect(&self.deps, target).await).await
+        self.deps.told(target, look::inspect(&self.deps, target).await).await
     }
 
     async fn adopt(&self, target: &Target, claim: AdoptClaim<'_>) -> Result<AdoptLook, Error> {
-        given::told(&self.deps, target, adopt::adopt(&self.deps, target, claim).await).await
+        self.deps.told(target, adopt::adopt(&self.deps, target, claim).await).await
     }
 
     async fn services(
@@ -202,12 +196,9 @@ impl SandboxExtension for ComposeSsh {
         reporter: &dyn Reporter,
     ) -> Result<Captured, Error> {
         let transport = self.deps.open(&target.host).await.map_err(before_anything)?;
-        given::told(
-            &self.deps,
-            target,
-            capture::capture(transport.as_ref(), target, request, reporter).await,
-        )
-        .await
+        self.deps
+            .told(target, capture::capture(transport.as_ref(), target, request, reporter).await)
+            .await
     }
 
     async fn suits(
@@ -233,29 +224,25 @@ impl SandboxExtension for ComposeSsh {
 
     async fn resume(&self, target: &Target, cancelled: Option<&SnapshotId>) -> Result<(), Error> {
         let transport = self.deps.open(&target.host).await?;
-        given::told(
-            &self.deps,
-            target,
-            capture::resume(transport.as_ref(), target, cancelled).await,
-        )
-        .await
+        self.deps.told(target, capture::resume(transport.as_ref(), target, cancelled).await).await
     }
 
     async fn measure(&self, target: &Target) -> Result<Footprint, Error> {
         let transport = self.deps.open(&target.host).await?;
-        given::told(&self.deps, target, measure::measure(transport.as_ref(), target).await).await
+        self.deps.told(target, measure::measure(transport.as_ref(), target).await).await
     }
 
     async fn entries(&self, target: &Target, excludes: &[String]) -> Result<Vec<TreeEntry>, Error> {
-        capture::list(self.deps.way(&target.host).await?.as_ref(), target, excludes).await
+        let transport = self.deps.way(&target.host).await?;
+        listing::workspace_entries(transport.as_ref(), target, excludes).await
     }
 
-    fn archives(&self) -> Option<&dyn SnapshotArchives> {
-        Some(&self.archives)
+    fn archives(&self) -> Option<Arc<dyn SnapshotArchives>> {
+        Some(self.archives.clone())
     }
 
     async fn sleep(&self, target: &Target, reporter: &dyn Reporter) -> Result<(), Error> {
-        given::told(&self.deps, target, sleep::sleep(&self.deps, target, reporter).await).await
+        self.deps.told(target, sleep::sleep(&self.deps, target, reporter).await).await
     }
 
     async fn wake(
@@ -264,8 +251,7 @@ impl SandboxExtension for ComposeSsh {
         limit: Duration,
         reporter: &dyn Reporter,
     ) -> Result<Readiness, Error> {
-        given::told(&self.deps, target, sleep::wake(&self.deps, target, limit, reporter).await)
-            .await
+        self.deps.told(target, sleep::wake(&self.deps, target, limit, reporter).await).await
     }
 
     async fn run_patch(
@@ -274,7 +260,7 @@ impl SandboxExtension for ComposeSsh {
         run: &PatchRun,
         _reporter: &dyn Reporter,
     ) -> Result<PatchOutcome, Error> {
-        given::told(&self.deps, target, patch::run(&self.deps, target, run).await).await
+        self.deps.told(target, patch::run(&self.deps, target, run).await).await
     }
 
     async fn exec(
@@ -298,11 +284,8 @@ impl SandboxExtension for ComposeSsh {
         follow: bool,
         sink: &mut dyn LogSink,
     ) -> Result<(), Error> {
-        given::told(
-            &self.deps,
-            target,
-            logs::logs(&self.deps, target, service, tail, follow, sink).await,
-        )
-        .await
+        self.deps
+            .told(target, logs::logs(&self.deps, target, service, tail, follow, sink).await)
+            .await
     }
 }

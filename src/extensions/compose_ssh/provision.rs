@@ -29,7 +29,7 @@ const UP_SH: &str = concat!(
     include_str!("scripts/up.sh")
 );
 
-/// What podman says where an interface of another network goes away while it lists them all: Go's `net` asks for the list,
+/// Words of podman where an interface of another network goes away while it lists them all: Go's `net` asks for the list,
 /// and then for each one. Seen with podman 4.3 when one sandbox was made while another one was removed.
 const VANISHED: &str = "route ip+net: no such network interface";
 /// How often a stack is started at most, where that came between.
@@ -257,7 +257,7 @@ fn settles_at_start(request: &ProvisionRequest, spec: &HostSpec) -> u64 {
     if spec.reach.is_some() || is_patched || settle_s > SETTLES { 0 } else { settle_s }
 }
 
-/// What is expected to run of a rendered file.
+/// Services that are expected to run of a rendered file.
 fn stack_of(rendered: &Rendered, runtime: Runtime) -> Stack {
     let services = rendered.services.iter();
     Stack {

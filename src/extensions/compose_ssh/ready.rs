@@ -34,7 +34,7 @@ pub(super) fn stack(target: &Target) -> Result<Stack, Error> {
     })
 }
 
-/// Who is asked, for what, and how long.
+/// Question to an engine: of whom, for what, and how long.
 pub(super) struct Asked<'a> {
     pub(super) transport: &'a dyn Transport,
     pub(super) target: &'a Target,

@@ -1,4 +1,4 @@
-//! What the engine says of a project, whichever compose tool started it, and what that is worth.
+//! State of a project as the engine tells it, whichever compose tool started it, and what that is worth.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ const INSPECT_SH: &str = concat!(
 );
 const LOGS_SH: &str = include_str!("scripts/logs.sh");
 
-/// One container as the engine reported it.
+/// Container as the engine reported it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Container {
     /// Id, which no other container gets, whatever it is called.
@@ -48,7 +48,7 @@ pub(super) struct Observed {
     pub(super) containers: Vec<Container>,
 }
 
-/// One published port.
+/// Published port.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Published {
     pub(super) container_port: u16,
@@ -276,7 +276,7 @@ pub(super) async fn last_words(transport: &dyn Transport, engine: &str, containe
     transport.run(&command, limit).await.map(|output| output.text()).unwrap_or_default()
 }
 
-/// One line per service for the record: the worst container speaks for it.
+/// Line per service for the record: the worst container speaks for it.
 pub(super) fn services(expected: &[Expected], found: &[Container]) -> Vec<Service> {
     let rank = |c: &&Container| match (c.state.as_str(), c.exit_code) {
         ("running", _) => 2,

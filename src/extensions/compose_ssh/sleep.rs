@@ -202,7 +202,7 @@ fn gone(target: &Target, missing: &[String]) -> Error {
     .detail("containers", missing)
 }
 
-/// What ran when it was put to sleep.
+/// List of what ran when it was put to sleep.
 struct Ran {
     /// The containers, the oldest first.
     names: Vec<String>,

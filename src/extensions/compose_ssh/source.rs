@@ -18,7 +18,7 @@ const COMPOSE_FILE: &str = "compose_file";
 /// Stands for the workspace on the host while nothing is there yet; no compose file names it.
 pub(super) const PREVIEW_WORKDIR: &str = "/sandboxer.preview/workspace";
 
-/// What provision would do and refuse, without touching a host.
+/// Preview of what provision would do and refuse, without touching a host.
 pub(super) async fn preview(request: &ProvisionRequest) -> Result<Preview, Error> {
     let mut preview = repo::preview(request).await?;
     if workspace_only(&request.profile) {

@@ -94,8 +94,10 @@ impl SnapshotArchives for StubArchives {
                 let Some(account) = proved(account, host_identity.as_ref())? else {
                     return Ok(ArchiveLook::default());
                 };
+                let path = Some(archive_path(&id));
                 let there = ArchiveLook {
-                    path: Some(archive_path(&id)),
+                    folder: path.clone(),
+                    path,
                     identity: Some(identity(account)),
                     ..ArchiveLook::default()
                 };

@@ -29,11 +29,11 @@ const ROOT: &str = "/saas-stub";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Power {
-    /// It was made and never ran.
+    /// Made, and never ran.
     Starting,
-    /// It runs.
+    /// Runs.
     Running,
-    /// It was put to sleep.
+    /// Put to sleep.
     Sleeping,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct StubSnapshot {
     schema: u64,
     /// Whether it is whole.
     pub(super) sealed: bool,
-    /// What was saved.
+    /// Content that was saved.
     pub(super) content: String,
     /// Manifest, as lies beside an archive.
     pub(super) manifest: ArchiveManifest,
@@ -112,7 +112,7 @@ struct StubOwner {
 pub(super) enum Found<T> {
     /// There is none.
     Absent,
-    /// It, and a fingerprint of all that was read.
+    /// The thing, and a fingerprint of all that was read.
     There(Box<T>, String),
     /// Something is there that nobody can tell what it is, and why.
     Unreadable(String),
@@ -211,7 +211,7 @@ pub(super) fn root() -> &'static str {
 
 /// Identity of the account, as a host has one.
 pub(super) fn identity(account: &Account) -> HostIdentity {
-    HostIdentity { machine_id: account.id.clone(), engine: None, engine_id: None }
+    HostIdentity::of_machine(account.id.as_str())
 }
 
 /// Account in which something was made, proved to be that; none where there is none and nothing was made yet.
@@ -298,9 +298,7 @@ mod tests {
     #[test]
     fn an_account_that_is_away_or_another_proves_nothing_of_what_was_made_in_it() {
         let (_home, account) = account();
-        let made_in = |id: &str| {
-            Some(HostIdentity { machine_id: id.to_owned(), engine: None, engine_id: None })
-        };
+        let made_in = |id: &str| Some(HostIdentity::of_machine(id));
         let here = made_in(&account.id);
         let (there, away) = (Some(&account), None);
         for (now, identity, good) in [

@@ -13,6 +13,7 @@ mod wishes;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -63,7 +64,7 @@ pub struct SaasStub {
     id: ExtensionId,
     place: HostName,
     provider: Provider,
-    archives: StubArchives,
+    archives: Arc<StubArchives>,
     rates: ReadRates,
     clock: fn() -> Time,
 }
@@ -75,7 +76,7 @@ impl SaasStub {
         Self {
             id: ID.into(),
             place: HostName::new(PLACE),
-            archives: StubArchives::new(provider.clone()),
+            archives: Arc::new(StubArchives::new(provider.clone())),
             provider,
             rates,
             clock,
@@ -274,8 +275,7 @@ impl SandboxExtension for SaasStub {
     }
 
     async fn adopt(&self, target: &Target, claim: AdoptClaim<'_>) -> Result<AdoptLook, Error> {
-        let machine_id = claim.machine_id.to_owned();
-        let identity = HostIdentity { machine_id, engine: None, engine_id: None };
+        let identity = HostIdentity::of_machine(claim.machine_id);
         let target = Target { host_identity: Some(identity.clone()), ..target.clone() };
         let seen = self.inspect(&target).await?;
         let region = Wishes::of(&target.profile, &target.inputs)?.region;
@@ -367,8 +367,8 @@ impl SandboxExtension for SaasStub {
         Ok(Footprint { bytes, free_bytes: FREE_BYTES, disk_used_pct: 0.0 })
     }
 
-    fn archives(&self) -> Option<&dyn SnapshotArchives> {
-        Some(&self.archives)
+    fn archives(&self) -> Option<Arc<dyn SnapshotArchives>> {
+        Some(self.archives.clone())
     }
 
     async fn sleep(&self, target: &Target, reporter: &dyn Reporter) -> Result<(), Error> {

@@ -12,11 +12,11 @@ use crate::failpoint;
 
 /// Sandbox of a target, as it was seen.
 pub(super) struct Sight {
-    /// It, where it is there and ours.
+    /// The sandbox, where it is there and ours.
     pub(super) found: Option<StubSandbox>,
-    /// What a removal would say of it.
+    /// Line of a removal's report on it.
     pub(super) line: TeardownLine,
-    /// What the account counts of the target's owner.
+    /// Counter of the target's owner.
     pub(super) counter: Option<u64>,
     /// Whether it is there and cannot be understood.
     pub(super) unreadable: bool,

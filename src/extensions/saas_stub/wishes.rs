@@ -49,7 +49,7 @@ const FAIL_WORDS: [(&str, Fail); 9] = [
     ("wake", Fail::Wake),
 ];
 
-/// What a sandbox is to be.
+/// Wishes of a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wishes {
     /// Region that it pretends to be in.
@@ -58,7 +58,7 @@ pub(super) struct Wishes {
     pub(super) gigabytes: u64,
     /// Latency of a start.
     pub(super) startup: Duration,
-    /// What fails.
+    /// Step that fails.
     pub(super) fail: Fail,
 }
 

@@ -1,4 +1,4 @@
-//! What somebody does in a workspace: a command, a shell. And how a script of ours tells, before the command that it
+//! Work of somebody in a workspace: a command, a shell. And how a script of ours tells, before the command that it
 //! becomes, whether it got that far.
 
 use std::time::Duration;
@@ -35,17 +35,17 @@ const SHELL_SH: &str = "[ ! -L \"$1\" ] || { echo \"$1 is a link\" >&2; exit 1; 
 
 /// How long a question may take.
 const ASK: Duration = Duration::from_mins(1);
-/// What is kept of an answer, and of what a script says before its verdict; bytes.
+/// Part of an answer that is kept, and of what a script says before its verdict; bytes.
 const KEPT: usize = 4 * 1024 * 1024;
 
 /// How a script went that says first, in a line on stdout, whether it can do what it is for.
 #[derive(Debug)]
 pub(crate) enum Went {
-    /// It said `ok`: the command's exit status, or `None` when the sink wanted no more.
+    /// Verdict `ok`: the command's exit status, or `None` when the sink wanted no more.
     Ran(Option<i32>),
-    /// It said something else: the line.
+    /// Another verdict: the line.
     Refused(String),
-    /// It ended before it said anything.
+    /// No verdict: it ended before it said anything.
     Silent(Output),
 }
 
@@ -155,7 +155,7 @@ pub(crate) fn no_services(target: &Target) -> Error {
     )
 }
 
-/// What a script said that proves the place and the engine (stand.sh) before it does its work.
+/// Refusal of a script that proves the place and the engine (stand.sh) before it does its work.
 ///
 /// Errors: `conflict` where the sandbox is not there any more, and whatever else the script named.
 pub(crate) fn stands(
@@ -205,7 +205,7 @@ enum State {
 struct AfterVerdict<'a> {
     sink: &'a mut dyn OutputSink,
     line: Vec<u8>,
-    /// What an engine says before the command runs: it belongs to the command only when that runs.
+    /// Words of an engine before the command runs: they belong to the command only when that runs.
     errors: Vec<u8>,
     state: State,
     /// Told once the command runs.

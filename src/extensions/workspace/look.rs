@@ -1,4 +1,4 @@
-//! What a host has of sandboxes: one script, one round trip.
+//! Look at what a host has of sandboxes: one script, one round trip.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ const SERVICES_SH: &str = concat!(
     include_str!("scripts/services.sh")
 );
 
-/// What was found of one sandbox.
+/// Findings on one sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Found {
     /// Its directory, unless somebody else's manifest is in it; and what the engine has of it.
@@ -42,11 +42,11 @@ pub(crate) struct Found {
     pub(crate) writable: bool,
     /// The containers that ran when it was put to sleep, where it was and nobody has woken it since.
     pub(crate) asleep: Option<Vec<String>>,
-    /// What is free on its file system, where that can be told.
+    /// Room that is free on its file system, where that can be told.
     pub(crate) free: Option<Bytes>,
     /// The counter that the host has of this installation.
     pub(crate) counter: Option<u64>,
-    /// What the engine says of its containers, a JSON object a line; `None`: no engine was asked.
+    /// Containers of it as the engine tells them, a JSON object a line; `None`: no engine was asked.
     pub(crate) inspected: Option<String>,
     /// The root that it is in, where its mark was not known.
     pub(crate) root: Option<MarkedRoot>,
@@ -136,12 +136,12 @@ fn read(said: &Said<'_>) -> Found {
 /// An engine of a host: its program, and its id as it was recorded (empty: unknown).
 pub(crate) type Engine = (String, String);
 
-/// What was found of all sandboxes of a host.
+/// Findings on all sandboxes of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Inspections {
-    /// What the host proved to be.
+    /// Identity that the host proved.
     pub(crate) machine_id: String,
-    /// Those of the directories that are there.
+    /// Directories that are there.
     pub(crate) directories: BTreeSet<String>,
     /// The engines that answered and are the recorded ones, with what they say of containers, an object a line.
     pub(crate) engines: Vec<(Engine, String)>,

@@ -1,6 +1,6 @@
 //! A workspace on a host: `<root>/sbx-<id>` with our manifest in it and, beneath, the files that somebody works on.
 //!
-//! What a sandbox has whatever runs in it: the prepare call, the transfer of the input `repo`, the manifest, the
+//! Parts that a sandbox has whatever runs in it: the prepare call, the transfer of the input `repo`, the manifest, the
 //! removal with its read-back, and the words to get there. Where containers belong to a sandbox, the calls name the engine;
 //! without one that part is skipped.
 
@@ -20,6 +20,7 @@ use std::time::Duration;
 use crate::domain::error::{Code, Error};
 use crate::domain::extension::Target;
 use crate::domain::facts::HostIdentity;
+use crate::domain::name::OwnerId;
 use crate::domain::profile::Profile;
 use crate::domain::reporter::{Report, Reporter};
 use crate::domain::root::{KnownRoots, RootMark};
@@ -43,19 +44,24 @@ pub(crate) fn workspace(workdir: &str) -> String {
 
 /// The owner ids that are ours, as our scripts take them: blanks between.
 pub(crate) fn owners(target: &Target) -> String {
-    target.owners.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(" ")
+    joined(&target.owners)
+}
+
+/// Owner ids as our scripts take them.
+pub(crate) fn joined(owners: &[OwnerId]) -> String {
+    owners.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(" ")
 }
 
 /// Whether records say that something is in the root that a script is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Recorded {
-    /// It is recorded there, as far as a folder is.
+    /// Something is recorded there, as far as a folder is.
     Yes,
     /// Nobody knows whether anything was made there yet.
     No,
 }
 
-/// What is expected of a host, as `sbx_prove_host` of place.sh takes it: the machine, and the roots that are known.
+/// Expectations of a host, as `sbx_prove_host` of place.sh takes it: the machine, and the roots that are known.
 pub(crate) fn expected(
     identity: Option<&HostIdentity>,
     roots: &KnownRoots,

@@ -49,7 +49,7 @@ pub(crate) async fn run(
     watch(transport, target, run, &command).await
 }
 
-/// What could not be tried, told as a failure of the patch.
+/// Error of what could not be tried, told as a failure of the patch.
 pub(crate) fn refused(sentence: String) -> PatchOutcome {
     PatchOutcome {
         exit_status: NOT_BEGUN,
@@ -105,7 +105,7 @@ pub(crate) fn limits(run: &PatchRun) -> [String; 3] {
     ]
 }
 
-/// What it is told of where it runs: the sandbox, the snapshot, its own place in the order.
+/// Environment that tells it where it runs: the sandbox, the snapshot, its own place in the order.
 pub(crate) fn names(target: &Target, run: &PatchRun) -> [String; 3] {
     [target.id.to_string(), run.patch.snapshot_id.to_string(), run.patch.sequence.to_string()]
 }

@@ -37,16 +37,16 @@ const FILL_SH: &str = concat!(
     include_str!("../../transport/scripts/extract.sh")
 );
 
-/// What is asked of the host.
+/// Wants of the host.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Wanted<'a> {
     /// Whether a compose runtime is looked for.
     pub(crate) runtime: Detect<'a>,
     /// The root is somebody else's work: it must be there already, and this says what to do when it is not.
     pub(crate) given_root: Option<&'a str>,
-    /// What must stay free on its file system after the transfer.
+    /// Room that must stay free on its file system after the transfer.
     pub(crate) min_free: Bytes,
-    /// What the host proved to be, where something is taken from it.
+    /// Identity that the host proved, where something is taken from it.
     pub(crate) identity: Option<&'a HostIdentity>,
 }
 
@@ -64,13 +64,13 @@ pub(crate) enum Detect<'a> {
     Known(&'a Runtime),
 }
 
-/// What the prepare call found and made.
+/// Findings of the prepare call, and what it made.
 pub(crate) struct Prepared {
     /// The root, absolute and without links.
     pub(crate) root: String,
     /// The sandbox's directory.
     pub(crate) workdir: String,
-    /// What the host proved to be.
+    /// Identity that the host proved.
     pub(crate) identity: HostIdentity,
     /// The compose runtime, where one was asked for and works; a known one only where its engine is the same.
     pub(crate) runtime: Option<Runtime>,
@@ -117,7 +117,7 @@ impl Prepared {
         Self { identity, runtime: Some(runtime), ..self }
     }
 
-    /// What `provision` answers when nothing but the workspace was made.
+    /// Answer of `provision` when nothing but the workspace was made.
     pub(crate) fn provisioned(&self) -> Provisioned {
         Provisioned {
             handle: serde_json::Value::Null,

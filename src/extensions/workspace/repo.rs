@@ -22,7 +22,7 @@ pub(crate) fn repository(inputs: &BTreeMap<String, String>) -> Option<PathBuf> {
     inputs.get(REPO).map(PathBuf::from)
 }
 
-/// What would be transferred from it.
+/// Transfer that it would take.
 pub(crate) async fn plan(request: &ProvisionRequest) -> Result<Option<Plan>, Error> {
     plan_within(request, limits(request)).await
 }

@@ -1,4 +1,4 @@
-//! What our scripts say: `key=value` lines, whether they say it in one go or while they work for hours, and a few ways in
+//! Answers of our scripts: `key=value` lines, whether they say it in one go or while they work for hours, and a few ways in
 //! which a host cannot do what is asked.
 
 use crate::domain::error::{Code, Error, Kind};
@@ -11,7 +11,7 @@ use crate::transport::{OUTPUT_LIMIT, Source, Transport};
 /// The keys of lines that say how far a script is, each of which takes the place of the last one.
 const PROGRESS: [&[u8]; 3] = [b"at=", b"bytes=", b"kib="];
 
-/// What a script that works for long says on its stdout, but for how far it is. Of a stream only the end is kept, and what
+/// Answer of a script that works for long, on its stdout, but for how far it is. Of a stream only the end is kept, and what
 /// was said first is no longer in it after some hours of progress.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
@@ -33,7 +33,7 @@ impl Heard {
         self.text.push('\n');
     }
 
-    /// As much of it as is kept.
+    /// Answer, as much of it as is kept.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
@@ -124,7 +124,7 @@ pub(crate) fn lacks(host: &HostName, missing: &[&str]) -> Error {
         .detail("missing", missing)
 }
 
-/// What a script says of a workspace root that is not the one that it was; nothing for another kind of error.
+/// Error of a workspace root that is not the one that it was, by what a script says; nothing for another kind of error.
 pub(crate) fn other_root(kind: &str, host: &str) -> Option<Error> {
     let gone = "if it is gone for good, `sandboxer destroy --forget` and `sandboxer snapshots delete --force` give up what is recorded there";
     let (message, hint) = match kind {
@@ -156,7 +156,7 @@ pub(crate) fn other_root(kind: &str, host: &str) -> Option<Error> {
     )
 }
 
-/// What the verdict of a script says of a host that did not prove to be the one, or whose engine did not; nothing where it is
+/// Error by the verdict of a script on a host that did not prove to be the one, or whose engine did not; nothing where it is
 /// about something else.
 pub(crate) fn unproved(verdict: &str, host: &str) -> Option<Error> {
     match verdict {

@@ -102,7 +102,7 @@ async fn inspect_host(deps: &Deps, spec: &HostSpec, view: &mut HostView) {
     match looked.await {
         Ok((facts, half, latency)) => {
             if let Some(error) = half {
-                view.message = Some(in_one_line(&error));
+                view.message = Some(error.sentence());
                 view.hint = error.hint;
             }
             let machine_id = Some(facts.machine_id.clone()).filter(|id| !id.is_empty());
@@ -114,15 +114,10 @@ async fn inspect_host(deps: &Deps, spec: &HostSpec, view: &mut HostView) {
         Err(error) => {
             report_host_error(deps, &spec.name, &error).await;
             view.state = HostState::Down;
-            view.message = Some(in_one_line(&error));
+            view.message = Some(error.sentence());
             view.hint = error.hint;
         }
     }
-}
-
-fn in_one_line(error: &Error) -> String {
-    let causes = error.causes.iter().map(String::as_str);
-    std::iter::once(error.message.as_str()).chain(causes).collect::<Vec<_>>().join(": ")
 }
 
 /// The way to a host and back: measured already by what ran there, else by a command that does nothing.

@@ -87,6 +87,13 @@ pub(crate) async fn used_places(deps: &Deps) -> Vec<PlaceReading> {
     places
 }
 
+/// Hosts and places that may be asked what they count of an owner.
+pub(crate) async fn counting_hosts(deps: &Deps) -> Vec<HostName> {
+    let hosts = deps.transports.hosts().into_iter().filter(|spec| spec.forbid.is_none());
+    let places = used_places(deps).await.into_iter().map(|reading| reading.place);
+    hosts.map(|spec| spec.name).chain(places).collect()
+}
+
 /// Counter that a host or a place has of an owner; none where it has none.
 pub(crate) async fn owner_counter(
     deps: &Deps,

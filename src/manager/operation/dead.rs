@@ -72,18 +72,26 @@ pub(crate) async fn end_dead_operation(deps: &Deps, id: &OperationId) -> Result<
     deps.operations.put(operation).await
 }
 
-/// Whether a process wrote an operation's end down, and left something to bring in order all the same.
-pub(crate) async fn has_ended(deps: &Deps, id: &OperationId) -> Result<bool, Error> {
-    let operation = deps.operations.get(id).await?;
-    Ok(operation.is_some_and(|operation| operation.state != OperationState::Running))
-}
-
 pub(crate) fn by(kind: &OperationKind, pid: u32, host: &str) -> String {
     format!("{kind} by process {pid} on {host}")
 }
 
-/// Whether the very process that ran an operation lives on this machine. It would hold the lock, if this were the
-/// data directory that it works on: this one is a copy.
-pub(crate) fn runs_here(deps: &Deps, operation: &Running) -> bool {
-    operation.host == deps.settings.machine && (deps.alive)(operation.pid, operation.started_at)
+/// Operation on a record whose lock is free, if the very process that runs it lives on this machine: it would hold the lock, if
+/// this were the data directory that it works on. One that wrote its end down, and left something to bring in order, works no more.
+pub(crate) async fn works_elsewhere<'a>(
+    deps: &Deps,
+    operation: Option<&'a Running>,
+) -> Result<Option<&'a Running>, Error> {
+    let lives =
+        |it: &&Running| it.host == deps.settings.machine && (deps.alive)(it.pid, it.started_at);
+    let Some(working) = operation.filter(lives) else { return Ok(None) };
+    let known = deps.operations.get(&working.id).await?;
+    let has_ended = known.is_some_and(|known| known.state != OperationState::Running);
+    Ok((!has_ended).then_some(working))
+}
+
+/// Reason to leave what is worked on elsewhere.
+pub(crate) fn elsewhere_words(working: &Running) -> String {
+    let pid = working.pid;
+    format!("process {pid} still works on it, and not on this data directory: this is a copy")
 }

@@ -286,6 +286,17 @@ impl<S: OperationRecord> Op<S> {
         let panicked = async move |error| S::fail_after_panic(&deps, &operation, &error).await;
         self.run_or(reached, work, panicked)
     }
+
+    /// [`Self::run`] to its end, which has the work's error.
+    pub(crate) async fn run_to_end<W, F>(self, work: W) -> Result<Ended, Error>
+    where
+        W: FnOnce(Arc<Self>) -> F,
+        F: Future<Output = Result<(), Error>> + Send + 'static,
+    {
+        let (jobs, kind) = (Arc::clone(&self.deps.jobs), self.operation.kind.clone());
+        let ended = jobs.ended(&self.run(None, work)).await;
+        ended.ok_or_else(|| Error::internal(format!("nobody knows how the {kind} ended")))
+    }
 }
 
 impl<S: Send + Sync + 'static> Op<S> {

@@ -8,7 +8,7 @@ use crate::domain::extension::{Capability, SandboxExtension};
 use crate::domain::name::PatchId;
 use crate::domain::patch::{MAX_SEQUENCE, Patch, PatchStrategy, RUN_IN_WORKSPACE, check};
 use crate::domain::request::PatchRequest;
-use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
+use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::text::nearest;
 use crate::domain::update::Update;
 use crate::failpoint;
@@ -17,6 +17,7 @@ use crate::manager::journal::{self, Guard, flush_pending};
 use crate::manager::operation::locks::{busy_or_refusal, wait_to_lock_snapshot};
 use crate::manager::patches::find::based_on;
 use crate::manager::patches::pending::refresh_patch_states;
+use crate::manager::snapshots::archives::ensure_ready;
 use crate::manager::snapshots::find::get_snapshot_at_revision;
 use crate::manager::snapshots::pinned_profile::pinned_profile_here;
 
@@ -148,12 +149,7 @@ fn check_patchable(snapshot: &SnapshotRecord) -> Result<(), Error> {
         return Err(Error::new(Code::Conflict, format!("snapshot {} is an undo snapshot", snapshot.title()))
             .hint("patches go on snapshots that somebody took; `sandboxer undo` brings its sandbox back as it was"));
     }
-    if snapshot.state == SnapshotState::Ready {
-        return Ok(());
-    }
-    Err(Error::new(Code::Conflict, format!("snapshot {} is {}", snapshot.title(), snapshot.state))
-        .hint("only a snapshot that is ready can get patches")
-        .detail("state", snapshot.state.as_str()))
+    ensure_ready(snapshot, "only a snapshot that is ready can get patches")
 }
 
 /// The number of the patch after the next one.

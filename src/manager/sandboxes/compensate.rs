@@ -17,7 +17,7 @@ use crate::manager::operation::Op;
 use crate::manager::operation::progress::ProgressReporter;
 use crate::manager::sandboxes::establishment::Establishment;
 use crate::manager::sandboxes::find::find_sandbox;
-use crate::manager::sandboxes::teardown::{tear_down, unseen};
+use crate::manager::sandboxes::teardown::{note_teardown, tear_down, unseen};
 use crate::manager::sandboxes::write_errors::{end_not_written_error, leftover_words};
 
 /// Limit of a rollback; what is left then is written down as leftovers.
@@ -76,7 +76,7 @@ pub(crate) async fn end_failed(
     let id = &establishment.provision.id;
     let (keep, cancelled) = (report.is_none(), error.code == Code::Cancelled);
     let error = if cancelled { cancelled_error(establishment, report.as_ref()) } else { error };
-    let error = explain(error, &failure, report.as_ref(), keep);
+    let error = explain(error, id, &failure, report.as_ref());
     let kept_until = deps.now().plus_seconds(KEPT_FAILED_S);
     let message = error.message.clone();
     let data = serde_json::json!({"code": error.code, "step": failure.step, "message": message});
@@ -99,10 +99,7 @@ pub(crate) async fn end_failed(
         record.manifest_pending = keep;
         // What is not there cannot expire.
         record.expires_at = keep.then_some(kept_until);
-        if let Some(report) = report {
-            record.teardown = report.lines;
-            record.leftovers = report.leftovers;
-        }
+        note_teardown(record, report);
     });
     if let Err(not_written_error) = ended.await {
         return Err(end_not_written_error(id, error, &left, &not_written_error));
@@ -158,24 +155,28 @@ fn nothing_made(id: &SandboxId) -> TeardownReport {
     TeardownReport { lines: vec![line], leftovers: Vec::new(), untouched: false }
 }
 
-/// Adds to the error what the operator has to know of the rollback.
-fn explain(error: Error, failure: &Failure, report: Option<&TeardownReport>, kept: bool) -> Error {
-    let left: Vec<String> = report
-        .map(|report| report.leftovers.iter().map(|r| format!("{} {}", r.kind, r.id)).collect())
-        .unwrap_or_default();
-    let mut error = error
+/// Adds to the error of a sandbox what the operator has to know of the rollback; none: it was kept.
+fn explain(
+    error: Error,
+    id: &SandboxId,
+    failure: &Failure,
+    report: Option<&TeardownReport>,
+) -> Error {
+    let left = report.map(TeardownReport::left_words).unwrap_or_default();
+    let error = error
         .step(failure.step.as_str())
         .detail("exit_status", failure.exit_status)
         .detail("leftovers", left.clone());
-    if kept {
-        error = error.hint("it was kept for an hour to look at; `sandboxer destroy` removes it");
-    } else if !left.is_empty() {
-        error = error.hint(format!(
-            "still on the host: {}; `sandboxer destroy` tries again",
-            left.join(", ")
-        ));
+    if report.is_none() {
+        let hint =
+            format!("it was kept for an hour to look at; `sandboxer destroy {id}` removes it");
+        return error.hint(hint);
     }
-    error
+    if left.is_empty() {
+        return error;
+    }
+    let left = left.join(", ");
+    error.hint(format!("still on the host: {left}; `sandboxer destroy {id}` tries again"))
 }
 
 fn note_learnt(record: &mut SandboxRecord, learnt: Learnt) {

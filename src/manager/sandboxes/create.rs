@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::domain::error::{Error, Kind, Unique};
 use crate::domain::event::EventKind;
-use crate::domain::extension::{MeterQuote, ProvisionRequest};
+use crate::domain::extension::MeterQuote;
 use crate::domain::name::{SandboxId, SnapshotId};
 use crate::domain::operation::{OperationKind, Subject};
 use crate::domain::patch::Patch;
@@ -158,22 +158,11 @@ pub(crate) async fn create_labelled(
     let (resolved, draft) = (found.resolved, found.draft);
     failpoint::reached("create.requested");
     let record = op.subject.clone();
+    let is_routed = router.is_routed() && !request.keep_failed;
     let establishment = Establishment {
-        provision: ProvisionRequest {
-            host: record.host.clone(),
-            id: record.id.clone(),
-            created_at: record.created_at,
-            ..draft
-        },
-        ready_timeout: resolved.profile.ready_timeout.duration(),
-        ttl_s: resolved.ttl_s,
         keep_failed: request.keep_failed,
-        recreate: false,
-        from: None,
-        note: None,
-        router: Some(router)
-            .filter(|router| router.is_routed() && !request.keep_failed)
-            .map(Box::new),
+        router: is_routed.then(|| Box::new(router)),
+        ..Establishment::of(draft.of_record(&record), resolved.ttl_s)
     };
     let operation = run_establishment(op, establishment);
     Ok(Started { operation: Some(operation), sandbox: record })

@@ -25,6 +25,22 @@ pub(crate) struct Establishment {
     pub(crate) router: Option<Box<Router>>,
 }
 
+impl Establishment {
+    /// Establishment of a new sandbox from its inputs.
+    pub(crate) fn of(provision: ProvisionRequest, ttl_s: Option<u64>) -> Self {
+        Self {
+            ready_timeout: provision.profile.ready_timeout.duration(),
+            provision,
+            ttl_s,
+            keep_failed: false,
+            recreate: false,
+            from: None,
+            note: None,
+            router: None,
+        }
+    }
+}
+
 /// Says how many steps an establishment has, after `before` others of its operation. What is not known counts when it
 /// comes.
 pub(crate) async fn announce_steps(

@@ -1,15 +1,16 @@
 //! Exec, shell and logs: work inside a running sandbox. They take no lock and change no record.
 
 use async_trait::async_trait;
-use futures_util::future::BoxFuture;
-use futures_util::stream::{self, BoxStream, StreamExt};
-use futures_util::{FutureExt, select_biased};
+use futures_util::Stream;
+use futures_util::stream::{self, BoxStream};
 use tokio::sync::mpsc;
 
 use crate::domain::archive::ByteStream;
 use crate::domain::error::{Code, Error};
 use crate::domain::extension::{Capability, ExecRun, SandboxExtension, Target};
-use crate::domain::output::{ExecOutput, Interactive, LogLine, LogSink, OutputSink, Source};
+use crate::domain::output::{
+    ExecOutput, Interactive, LogLine, LogSink, OutputSink, Source, driven,
+};
 use crate::domain::request::{ExecRequest, LogsRequest, ShellRequest};
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::manager::deps::Deps;
@@ -43,7 +44,7 @@ pub(crate) async fn exec(
             Err(error) => sink.0.send(Err(error)).await,
         };
     };
-    Ok(drive_stream(work.boxed(), receiver))
+    Ok(driven(work, received(receiver)))
 }
 
 /// Logs of a sandbox's services. Dropping the stream ends it.
@@ -63,7 +64,7 @@ pub(crate) async fn logs(
             let _ = sink.0.send(Err(error)).await;
         }
     };
-    Ok(drive_stream(work.boxed(), receiver))
+    Ok(driven(work, received(receiver)))
 }
 
 /// A program of this machine that opens a shell in a sandbox.
@@ -117,22 +118,8 @@ fn reachable(record: &SandboxRecord) -> Result<(), Error> {
     Err(error.hint(hint).detail("state", record.state.as_str()))
 }
 
-/// The stream of what `work` sends: it is driven by whoever reads, and dropped with the stream.
-fn drive_stream<T: Send + 'static>(
-    work: BoxFuture<'static, ()>,
-    receiver: mpsc::Receiver<T>,
-) -> BoxStream<'static, T> {
-    let state = (work.fuse(), receiver);
-    stream::unfold(state, |(mut work, mut receiver)| async move {
-        loop {
-            let next = select_biased! {
-                piece = receiver.recv().fuse() => piece,
-                () = work => continue,
-            };
-            return next.map(|piece| (piece, (work, receiver)));
-        }
-    })
-    .boxed()
+fn received<T>(mut receiver: mpsc::Receiver<T>) -> impl Stream<Item = T> {
+    stream::poll_fn(move |context| receiver.poll_recv(context))
 }
 
 struct OutputChannel(mpsc::Sender<Result<ExecOutput, Error>>);
@@ -158,6 +145,8 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use futures_util::StreamExt as _;
+
     use super::*;
 
     /// Tells when it is dropped.
@@ -181,7 +170,7 @@ mod tests {
                 work.0.fetch_add(1, Ordering::Relaxed);
             }
         };
-        (drive_stream(all.boxed(), receiver), sent)
+        (driven(all, received(receiver)), sent)
     }
 
     #[tokio::test]

@@ -2,7 +2,6 @@
 
 use crate::domain::Time;
 use crate::domain::error::{Code, Error};
-use crate::domain::extension::ProvisionRequest;
 use crate::domain::route::{Attempt, CandidateVerdict, may_fall_back};
 use crate::domain::sandbox::{Route, SandboxRecord};
 use crate::domain::teardown::TeardownReport;
@@ -90,21 +89,8 @@ async fn next_attempt(
         Err(why) => return Err(untried_error(error, &give_back(deps, hold, why).await)),
     };
     failpoint::reached("fallback.moved");
-    Ok(Establishment {
-        provision: ProvisionRequest {
-            host: record.host.clone(),
-            id: record.id.clone(),
-            created_at: record.created_at,
-            ..found.draft
-        },
-        ready_timeout: found.resolved.profile.ready_timeout.duration(),
-        ttl_s: failed.ttl_s,
-        keep_failed: false,
-        recreate: false,
-        from: None,
-        note: None,
-        router: None,
-    })
+    let provision = found.draft.of_record(&record);
+    Ok(Establishment::of(provision, failed.ttl_s))
 }
 
 /// The next candidate that can take it, with its price held. One whose credits went to others meanwhile is refused, and the one

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use crate::domain::error::{Code, Error, Kind};
 use crate::domain::name::{SandboxId, is_hex8};
 use crate::domain::request::ListQuery;
@@ -21,16 +23,25 @@ pub(crate) async fn get_at_revision(
     if record.id.as_str() != id {
         return Err(Error::new(Code::NotFound, format!("there is no sandbox with the id {id}")));
     }
-    match revision {
-        Some(seen) if seen != record.revision => {
-            Err(Error::new(Code::Conflict, format!("sandbox {id} changed since it was looked at"))
-                .of_kind(Kind::Stale)
-                .hint("look again, then decide")
-                .detail("expected", seen)
-                .detail("current", serde_json::to_value(&record).unwrap_or_default()))
-        }
-        _ => Ok(record),
+    match revision.filter(|seen| *seen != record.revision) {
+        Some(seen) => Err(changed_error(&format!("sandbox {id}"), seen, &record)),
+        None => Ok(record),
     }
+}
+
+/// Error of whoever looked at a record as it is not any more.
+pub(crate) fn changed_error(what: &str, seen: u64, current: &impl Serialize) -> Error {
+    Error::new(Code::Conflict, format!("{what} changed since it was looked at"))
+        .of_kind(Kind::Stale)
+        .hint("look again, then decide")
+        .detail("expected", seen)
+        .detail("current", serde_json::to_value(current).unwrap_or_default())
+}
+
+/// Error of a beginning of several ids; `what` they are of.
+pub(crate) fn several_error(what: &str, ids: Vec<&str>) -> Error {
+    let message = format!("several {what} begin with that: {}", ids.join(", "));
+    Error::new(Code::Conflict, message).hint("write more of the id").detail("matches", ids)
 }
 
 /// Sandboxes that pass, oldest first. Those that are over only with `all` or when such a state is named.
@@ -117,13 +128,8 @@ fn by_prefix<'a>(
         [] => Ok(None),
         [one] => Ok(Some(one)),
         several => {
-            let ids: Vec<&str> = several.iter().map(|record| record.id.as_str()).collect();
-            Err(Error::new(
-                Code::Conflict,
-                format!("several sandboxes begin with that: {}", ids.join(", ")),
-            )
-            .hint("write more of the id")
-            .detail("matches", ids))
+            let ids = several.iter().map(|record| record.id.as_str()).collect();
+            Err(several_error("sandboxes", ids))
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::domain::error::{Code, Error};
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::sandbox_manifest::is_same_manifest;
 use crate::manager::deps::Deps;
-use crate::manager::journal::{self, Guard};
+use crate::manager::journal;
 use crate::manager::sandboxes::resolve::resolve_as_known;
 
 /// Times that it is written anew because somebody moved the deadline meanwhile.
@@ -42,10 +42,8 @@ pub(crate) async fn write_manifest(
 
 /// Notes on the record that its manifest says what it said when that was written.
 async fn note_written(deps: &Deps, written: SandboxRecord) -> Result<SandboxRecord, Error> {
-    let id = written.id.clone();
-    let note = move |record: &mut SandboxRecord| {
+    let note = |record: &mut SandboxRecord| {
         record.manifest_pending = !is_same_manifest(record, &written);
-        Ok(())
     };
-    journal::update(deps, &id, Guard::Any, Vec::new(), note).await
+    journal::change(deps, &written.id, note).await
 }

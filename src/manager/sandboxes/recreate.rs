@@ -8,7 +8,6 @@ use crate::domain::operation::{CancelOutcome, OperationKind};
 use crate::domain::pending_patches::settled_state;
 use crate::domain::profile::{InputKind, Profile};
 use crate::domain::request::{RecreateRequest, Started};
-use crate::domain::root::KnownRoots;
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::domain::settlement::After;
 use crate::domain::teardown::TeardownReport;
@@ -23,6 +22,7 @@ use crate::manager::operation::Op;
 use crate::manager::operation::dead::check_can_start;
 use crate::manager::operation::locks::lock_sandbox;
 use crate::manager::operation::progress::ProgressReporter;
+use crate::manager::operation::subject::OperationRecord as _;
 use crate::manager::patches::find::{ensure_patches_as_shown, patches_of};
 use crate::manager::sandboxes::destroy::check_protection;
 use crate::manager::sandboxes::establish::establish;
@@ -62,23 +62,10 @@ pub(crate) async fn recreate(deps: &Deps, request: &RecreateRequest) -> Result<S
     if from.is_none() {
         refuse_unproved_inputs(&record, &target.profile)?;
     }
+    let SandboxRecord { id, host, inputs, .. } = record.clone();
     let mut draft = ProvisionRequest {
-        id: record.id.clone(),
-        owner: crate::domain::extension::OwnerStamp {
-            owner: record.owner.clone(),
-            machine_id: String::new(),
-            counter: 0,
-        },
-        host: record.host.clone(),
-        profile: target.profile.clone(),
-        inputs: record.inputs.clone(),
-        created_at: record.created_at,
-        expires_at: None,
         allow_large: true,
-        compose_host: None,
-        roots: KnownRoots::default(),
-        report: None,
-        sandbox: None,
+        ..ProvisionRequest::draft(id, host, target.profile.clone(), inputs, record.created_at)
     };
     let ask = async |draft: &ProvisionRequest| {
         let answer = ask_host_noting(deps, extension.as_ref(), &draft.profile, &draft.host).await;
@@ -99,20 +86,12 @@ pub(crate) async fn recreate(deps: &Deps, request: &RecreateRequest) -> Result<S
     let next = (&draft.profile, &draft.inputs);
     let op = start_next_run(deps, (record, lock), next).await.map_err(hint_unpaid)?;
     let record = op.subject.clone();
-    let establishment = Establishment {
-        ready_timeout: draft.profile.ready_timeout.duration(),
-        ttl_s: record.ttl_s,
-        keep_failed: false,
-        recreate: true,
-        provision: draft,
-        from,
-        note: None,
-        router: None,
-    };
+    let establishment =
+        Establishment { recreate: true, from, ..Establishment::of(draft, record.ttl_s) };
     let host = Some(record.host.clone());
-    let undo = UndoPolicy::of_request(request.no_undo);
+    let (forced, undo) = (request.force_protected, UndoPolicy::of_request(request.no_undo));
     let operation = op.run(host, move |op| async move {
-        let ended = Box::pin(run_recreate(&op, establishment, undo)).await;
+        let ended = Box::pin(run_recreate(&op, establishment, (forced, undo))).await;
         if ended.is_err()
             && let Err(error) = release_next_run(&op.deps, &op.subject.id).await
         {
@@ -126,7 +105,7 @@ pub(crate) async fn recreate(deps: &Deps, request: &RecreateRequest) -> Result<S
 async fn run_recreate(
     op: &Op<SandboxRecord>,
     mut establishment: Establishment,
-    undo: UndoPolicy,
+    (forced, undo): (bool, UndoPolicy),
 ) -> Result<(), Error> {
     let (deps, id) = (&op.deps, &op.subject.id);
     let before = find_sandbox(deps, id.as_str()).await?;
@@ -134,7 +113,7 @@ async fn run_recreate(
     check_before_removal(op, &before, &establishment, 1 + u32::from(keeps)).await?;
     let taken = take_undo(op, &before, undo).await?;
     establishment.note.clone_from(&taken.note);
-    let replaced = Box::pin(replace(op, &before, establishment)).await;
+    let replaced = Box::pin(replace(op, &before, establishment, forced)).await;
     taken.ended(deps, &before, replaced).await
 }
 
@@ -178,14 +157,18 @@ async fn replace(
     op: &Op<SandboxRecord>,
     before: &SandboxRecord,
     establishment: Establishment,
+    forced: bool,
 ) -> Result<(), Error> {
     let id = &before.id;
-    // Written first: whoever dies in the middle must not leave `ready` behind where nothing is.
-    let written = op.update(Vec::new(), |record| {
+    // Written first: whoever dies in the middle must not leave `ready` behind where nothing is. Somebody may have protected it while
+    // its images were pulled, or its undo snapshot was taken.
+    let written = SandboxRecord::write(&op.deps, id, op.guard(), Vec::new(), |record| {
+        check_protection(record, forced)?;
         record.state = State::Provisioning;
         record.reason = Some(Reason::User);
+        Ok(())
     });
-    let record = match written.await {
+    let record = match Box::pin(written).await {
         Ok(record) => record,
         Err(error) => return Err(put_back_unchanged(op, before, error.untouched()).await?),
     };

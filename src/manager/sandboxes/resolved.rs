@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::domain::error::Error;
-use crate::domain::extension::{OwnerStamp, ProvisionRequest};
+use crate::domain::extension::ProvisionRequest;
 use crate::domain::name::{HostName, SandboxId, check_label, check_name};
 use crate::domain::profile::{Profile, Seconds};
 use crate::domain::request::CreateRequest;
-use crate::domain::root::KnownRoots;
 use crate::manager::deps::Deps;
 use crate::manager::sandboxes::inputs::resolve_directories;
 
@@ -86,18 +85,10 @@ pub(crate) fn draft_provision(
     request: &CreateRequest,
     host: HostName,
 ) -> ProvisionRequest {
+    let id = resolved.id.clone().unwrap_or_else(|| SandboxId::from_random(0));
+    let Resolved { profile, inputs, .. } = resolved.clone();
     ProvisionRequest {
-        id: resolved.id.clone().unwrap_or_else(|| SandboxId::from_random(0)),
-        owner: OwnerStamp { owner: "".into(), machine_id: String::new(), counter: 0 },
-        host,
-        profile: resolved.profile.clone(),
-        inputs: resolved.inputs.clone(),
-        created_at: deps.now(),
-        expires_at: None,
         allow_large: request.yes,
-        compose_host: None,
-        roots: KnownRoots::default(),
-        report: None,
-        sandbox: None,
+        ..ProvisionRequest::draft(id, host, profile, inputs, deps.now())
     }
 }

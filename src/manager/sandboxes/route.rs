@@ -15,7 +15,7 @@ use crate::manager::sandboxes::resolved::Resolved;
 /// Way of a create through the candidates of its profile. A profile without routing is its own only one.
 pub(crate) struct Router {
     request: CreateRequest,
-    /// As the profile is written.
+    /// Request resolved with the profile as it is written.
     resolved: Resolved,
     /// Candidate that is looked at next.
     next: usize,
@@ -34,13 +34,13 @@ pub(crate) struct Choice {
 
 /// Judgement of one candidate.
 enum Judged {
-    /// It was not even looked at.
+    /// Candidate that was not even looked at.
     PassedOver,
-    /// It can take the create.
+    /// Candidate that can take the create.
     Takes(Box<Choice>),
-    /// It is refused, and the next one is looked at.
+    /// Candidate that is refused; the next one is looked at.
     Refused(Option<Box<Found>>),
-    /// What was asked for is refused, whoever the candidate.
+    /// Request that is refused, whoever the candidate.
     Ends(Box<Found>, Error),
 }
 

@@ -126,12 +126,7 @@ pub(crate) fn note_teardown(record: &mut SandboxRecord, report: Option<TeardownR
 
 /// Error of a teardown that left something.
 pub(crate) fn leftovers_error(id: &SandboxId, report: &TeardownReport) -> Error {
-    let left: Vec<String> =
-        report.leftovers.iter().map(|r| format!("{} {}", r.kind, r.id)).collect();
-    let why: Vec<String> = report.lines.iter().filter_map(|line| line.reason.clone()).collect();
-    let message = format!("sandbox {id}: not everything could be removed: {}", left.join(", "));
-    let error = Error::new(Code::OperationFailed, message).detail("leftovers", left);
-    if why.is_empty() { error } else { error.because(why.join("; ")) }
+    report.leftovers_error(&format!("sandbox {id}: not everything could be removed"))
 }
 
 /// Report of a teardown whose result nobody could look at.

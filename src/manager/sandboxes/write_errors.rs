@@ -34,10 +34,7 @@ pub(crate) fn end_not_written_error(
 
 /// Remains of a failed create on its host, in a sentence.
 pub(crate) fn leftover_words(report: Option<&TeardownReport>, kept: bool) -> String {
-    let left = report.map(|report| report.leftovers.as_slice()).unwrap_or_default();
-    let left: Vec<String> =
-        left.iter().map(|resource| format!("{} {}", resource.kind, resource.id)).collect();
-    match left.as_slice() {
+    match report.map(TeardownReport::left_words).unwrap_or_default().as_slice() {
         _ if kept => "it was kept on its host".to_owned(),
         [] => "nothing of it is left on its host".to_owned(),
         left => format!("still on the host: {}", left.join(", ")),

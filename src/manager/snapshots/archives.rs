@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::domain::archive::{ArchiveLook, ArchivePlace, SnapshotArchives};
+use crate::domain::archive::{ArchiveLook, ArchivePlace, Arrived, SnapshotArchives};
 use crate::domain::error::{Code, Error, Kind};
 use crate::domain::extension::SandboxExtension;
-use crate::domain::name::HostName;
+use crate::domain::name::{ExtensionId, HostName};
 use crate::domain::profile::Profile;
 use crate::domain::reporter::Reporter;
 use crate::domain::snapshot::{
@@ -22,68 +22,100 @@ use crate::manager::snapshots::pinned_profile::{pinned_profile_here, profile_los
 /// Limit of the cleanup after a cancelled operation.
 pub(crate) const CLEANUP_LIMIT: Duration = Duration::from_mins(1);
 
-/// The snapshot with exactly this id, if its archive is whole.
-pub(crate) async fn ready_snapshot(deps: &Deps, id: &str) -> Result<SnapshotRecord, Error> {
-    let record = get_snapshot_at_revision(deps, id, None).await?;
-    match ensure_ready(&record) {
+/// Hint at a snapshot that is not ready, for whoever reads its archives.
+pub(crate) const READABLE: &str = "it takes a snapshot that is ready";
+
+/// The snapshot with exactly this id, at this revision, if it is ready; `hint`: what takes one that is.
+pub(crate) async fn ready_snapshot(
+    deps: &Deps,
+    id: &str,
+    revision: Option<u64>,
+    hint: &str,
+) -> Result<SnapshotRecord, Error> {
+    let record = get_snapshot_at_revision(deps, id, revision).await?;
+    match ensure_ready(&record, hint) {
         Ok(()) => Ok(record),
         Err(error) => Err(busy_or_refusal(deps, &record.id, error).await),
     }
 }
 
-/// The first of a snapshot's archives that is there whole, as far as that is known without reading it, of those that are
-/// wanted. Damaged ones come last.
+/// Archive of a snapshot on one of its hosts, or where one is to be.
+pub(crate) struct ArchiveOnHost {
+    pub(crate) archives: Arc<dyn SnapshotArchives>,
+    pub(crate) place: ArchivePlace,
+    /// Facts of it there, as recorded.
+    pub(crate) facts: ArchiveFacts,
+}
+
+impl ArchiveOnHost {
+    /// Refuses one that is not there as it is known, as far as that is known without reading it.
+    async fn ensure_sealed(&self) -> Result<(), Error> {
+        let seen = self.archives.look(&self.place).await?;
+        if is_sealed(&seen, &self.facts) {
+            return Ok(());
+        }
+        let ArchivePlace { id, host, .. } = &self.place;
+        Err(match seen.bytes {
+            None => {
+                Error::new(Code::NotFound, format!("the archive of snapshot {id} is not on {host}"))
+                    .of_kind(Kind::ArchiveMissing)
+                    .detail("differs", "missing")
+            }
+            Some(_) => Error::new(
+                Code::OperationFailed,
+                format!("the archive of snapshot {id} on {host} is not what it was"),
+            )
+            .of_kind(Kind::ArchiveAltered)
+            .detail("kind", "altered"),
+        }
+        .hint(format!("`sandboxer snapshots verify {id}` says what is wrong")))
+    }
+}
+
+/// The archive of a snapshot on one host, listed there or not. The profile is needed only where the folder is not known.
+pub(crate) async fn archive_on(
+    deps: &Deps,
+    record: &SnapshotRecord,
+    host: &HostName,
+) -> Result<ArchiveOnHost, Error> {
+    let archives = archives_of(deps, &record.extension)?;
+    let mut place = place_without_profile(deps, record, host).await?;
+    if !place.is_recorded {
+        let profile = profile_of_snapshot(deps, record).await;
+        place.profile = if place.path.is_some() { profile.ok() } else { Some(profile?) };
+    }
+    Ok(ArchiveOnHost { archives, place, facts: facts_on(record, host) })
+}
+
+/// The first of a snapshot's archives, of those that are wanted, that is there whole: as far as that is known without reading
+/// it, or read to its end where somebody is told of that. Damaged ones come last.
 ///
 /// Errors: what was wrong with the first one.
-pub(crate) async fn whole_archive(
+pub(crate) async fn find_archive(
     deps: &Deps,
     record: &SnapshotRecord,
-    archives: &dyn SnapshotArchives,
     is_wanted: impl Fn(&Replica) -> bool,
-) -> Result<ArchivePlace, Error> {
-    let mut first = None;
-    for Replica { host, .. } in wanted(record, is_wanted) {
-        let place = archive_place(deps, record, host).await?;
-        let why = match archives.look(&place).await {
-            Ok(seen) if is_sealed(&seen, &facts_on(record, host)) => return Ok(place),
-            Ok(seen) => not_whole(record, host, seen.bytes),
-            Err(error) => error,
-        };
-        first.get_or_insert(why);
-    }
-    Err(first.unwrap_or_else(|| no_other_error(record)))
-}
-
-/// [`whole_archive`], read to its end: the first that is what was recorded.
-pub(crate) async fn sound_archive(
-    deps: &Deps,
-    record: &SnapshotRecord,
-    archives: &dyn SnapshotArchives,
-    is_wanted: impl Fn(&Replica) -> bool,
-    progress: &dyn Reporter,
-) -> Result<ArchivePlace, Error> {
-    let mut first = None;
-    for Replica { host, .. } in wanted(record, is_wanted) {
-        let place = archive_place(deps, record, host).await?;
-        match archives.verify(&place, &facts_on(record, host), progress).await {
-            Ok(()) => return Ok(place),
-            Err(error) => drop(first.get_or_insert(error)),
-        }
-    }
-    Err(first.unwrap_or_else(|| no_other_error(record)))
-}
-
-/// Archives that are wanted, damaged ones last.
-fn wanted(record: &SnapshotRecord, is_wanted: impl Fn(&Replica) -> bool) -> Vec<&Replica> {
+    read: Option<&dyn Reporter>,
+) -> Result<ArchiveOnHost, Error> {
     let mut wanted: Vec<&Replica> =
         record.archives().filter(|replica| is_wanted(replica)).collect();
     wanted.sort_by_key(|replica| replica.state == ReplicaState::Damaged);
-    wanted
-}
-
-fn no_other_error(record: &SnapshotRecord) -> Error {
-    let message = format!("snapshot {} has no other archive", record.title());
-    Error::new(Code::NotFound, message).hint("an export of it can be imported")
+    let mut first = None;
+    for Replica { host, .. } in wanted {
+        let found = archive_on(deps, record, host).await?;
+        let checked = match read {
+            Some(progress) => found.archives.verify(&found.place, &found.facts, progress).await,
+            None => found.ensure_sealed().await,
+        };
+        match checked {
+            Ok(()) => return Ok(found),
+            Err(error) => drop(first.get_or_insert(error)),
+        }
+    }
+    Err(first.unwrap_or_else(|| {
+        let message = format!("snapshot {} has no other archive", record.title());
+        Error::new(Code::NotFound, message).hint("an export of it can be imported")
+    }))
 }
 
 /// Manifest beside a snapshot's archive on one of its hosts.
@@ -110,13 +142,13 @@ pub(crate) async fn manifest_of(
     })
 }
 
-/// Refuses a snapshot that is not ready.
-pub(crate) fn ensure_ready(record: &SnapshotRecord) -> Result<(), Error> {
+/// Refuses a snapshot that is not ready; `hint`: what takes one that is.
+pub(crate) fn ensure_ready(record: &SnapshotRecord, hint: &str) -> Result<(), Error> {
     if record.state == SnapshotState::Ready {
         return Ok(());
     }
     Err(Error::new(Code::Conflict, format!("snapshot {} is {}", record.title(), record.state))
-        .hint("it takes a snapshot that is ready")
+        .hint(hint)
         .detail("state", record.state.as_str()))
 }
 
@@ -138,23 +170,16 @@ pub(crate) fn is_sealed(seen: &ArchiveLook, facts: &ArchiveFacts) -> bool {
     is_recorded && seen.bytes.is_some() && seen.bytes == facts.bytes
 }
 
-/// An archive that is not where, or not what, the record says.
-pub(crate) fn not_whole(record: &SnapshotRecord, host: &HostName, bytes: Option<u64>) -> Error {
-    let id = &record.id;
-    match bytes {
-        None => {
-            Error::new(Code::NotFound, format!("the archive of snapshot {id} is not on {host}"))
-                .of_kind(Kind::ArchiveMissing)
-                .detail("differs", "missing")
-        }
-        Some(_) => Error::new(
-            Code::OperationFailed,
-            format!("the archive of snapshot {id} on {host} is not what it was"),
-        )
-        .of_kind(Kind::ArchiveAltered)
-        .detail("kind", "altered"),
+/// Archive that was seen, if it is sealed as this snapshot's.
+pub(crate) fn sealed_archive(record: &SnapshotRecord, seen: ArchiveLook) -> Option<Arrived> {
+    let manifest = seen
+        .manifest
+        .filter(|manifest| manifest.id == record.id && manifest.owner == record.owner)?;
+    let archive = manifest.snapshot.archive;
+    if archive.bytes.is_none() || archive.bytes != seen.bytes {
+        return None;
     }
-    .hint(format!("`sandboxer snapshots verify {id}` says what is wrong"))
+    Some(Arrived { path: seen.path?, identity: seen.identity?, archive })
 }
 
 /// Whether an error proves that an archive was altered, or is not there. Of a host that does not answer it proves nothing.
@@ -162,23 +187,23 @@ pub(crate) fn proves_damage(error: &Error) -> bool {
     matches!(error.kind, Kind::ArchiveAltered | Kind::ArchiveMissing)
 }
 
-/// Extension that keeps the archives which a host or a place has, whichever made them.
+/// Archives which a host or a place has, whichever extension made them.
 pub(crate) fn archive_store(
     deps: &Deps,
     host: &HostName,
-) -> Result<Arc<dyn SandboxExtension>, Error> {
-    let keeps = |extension: &&Arc<dyn SandboxExtension>| {
-        let works_there = check_works_at(deps, extension.as_ref(), host).is_ok();
-        extension.archives().is_some() && works_there
-    };
-    let store = deps.extensions.values().find(keeps).cloned();
-    store.ok_or_else(|| Error::new(Code::Unsupported, "this build keeps no snapshots"))
+) -> Result<Arc<dyn SnapshotArchives>, Error> {
+    let works_there =
+        |it: &&Arc<dyn SandboxExtension>| check_works_at(deps, it.as_ref(), host).is_ok();
+    let mut stores = deps.extensions.values().filter(works_there).filter_map(|it| it.archives());
+    stores.next().ok_or_else(|| Error::new(Code::Unsupported, "this build keeps no snapshots"))
 }
 
 /// An extension's archives.
 pub(crate) fn archives_of(
-    extension: &dyn SandboxExtension,
-) -> Result<&dyn SnapshotArchives, Error> {
+    deps: &Deps,
+    extension: &ExtensionId,
+) -> Result<Arc<dyn SnapshotArchives>, Error> {
+    let extension = deps.extension(extension)?;
     extension.archives().ok_or_else(|| extension.unsupported("keep snapshots"))
 }
 
@@ -226,24 +251,10 @@ async fn profile_beside_archive(
     if place.path.is_none() {
         return Ok(None);
     }
-    let extension = deps.extension(&record.extension)?;
-    let seen = archives_of(extension.as_ref())?.look(&place).await.map_err(Error::of_a_part)?;
+    let archives = archives_of(deps, &record.extension)?;
+    let seen = archives.look(&place).await.map_err(Error::of_a_part)?;
     let profile = seen.manifest.map(|manifest| manifest.profile);
     Ok(profile.filter(|profile| profile.hash() == record.profile.hash))
-}
-
-/// The place of a snapshot's archive: on its own host, or a replica's. It takes the profile only where the folder is not
-/// known.
-pub(crate) async fn archive_place(
-    deps: &Deps,
-    record: &SnapshotRecord,
-    host: &HostName,
-) -> Result<ArchivePlace, Error> {
-    let mut place = place_without_profile(deps, record, host).await?;
-    if place.path.is_none() {
-        place.profile = Some(profile_of_snapshot(deps, record).await?);
-    }
-    Ok(place)
 }
 
 async fn place_without_profile(
@@ -256,6 +267,9 @@ async fn place_without_profile(
     owners.push(record.owner.clone());
     let replica = record.replica_on(host);
     let path = replica.and_then(|replica| replica.path.clone());
+    // Nobody knows whether anything was made of what never was whole.
+    let was_whole = !matches!(record.state, SnapshotState::Creating | SnapshotState::Failed)
+        && replica.is_some_and(|replica| replica.state != ReplicaState::Arriving);
     let host_identity = replica.and_then(|replica| replica.host_identity.clone());
     let roots = known_roots(deps, host).await;
     Ok(ArchivePlace {
@@ -263,6 +277,7 @@ async fn place_without_profile(
         owners,
         host: host.clone(),
         profile: None,
+        is_recorded: was_whole && path.is_some(),
         path,
         host_identity,
         roots,

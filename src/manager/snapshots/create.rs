@@ -10,7 +10,7 @@ use crate::domain::extension::{
     Capability, CaptureRequest, Captured, Inspection, SandboxExtension, Target,
 };
 use crate::domain::name::{HostName, SandboxId, SnapshotId, check_name};
-use crate::domain::operation::{CancelOutcome, OperationKind, Subject};
+use crate::domain::operation::{CancelOutcome, Operation, OperationKind, Subject};
 use crate::domain::profile::SnapshotMode;
 use crate::domain::request::{SnapshotRequest, SnapshotStarted};
 use crate::domain::sandbox::{SandboxRecord, State};
@@ -84,7 +84,17 @@ pub(crate) async fn start_capture(
     capture: Capture,
 ) -> Result<SnapshotStarted, Error> {
     let Capture { draft, mode, target, extension, reached } = capture;
-    let mut op = write_ahead(deps, draft, sandbox.name.as_deref()).await?;
+    let begin = |draft: &mut SnapshotRecord| {
+        let root = sandbox.workdir.as_deref().and_then(|workdir| workdir.rsplit_once('/'));
+        let (host, identity) = (sandbox.host.clone(), sandbox.host_identity.clone());
+        draft.replicas = vec![Replica {
+            path: root.map(|(root, _)| format!("{root}/snapshots/{}", draft.id)),
+            ..Replica::arriving(host, identity, deps.now())
+        }];
+        let subject = Subject::SandboxAndSnapshot(draft.sandbox_id.clone(), draft.id.clone());
+        new_operation(deps, OperationKind::Snapshot, subject, sandbox.name.as_deref())
+    };
+    let mut op = write_ahead(deps, draft, begin).await?;
     if let Some(lock) = lock {
         op.add_lock(lock);
     }
@@ -133,12 +143,9 @@ pub(crate) fn draft_snapshot(deps: &Deps, sandbox: &SandboxRecord) -> SnapshotRe
         next_patch_sequence: 1,
         labels: sandbox.labels.clone(),
         inputs: sandbox.inputs.clone(),
-        replicas: vec![Replica::arriving(
-            sandbox.host.clone(),
-            sandbox.host_identity.clone(),
-            deps.now(),
-        )],
+        replicas: Vec::new(),
         verified_at: None,
+        unread: None,
         operation: None,
         actor: deps.actor(),
         owner: sandbox.owner.clone(),
@@ -148,18 +155,19 @@ pub(crate) fn draft_snapshot(deps: &Deps, sandbox: &SandboxRecord) -> SnapshotRe
     }
 }
 
-/// Writes the record before anything is done on the host, under its own lock; `of` is the sandbox's name.
-async fn write_ahead(
+/// Writes a record under an id that nothing has, under its lock, before anything is done on a host. `begin`: its operation, and what
+/// else goes by its id.
+pub(crate) async fn write_ahead(
     deps: &Deps,
     mut draft: SnapshotRecord,
-    of: Option<&str>,
+    begin: impl Fn(&mut SnapshotRecord) -> Operation,
 ) -> Result<Op<SnapshotRecord>, Error> {
     for _ in 0..ID_TRIES {
         if let Some(lock) = deps.locks.try_lock_snapshot(&draft.id).await? {
-            let subject = Subject::SandboxAndSnapshot(draft.sandbox_id.clone(), draft.id.clone());
-            let operation = new_operation(deps, OperationKind::Snapshot, subject, of);
+            let operation = begin(&mut draft);
             let insert = async |draft| deps.snapshots.insert(draft).await;
-            match Box::pin(Op::start_new(deps, operation, (draft.clone(), lock), insert)).await {
+            let start = Op::start_new(deps, operation, (draft.clone(), lock), insert);
+            match Box::pin(start).await {
                 Ok(op) => {
                     SnapshotRecord::announce(deps);
                     return Ok(op);

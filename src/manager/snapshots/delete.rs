@@ -206,8 +206,7 @@ async fn stay_in_deleting(deps: &Deps, id: &SnapshotId, error: Error) -> Result<
     let way_out = format!(
         "it stays `deleting`: `sandboxer recover` or `sandboxer snapshots delete {id}` goes on, and --force gives up what is left"
     );
-    let hint = error.hint.clone().map_or(way_out.clone(), |hint| format!("{hint}; {way_out}"));
-    Ok(error.hint(hint))
+    Ok(error.and_hint(&way_out))
 }
 
 /// A snapshot that something depends on is not deleted, unless somebody insists; one that a sandbox is being made from

@@ -1,7 +1,7 @@
 //! Diff of a snapshot with another one, or with a sandbox as it is now.
 
 use crate::domain::archive::TreeEntry;
-use crate::domain::diff::{Side, compare};
+use crate::domain::diff::compare;
 use crate::domain::error::{Code, Error};
 use crate::domain::name::SnapshotId;
 use crate::domain::request::{SnapshotDiff, SnapshotDiffRequest};
@@ -10,7 +10,7 @@ use crate::domain::snapshot::SnapshotRecord;
 use crate::manager::deps::Deps;
 use crate::manager::sandboxes::find::get_at_revision;
 use crate::manager::sandboxes::resolve::resolve_as_known;
-use crate::manager::snapshots::archives::{archives_of, facts_on, ready_snapshot, whole_archive};
+use crate::manager::snapshots::archives::{READABLE, find_archive, ready_snapshot};
 
 /// Other side of a diff.
 enum DiffTarget {
@@ -26,10 +26,10 @@ pub(crate) async fn diff_snapshot(
     deps: &Deps,
     request: &SnapshotDiffRequest,
 ) -> Result<SnapshotDiff, Error> {
-    let a = ready_snapshot(deps, &request.a).await?;
+    let a = ready_snapshot(deps, &request.a, None, READABLE).await?;
     let other = match &request.b {
         Some(b) if SnapshotId::is_one(b) => {
-            DiffTarget::Snapshot(Box::new(ready_snapshot(deps, b).await?))
+            DiffTarget::Snapshot(Box::new(ready_snapshot(deps, b, None, READABLE).await?))
         }
         Some(b) => DiffTarget::Sandbox(Box::new(get_at_revision(deps, b, None).await?)),
         None => default_diff_target(deps, &a).await?,
@@ -39,14 +39,14 @@ pub(crate) async fn diff_snapshot(
             let (old, new) =
                 tokio::try_join!(entries_of_snapshot(deps, &a), entries_of_snapshot(deps, &b))?;
             let notes = not_captured(&a).chain(not_captured(&b)).collect();
-            Ok(compare(side(a.id.as_str(), &old), side(b.id.as_str(), &new), notes))
+            Ok(compare((a.id.as_str(), &old), (b.id.as_str(), &new), notes))
         }
         DiffTarget::Sandbox(b) => {
             let (mut old, new) =
                 tokio::try_join!(entries_of_snapshot(deps, &a), entries_of_sandbox(deps, &b, &a))?;
             old.retain(|entry| !entry.path.starts_with("volumes/") && entry.path != "volumes");
             let notes = volumes_note(&a).into_iter().collect();
-            Ok(compare(side(a.id.as_str(), &old), side(b.id.as_str(), &new), notes))
+            Ok(compare((a.id.as_str(), &old), (b.id.as_str(), &new), notes))
         }
     }
 }
@@ -74,11 +74,8 @@ async fn entries_of_snapshot(
     deps: &Deps,
     record: &SnapshotRecord,
 ) -> Result<Vec<TreeEntry>, Error> {
-    let extension = deps.extension(&record.extension)?;
-    let archives = archives_of(extension.as_ref())?;
-    let place = whole_archive(deps, record, archives, |_| true).await?;
-    let facts = facts_on(record, &place.host);
-    archives.entries(&place, &facts).await
+    let found = find_archive(deps, record, |_| true, None).await?;
+    found.archives.entries(&found.place, &found.facts).await
 }
 
 async fn entries_of_sandbox(
@@ -97,10 +94,6 @@ async fn entries_of_sandbox(
     let extension = deps.extension(&record.extension)?;
     let target = resolve_as_known(deps, record).await?;
     extension.entries(&target, &a.archive.excludes).await
-}
-
-fn side<'a>(name: &'a str, entries: &'a [TreeEntry]) -> Side<'a> {
-    Side { name, entries }
 }
 
 fn volumes_note(a: &SnapshotRecord) -> Option<String> {

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::domain::error::{Code, Error, Kind};
+use crate::domain::error::{Code, Error};
 use crate::domain::lineage::{Lineage, SnapshotView};
 use crate::domain::request::SnapshotQuery;
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::snapshot::{SnapshotKind, SnapshotRecord, SnapshotState};
 use crate::domain::text::nearest;
 use crate::manager::deps::Deps;
-use crate::manager::sandboxes::find::find_sandbox;
+use crate::manager::sandboxes::find::{changed_error, find_sandbox, several_error};
 
 /// Snapshots with what hangs on them, oldest first. Undo snapshots and failed ones only with `all`.
 pub(crate) async fn list_snapshots(
@@ -38,30 +38,19 @@ async fn all_of_snapshots(
     tokio::try_join!(deps.snapshots.list(), deps.patches.list(), deps.sandboxes.list())
 }
 
-/// The snapshot that an exact id, an exact name or a unique beginning of an id means.
-async fn find_snapshot(deps: &Deps, reference: &str) -> Result<SnapshotRecord, Error> {
-    find(&deps.snapshots.list().await?, reference).cloned()
-}
-
 /// The snapshot with exactly this id, at this revision.
 pub(crate) async fn get_snapshot_at_revision(
     deps: &Deps,
     id: &str,
     revision: Option<u64>,
 ) -> Result<SnapshotRecord, Error> {
-    let record = find_snapshot(deps, id).await?;
+    let record = find(&deps.snapshots.list().await?, id)?.clone();
     if record.id.as_str() != id {
         return Err(Error::new(Code::NotFound, format!("there is no snapshot with the id {id}")));
     }
-    match revision {
-        Some(seen) if seen != record.revision => {
-            Err(Error::new(Code::Conflict, format!("snapshot {id} changed since it was looked at"))
-                .of_kind(Kind::Stale)
-                .hint("look again, then decide")
-                .detail("expected", seen)
-                .detail("current", serde_json::to_value(&record).unwrap_or_default()))
-        }
-        _ => Ok(record),
+    match revision.filter(|seen| *seen != record.revision) {
+        Some(seen) => Err(changed_error(&format!("snapshot {id}"), seen, &record)),
+        None => Ok(record),
     }
 }
 
@@ -88,13 +77,8 @@ fn find<'a>(records: &'a [SnapshotRecord], reference: &str) -> Result<&'a Snapsh
         [one] => Ok(one),
         [] => Err(not_found(records, reference)),
         several => {
-            let ids: Vec<&str> = several.iter().map(|record| record.id.as_str()).collect();
-            Err(Error::new(
-                Code::Conflict,
-                format!("several snapshots begin with that: {}", ids.join(", ")),
-            )
-            .hint("write more of the id")
-            .detail("matches", ids))
+            let ids = several.iter().map(|record| record.id.as_str()).collect();
+            Err(several_error("snapshots", ids))
         }
     }
 }

@@ -14,19 +14,17 @@ use crate::domain::snapshot::{
 use crate::domain::update::Update;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::roots::{learn_roots_during, roots_for_new};
-use crate::manager::journal::{JournalRecord as _, append};
+use crate::manager::journal::append;
 use crate::manager::operation::Op;
 use crate::manager::operation::record::operation_on_snapshot;
 use crate::manager::sandboxes::place::open_host;
 use crate::manager::snapshots::archives::{
-    CLEANUP_LIMIT, archive_place, archive_store, archives_of, manifest_of,
+    CLEANUP_LIMIT, archive_on, archive_store, archives_of, manifest_of,
 };
+use crate::manager::snapshots::create::write_ahead;
 use crate::manager::snapshots::pinned_profile::beyond_catalogue;
 use crate::manager::snapshots::remove::remove_archives;
-use crate::manager::snapshots::replicate::TRANSFER_STEPS;
-
-/// Tries to find a random id that nothing has.
-const ID_TRIES: u32 = 16;
+use crate::manager::snapshots::replicate::{TRANSFER_STEPS, list_arriving};
 
 /// Starts to take a snapshot from a file's bytes.
 ///
@@ -41,14 +39,17 @@ pub(crate) async fn import_snapshot(
         check_name(name)?;
     }
     let host = open_host(deps, &request.host).await?;
-    let reader = archive_store(deps, &host)?;
-    let opened = archives_of(reader.as_ref())?.open_export(source).await;
-    let (manifest, archive) = opened?;
-    archives_of(deps.extension(&manifest.snapshot.extension)?.as_ref())?;
+    let (manifest, archive) = archive_store(deps, &host)?.open_export(source).await?;
+    archives_of(deps, &manifest.snapshot.extension)?;
     ensure_trusted_profile(deps, &manifest.profile)?;
     deps.pinned_profiles.put(&manifest.profile).await?;
     let draft = draft_import(deps, request, &manifest, &host).await?;
-    let op = write_ahead(deps, draft).await?;
+    let begin =
+        |draft: &mut SnapshotRecord| operation_on_snapshot(deps, OperationKind::Import, draft);
+    let op = write_ahead(deps, draft, begin).await.map_err(|error| match error.kind {
+        Kind::Taken(Unique::Name) => error.hint("give it another one with --name"),
+        _ => error,
+    })?;
     let snapshot = op.subject.clone();
     let manifest = ArchiveManifest {
         id: snapshot.id.clone(),
@@ -112,6 +113,7 @@ async fn draft_import(
         next_patch_sequence: 1,
         replicas: vec![Replica::arriving(host.clone(), None, now)],
         verified_at: None,
+        unread: None,
         operation: None,
         actor: deps.actor(),
         owner,
@@ -122,31 +124,6 @@ async fn draft_import(
     })
 }
 
-/// Writes the record before anything is done on the host, under its lock.
-async fn write_ahead(deps: &Deps, mut draft: SnapshotRecord) -> Result<Op<SnapshotRecord>, Error> {
-    for _ in 0..ID_TRIES {
-        if let Some(lock) = deps.locks.try_lock_snapshot(&draft.id).await? {
-            let operation = operation_on_snapshot(deps, OperationKind::Import, &draft);
-            let insert = async |draft| deps.snapshots.insert(draft).await;
-            match Box::pin(Op::start_new(deps, operation, (draft.clone(), lock), insert)).await {
-                Ok(op) => {
-                    SnapshotRecord::announce(deps);
-                    return Ok(op);
-                }
-                Err(error) => match error.kind {
-                    Kind::Taken(Unique::Id) => {}
-                    Kind::Taken(Unique::Name) => {
-                        return Err(error.hint("give it another one with --name"));
-                    }
-                    _ => return Err(error),
-                },
-            }
-        }
-        draft.id = SnapshotId::from_random((deps.random_u32)());
-    }
-    Err(Error::internal("no free snapshot id was found"))
-}
-
 async fn run_import(
     op: &Op<SnapshotRecord>,
     manifest: &ArchiveManifest,
@@ -155,11 +132,11 @@ async fn run_import(
     let (deps, record) = (&op.deps, &op.subject);
     op.progress.announce(TRANSFER_STEPS, 0);
     let work = async {
-        let extension = deps.extension(&record.extension)?;
-        let archives = archives_of(extension.as_ref())?;
-        let roots = roots_for_new(deps, &record.host).await?;
-        let place = ArchivePlace { roots, ..archive_place(deps, record, &record.host).await? };
-        archives.import(&place, manifest, archive, &op.progress).await
+        let there = archive_on(deps, record, &record.host).await?;
+        let to = ArchivePlace { roots: roots_for_new(deps, &record.host).await?, ..there.place };
+        let seen = there.archives.look(&to).await?;
+        list_arriving(deps, &record.id, &to.host, seen).await?;
+        there.archives.import(&to, manifest, archive, &op.progress).await
     };
     // Boxed: it is large, and waits for long.
     let work = Box::pin(learn_roots_during(deps, &record.host, &op.progress, Box::pin(work)));

@@ -48,7 +48,7 @@ pub(crate) async fn pinned_profile_here(
     Ok(today.ok().filter(|today| today.hash() == recorded.hash).cloned())
 }
 
-/// What a profile from outside asks for beyond the catalogue's of its name, in a phrase each.
+/// Wishes of a profile from outside beyond the catalogue's of its name, in a phrase each.
 pub(crate) fn beyond_catalogue(deps: &Deps, profile: &Profile) -> Vec<String> {
     let known = deps.catalogue.usable_profile(profile.id.as_str()).ok();
     if known.is_some_and(|known| known.hash() == profile.hash()) {

@@ -13,7 +13,7 @@ use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::time::Time;
 use crate::domain::update::Update;
 use crate::manager::deps::Deps;
-use crate::manager::journal::{self, Guard, flush_pending};
+use crate::manager::journal::{self, flush_pending};
 use crate::manager::operation::progress::ProgressReporter;
 use crate::manager::operation::wait::wait_for_snapshot;
 use crate::manager::snapshots::delete::delete_snapshot;
@@ -120,16 +120,8 @@ pub(crate) async fn apply_keep(
         return;
     }
     let message = format!("the profile keeps {keep} of a sandbox: deleted {}", gone.join(", "));
-    let noted = journal::update(
-        deps,
-        &newest.id,
-        Guard::Any,
-        Vec::new(),
-        move |record: &mut SnapshotRecord| {
-            record.message = Some(message);
-            Ok(())
-        },
-    );
+    let note = |record: &mut SnapshotRecord| record.message = Some(message);
+    let noted = journal::change(deps, &newest.id, note);
     if let Err(error) = noted.await {
         tracing::warn!(snapshot = %newest.id, %error, "what was deleted for it is not on its record");
     }
@@ -245,12 +237,8 @@ async fn surplus_undo_on(
     Ok(surplus.into_iter().filter(goes).map(|(record, why)| (record.clone(), why)).collect())
 }
 
-/// Deletes an undo snapshot whose sandbox is there as it was. One that stays goes when its window is over.
-pub(crate) async fn discard_undo(deps: &Deps, id: &SnapshotId) {
-    delete_undo(deps, id, None).await;
-}
-
-async fn delete_undo(deps: &Deps, id: &SnapshotId, revision: Option<u64>) {
+/// Deletes an undo snapshot, at this revision. One that stays goes when its window is over.
+pub(crate) async fn delete_undo(deps: &Deps, id: &SnapshotId, revision: Option<u64>) {
     let request =
         SnapshotDeleteRequest { id: id.to_string(), revision, ..SnapshotDeleteRequest::default() };
     let deleted = async {

@@ -1,15 +1,14 @@
 //! Removal of a snapshot's archives: from each host that answers; what the others have stays listed as `removing`.
 
-use crate::domain::archive::SnapshotArchives;
-use crate::domain::error::{Code, Error};
+use crate::domain::error::Error;
 use crate::domain::name::{HostName, SnapshotId};
 use crate::domain::reporter::Reporter;
 use crate::domain::snapshot::{Replica, ReplicaState, SnapshotRecord};
 use crate::domain::teardown::TeardownReport;
 use crate::manager::deps::Deps;
-use crate::manager::journal::{self, Guard};
+use crate::manager::journal;
 use crate::manager::operation::progress::ProgressReporter;
-use crate::manager::snapshots::archives::{archive_place, archives_of};
+use crate::manager::snapshots::archives::{archive_on, archives_of};
 use crate::manager::snapshots::find::get_snapshot_at_revision;
 
 /// Archives that could not be removed, each with why.
@@ -43,18 +42,23 @@ pub(crate) async fn remove_what_answers(
     if record.replicas.is_empty() {
         return Ok(LeftArchives::default());
     }
-    let extension = deps.extension(&record.extension)?;
-    let archives = archives_of(extension.as_ref())?;
+    archives_of(deps, &record.extension)?;
     let mut left = Vec::new();
     for replica in record.replicas.iter().rev() {
-        if let Err(error) = remove_archive(deps, &record, &replica.host, archives, progress).await {
+        if let Err(error) = remove_archive(deps, &record, &replica.host, progress).await {
             left.push((replica.clone(), error));
         }
     }
     let is_refused =
         left.len() == record.replicas.len() && left.iter().all(|(_, error)| error.is_refusal());
     if !left.is_empty() {
-        note_left(deps, id, &left).await?;
+        journal::change(deps, id, |record: &mut SnapshotRecord| {
+            record.replicas.retain(|known| left.iter().any(|(it, _)| it.host == known.host));
+            for (Replica { host, .. }, error) in &left {
+                record.mark_replica(host, ReplicaState::Removing, Some(error.message.clone()));
+            }
+        })
+        .await?;
     }
     Ok(LeftArchives { left, is_refused })
 }
@@ -75,43 +79,20 @@ pub(crate) async fn remove_archive(
     deps: &Deps,
     record: &SnapshotRecord,
     host: &HostName,
-    archives: &dyn SnapshotArchives,
     progress: &dyn Reporter,
 ) -> Result<(), Error> {
-    let place = archive_place(deps, record, host).await?;
-    let report = archives.remove(&place, progress).await?;
+    let there = archive_on(deps, record, host).await?;
+    let report = there.archives.remove(&there.place, progress).await?;
     if report.is_clean() {
         return Ok(());
     }
     Err(Error { untouched: report.untouched, ..left_over(&record.id, host, &report) })
 }
 
-async fn note_left(
-    deps: &Deps,
-    id: &SnapshotId,
-    left: &[(Replica, Error)],
-) -> Result<SnapshotRecord, Error> {
-    let left: Vec<(HostName, String)> =
-        left.iter().map(|(replica, error)| (replica.host.clone(), error.message.clone())).collect();
-    journal::update(deps, id, Guard::Any, Vec::new(), move |record: &mut SnapshotRecord| {
-        record.replicas.retain(|known| left.iter().any(|(host, _)| known.host.same(host.as_str())));
-        for (host, message) in left {
-            record.mark_replica(&host, ReplicaState::Removing, Some(message));
-        }
-        Ok(())
-    })
-    .await
-}
-
 fn left_over(id: &SnapshotId, host: &HostName, report: &TeardownReport) -> Error {
-    let left: Vec<String> =
-        report.leftovers.iter().map(|r| format!("{} {}", r.kind, r.id)).collect();
-    let why: Vec<String> = report.lines.iter().filter_map(|line| line.reason.clone()).collect();
     let how_much =
         if report.untouched { "nothing was removed" } else { "not everything could be removed" };
-    let message = format!("snapshot {id}: {how_much} on {host}: {}", left.join(", "));
-    let error = Error::new(Code::OperationFailed, message).detail("leftovers", left).hint(
+    report.leftovers_error(&format!("snapshot {id}: {how_much} on {host}")).hint(
         "look at it there: what is not known to be this snapshot's is never removed. Once it is out of the way, try again",
-    );
-    if why.is_empty() { error } else { error.because(why.join("; ")) }
+    )
 }

@@ -2,7 +2,7 @@
 //! what is none is replaced, once there is a better one. A replica is written as `arriving` before anything is brought: what is
 //! there later was brought by that copy.
 
-use crate::domain::archive::{ArchiveLook, ArchivePlace, Arrived, SnapshotArchives};
+use crate::domain::archive::{ArchiveLook, ArchivePlace, Arrived};
 use crate::domain::error::{Code, Error, Kind};
 use crate::domain::event::EventKind;
 use crate::domain::name::{HostName, SnapshotId};
@@ -16,12 +16,12 @@ use crate::manager::hosts::roots::{learn_roots_during, roots_for_new};
 use crate::manager::journal::{self, Guard, free_snapshot};
 use crate::manager::operation::Op;
 use crate::manager::operation::progress::ProgressReporter;
-use crate::manager::operation::start::start_on_snapshot;
+use crate::manager::operation::start::start_on_ready;
 use crate::manager::operation::subject::OperationRecord;
 use crate::manager::sandboxes::place::open_host;
 use crate::manager::snapshots::archives::{
-    CLEANUP_LIMIT, archive_place, archives_of, ensure_ready, facts_on, is_sealed, manifest_of,
-    proves_damage, ready_snapshot, sound_archive, whole_archive,
+    ArchiveOnHost, CLEANUP_LIMIT, READABLE, archive_on, archives_of, facts_on, find_archive,
+    is_sealed, manifest_of, proves_damage, ready_snapshot, sealed_archive,
 };
 use crate::manager::snapshots::find::get_snapshot_at_revision;
 use crate::manager::snapshots::remove::remove_archive;
@@ -37,14 +37,15 @@ pub(crate) async fn copy_snapshot(
     deps: &Deps,
     request: &SnapshotCopyRequest,
 ) -> Result<SnapshotStarted, Error> {
-    let record = ready_snapshot(deps, &request.id).await?;
+    let record = ready_snapshot(deps, &request.id, None, READABLE).await?;
     let extension = deps.extension(&record.extension)?;
-    let archives = archives_of(extension.as_ref())?;
+    archives_of(deps, extension.id())?;
     check_works_at(deps, extension.as_ref(), &HostName::new(request.host.as_str()))?;
     let host = open_host(deps, &request.host).await?;
-    let seen = archives.look(&archive_place(deps, &record, &host).await?).await?;
+    let there = archive_on(deps, &record, &host).await?;
+    let seen = there.archives.look(&there.place).await?;
     let is_ready = record.replica_on(&host).is_some_and(|it| it.state == ReplicaState::Ready);
-    if is_ready && is_sealed(&seen, &facts_on(&record, &host)) {
+    if is_ready && is_sealed(&seen, &there.facts) {
         return Ok(SnapshotStarted { operation: None, snapshot: record });
     }
     if let Some(other) = other_name(&record, &host, &seen) {
@@ -56,8 +57,7 @@ pub(crate) async fn copy_snapshot(
         let hint = format!("`sandboxer restore {} --host {host}` uses it where it is", record.id);
         return Err(Error::invalid_input("host", message).hint(hint));
     }
-    let op = start_on_snapshot(deps, OperationKind::Copy, record, |record| ensure_ready(record));
-    let op = op.await?;
+    let op = start_on_ready(deps, OperationKind::Copy, record).await?;
     let snapshot = op.subject.clone();
     let operation = op.run(Some(host.clone()), move |op| async move {
         op.progress.announce(TRANSFER_STEPS, 0);
@@ -79,17 +79,17 @@ fn other_name<'a>(
     record.archives().find(is_it)
 }
 
-/// Place of an archive that is listed on another host, which this one is by another name; and that archive.
+/// Archive that is listed on another host, which this one is by another name.
 pub(crate) async fn find_under_other_name(
     deps: &Deps,
     record: &SnapshotRecord,
     host: &HostName,
-) -> Result<Option<(ArchivePlace, ArchiveFacts)>, Error> {
-    let extension = deps.extension(&record.extension)?;
-    let place = archive_place(deps, record, host).await?;
-    let seen = archives_of(extension.as_ref())?.look(&place).await?;
+) -> Result<Option<ArchiveOnHost>, Error> {
+    let ArchiveOnHost { archives, place, .. } = archive_on(deps, record, host).await?;
+    let seen = archives.look(&place).await?;
     Ok(other_name(record, host, &seen).map(|other| {
-        (ArchivePlace { path: other.path.clone(), ..place }, facts_on(record, &other.host))
+        let place = ArchivePlace { path: other.path.clone(), is_recorded: true, ..place };
+        ArchiveOnHost { archives, place, facts: facts_on(record, &other.host) }
     }))
 }
 
@@ -104,11 +104,8 @@ pub(crate) async fn replicate<S: OperationRecord>(
 ) -> Result<SnapshotRecord, Error> {
     let deps = &op.deps;
     let running = op.running();
-    let begin = move |record: &mut SnapshotRecord| {
-        record.operation = Some(running);
-        Ok(())
-    };
-    let record = journal::update(deps, &record.id, Guard::Any, Vec::new(), begin).await?;
+    let begin = |record: &mut SnapshotRecord| record.operation = Some(running);
+    let record = journal::change(deps, &record.id, begin).await?;
     // Boxed: it is large, and waits for long.
     let work = transfer_archive(deps, &record, to, &op.progress);
     let work = Box::pin(learn_roots_during(deps, to, &op.progress, work));
@@ -126,12 +123,17 @@ async fn transfer_archive(
     host: &HostName,
     progress: &dyn Reporter,
 ) -> Result<Arrived, Error> {
-    let extension = deps.extension(&record.extension)?;
-    let archives = archives_of(extension.as_ref())?;
-    let roots = roots_for_new(deps, host).await?;
-    let to = ArchivePlace { roots, ..archive_place(deps, record, host).await? };
+    let ArchiveOnHost { archives, place, .. } = archive_on(deps, record, host).await?;
+    let to = ArchivePlace { roots: roots_for_new(deps, host).await?, ..place };
     let seen = archives.look(&to).await?;
-    if let Some(arrived) = sealed_replica(record, &seen) {
+    let is_elsewhere = |listed: &Replica| {
+        !listed.host.same(host.as_str())
+            && !listed.is_at(seen.identity.as_ref(), seen.path.as_deref())
+    };
+    // What is there may be the last good bytes: it goes only where another one was read to its end.
+    let is_there = seen.path.is_some();
+    let read = is_there.then_some(progress);
+    if let Some(arrived) = sealed_replica(record, seen.clone()) {
         match archives.verify(&to, &arrived.archive, progress).await {
             Ok(()) => return Ok(arrived),
             Err(error) if proves_damage(&error) => {}
@@ -139,24 +141,11 @@ async fn transfer_archive(
             Err(error) => return Err(error),
         }
     }
-    let is_elsewhere = |listed: &Replica| {
-        !listed.host.same(host.as_str())
-            && !listed.is_at(seen.identity.as_ref(), seen.path.as_deref())
-    };
-    // What is there may be the last good bytes: it goes only where another one was read to its end.
-    let from = if seen.path.is_some() {
-        let sound = sound_archive(deps, record, archives, is_elsewhere, progress).await?;
-        remove_replaced(deps, record, host, archives, progress).await?;
-        sound
-    } else {
-        whole_archive(deps, record, archives, is_elsewhere).await?
-    };
-    let arriving = Replica::arriving(host.clone(), seen.identity, deps.now());
-    let begin = move |record: &mut SnapshotRecord| {
-        record.list_replica(arriving);
-        Ok(())
-    };
-    let record = journal::update(deps, &record.id, Guard::Any, Vec::new(), begin).await?;
+    let from = find_archive(deps, record, is_elsewhere, read).await?.place;
+    if is_there {
+        remove_replaced(deps, record, host, progress).await?;
+    }
+    let record = list_arriving(deps, &record.id, host, seen).await?;
     let manifest = manifest_of(deps, &record, &from.host).await?;
     archives.copy(&from, &to, &manifest, progress).await.map_err(|error| {
         if error.kind != Kind::ArrivedOtherwise {
@@ -169,17 +158,27 @@ async fn transfer_archive(
     })
 }
 
+/// Lists an archive that is about to be brought to where its host was looked at.
+pub(crate) async fn list_arriving(
+    deps: &Deps,
+    id: &SnapshotId,
+    host: &HostName,
+    seen: ArchiveLook,
+) -> Result<SnapshotRecord, Error> {
+    let arriving = Replica::arriving(host.clone(), seen.identity, deps.now());
+    let arriving = Replica { path: seen.folder, ..arriving };
+    journal::change(deps, id, |record: &mut SnapshotRecord| record.list_replica(arriving)).await
+}
+
 /// Removes what is where an archive is to come and is not what it should be.
 async fn remove_replaced(
     deps: &Deps,
     record: &SnapshotRecord,
     host: &HostName,
-    archives: &dyn SnapshotArchives,
     progress: &dyn Reporter,
 ) -> Result<(), Error> {
     ensure_own(deps).await?;
-    let removed = remove_archive(deps, record, host, archives, progress).await;
-    removed.map_err(|error| {
+    remove_archive(deps, record, host, progress).await.map_err(|error| {
         if error.code != Code::OperationFailed || !error.untouched {
             return error;
         }
@@ -247,7 +246,7 @@ async fn cleanup_copy(
     Err(error)
 }
 
-/// What became of a copy that somebody left: the archive, if it was sealed; else it is removed.
+/// Archive of a copy that somebody left, if it was sealed; else it is removed.
 ///
 /// Errors: something of it may be left.
 pub(crate) async fn finish_or_remove_arriving(
@@ -256,25 +255,18 @@ pub(crate) async fn finish_or_remove_arriving(
     host: &HostName,
     progress: &dyn Reporter,
 ) -> Result<Option<Arrived>, Error> {
-    let extension = deps.extension(&record.extension)?;
-    let archives = archives_of(extension.as_ref())?;
-    let place = archive_place(deps, record, host).await?;
-    let arrived = sealed_replica(record, &archives.look(&place).await?);
+    let there = archive_on(deps, record, host).await?;
+    let arrived = sealed_replica(record, there.archives.look(&there.place).await?);
     if arrived.is_none() {
-        remove_archive(deps, record, host, archives, progress).await?;
+        remove_archive(deps, record, host, progress).await?;
     }
     Ok(arrived)
 }
 
-/// Archive that was looked at, if it is sealed and its manifest says what is known of the snapshot's archive. It may be
-/// compressed in another way.
-fn sealed_replica(record: &SnapshotRecord, seen: &ArchiveLook) -> Option<Arrived> {
-    let manifest = seen.manifest.as_ref().filter(|manifest| manifest.id == record.id)?;
-    let archive = manifest.snapshot.archive.clone();
-    let (bytes, format) = (archive.bytes, archive.format.clone());
-    let is_it = archive == ArchiveFacts { bytes, format, ..record.archive.clone() };
-    if !is_it || bytes.is_none() || bytes != seen.bytes {
-        return None;
-    }
-    Some(Arrived { path: seen.path.clone()?, identity: seen.identity.clone()?, archive })
+/// [`sealed_archive`] that is what is known of the snapshot's archive. It may be compressed in another way.
+fn sealed_replica(record: &SnapshotRecord, seen: ArchiveLook) -> Option<Arrived> {
+    sealed_archive(record, seen).filter(|arrived| {
+        let ArchiveFacts { bytes, format, .. } = arrived.archive.clone();
+        arrived.archive == ArchiveFacts { bytes, format, ..record.archive.clone() }
+    })
 }

@@ -11,26 +11,21 @@ use crate::domain::sandbox::SandboxRecord;
 use crate::domain::snapshot::{SnapshotRecord, SnapshotState};
 use crate::failpoint;
 use crate::manager::deps::Deps;
-use crate::manager::operation::locks::busy_or_refusal;
 use crate::manager::sandboxes::attempt_price::{over_budget, quote_price};
 use crate::manager::sandboxes::create::{NewSandbox, Origin, write_ahead};
 use crate::manager::sandboxes::establish::run_establishment;
 use crate::manager::sandboxes::establishment::Establishment;
 use crate::manager::sandboxes::place::{Purpose, choose_host};
 use crate::manager::sandboxes::resolved::{Resolved, draft_provision};
-use crate::manager::snapshots::archives::profile_of_snapshot;
-use crate::manager::snapshots::find::get_snapshot_at_revision;
-use crate::manager::snapshots::restore_archive::{BaseSnapshot, check_ready, profile_note};
+use crate::manager::snapshots::archives::{profile_of_snapshot, ready_snapshot};
+use crate::manager::snapshots::restore_archive::{BaseSnapshot, RESTORABLE, profile_note};
 use crate::manager::upkeep::flush::archive_old;
 
 /// Starts a new sandbox from a snapshot and returns at once.
 ///
 /// Errors: `conflict` for a snapshot that is not ready, and whatever a create refuses.
 pub(crate) async fn restore(deps: &Deps, request: &RestoreRequest) -> Result<Started, Error> {
-    let snapshot = get_snapshot_at_revision(deps, &request.snapshot, request.revision).await?;
-    if let Err(error) = check_ready(&snapshot) {
-        return Err(busy_or_refusal(deps, &snapshot.id, error).await);
-    }
+    let snapshot = ready_snapshot(deps, &request.snapshot, request.revision, RESTORABLE).await?;
     let extension = deps.extension(&snapshot.extension)?;
     extension.ensure(&Capability::Snapshots, "restore snapshots")?;
     if let Some(name) = &request.name {
@@ -114,26 +109,15 @@ pub(crate) async fn start_restore(
         [profile_note(deps, snapshot, &resolved.profile), base_note(deps, snapshot, &record).await];
     let notes: Vec<String> = notes.into_iter().flatten().collect();
     let draft = draft_provision(deps, &resolved, &asked, record.host.clone());
+    let provision = ProvisionRequest { allow_large: true, compose_host, ..draft };
     let establishment = Establishment {
-        provision: ProvisionRequest {
-            id: record.id.clone(),
-            created_at: record.created_at,
-            allow_large: true,
-            compose_host,
-            ..draft
-        },
-        ready_timeout: resolved.profile.ready_timeout.duration(),
-        ttl_s: resolved.ttl_s,
-        keep_failed: false,
-        recreate: false,
         from: Some(BaseSnapshot {
             id: snapshot.id.clone(),
             strict,
             require_patches,
             note: (!notes.is_empty()).then(|| notes.join("; ")),
         }),
-        note: None,
-        router: None,
+        ..Establishment::of(provision.of_record(&record), resolved.ttl_s)
     };
     let operation = run_establishment(op, establishment);
     Ok(Started { operation: Some(operation), sandbox: record })

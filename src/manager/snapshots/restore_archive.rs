@@ -1,69 +1,59 @@
 //! Restore from an archive: brings it to the sandbox's host where it is not there, verifies it, and has the sandbox made
 //! from it.
 
-use crate::domain::archive::ArchivePlace;
 use crate::domain::error::{Code, Error};
 use crate::domain::extension::{ProvisionRequest, RestoreSource, Restored};
 use crate::domain::name::{HostName, SnapshotId};
 use crate::domain::profile::Profile;
 use crate::domain::sandbox::SandboxRecord;
-use crate::domain::snapshot::{ArchiveFacts, SnapshotRecord, SnapshotState};
+use crate::domain::snapshot::SnapshotRecord;
 use crate::failpoint;
 use crate::manager::deps::Deps;
 use crate::manager::hosts::roots::learn_roots_during;
 use crate::manager::operation::Op;
 use crate::manager::operation::locks::queue_for_snapshot_lock;
 use crate::manager::snapshots::archives::{
-    archive_place, archives_of, facts_on, profile_of_snapshot,
+    ArchiveOnHost, archive_on, ensure_ready, profile_of_snapshot,
 };
 use crate::manager::snapshots::find::get_snapshot_at_revision;
 use crate::manager::snapshots::replicate::{find_under_other_name, replicate};
 
-/// An archive on the host that it is wanted on.
-struct ArchiveOnHost {
-    of: SnapshotRecord,
-    place: ArchivePlace,
-    archive: ArchiveFacts,
-}
+/// Hint at a snapshot from which no sandbox is made.
+pub(crate) const RESTORABLE: &str = "only a snapshot that is ready can be restored";
 
 /// Brings a snapshot's archive to this host, if it is not there. The copy stays, for the next one and for a recreate.
 /// Where the host is another name of one that has it, that one is used.
 async fn ensure_archive_on_host(
     op: &Op<SandboxRecord>,
-    snapshot: SnapshotRecord,
+    id: &SnapshotId,
     host: &HostName,
 ) -> Result<ArchiveOnHost, Error> {
     let deps = &op.deps;
     let is_there =
         |snapshot: &SnapshotRecord| snapshot.hosts().any(|known| known.same(host.as_str()));
+    // Whoever deletes it looks for sandboxes that are made from it after having written `deleting`; this one's record
+    // is written.
+    let snapshot = get_snapshot_at_revision(deps, id.as_str(), None).await?;
+    ensure_ready(&snapshot, RESTORABLE)?;
     if is_there(&snapshot) {
-        return archive_listed_on(deps, snapshot, host).await;
+        return archive_on(deps, &snapshot, host).await;
     }
     // Whoever holds it may be copying it to this very host.
-    let turn = op.or_cancelled(queue_for_snapshot_lock(deps, &snapshot.id, &op.progress)).await;
+    let turn = op.or_cancelled(queue_for_snapshot_lock(deps, id, &op.progress)).await;
     let _lock = turn?;
-    let snapshot = get_snapshot_at_revision(deps, snapshot.id.as_str(), None).await?;
-    check_ready(&snapshot)?;
+    let snapshot = get_snapshot_at_revision(deps, id.as_str(), None).await?;
+    ensure_ready(&snapshot, RESTORABLE)?;
     if is_there(&snapshot) {
-        return archive_listed_on(deps, snapshot, host).await;
+        return archive_on(deps, &snapshot, host).await;
     }
     // Boxed, as what follows: it is large, and a part of every restore.
     let there = op.or_cancelled(Box::pin(find_under_other_name(deps, &snapshot, host))).await;
-    if let Some((place, archive)) = there? {
-        return Ok(ArchiveOnHost { of: snapshot, place, archive });
+    if let Some(there) = there? {
+        return Ok(there);
     }
     let copied = Box::pin(replicate(op, &snapshot, host)).await?;
     failpoint::reached("restore.copied");
-    archive_listed_on(deps, copied, host).await
-}
-
-async fn archive_listed_on(
-    deps: &Deps,
-    snapshot: SnapshotRecord,
-    host: &HostName,
-) -> Result<ArchiveOnHost, Error> {
-    let place = archive_place(deps, &snapshot, host).await?;
-    Ok(ArchiveOnHost { archive: facts_on(&snapshot, host), of: snapshot, place })
+    archive_on(deps, &copied, host).await
 }
 
 /// Snapshot that a sandbox is made from.
@@ -86,7 +76,7 @@ pub(crate) async fn find_base(
 ) -> Result<Option<BaseSnapshot>, Error> {
     let Some(id) = &record.based_on_snapshot else { return Ok(None) };
     let snapshot = deps.snapshots.get(id).await?.ok_or_else(|| base_missing_error(record, id))?;
-    check_ready(&snapshot)?;
+    ensure_ready(&snapshot, RESTORABLE)?;
     let note = profile_note(deps, &snapshot, &profile_of_snapshot(deps, &snapshot).await?);
     Ok(Some(BaseSnapshot { id: id.clone(), strict: false, require_patches: false, note }))
 }
@@ -97,16 +87,10 @@ pub(crate) async fn restore_archive(
     provision: &ProvisionRequest,
     from: &BaseSnapshot,
 ) -> Result<Restored, Error> {
-    let deps = &op.deps;
-    // Whoever deletes it looks for sandboxes that are made from it after having written `deleting`; this one's record
-    // is written.
-    let snapshot = get_snapshot_at_revision(deps, from.id.as_str(), None).await?;
-    check_ready(&snapshot)?;
-    let host = &provision.host;
-    let ArchiveOnHost { of, place, archive } =
-        ensure_archive_on_host(op, snapshot, host).await.map_err(Error::of_a_part)?;
-    let extension = deps.extension(&of.extension)?;
-    let source = RestoreSource { place, archive, strict: from.strict };
+    let (deps, host) = (&op.deps, &provision.host);
+    let there = ensure_archive_on_host(op, &from.id, host).await.map_err(Error::of_a_part)?;
+    let extension = deps.extension(&provision.profile.extension)?;
+    let source = RestoreSource { place: there.place, archive: there.facts, strict: from.strict };
     let work = extension.restore_from_snapshot(provision, &source, &op.progress);
     let work = learn_roots_during(deps, host, &op.progress, work);
     op.or_cancelled(work).await
@@ -120,18 +104,13 @@ pub(crate) async fn verify_base(
     sandbox: &SandboxRecord,
     from: &BaseSnapshot,
 ) -> Result<(), Error> {
-    let deps = &op.deps;
-    let host = &sandbox.host;
-    let snapshot = get_snapshot_at_revision(deps, from.id.as_str(), None).await?;
-    check_ready(&snapshot)?;
-    let ArchiveOnHost { of, place, archive } =
-        ensure_archive_on_host(op, snapshot, host).await.map_err(Error::of_a_part)?;
-    let extension = deps.extension(&of.extension)?;
-    let work = archives_of(extension.as_ref())?.verify(&place, &archive, &op.progress);
+    let there = ensure_archive_on_host(op, &from.id, &sandbox.host).await;
+    let there = there.map_err(Error::of_a_part)?;
+    let work = there.archives.verify(&there.place, &there.facts, &op.progress);
     let Err(error) = op.or_cancelled(work).await else { return Ok(()) };
     let hint = format!(
         "nothing of the sandbox was touched; `sandboxer snapshots verify {}` reads every copy",
-        of.id
+        from.id
     );
     Err(error.hint(hint))
 }
@@ -162,14 +141,4 @@ pub(crate) fn profile_note(
             "made with the profile that was recorded, {recorded}; the catalogue has it no more"
         )),
     }
-}
-
-/// Refuses a snapshot that is not ready.
-pub(crate) fn check_ready(snapshot: &SnapshotRecord) -> Result<(), Error> {
-    if snapshot.state == SnapshotState::Ready {
-        return Ok(());
-    }
-    Err(Error::new(Code::Conflict, format!("snapshot {} is {}", snapshot.title(), snapshot.state))
-        .hint("only a snapshot that is ready can be restored")
-        .detail("state", snapshot.state.as_str()))
 }

@@ -21,16 +21,16 @@ use crate::manager::sandboxes::find::find_sandbox;
 use crate::manager::sandboxes::resolve::resolve;
 use crate::manager::snapshots::create::{Capture, draft_snapshot, start_capture};
 use crate::manager::snapshots::pinned_profile::pinned_profile_as_known;
-use crate::manager::snapshots::prune::{discard_undo, prune_undo};
+use crate::manager::snapshots::prune::{delete_undo, prune_undo};
 
 /// Policy on undo snapshots of whoever removes a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UndoPolicy {
     /// Nobody wants one.
     None,
-    /// One that fails stops the removal: somebody is there who can say what is to be done.
+    /// A failed one stops the removal: somebody is there who can say what is to be done.
     Required,
-    /// One that fails is told, and the removal goes on.
+    /// A failed one is told, and the removal goes on.
     BestEffort,
 }
 
@@ -112,14 +112,12 @@ impl UndoTaken {
         let Some(snapshot) = &self.snapshot else { return Err(error) };
         match find_sandbox(deps, before.id.as_str()).await {
             Ok(now) if now.state == before.state => {
-                discard_undo(deps, snapshot).await;
+                delete_undo(deps, snapshot, None).await;
                 Err(error)
             }
             _ => {
                 let back = format!("`sandboxer undo {snapshot}` brings back what was there");
-                let hint =
-                    error.hint.clone().map_or(back.clone(), |hint| format!("{hint}; {back}"));
-                Err(error.hint(hint))
+                Err(error.and_hint(&back))
             }
         }
     }
@@ -168,13 +166,13 @@ async fn attempt(op: &Op<SandboxRecord>, before: &SandboxRecord) -> Result<Attem
     };
     let (snapshot, cancelled) = captured?;
     if cancelled {
-        discard_undo(deps, &snapshot.id).await;
+        delete_undo(deps, &snapshot.id, None).await;
         return Err(Error::new(Code::Cancelled, "cancelled while its undo snapshot was taken"));
     }
     // Of what other accounts wrote more may have come than could be told before.
     let size = Bytes(snapshot.archive.bytes.unwrap_or(0));
     if size > settings.max_bytes {
-        discard_undo(deps, &snapshot.id).await;
+        delete_undo(deps, &snapshot.id, None).await;
         let most = settings.max_bytes;
         return Ok(Attempt::Skipped(format!(
             "its archive has {size}, and undo.max_bytes is {most}"
@@ -270,11 +268,9 @@ fn stopped_error(before: &SandboxRecord, error: Error) -> Error {
             .error(format!("sandbox {id}: cancelled over its undo snapshot; nothing was removed"));
     }
     let message = format!("sandbox {id} is not removed: no undo snapshot of it could be taken");
-    let hint = "--no-undo goes on without one, and nothing brings it back then";
-    let hint = match &error.hint {
-        Some(first) => format!("{first}; {hint}"),
-        None => hint.to_owned(),
-    };
-    let kind = Kind::NoUndoSnapshot;
-    Error { message, hint: Some(hint), causes: Vec::new(), kind, ..error.clone() }.because(error)
+    let stopped =
+        Error { message, causes: Vec::new(), kind: Kind::NoUndoSnapshot, ..error.clone() };
+    stopped
+        .and_hint("--no-undo goes on without one, and nothing brings it back then")
+        .because(error)
 }

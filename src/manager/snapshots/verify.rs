@@ -1,6 +1,5 @@
 //! Verify: every archive of a snapshot is read and compared with what is known of it. Nobody else says that one is damaged.
 
-use crate::domain::archive::SnapshotArchives;
 use crate::domain::error::{Code, Error, Kind};
 use crate::domain::name::HostName;
 use crate::domain::operation::{CancelOutcome, OperationKind};
@@ -10,19 +9,18 @@ use crate::domain::snapshot::{ArchiveManifest, ReplicaState, SnapshotRecord};
 use crate::manager::deps::Deps;
 use crate::manager::journal::free_snapshot;
 use crate::manager::operation::Op;
-use crate::manager::operation::start::start_on_snapshot;
+use crate::manager::operation::start::start_on_ready;
 use crate::manager::snapshots::archives::{
-    archive_place, archives_of, ensure_ready, facts_on, proves_damage, ready_snapshot,
+    ArchiveOnHost, READABLE, archive_on, archives_of, proves_damage, ready_snapshot,
 };
 
 /// Starts to read a snapshot, on every host that has it, and to compare it with what is known of it.
 ///
 /// Errors of the operation: `operation_failed` with `details.kind` = `altered`, `not_found`.
 pub(crate) async fn verify_snapshot(deps: &Deps, id: &str) -> Result<SnapshotStarted, Error> {
-    let record = ready_snapshot(deps, id).await?;
-    archives_of(deps.extension(&record.extension)?.as_ref())?;
-    let op = start_on_snapshot(deps, OperationKind::Verify, record, |record| ensure_ready(record));
-    let op = op.await?;
+    let record = ready_snapshot(deps, id, None, READABLE).await?;
+    archives_of(deps, &record.extension)?;
+    let op = start_on_ready(deps, OperationKind::Verify, record).await?;
     let snapshot = op.subject.clone();
     let operation = op.run(None, move |op| async move { verify(&op).await });
     Ok(SnapshotStarted { operation: Some(operation), snapshot })
@@ -31,12 +29,9 @@ pub(crate) async fn verify_snapshot(deps: &Deps, id: &str) -> Result<SnapshotSta
 async fn verify(op: &Op<SnapshotRecord>) -> Result<(), Error> {
     let (deps, record) = (&op.deps, &op.subject);
     let work = async {
-        let extension = deps.extension(&record.extension)?;
-        let archives = archives_of(extension.as_ref())?;
         let mut found = Vec::new();
         for host in record.hosts() {
-            let read = verify_archive(deps, record, archives, host, &op.progress).await;
-            found.push((host.clone(), read));
+            found.push((host.clone(), verify_archive(deps, record, host, &op.progress).await));
         }
         Ok::<_, Error>(found)
     };
@@ -61,12 +56,11 @@ async fn verify(op: &Op<SnapshotRecord>) -> Result<(), Error> {
 async fn verify_archive(
     deps: &Deps,
     record: &SnapshotRecord,
-    archives: &dyn SnapshotArchives,
     host: &HostName,
     progress: &dyn Reporter,
 ) -> Result<(), Error> {
-    let place = archive_place(deps, record, host).await?;
-    archives.verify(&place, &facts_on(record, host), progress).await?;
+    let ArchiveOnHost { archives, place, facts } = archive_on(deps, record, host).await?;
+    archives.verify(&place, &facts, progress).await?;
     ensure_pinned_profile(record, host, archives.look(&place).await?.manifest)
 }
 
@@ -92,7 +86,11 @@ async fn write_verified(
         if is_sound {
             record.verified_at = Some(now);
         }
-        record.message = (!unknown.is_empty()).then(|| unknown.join("; "));
+        // Words of anybody else's stay.
+        if record.message == record.unread {
+            record.unread = (!unknown.is_empty()).then(|| unknown.join("; "));
+            record.message.clone_from(&record.unread);
+        }
     })
     .await
     .map(|_| ())

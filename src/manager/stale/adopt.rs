@@ -13,7 +13,7 @@ use crate::domain::sandbox::SandboxRecord;
 use crate::manager::deps::Deps;
 use crate::manager::stale::adopt_id::{JudgedId, judge_id};
 use crate::manager::stale::adopt_item::{
-    AdoptItem, foreign_words, lives, sandbox_item, sent_again, unreadable_words,
+    AdoptItem, foreign_words, lives, sandbox_item, sent_again, unread_item, unreadable_words,
 };
 use crate::manager::stale::adopt_sandbox::{
     FoundSandbox, SandboxDraft, insert_adopted, lock_unrecorded, message, read_found,
@@ -43,7 +43,8 @@ pub(crate) async fn adopt(deps: &Deps, request: &AdoptRequest) -> Result<Vec<Ado
     let owner = request.owner.as_deref().map(parse_owner).transpose()?;
     // New sandboxes bear that one already.
     let owner = owner.filter(|owner| owners.first() != Some(owner));
-    let (scans, mut items) = scan_hosts(deps, &request.hosts).await?;
+    let (scans, unread) = scan_hosts(deps, &request.hosts).await?;
+    let mut items: Vec<Adopted> = unread.into_iter().map(unread_item).collect();
     if !request.dry_run {
         ensure_current(deps).await?;
     }
@@ -76,17 +77,9 @@ pub(crate) async fn adopt(deps: &Deps, request: &AdoptRequest) -> Result<Vec<Ado
 }
 
 fn would_take_over(owner: &OwnerId, host: &HostName) -> Adopted {
-    Adopted {
-        id: owner.to_string(),
-        kind: AdoptedKind::Owner,
-        ok: true,
-        adopted: true,
-        host: host.clone(),
-        name: None,
-        owner: Some(owner.to_string()),
-        message: "this owner would be ours, and whoever else has it the one behind".to_owned(),
-        error: None,
-    }
+    AdoptItem::new(AdoptedKind::Owner, owner.as_str(), host)
+        .of(owner.as_str())
+        .done("this owner would be ours, and whoever else has it the one behind")
 }
 
 impl Adoption<'_> {
@@ -199,7 +192,7 @@ impl Adoption<'_> {
                 words.push(message(&record, &remarks));
                 words.extend(inputs);
                 words.push(LOST_WITH_STORE.to_owned());
-                AdoptItem { name: record.name, ..item }.done(&words)
+                AdoptItem { name: record.name, ..item }.done(words.join("; "))
             }
         }
     }

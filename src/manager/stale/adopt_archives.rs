@@ -138,7 +138,8 @@ impl Adoption<'_> {
                 let hosts: Vec<String> = record.hosts().map(ToString::to_string).collect();
                 remarks.insert(0, format!("its archive is on {}", hosts.join(", ")));
                 remarks.push(PATCHES_LOST.to_owned());
-                AdoptItem { host: record.host.clone(), name: record.name, ..item }.done(&remarks)
+                AdoptItem { host: record.host.clone(), name: record.name, ..item }
+                    .done(remarks.join("; "))
             }
         }
     }
@@ -176,8 +177,9 @@ impl Adoption<'_> {
         let listed: Result<SnapshotRecord, Error> = listed.await;
         match listed {
             Err(error) => item.failed(error),
-            Ok(record) => AdoptItem { name: record.name, ..item }
-                .done(&["its record lists this archive again".to_owned()]),
+            Ok(record) => {
+                AdoptItem { name: record.name, ..item }.done("its record lists this archive again")
+            }
         }
     }
 

@@ -7,6 +7,11 @@ use crate::domain::name::HostName;
 use crate::domain::sandbox::SandboxRecord;
 use crate::manager::stale::scan::HostScan;
 
+/// Remark on a record without its name, which is another's.
+pub(crate) fn no_name(name: Option<String>, error: &Error) -> String {
+    format!("it has no name: {} is taken ({})", name.unwrap_or_default(), error.message)
+}
+
 /// Remark on a directory of this machine that a manifest from a host names.
 pub(crate) fn sent_again(record: &SandboxRecord) -> Option<String> {
     let repo = record.inputs.get("repo").filter(|_| record.based_on_snapshot.is_none())?;
@@ -41,6 +46,15 @@ pub(crate) fn archive_item(scan: &HostScan, found: &InventoryArchive) -> AdoptIt
     AdoptItem { owner: found.owner.clone(), ..item }
 }
 
+/// Item of a host that could not be read.
+pub(crate) fn unread_item((host, why): (HostName, Option<Error>)) -> Adopted {
+    let silent = || Error::internal(format!("{host} was not looked at"));
+    AdoptItem::new(AdoptedKind::Host, host.as_str(), &host).not_done(
+        "it could not be judged by: nothing on it was looked for",
+        why.unwrap_or_else(silent),
+    )
+}
+
 /// Item of an adoption before it is known how that ended.
 pub(crate) struct AdoptItem {
     pub(crate) id: String,
@@ -64,8 +78,8 @@ impl AdoptItem {
         Adopted { id, kind, ok: error.is_none(), adopted, host, name, owner, message, error }
     }
 
-    pub(crate) fn done(self, words: &[String]) -> Adopted {
-        self.with(true, words.join("; "), None)
+    pub(crate) fn done(self, message: impl Into<String>) -> Adopted {
+        self.with(true, message.into(), None)
     }
 
     pub(crate) fn left(self, why: &str) -> Adopted {
@@ -73,6 +87,10 @@ impl AdoptItem {
     }
 
     pub(crate) fn failed(self, error: Error) -> Adopted {
-        self.with(false, "it is not adopted".to_owned(), Some(error))
+        self.not_done("it is not adopted", error)
+    }
+
+    pub(crate) fn not_done(self, message: impl Into<String>, error: Error) -> Adopted {
+        self.with(false, message.into(), Some(error))
     }
 }

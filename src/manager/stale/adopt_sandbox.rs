@@ -24,6 +24,7 @@ use crate::manager::hosts::roots::learn_root;
 use crate::manager::journal::{JournalRecord as _, publish_pending};
 use crate::manager::operation::locks::sandbox_busy_error;
 use crate::manager::sandboxes::inspect::attach_tunnels;
+use crate::manager::stale::adopt_item::no_name;
 use crate::manager::stale::adopt_trust::{roots_to_look, trusted_profile};
 use crate::manager::upkeep::ownership::count_change;
 use crate::store::Held;
@@ -307,7 +308,7 @@ pub(crate) async fn insert_adopted(
                 return Ok((written, remarks));
             }
             Err(error) if error.kind == Kind::Taken(Unique::Name) && record.name.is_some() => {
-                remarks.push(no_name(&mut record, &error));
+                remarks.push(no_name(record.name.take(), &error));
             }
             Err(error) if error.kind == Kind::Taken(Unique::Id) => {
                 let error = give_back(deps, hold, error).await;
@@ -318,12 +319,6 @@ pub(crate) async fn insert_adopted(
             Err(error) => return Err(give_back(deps, hold, error).await),
         }
     }
-}
-
-/// Takes its name off, which is another's; the sentence that says so.
-pub(crate) fn no_name(record: &mut SandboxRecord, error: &Error) -> String {
-    let name = record.name.take().unwrap_or_default();
-    format!("it has no name: {name} is taken ({})", error.message)
 }
 
 pub(crate) fn message(record: &SandboxRecord, remarks: &[String]) -> String {

@@ -20,6 +20,7 @@ use crate::manager::journal::{self, Guard, JournalRecord as _, publish_pending};
 use crate::manager::operation::locks::lock_snapshot;
 use crate::manager::patches::find::{based_on, patches_of};
 use crate::manager::snapshots::archives::{archive_store, archives_of, is_sealed};
+use crate::manager::stale::adopt_item::no_name;
 use crate::manager::stale::adopt_trust::{roots_to_look, trusted_profile};
 use crate::manager::upkeep::ownership::count_change;
 use crate::store::Held;
@@ -101,16 +102,15 @@ pub(crate) async fn read_archive(
             format!("snapshot {id} on {host} is another installation's, or nobody can tell whose");
         return Err(Error::new(Code::Conflict, message));
     }
-    let reader = archive_store(deps, host)?;
-    let archives = archives_of(reader.as_ref())?;
-    let machine_id = found.facts.machine_id.clone();
+    let archives = archive_store(deps, host)?;
     let place = ArchivePlace {
         id: id.clone(),
         owners: found.owners.to_vec(),
         host: host.clone(),
         profile: None,
         path: Some(item.directory.clone()),
-        host_identity: Some(HostIdentity { machine_id, engine: None, engine_id: None }),
+        is_recorded: true,
+        host_identity: Some(HostIdentity::of_machine(found.facts.machine_id.as_str())),
         roots: roots_to_look(deps, host, found.is_dry).await,
     };
     let seen = archives.look(&place).await?;
@@ -136,7 +136,7 @@ pub(crate) async fn read_archive(
     }
     let extension = deps.extension(&manifest.snapshot.extension)?;
     check_works_at(deps, extension.as_ref(), host)?;
-    archives_of(extension.as_ref())?;
+    archives_of(deps, extension.id())?;
     let id = manifest.profile.id.as_str();
     let (profile, replaced) = trusted_profile(deps, Some(&manifest.profile), id)?;
     let mut remarks: Vec<String> = replaced.into_iter().collect();
@@ -320,8 +320,7 @@ pub(crate) async fn insert_adopted_snapshot(
                 return Ok((written, remarks));
             }
             Err(error) if error.kind == Kind::Taken(Unique::Name) && record.name.is_some() => {
-                let name = record.name.take().unwrap_or_default();
-                remarks.push(format!("it has no name: {name} is taken ({})", error.message));
+                remarks.push(no_name(record.name.take(), &error));
             }
             Err(error) => return Err(error),
         }

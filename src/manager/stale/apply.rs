@@ -200,11 +200,7 @@ async fn apply_on_host(outcomes: &ReapOutcomes<'_>, items: Vec<&StaleItem>, no_u
 /// Errors: why nothing on it may be touched.
 fn judged(fresh: StaleReport) -> Result<StaleReport, Error> {
     if let Some(held) = fresh.held_back {
-        let error = Error::new(Code::Conflict, held.message);
-        return Err(match held.hint {
-            Some(hint) => error.hint(hint),
-            None => error,
-        });
+        return Err(held.error());
     }
     match fresh.hosts.iter().find(|pass| pass.state != PassState::Read) {
         Some(pass) => Err(pass.error.clone().unwrap_or_else(|| {

@@ -154,8 +154,7 @@ fn is_archived_here(
     facts: &HostFacts,
     found: &InventoryArchive,
 ) -> bool {
-    let identity =
-        HostIdentity { machine_id: facts.machine_id.clone(), engine: None, engine_id: None };
+    let identity = HostIdentity::of_machine(facts.machine_id.as_str());
     record.replicas.iter().any(|replica| {
         replica.host.same(host.as_str())
             || replica.is_at(Some(&identity), Some(found.directory.as_str()))

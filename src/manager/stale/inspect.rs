@@ -12,13 +12,13 @@ use crate::domain::name::{HostName, SandboxId};
 use crate::domain::sandbox::{SandboxRecord, State};
 use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::stale::{
-    LeftByDead, ReapAction, RecordSight, StaleClass, StaleItem, StaleQuery, StaleReport,
+    LeftByDead, PassState, ReapAction, RecordSight, StaleClass, StaleItem, StaleQuery, StaleReport,
     Standpoint, judge_record, judge_snapshot, keep,
 };
 use crate::domain::sweep::{HeldBack, HoldReason};
 use crate::manager::deps::Deps;
 use crate::manager::hosts::status::report_host_status;
-use crate::manager::operation::dead::{by, has_ended, runs_here};
+use crate::manager::operation::dead::{by, works_elsewhere};
 use crate::manager::sandboxes::inspect::inspect_sandbox;
 use crate::manager::sandboxes::resolve::resolve_as_known;
 use crate::manager::stale::found::{
@@ -53,12 +53,7 @@ pub(crate) async fn inspect_with_readings(
         let roots = marked_roots(deps, &host).await;
         let live = there.filter(|record| !record.state.is_over());
         reading.prove(live.map(|record| &**record), &roots);
-        if reading
-            .pass
-            .error
-            .as_ref()
-            .is_some_and(|error| error.code == crate::domain::Code::HostChanged)
-        {
+        if reading.pass.state == PassState::Changed {
             let words = reading.unjudged();
             report_host_status(deps, &host, HostSight::Another, words.as_deref()).await;
         }
@@ -200,9 +195,7 @@ async fn left_by_dead(deps: &Deps, record: &SandboxRecord) -> Result<Option<Left
     if record.state == State::Forgotten || deps.locks.try_lock(&record.id).await?.is_none() {
         return Ok(None);
     }
-    if let Some(working) = record.operation.as_ref().filter(|dead| runs_here(deps, dead))
-        && !has_ended(deps, &working.id).await?
-    {
+    if works_elsewhere(deps, record.operation.as_ref()).await?.is_some() {
         return Ok(None);
     }
     let action = match plan.action {
@@ -222,7 +215,7 @@ async fn judge_snapshot_record(
     if !needs_recovery(record) || deps.locks.try_lock_snapshot(&record.id).await?.is_none() {
         return Ok(None);
     }
-    if record.operation.as_ref().is_some_and(|dead| runs_here(deps, dead)) {
+    if works_elsewhere(deps, record.operation.as_ref()).await?.is_some() {
         return Ok(None);
     }
     let was = match &record.operation {

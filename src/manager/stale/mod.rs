@@ -3,7 +3,7 @@
 pub(super) mod adopt;
 mod adopt_archives;
 mod adopt_id;
-mod adopt_item;
+pub(super) mod adopt_item;
 pub(super) mod adopt_sandbox;
 pub(super) mod adopt_snapshot;
 mod adopt_trust;

@@ -6,7 +6,8 @@ use crate::domain::adoption::{Adopted, AdoptedKind};
 use crate::domain::error::{Code, Error};
 use crate::domain::name::{HostName, OwnerId};
 use crate::manager::deps::Deps;
-use crate::manager::hosts::places::{owner_counter, raise_owner_counter, used_places};
+use crate::manager::hosts::places::{counting_hosts, owner_counter, raise_owner_counter};
+use crate::manager::stale::adopt_item::AdoptItem;
 use crate::manager::stale::scan::HostScan;
 use crate::manager::upkeep::ownership::{CLAIM_HINT, ownership_words};
 use crate::store::Ownership;
@@ -52,10 +53,7 @@ pub(crate) async fn ensure_current(deps: &Deps) -> Result<(), Error> {
 
 /// Makes an owner one of ours, and tells every host that may be asked: an item for each.
 pub(crate) async fn take_over(deps: &Deps, owner: &OwnerId) -> Result<Vec<Adopted>, Error> {
-    let mut hosts = deps.transports.hosts();
-    hosts.retain(|spec| spec.forbid.is_none());
-    let places = used_places(deps).await.into_iter().map(|reading| reading.place);
-    let hosts: Vec<HostName> = hosts.into_iter().map(|spec| spec.name).chain(places).collect();
+    let hosts = counting_hosts(deps).await;
     let asked = join_all(hosts.iter().map(|host| owner_counter(deps, host, owner))).await;
     let highest = asked.iter().flatten().flatten().copied().max().unwrap_or(0);
     let stamp = deps.installation.adopt_owner(owner, highest).await?;
@@ -64,26 +62,14 @@ pub(crate) async fn take_over(deps: &Deps, owner: &OwnerId) -> Result<Vec<Adopte
 }
 
 fn item(host: &HostName, owner: &OwnerId, told: Result<u64, Error>) -> Adopted {
-    let message = match &told {
-        Ok(counter) => format!(
+    let item = AdoptItem::new(AdoptedKind::Owner, owner.as_str(), host).of(owner.as_str());
+    match told {
+        Ok(counter) => item.done(format!(
             "this owner is ours: {host} counts {counter} changes of it, and whoever else has it is behind"
+        )),
+        Err(error) => item.not_done(
+            format!("this owner is ours, but {host} does not know it: whoever else has it may still remove things there"),
+            error.hint(format!("adopt it again when {host} answers: `sandboxer adopt --owner {owner}`")),
         ),
-        Err(_) => format!(
-            "this owner is ours, but {host} does not know it: whoever else has it may still remove things there"
-        ),
-    };
-    let error = told.err().map(|error| {
-        error.hint(format!("adopt it again when {host} answers: `sandboxer adopt --owner {owner}`"))
-    });
-    Adopted {
-        id: owner.to_string(),
-        kind: AdoptedKind::Owner,
-        ok: error.is_none(),
-        adopted: error.is_none(),
-        host: host.clone(),
-        name: None,
-        owner: Some(owner.to_string()),
-        message,
-        error,
     }
 }

@@ -129,12 +129,6 @@ pub(crate) async fn find_plan(deps: &Deps, source: PlanSource) -> Result<ReapPla
     }
     match plan.held_back {
         None => Ok(plan),
-        Some(held) => {
-            let error = Error::new(Code::Conflict, held.message);
-            Err(match held.hint {
-                Some(hint) => error.hint(hint),
-                None => error,
-            })
-        }
+        Some(held) => Err(held.error()),
     }
 }

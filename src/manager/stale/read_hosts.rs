@@ -307,6 +307,7 @@ async fn owners_ahead(deps: &Deps, host: &HostName) -> Result<Vec<OwnerId>, Erro
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::examples;
     use crate::domain::facts::{Engine, HostIdentity};
     use crate::domain::time::Time;
 
@@ -338,16 +339,7 @@ mod tests {
     }
 
     fn record(machine_id: &str, engine: Option<(&str, &str)>) -> SandboxRecord {
-        let mut record: SandboxRecord = serde_json::from_value(serde_json::json!({
-            "id": "a1b2c3d4", "name": null, "profile": {"id": "profile.x", "version": "1.0.0", "hash": "0"},
-            "extension": "ext.x", "host": "far", "host_identity": null, "workdir": null, "state": "ready", "reason": null,
-            "message": null, "since": Time::from_unix(0), "observed_at": null, "revision": 7, "operation": null,
-            "handle": null, "reachability": null, "created_at": Time::from_unix(0), "ready_at": null, "expires_at": null,
-            "max_expires_at": null, "based_on_snapshot": null, "patch_error": null, "undo_of": null, "quote_usd": null,
-            "hold_usd": null, "cost_usd": null, "route": null, "failure": null, "telemetry": null, "certificate": null,
-            "actor": {"type": "adm", "name": "kim"}, "owner": "us", "idempotency_key": null
-        }))
-        .unwrap();
+        let mut record = examples::sandbox(serde_json::json!({"host": "far"}));
         record.host_identity = Some(HostIdentity {
             machine_id: machine_id.to_owned(),
             engine: engine.map(|(program, _)| program.to_owned()),

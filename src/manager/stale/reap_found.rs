@@ -20,7 +20,7 @@ use crate::manager::hosts::places::{check_works_at, extension_at, read_manifest}
 use crate::manager::hosts::roots::{known_roots, learn_root};
 use crate::manager::journal::publish_pending;
 use crate::manager::sandboxes::teardown::leftovers_error;
-use crate::manager::snapshots::archives::{archive_store, archives_of};
+use crate::manager::snapshots::archives::archive_store;
 use crate::manager::stale::adopt_sandbox::adopt_found;
 use crate::manager::stale::adopt_snapshot::adopt_archive;
 use crate::manager::stale::outcome::Done;
@@ -147,15 +147,11 @@ pub(crate) async fn remove_archive(
         host: item.host.clone(),
         profile: None,
         path: directory_of(item),
-        host_identity: Some(HostIdentity {
-            machine_id: facts.machine_id.clone(),
-            engine: None,
-            engine_id: None,
-        }),
+        is_recorded: true,
+        host_identity: Some(HostIdentity::of_machine(facts.machine_id.as_str())),
         roots: known_roots(deps, &item.host).await,
     };
-    let store = archive_store(deps, &item.host)?;
-    let archives = archives_of(store.as_ref())?;
+    let archives = archive_store(deps, &item.host)?;
     let met = RootsMet::default();
     let report = archives.remove(&place, &met).await;
     met.learn(deps, item).await;
@@ -302,14 +298,10 @@ fn identities(facts: &HostFacts, item: &StaleItem) -> Vec<HostIdentity> {
 
 fn removed_words(report: &TeardownReport) -> String {
     let removed = report.lines.iter().filter(|line| line.outcome == TeardownOutcome::Removed);
-    let words: Vec<String> =
-        removed.map(|line| format!("{} {}", line.resource.kind, line.resource.id)).collect();
-    let left: Vec<String> = report.lines.iter().filter_map(TeardownLine::left_alone).collect();
-    let mut words = format!("removed {}", words.join(", "));
-    for left in left {
-        words = format!("{words}; {left}");
-    }
-    words
+    let removed: Vec<String> = removed.map(|line| line.resource.to_string()).collect();
+    let mut words = vec![format!("removed {}", removed.join(", "))];
+    words.extend(report.lines.iter().filter_map(TeardownLine::left_alone));
+    words.join("; ")
 }
 
 async fn tell_removed(

@@ -7,10 +7,9 @@ use crate::domain::request::Recovered;
 use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::domain::stale::{ReapOutcome, StaleClass, StaleItem};
 use crate::manager::deps::Deps;
-use crate::manager::operation::Op;
-use crate::manager::operation::dead::{has_ended, runs_here};
+use crate::manager::operation::dead::{elsewhere_words, works_elsewhere};
 use crate::manager::operation::locks::sandbox_busy_error;
-use crate::manager::operation::record::operation_on;
+use crate::manager::operation::start::run_to_end;
 use crate::manager::sandboxes::remove::destroy_unchanged;
 use crate::manager::snapshots::undo_snapshot::UndoPolicy;
 use crate::manager::stale::inspect::is_gone;
@@ -38,13 +37,10 @@ pub(crate) async fn reap_record(
         return Ok(Done::Skipped(why));
     }
     let undo = if no_undo { UndoPolicy::None } else { UndoPolicy::BestEffort };
-    let operation = operation_on(deps, OperationKind::Destroy, &record);
-    let op = Box::pin(Op::queue(deps, operation, record, Some(lock))).await?;
-    let operation = op.run(None, |op| async move {
+    let ended = run_to_end(deps, OperationKind::Destroy, (record, lock), |op| async move {
         destroy_unchanged(&op, &op.subject, Reason::Reaped, undo).await
     });
-    let ended = deps.jobs.ended(&operation).await;
-    let ended = ended.ok_or_else(|| Error::internal("nobody knows how the removal ended"))?;
+    let ended = ended.await?;
     match ended.operation.error {
         Some(error) if error.kind == Kind::Stale => Ok(Done::Skipped(CHANGED.to_owned())),
         Some(error) => Err(*error),
@@ -86,13 +82,8 @@ async fn reason_to_leave(
     item: &StaleItem,
     record: &SandboxRecord,
 ) -> Result<Option<String>, Error> {
-    if let Some(working) = record.operation.as_ref().filter(|working| runs_here(deps, working))
-        && !has_ended(deps, &working.id).await?
-    {
-        return Ok(Some(format!(
-            "process {} still works on it, and not on this data directory: this is a copy",
-            working.pid
-        )));
+    if let Some(working) = works_elsewhere(deps, record.operation.as_ref()).await? {
+        return Ok(Some(elsewhere_words(working)));
     }
     if item.class == StaleClass::Expired
         && let Some(why) = told_by_manifest(deps, record).await?

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::adoption::{Adopted, AdoptedKind};
 use crate::domain::error::Error;
 use crate::domain::facts::{HostFacts, Inventory};
 use crate::domain::name::HostName;
@@ -38,13 +37,13 @@ impl HostScan {
     }
 }
 
-/// Scans these hosts, or all that may be asked; each that could not be read, or is another one than is recorded, is an item.
+/// Scans these hosts, or all that may be asked; and those that could not be read, or are others than are recorded, with why.
 ///
 /// Errors: `not_found` for a host that is named and unknown.
 pub(crate) async fn scan_hosts(
     deps: &Deps,
     named: &[String],
-) -> Result<(Vec<HostScan>, Vec<Adopted>), Error> {
+) -> Result<(Vec<HostScan>, Vec<(HostName, Option<Error>)>), Error> {
     let query = StaleQuery { hosts: named.to_vec(), as_last_seen: false };
     let readings = read_hosts(deps, &query).await?;
     let records = deps.sandboxes.list().await?;
@@ -62,25 +61,10 @@ pub(crate) async fn scan_hosts(
         reading.prove(live.map(|record| &**record), &roots);
         match HostScan::of(reading) {
             Ok(scan) => scans.push(scan),
-            Err(error) => unread.push(unread_item(&host, error)),
+            Err(error) => unread.push((host, error)),
         }
     }
     Ok((scans, unread))
-}
-
-fn unread_item(host: &HostName, error: Option<Error>) -> Adopted {
-    let silent = || Error::internal(format!("{host} was not looked at"));
-    Adopted {
-        id: host.to_string(),
-        kind: AdoptedKind::Host,
-        ok: false,
-        adopted: false,
-        host: host.clone(),
-        name: None,
-        owner: None,
-        message: "it could not be judged by: nothing on it was looked for".to_owned(),
-        error: Some(error.unwrap_or_else(silent)),
-    }
 }
 
 /// Things of hosts by where they are: those that are one thing under several names of a host are one, with the scans that saw

@@ -6,7 +6,7 @@ use crate::domain::error::Error;
 use crate::domain::extension::OwnerStamp;
 use crate::domain::name::{HostName, OwnerId};
 use crate::manager::deps::Deps;
-use crate::manager::hosts::places::{owner_counter, raise_owner_counter, used_places};
+use crate::manager::hosts::places::{counting_hosts, owner_counter, raise_owner_counter};
 
 /// Makes the data directory this machine's, and writes a counter to every host that answers which is above all that they
 /// have: whoever has another copy of it is the one behind. Those that nobody could tell.
@@ -14,10 +14,7 @@ use crate::manager::hosts::places::{owner_counter, raise_owner_counter, used_pla
 /// Errors: a claim that cannot be written.
 pub(crate) async fn claim(deps: &Deps) -> Result<Vec<HostName>, Error> {
     let owners = deps.installation.owners().await?;
-    let mut hosts = deps.transports.hosts();
-    hosts.retain(|spec| spec.forbid.is_none());
-    let places = used_places(deps).await.into_iter().map(|reading| reading.place);
-    let hosts: Vec<HostName> = hosts.into_iter().map(|spec| spec.name).chain(places).collect();
+    let hosts = counting_hosts(deps).await;
     let asked = join_all(hosts.iter().map(|host| highest_counter(deps, host, &owners))).await;
     let highest = asked.iter().flatten().copied().max().unwrap_or(0);
     let mut stamp = deps.installation.claim(highest).await?;

@@ -17,7 +17,7 @@ use crate::manager::deps::Deps;
 use crate::manager::journal::Guard;
 use crate::manager::operation::Op;
 use crate::manager::operation::dead::end_predecessor;
-use crate::manager::operation::record::operation_on;
+use crate::manager::operation::start::run_to_end;
 use crate::manager::operation::subject::OperationRecord as _;
 use crate::manager::sandboxes::find::find_sandbox;
 use crate::manager::sandboxes::remove::{destroy_locked, take_over_lock};
@@ -84,13 +84,10 @@ async fn collect_tombstone(deps: &Deps, id: &SandboxId) -> Result<(), Error> {
     let Some(record) = deps.sandboxes.get(id).await?.filter(waits_for_host) else {
         return Ok(());
     };
-    let operation = operation_on(deps, OperationKind::Destroy, &record);
-    let op = Box::pin(Op::queue(deps, operation, record, Some(lock))).await?;
-    let operation = op.run(None, |op| async move {
+    let ended = run_to_end(deps, OperationKind::Destroy, (record, lock), |op| async move {
         destroy_locked(&op, &op.subject, reason_to_finish(&op.subject)).await
     });
-    deps.jobs.ended(&operation).await;
-    Ok(())
+    ended.await.map(|_| ())
 }
 
 /// Whether a record waits for its host to be reached: a tombstone, or a removal that found nobody there.

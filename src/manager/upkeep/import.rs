@@ -13,6 +13,7 @@ use crate::domain::snapshot::SnapshotRecord;
 use crate::failpoint;
 use crate::manager::deps::Deps;
 use crate::manager::journal::{JournalRecord as _, publish_pending};
+use crate::manager::stale::adopt_item::{AdoptItem, no_name};
 use crate::store::{EarlierFile, EarlierKind};
 
 /// Takes the earlier tool's records over: an item for each entry. What is here already is no item.
@@ -82,31 +83,48 @@ async fn import_entries(
     let mut items = Vec::new();
     for (number, entry) in file.entries.iter().enumerate() {
         let title = entry.0.clone().unwrap_or_else(|| format!("entry {}", number + 1));
-        items.extend(match kind {
-            EarlierKind::Sandboxes => match sandbox_of(entry, &into) {
-                Err(why) => Some(bad_entry(kind, &title, &why)),
-                Ok(made) if !seen.insert(made.record.id.to_string()) => {
-                    Some(twice(kind, made.record.id.as_str(), &made.record.host))
-                }
-                Ok(made) => sandbox(deps, made, is_dry).await,
-            },
-            EarlierKind::Snapshots => match snapshot_of(entry, &into) {
-                Err(why) => Some(bad_entry(kind, &title, &why)),
-                Ok(made) if !seen.insert(made.record.id.to_string()) => {
-                    Some(twice(kind, made.record.id.as_str(), &made.record.host))
-                }
-                Ok(made) => snapshot(deps, made, is_dry).await,
-            },
+        let made = match kind {
+            EarlierKind::Sandboxes => sandbox_of(entry, &into).map(Made::Sandbox),
+            EarlierKind::Snapshots => snapshot_of(entry, &into).map(Made::Snapshot),
+        };
+        items.extend(match made {
+            Err(why) => Some(bad_entry(kind, &title, &why)),
+            Ok(made) if !seen.insert(made.item().id) => Some(twice(made.item())),
+            Ok(Made::Sandbox(made)) => sandbox(deps, made, is_dry).await,
+            Ok(Made::Snapshot(made)) => snapshot(deps, made, is_dry).await,
         });
     }
     Ok(items)
 }
 
+/// Record that was made of an entry.
+enum Made {
+    Sandbox(Imported<SandboxRecord>),
+    Snapshot(Imported<SnapshotRecord>),
+}
+
+impl Made {
+    fn item(&self) -> AdoptItem {
+        match self {
+            Self::Sandbox(made) => sandbox_item(&made.record),
+            Self::Snapshot(made) => snapshot_item(&made.record),
+        }
+    }
+}
+
+fn sandbox_item(record: &SandboxRecord) -> AdoptItem {
+    AdoptItem::new(AdoptedKind::Sandbox, record.id.as_str(), &record.host).of(record.owner.as_str())
+}
+
+fn snapshot_item(record: &SnapshotRecord) -> AdoptItem {
+    AdoptItem::new(AdoptedKind::Snapshot, record.id.as_str(), &record.host)
+        .of(record.owner.as_str())
+}
+
 /// Writes a sandbox's record; nothing where it is here already.
 async fn sandbox(deps: &Deps, made: Imported<SandboxRecord>, is_dry: bool) -> Option<Adopted> {
     let Imported { mut record, mut remarks } = made;
-    let done = item(AdoptedKind::Sandbox, record.id.as_str(), &record.host);
-    let done = Adopted { owner: Some(record.owner.to_string()), ..done };
+    let done = sandbox_item(&record);
     let is_here = async {
         let live = deps.sandboxes.get(&record.id).await?;
         let past = deps.sandboxes.history().await?;
@@ -120,10 +138,7 @@ async fn sandbox(deps: &Deps, made: Imported<SandboxRecord>, is_dry: bool) -> Op
         Err(error) if is_dry && error.code == Code::StoreForeign => {}
         Err(error) => return Some(failed(done, error)),
     }
-    loop {
-        if is_dry {
-            break;
-        }
+    while !is_dry {
         let mut draft = record.clone();
         if draft.state != State::Destroyed {
             let data = serde_json::json!({"host": draft.host, "reason": "imported"});
@@ -141,24 +156,20 @@ async fn sandbox(deps: &Deps, made: Imported<SandboxRecord>, is_dry: bool) -> Op
             Err(error) => return Some(failed(done, error)),
         }
     }
-    Some(Adopted { name: record.name, message: words(record.message, remarks), ..done })
+    Some(AdoptItem { name: record.name, ..done }.done(words(record.message, remarks)))
 }
 
 /// Writes a snapshot's record; nothing where it is here already.
 async fn snapshot(deps: &Deps, made: Imported<SnapshotRecord>, is_dry: bool) -> Option<Adopted> {
     let Imported { mut record, mut remarks } = made;
-    let done = item(AdoptedKind::Snapshot, record.id.as_str(), &record.host);
-    let done = Adopted { owner: Some(record.owner.to_string()), ..done };
+    let done = snapshot_item(&record);
     match deps.snapshots.get(&record.id).await {
         Ok(Some(known)) if known.imported.is_some() => return None,
         Ok(_) => {}
         Err(error) if is_dry && error.code == Code::StoreForeign => {}
         Err(error) => return Some(failed(done, error)),
     }
-    loop {
-        if is_dry {
-            break;
-        }
+    while !is_dry {
         match deps.snapshots.insert(record.clone()).await {
             Ok(_) => break,
             Err(error) if error.kind == Kind::Taken(Unique::Name) && record.name.is_some() => {
@@ -168,34 +179,15 @@ async fn snapshot(deps: &Deps, made: Imported<SnapshotRecord>, is_dry: bool) -> 
         }
     }
     SnapshotRecord::announce(deps);
-    Some(Adopted { name: record.name, message: words(record.message, remarks), ..done })
-}
-
-fn no_name(name: Option<String>, error: &Error) -> String {
-    format!("it has no name: {} is taken ({})", name.unwrap_or_default(), error.message)
+    Some(AdoptItem { name: record.name, ..done }.done(words(record.message, remarks)))
 }
 
 fn words(message: Option<String>, remarks: Vec<String>) -> String {
     message.into_iter().chain(remarks).collect::<Vec<_>>().join("; ")
 }
 
-fn item(kind: AdoptedKind, id: &str, host: &HostName) -> Adopted {
-    Adopted {
-        id: id.to_owned(),
-        kind,
-        ok: true,
-        adopted: true,
-        host: host.clone(),
-        name: None,
-        owner: None,
-        message: String::new(),
-        error: None,
-    }
-}
-
-fn failed(item: Adopted, error: Error) -> Adopted {
-    let message = "it is not imported".to_owned();
-    Adopted { ok: false, adopted: false, message, error: Some(error), ..item }
+fn failed(item: AdoptItem, error: Error) -> Adopted {
+    item.not_done("it is not imported", error)
 }
 
 fn of_kind(kind: EarlierKind) -> AdoptedKind {
@@ -209,13 +201,14 @@ fn bad_entry(kind: EarlierKind, title: &str, why: &str) -> Adopted {
     let here = HostName::new(HostName::LOCAL);
     let error = Error::invalid_input("entry", format!("{title} of the earlier tool: {why}"))
         .hint("it stays in the file that was set aside");
-    failed(item(of_kind(kind), title, &here), error)
+    failed(AdoptItem::new(of_kind(kind), title, &here), error)
 }
 
-fn twice(kind: EarlierKind, id: &str, host: &HostName) -> Adopted {
-    let error = Error::new(Code::Conflict, format!("{id} is in the earlier tool's file twice"))
+fn twice(item: AdoptItem) -> Adopted {
+    let message = format!("{} is in the earlier tool's file twice", item.id);
+    let error = Error::new(Code::Conflict, message)
         .hint("the first one counts; the other stays in the file that was set aside");
-    failed(item(of_kind(kind), id, host), error)
+    failed(AdoptItem { owner: None, ..item }, error)
 }
 
 fn file_item(kind: EarlierKind, error: Error) -> Adopted {
@@ -223,5 +216,5 @@ fn file_item(kind: EarlierKind, error: Error) -> Adopted {
         EarlierKind::Sandboxes => "sandboxes.json",
         EarlierKind::Snapshots => "snapshots.json",
     };
-    failed(item(AdoptedKind::File, name, &HostName::new(HostName::LOCAL)), error)
+    failed(AdoptItem::new(AdoptedKind::File, name, &HostName::new(HostName::LOCAL)), error)
 }

@@ -9,7 +9,7 @@ use crate::domain::event::EventKind;
 use crate::domain::name::SandboxId;
 use crate::domain::operation::{OperationKind, OperationState};
 use crate::domain::request::Recovered;
-use crate::domain::sandbox::{Reason, Running, SandboxRecord, State};
+use crate::domain::sandbox::{Reason, SandboxRecord, State};
 use crate::domain::settlement::After;
 use crate::manager::credits::account::tell_grants;
 use crate::manager::credits::charge::{Ran, settle_with, settlement_of};
@@ -19,8 +19,8 @@ use crate::manager::hosts::deep_check::cleanup::cleanup;
 use crate::manager::hosts::status::report_host_error;
 use crate::manager::journal::Guard;
 use crate::manager::operation::Op;
-use crate::manager::operation::dead::{by, end_dead_operation, has_ended, is_alive, runs_here};
-use crate::manager::operation::record::operation_on;
+use crate::manager::operation::dead::{by, end_dead_operation, is_alive, works_elsewhere};
+use crate::manager::operation::start::run_to_end;
 use crate::manager::operation::subject::OperationRecord as _;
 use crate::manager::sandboxes::find::find_sandbox;
 use crate::manager::sandboxes::inspect::inspect_sandbox;
@@ -30,7 +30,7 @@ use crate::manager::sandboxes::teardown::{leftovers_error, note_teardown, tear_d
 use crate::manager::upkeep::flush::flush_all_pending;
 use crate::manager::upkeep::ownership::ensure_own;
 use crate::manager::upkeep::reconcile::reconcile;
-use crate::manager::upkeep::recover_snapshots::recover_snapshots;
+use crate::manager::upkeep::recover_snapshots::{copy_error, recover_snapshots, recovered};
 use crate::store::ending;
 
 /// Sandboxes that are worked on at a time.
@@ -101,21 +101,13 @@ async fn recover_holds(deps: &Deps) -> Vec<Recovered> {
             return Vec::new();
         }
     };
-    let item = |(sandbox, usd): (SandboxId, Usd)| Recovered {
-        id: sandbox.to_string(),
-        ok: true,
-        was: format!("a hold of {usd} that no record has"),
-        state: None,
-        message: "released".to_owned(),
-        error: None,
+    let item = |(sandbox, usd): (SandboxId, Usd)| {
+        let was = format!("a hold of {usd} that no record has");
+        recovered(sandbox.as_str(), was, Ok("released".to_owned()))
     };
-    let held_anew = |LostHold { sandbox, usd, held }: LostHold| Recovered {
-        id: sandbox.to_string(),
-        ok: held.is_ok(),
-        was: format!("a hold of {usd} that the ledger lacks"),
-        state: None,
-        message: held.as_ref().map_or_else(|error| error.message.clone(), |()| "held".to_owned()),
-        error: held.err(),
+    let held_anew = |LostHold { sandbox, usd, held }: LostHold| {
+        let was = format!("a hold of {usd} that the ledger lacks");
+        recovered(sandbox.as_str(), was, held.map(|()| "held".to_owned()))
     };
     released.into_iter().map(item).chain(lost.into_iter().map(held_anew)).collect()
 }
@@ -132,35 +124,24 @@ pub(crate) async fn recover_one(
         return Ok(None);
     }
     let Some(RecoveryPlan { action, was }) = plan_recovery(&record) else { return Ok(None) };
-    if let Some(working) = record.operation.as_ref().filter(|dead| runs_here(deps, dead))
-        && !has_ended(deps, &working.id).await?
-    {
-        return Ok(Some(running_elsewhere(&record, working)));
+    if let Some(working) = works_elsewhere(deps, record.operation.as_ref()).await? {
+        let error = copy_error(working, "recover in the original, or wait until it has ended");
+        let state = Some(record.state.clone());
+        return Ok(Some(Recovered { state, ..recovered(id.as_str(), was, Err(error)) }));
     }
-    let operation = operation_on(deps, OperationKind::Recover, &record);
-    let op = Box::pin(Op::queue(deps, operation, record, Some(lock))).await?;
-    let operation = op.run(None, move |op| async move { run_recovery(&op, action).await });
-    let error = deps
-        .jobs
-        .ended(&operation)
-        .await
-        .and_then(|ended| ended.operation.error)
-        .map(|error| *error);
+    let ended = run_to_end(deps, OperationKind::Recover, (record, lock), move |op| async move {
+        run_recovery(&op, action).await
+    });
+    let error = ended.await?.operation.error;
     let record = find_sandbox(deps, id.as_str()).await?;
-    Ok(Some(Recovered {
-        id: id.to_string(),
-        ok: error.is_none(),
-        was,
-        message: match &error {
-            None if action == RecoveryAction::Clear => {
-                "failed as before; nothing of it is left on its host".to_owned()
-            }
-            None => outcome(&record),
-            Some(error) => error.message.clone(),
-        },
-        state: Some(record.state),
-        error,
-    }))
+    let came_to = match error {
+        None if action == RecoveryAction::Clear => {
+            Ok("failed as before; nothing of it is left on its host".to_owned())
+        }
+        None => Ok(outcome(&record)),
+        Some(error) => Err(*error),
+    };
+    Ok(Some(Recovered { state: Some(record.state), ..recovered(id.as_str(), was, came_to) }))
 }
 
 async fn run_recovery(op: &Op<SandboxRecord>, action: RecoveryAction) -> Result<(), Error> {
@@ -254,41 +235,17 @@ async fn end_dead_operations(deps: &Deps) -> Result<Vec<Recovered>, Error> {
             OperationKind::Check => cleanup(deps, &operation.id).await.map(|made| made.words()),
             _ => Ok(String::new()),
         };
-        let message = match &cleared {
-            Ok(ids) if ids.is_empty() => "ended; it had nothing in hand".to_owned(),
-            Ok(ids) => format!("ended; removed what it had made: {ids}"),
-            Err(error) => error.message.clone(),
-        };
         if cleared.is_ok() {
             end_dead_operation(deps, &operation.id).await?;
         }
-        items.push(Recovered {
-            id: operation.id.to_string(),
-            ok: cleared.is_ok(),
-            was: by(&operation.kind, operation.pid, &operation.host),
-            state: None,
-            message,
-            error: cleared.err(),
+        let came_to = cleared.map(|ids| match ids.as_str() {
+            "" => "ended; it had nothing in hand".to_owned(),
+            ids => format!("ended; removed what it had made: {ids}"),
         });
+        let was = by(&operation.kind, operation.pid, &operation.host);
+        items.push(recovered(operation.id.as_str(), was, came_to));
     }
     Ok(items)
-}
-
-fn running_elsewhere(record: &SandboxRecord, working: &Running) -> Recovered {
-    let message = format!(
-        "process {} still works on it, and not on this data directory: this is a copy",
-        working.pid
-    );
-    let error = Error::new(Code::Conflict, message.clone())
-        .hint("recover in the original, or wait until it has ended");
-    Recovered {
-        id: record.id.to_string(),
-        ok: false,
-        was: by(&working.kind, working.pid, &working.host),
-        state: Some(record.state.clone()),
-        message,
-        error: Some(error),
-    }
 }
 
 /// Plans the recovery of a record if nobody works on it; `None` when it is in order.

@@ -1,19 +1,19 @@
 //! Recovery of snapshots over which a process died: finished if their archive is whole, else taken away.
 
-use crate::domain::archive::{ArchiveLook, Arrived};
 use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
 use crate::domain::name::{HostName, SnapshotId};
 use crate::domain::operation::OperationKind;
 use crate::domain::request::Recovered;
+use crate::domain::sandbox::Running;
 use crate::domain::snapshot::{ReplicaState, SnapshotRecord, SnapshotState};
 use crate::manager::deps::Deps;
 use crate::manager::journal::{self, Guard, free_snapshot};
 use crate::manager::operation::Op;
-use crate::manager::operation::dead::{by, end_dead_operation, runs_here};
+use crate::manager::operation::dead::{by, elsewhere_words, end_dead_operation, works_elsewhere};
 use crate::manager::operation::progress::ProgressReporter;
 use crate::manager::operation::record::operation_on_snapshot;
-use crate::manager::snapshots::archives::{archive_place, archives_of};
+use crate::manager::snapshots::archives::{archive_on, sealed_archive};
 use crate::manager::snapshots::delete::delete_locked;
 use crate::manager::snapshots::remove::remove_archives;
 use crate::manager::snapshots::replicate::{finish_or_remove_arriving, write_replica};
@@ -53,56 +53,45 @@ pub(crate) async fn recover_snapshot(
         None if record.state == SnapshotState::Ready => "a copy that died".to_owned(),
         None => format!("a {} snapshot", record.state),
     };
-    if let Some(working) = record.operation.as_ref().filter(|dead| runs_here(deps, dead)) {
-        let message = format!(
-            "process {} still works on it, and not on this data directory: this is a copy",
-            working.pid
-        );
-        let error = Error::new(Code::Conflict, message.clone()).hint("recover in the original");
-        return Ok(Some(Recovered {
-            id: id.to_string(),
-            ok: false,
-            was,
-            state: None,
-            message,
-            error: Some(error),
-        }));
+    if let Some(working) = works_elsewhere(deps, record.operation.as_ref()).await? {
+        let error = copy_error(working, "recover in the original");
+        return Ok(Some(recovered(id.as_str(), was, Err(error))));
     }
     let (copies, was_ready) = (arriving_on(&record), record.state == SnapshotState::Ready);
     let operation = operation_on_snapshot(deps, OperationKind::Recover, &record);
     let op = Box::pin(Op::queue(deps, operation, record, Some(lock))).await?;
-    let operation = op.run(None, move |op| async move {
+    let ended = op.run_to_end(move |op| async move {
         if let Some(dead) = &op.subject.operation {
             end_dead_operation(&op.deps, &dead.id).await?;
         }
         Box::pin(finish_or_remove(&op)).await
     });
-    let error = deps
-        .jobs
-        .ended(&operation)
-        .await
-        .and_then(|ended| ended.operation.error)
-        .map(|error| *error);
+    let error = ended.await?.operation.error;
     let now = deps.snapshots.get(id).await?;
-    let message = match (&error, &now) {
-        (Some(error), _) => error.message.clone(),
-        (None, None) => "removed".to_owned(),
+    let came_to = match (error, &now) {
+        (Some(error), _) => Err(*error),
+        (None, None) => Ok("removed".to_owned()),
         (None, Some(now)) if now.state == SnapshotState::Ready && was_ready => {
-            ready_words(now, &copies)
+            Ok(ready_words(now, &copies))
         }
         (None, Some(now)) if now.state == SnapshotState::Ready => {
-            "ready: its archive is whole".to_owned()
+            Ok("ready: its archive is whole".to_owned())
         }
-        (None, Some(_)) => "failed; nothing of it is left".to_owned(),
+        (None, Some(_)) => Ok("failed; nothing of it is left".to_owned()),
     };
-    Ok(Some(Recovered {
-        id: id.to_string(),
-        ok: error.is_none(),
-        was,
-        state: None,
-        message,
-        error,
-    }))
+    Ok(Some(recovered(id.as_str(), was, came_to)))
+}
+
+/// Item of a recovery, by what that came to.
+pub(crate) fn recovered(id: &str, was: String, came_to: Result<String, Error>) -> Recovered {
+    let error = came_to.as_ref().err().cloned();
+    let message = came_to.unwrap_or_else(|error| error.message);
+    Recovered { id: id.to_owned(), ok: error.is_none(), was, state: None, message, error }
+}
+
+/// Error of what another process works on, which has the data directory that this one is a copy of.
+pub(crate) fn copy_error(working: &Running, hint: &str) -> Error {
+    Error::new(Code::Conflict, elsewhere_words(working)).hint(hint)
 }
 
 /// Hosts to which a copy was on its way.
@@ -154,10 +143,8 @@ async fn finish_creating(
     record: &SnapshotRecord,
     progress: &ProgressReporter,
 ) -> Result<(), Error> {
-    let extension = deps.extension(&record.extension)?;
-    let archives = archives_of(extension.as_ref())?;
-    let place = archive_place(deps, record, &record.host).await?;
-    let sealed = sealed_archive(record, archives.look(&place).await?);
+    let there = archive_on(deps, record, &record.host).await?;
+    let sealed = sealed_archive(record, there.archives.look(&there.place).await?);
     let event = if let Some(whole) = &sealed {
         let data = serde_json::json!({"bytes": whole.archive.bytes, "reason": "crash_recovered"});
         (EventKind::SnapshotReady, data)
@@ -208,12 +195,11 @@ async fn finish_or_remove_copies(
                 continue;
             }
         }
-        let drop = move |record: &mut SnapshotRecord| {
+        let drop = |record: &mut SnapshotRecord| {
             record.drop_replica(&host);
             record.message = message.or(record.message.take());
-            Ok(())
         };
-        journal::update(deps, &record.id, Guard::Any, Vec::new(), drop).await?;
+        journal::change(deps, &record.id, drop).await?;
     }
     result
 }
@@ -222,16 +208,4 @@ async fn finish_or_remove_copies(
 fn is_vanished(deps: &Deps, host: &HostName, error: &Error) -> bool {
     matches!(error.code, Code::HostUnreachable | Code::Timeout)
         && deps.transports.spec(host).is_none()
-}
-
-/// The archive that was seen, if it is sealed as this snapshot's.
-fn sealed_archive(record: &SnapshotRecord, seen: ArchiveLook) -> Option<Arrived> {
-    let manifest = seen
-        .manifest
-        .filter(|manifest| manifest.id == record.id && manifest.owner == record.owner)?;
-    let archive = manifest.snapshot.archive;
-    if archive.bytes.is_none() || archive.bytes != seen.bytes {
-        return None;
-    }
-    Some(Arrived { path: seen.path?, identity: seen.identity?, archive })
 }

@@ -12,10 +12,9 @@ use crate::domain::sweep::{
 };
 use crate::manager::deps::Deps;
 use crate::manager::hosts::places::read_manifest;
-use crate::manager::operation::Op;
-use crate::manager::operation::dead::{has_ended, runs_here};
+use crate::manager::operation::dead::{elsewhere_words, works_elsewhere};
 use crate::manager::operation::locks::sandbox_busy_error;
-use crate::manager::operation::record::operation_on;
+use crate::manager::operation::start::run_to_end;
 use crate::manager::sandboxes::remove::destroy_unchanged;
 use crate::manager::snapshots::undo_snapshot::UndoPolicy;
 use crate::manager::upkeep::sweep_memory::Paused;
@@ -96,14 +95,11 @@ async fn remove_locked(deps: &Deps, due: &Due) -> Result<Option<SweepItem>, Erro
             (reason_to_finish(record), SweepOutcome::Finished, "its removal is finished")
         }
     };
-    let operation = operation_on(deps, OperationKind::Destroy, record);
-    let subject = SandboxRecord::clone(record);
-    let op = Box::pin(Op::queue(deps, operation, subject, Some(lock))).await?;
-    let operation = op.run(None, |op| async move {
+    let subject = (SandboxRecord::clone(record), lock);
+    let ended = run_to_end(deps, OperationKind::Destroy, subject, |op| async move {
         destroy_unchanged(&op, &op.subject, reason, UndoPolicy::BestEffort).await
     });
-    let ended = deps.jobs.ended(&operation).await;
-    let ended = ended.ok_or_else(|| Error::internal("nobody knows how the removal ended"))?;
+    let ended = ended.await?;
     if let Some(error) = ended.operation.error {
         return Err(*error);
     }
@@ -131,14 +127,8 @@ async fn lock_unchanged(deps: &Deps, due: &Due) -> Result<Locked, Error> {
         let words = "somebody changed it after it was judged".to_owned();
         return Ok(Locked::Left(SkipReason::Changed, words));
     };
-    if let Some(working) = found.operation.as_ref().filter(|working| runs_here(deps, working))
-        && !has_ended(deps, &working.id).await?
-    {
-        let words = format!(
-            "process {} still works on it, and not on this data directory: this is a copy",
-            working.pid
-        );
-        return Ok(Locked::Left(SkipReason::Busy, words));
+    if let Some(working) = works_elsewhere(deps, found.operation.as_ref()).await? {
+        return Ok(Locked::Left(SkipReason::Busy, elsewhere_words(working)));
     }
     if matches!(due.task, SweepTask::Destroy | SweepTask::Unpaid)
         && let Some(words) = spared_by_manifest(deps, &found).await

@@ -17,8 +17,6 @@ use crate::domain::text::clean_line;
 pub(super) struct ReadInventory {
     /// Item per sandbox id, ordered by it; archives; no networks yet.
     pub(super) inventory: Inventory,
-    /// Names of podman's pods by sandbox id; each has an item, which may be empty otherwise.
-    pub(super) pods: BTreeMap<String, Vec<String>>,
     /// The sandbox of each container, by the container's id.
     pub(super) containers: BTreeMap<String, SandboxId>,
     /// Parts that could not be read, a sentence each. When there are any, the inventory must not be taken for the whole.
@@ -48,7 +46,6 @@ struct Draft {
     container_ids: BTreeSet<String>,
     networks: BTreeSet<String>,
     volumes: BTreeSet<String>,
-    pods: BTreeSet<String>,
     profile: Option<String>,
     created_at: Option<Time>,
     /// When its oldest container was made.
@@ -118,9 +115,6 @@ pub(super) fn parse(entries: &[ScriptEntry<'_>]) -> ReadInventory {
         }
     }
     for (id, draft) in drafts {
-        if !draft.pods.is_empty() {
-            found.pods.insert(id.clone(), draft.pods.iter().cloned().collect());
-        }
         let containers = draft.container_ids.clone();
         let item = item(id, draft);
         // A thing of unknown owner speaks for no sandbox.
@@ -265,7 +259,8 @@ fn list(drafts: &mut BTreeMap<String, Draft>, entry: &ScriptEntry<'_>) {
             "container" => &mut draft.containers,
             "network" => &mut draft.networks,
             "volume" => &mut draft.volumes,
-            _ => &mut draft.pods,
+            // A pod alone has an item too, which names nothing.
+            _ => continue,
         };
         names.insert(marks.name);
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use crate::domain::error::{Code, Error};
+use crate::domain::error::{Code, Error, Kind};
 use crate::domain::host::HostSpec;
 use crate::transport::shell::channel::BrokenChannel;
 
@@ -22,7 +22,9 @@ pub(crate) fn stalled(spec: &HostSpec, idle: Duration) -> Error {
 
 /// A source that could not be read to its end.
 pub(crate) fn unread(error: io::Error) -> Error {
-    Error::new(Code::OperationFailed, "what was to be transferred could not be read").because(error)
+    Error::new(Code::OperationFailed, "what was to be transferred could not be read")
+        .because(error)
+        .of_kind(Kind::SourceUnread)
 }
 
 /// A shell that was ended from outside while the machine is well.

@@ -3,7 +3,7 @@
 
 use memchr::memchr;
 
-/// What of the noise before an answer is kept, for the words of a shell that never answered; bytes.
+/// Part of the noise before an answer that is kept, for the words of a shell that never answered; bytes.
 const NOISE_KEPT: usize = 4096;
 /// Longer than a mark's number and line break ever are.
 const NUMBER_LIMIT: usize = 24;

@@ -94,10 +94,9 @@ impl Plan {
     /// came after it could not be written into a read-only one, and would change its time.)
     ///
     /// Every call sets the same position back: one reader at a time.
-    pub(super) fn list(&self) -> std::io::Result<File> {
-        let mut list = self.list.try_clone()?;
-        list.rewind()?;
-        Ok(list)
+    pub(super) fn list(&self) -> Result<File, Error> {
+        let rewound = self.list.try_clone().and_then(|mut list| list.rewind().map(|()| list));
+        rewound.map_err(|error| Error::internal("the list of files is gone").because(error))
     }
 }
 

@@ -13,7 +13,7 @@ use crate::transport::{RemoteShell, Transport};
 
 use super::child::{Running, tail_of};
 use super::plan::Plan;
-use super::sent::{IDLE, MAX_WARNINGS, Method, Progress, Sent, failed};
+use super::sent::{IDLE, Method, Progress, Sent, failed};
 
 /// "Some files vanished before they could be transferred."
 const VANISHED: i32 = 24;
@@ -51,23 +51,13 @@ pub(super) async fn send(
 ) -> Result<Sent, Error> {
     let started = Instant::now();
     loop {
-        let list = plan
-            .list()
-            .map_err(|error| Error::internal("the list of files is gone").because(error))?;
+        let list = plan.list()?;
         let mut words: Vec<OsString> = ["-c", RSYNC_SH, "sbx"].map(OsString::from).to_vec();
         words.extend(arguments(&transport.remote_shell(), dest));
         let (group, stdout, stderr) = Running::start("sh", &words, source, list)?.split();
         let (bytes, stderr) = tokio::join!(follow(stdout, progress), tail_of(stderr));
         match group.wait().await? {
-            0 => return Ok(Sent { method: Method::Rsync, bytes, warnings: Vec::new() }),
-            VANISHED => {
-                let gone = stderr.lines().filter(|line| line.contains("vanished"));
-                let warnings = gone
-                    .take(MAX_WARNINGS)
-                    .map(|line| crate::domain::text::clean_line(line, 400))
-                    .collect();
-                return Ok(Sent { method: Method::Rsync, bytes, warnings });
-            }
+            0 | VANISHED => return Ok(Sent { method: Method::Rsync, bytes }),
             // ssh was given no session, so nothing ran.
             _ if stderr.contains("Session open refused") && started.elapsed() < REFUSED_FOR => {
                 transport.make_room().await?;

@@ -30,19 +30,14 @@ impl Method {
     }
 }
 
-/// What was sent.
+/// Files that were sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
     /// How.
     pub method: Method,
     /// Bytes that went: of content with rsync, of the stream with tar.
     pub bytes: u64,
-    /// What changed or vanished while it was read, a sentence each, at most [`MAX_WARNINGS`].
-    pub warnings: Vec<String>,
 }
-
-/// How many warnings are kept.
-pub const MAX_WARNINGS: usize = 20;
 
 /// Takes (done, of) in bytes.
 pub type OnBytes<'a> = &'a (dyn Fn(u64, u64) + Send + Sync);

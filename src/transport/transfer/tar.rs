@@ -13,7 +13,7 @@ use crate::transport::{Command, LineSink, Output, Transport};
 
 use super::child::{Running, tail_of};
 use super::plan::Plan;
-use super::sent::{IDLE, MAX_WARNINGS, Method, Progress, Sent, failed};
+use super::sent::{IDLE, Method, Progress, Sent, failed};
 
 /// Extracts stdin into `$1`.
 const EXTRACT_SH: &str = include_str!("../scripts/extract.sh");
@@ -38,8 +38,7 @@ pub(super) async fn feed(
     progress: &mut Progress<'_>,
     sink: LineSink<'_>,
 ) -> Result<(Output, Result<Sent, Error>), Error> {
-    let list =
-        plan.list().map_err(|error| Error::internal("the list of files is gone").because(error))?;
+    let list = plan.list()?;
     // GNU's format for names above 100 bytes: busybox reads it, and skips what the POSIX one says of them.
     let args =
         ["--create", "--format=gnu", "--null", "--no-recursion", "--files-from=-", "--file=-"]
@@ -58,18 +57,17 @@ pub(super) async fn feed(
     let far = far?;
     let status = group.wait().await?;
     let sent = verdict(status, &stderr, &far);
-    let sent = sent.map(|warnings| Sent { method: Method::Tar, bytes, warnings });
-    Ok((far, sent))
+    Ok((far, sent.map(|()| Sent { method: Method::Tar, bytes })))
 }
 
-/// End that failed, or the warnings of a success.
-fn verdict(status: i32, stderr: &str, far: &Output) -> Result<Vec<String>, Error> {
-    let (warnings, errors) = sort_lines(stderr);
+/// Refuses what did not end well, by the end that failed.
+fn verdict(status: i32, stderr: &str, far: &Output) -> Result<(), Error> {
+    let (changes, errors) = sort_lines(stderr);
     let here = match status {
         // 141 is SIGPIPE: the far end stopped reading, and knows why.
         0 | 1 | 141 => false,
         // Vanished files were in the list, and tar calls that an error.
-        2 => !errors.is_empty() || warnings.is_empty(),
+        2 => !errors.is_empty() || changes.is_empty(),
         _ => true,
     };
     // "Broken pipe" is SIGPIPE in words.
@@ -91,7 +89,7 @@ fn verdict(status: i32, stderr: &str, far: &Output) -> Result<Vec<String>, Error
     if status == 141 {
         return Err(failed("the host stopped reading before the end", status, &far.error_text()));
     }
-    Ok(warnings.into_iter().take(MAX_WARNINGS).collect())
+    Ok(())
 }
 
 /// Lines of GNU tar: changes under it, and errors.
@@ -161,9 +159,9 @@ mod tests {
         };
         let vanished = "tar: ./a: Cannot stat: No such file or directory\ntar: Exiting with failure status due to previous errors\n";
         for (status, stderr, far, expected) in [
-            (0, "", &ok, "sent, 0 warnings"),
-            (1, "tar: ./a: file changed as we read it\n", &ok, "sent, 1 warnings"),
-            (2, vanished, &ok, "sent, 1 warnings"),
+            (0, "", &ok, "sent"),
+            (1, "tar: ./a: file changed as we read it\n", &ok, "sent"),
+            (2, vanished, &ok, "sent"),
             (
                 2,
                 "tar: ./a: Cannot open: Permission denied\n",
@@ -183,7 +181,7 @@ mod tests {
             (141, "", &ok, "it ended with status 141 and said nothing"),
         ] {
             let told = match verdict(status, stderr, far) {
-                Ok(warnings) => format!("sent, {} warnings", warnings.len()),
+                Ok(()) => "sent".to_owned(),
                 Err(error) => error.causes[0].clone(),
             };
             assert_eq!(told, expected, "{status} {stderr:?}");

@@ -70,7 +70,7 @@ impl Details {
             document.pair("seen", Role::Warn, words);
         }
         if let Some(failed) = &record.failure {
-            present::failure::section(&mut document, failed);
+            present::failure::section(&mut document, failed, record.message.as_deref().as_slice());
         }
         sandbox::reach(&mut document, record);
         match self.extent {

@@ -200,14 +200,20 @@ impl SnapshotArchives for Archives {
         self.0.shelf.reach(place)?;
         let key = self.0.shelf.key(place);
         let kept = self.0.shelf.kept.lock().unwrap().get(&key).cloned();
-        let path = kept.as_ref().map(|_| folder(place.id.as_str()));
+        let folder = Some(folder(place.id.as_str()));
+        let path = folder.clone().filter(|_| kept.is_some());
         let manifest = match kept {
             Some(Kept::Sealed(manifest)) => Some(*manifest),
             _ => None,
         };
         let bytes = manifest.as_ref().and_then(|manifest| manifest.snapshot.archive.bytes);
+<<<<<<< HEAD
         let root = self.0.shelf.root.get();
         Ok(ArchiveLook { path, identity: Some(identity(&key.0)), manifest, bytes, root })
+=======
+        let root = self.0.shelf.root.lock().unwrap().clone();
+        Ok(ArchiveLook { folder, path, identity: Some(identity(&key.0)), manifest, bytes, root })
+>>>>>>> wt-cut
     }
 
     fn check_manifest(&self, manifest: &ArchiveManifest) -> Result<(), Error> {

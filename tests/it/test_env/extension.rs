@@ -60,12 +60,12 @@ impl Drop for OpenLog<'_> {
 pub(crate) struct Shared {
     script: Arc<Scripted>,
     id: ExtensionId,
-    archives: Archives,
+    archives: Arc<Archives>,
 }
 
 impl Shared {
     pub(crate) fn new(script: &Arc<Scripted>, id: ExtensionId) -> Self {
-        Self { script: Arc::clone(script), id, archives: Archives(Arc::clone(script)) }
+        Self { script: Arc::clone(script), id, archives: Arc::new(Archives(Arc::clone(script))) }
     }
 }
 
@@ -445,8 +445,8 @@ impl SandboxExtension for Shared {
         }
     }
 
-    fn archives(&self) -> Option<&dyn SnapshotArchives> {
-        Some(&self.archives)
+    fn archives(&self) -> Option<Arc<dyn SnapshotArchives>> {
+        Some(self.archives.clone())
     }
 
     async fn services(

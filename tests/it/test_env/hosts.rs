@@ -10,9 +10,7 @@ use sandboxer::domain::host::HostSpec;
 use sandboxer::domain::output::OutputSink;
 use sandboxer::domain::{Code, Error, HostName};
 use sandboxer::transport::pool::Pool;
-use sandboxer::transport::{
-    Command, InputStream, LineSink, Output, RemoteShell, Transport, Transports,
-};
+use sandboxer::transport::{Command, InputStream, LineSink, Output, Transport, Transports};
 use tokio::io::AsyncRead;
 
 use super::script::Scripted;
@@ -154,14 +152,10 @@ impl Transport for ScriptedHost {
         Ok(self.output(command))
     }
 
-    async fn attach(&self, _: &Command, _: &mut dyn OutputSink) -> Result<Option<i32>, Error> {
-        Ok(Some(0))
-    }
-
-    async fn attach_with_input(
+    async fn attached(
         &self,
         _: &Command,
-        _: InputStream<'_>,
+        _: Option<InputStream<'_>>,
         _: &mut dyn OutputSink,
     ) -> Result<Option<i32>, Error> {
         Ok(Some(0))
@@ -171,14 +165,6 @@ impl Transport for ScriptedHost {
         Ok(vec!["true".into()])
     }
 
-    fn remote_shell(&self) -> RemoteShell {
-        RemoteShell { command: Vec::new(), target: String::new() }
-    }
-
-    async fn make_room(&self) -> Result<(), Error> {
-        Ok(())
-    }
-
     fn round_trips(&self) -> u64 {
         0
     }
@@ -186,6 +172,4 @@ impl Transport for ScriptedHost {
     fn latency(&self) -> Option<Duration> {
         Some(Duration::from_millis(12))
     }
-
-    async fn close(&self) {}
 }

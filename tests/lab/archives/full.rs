@@ -8,8 +8,12 @@ use serde_json::json;
 
 use crate::faults::Tmpfs;
 use crate::held::held;
+<<<<<<< HEAD
 use crate::lab::{Bench, DOCKER, Way, port_of, text};
 use crate::support::said::Said as _;
+=======
+use crate::lab::{Bench, DOCKER, PODMAN, Way, port_of, text};
+>>>>>>> wt-cut
 
 /// Free space in bytes.
 fn free(folder: &std::path::Path) -> usize {
@@ -51,4 +55,29 @@ fn a_disk_that_fills_during_a_restore_says_nothing_against_the_archive() {
     );
     bench.ok(["destroy", "back", "again"]);
     bench.ok(["snapshots", "delete", "base"]);
+}
+
+/// What zstd finds again far behind, gzip writes anew: the copy is many times as large as the archive that it is made of.
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_copy_that_is_compressed_anew_goes_only_where_it_has_room() {
+    let bench = Bench::new();
+    let disk = Tmpfs::mount(bench.path("tiny"), "size=6m");
+    bench.add_host("tiny", &Way::to(PODMAN, port_of(PODMAN)), &disk.path);
+    let made = bench
+        .run(["create", "--profile", "sandbox-canary", "--host", DOCKER, "--name", "source"])
+        .ok();
+    let random =
+        Command::new("head").args(["-c", "1000000", "/dev/urandom"]).output().unwrap().stdout;
+    fs::write(PathBuf::from(text(&made["workdir"])).join("workspace/again"), random.repeat(8))
+        .unwrap();
+    let taken = bench.run(["snapshot", "source", "--name", "base"]).ok();
+    assert_eq!(taken["format"], "tar.zst", "{taken:#}");
+    assert!(taken["bytes"].as_u64().unwrap() < 2_000_000, "{taken:#}");
+    let copy = bench.run(["snapshots", "copy", "base", "--to", "tiny"]);
+    let error = copy.error_with_hint("operation_failed");
+    assert!(error["causes"].to_string().contains("KiB are needed"), "{error:#}");
+    assert!(!disk.path.join("snapshots").exists(), "nothing was begun");
+    bench.run(["destroy", "source"]).ok();
+    bench.run(["snapshots", "delete", "base"]).ok();
 }

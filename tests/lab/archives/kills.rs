@@ -1,6 +1,12 @@
 //! SIGKILL while an archive is on its way, and then `recover`: a copy or an import is whole or gone.
 
+<<<<<<< HEAD
 use serde_json::json;
+=======
+use std::fs;
+
+use serde_json::{Value, json};
+>>>>>>> wt-cut
 
 use crate::archives::source::{replicas, snapshot};
 use crate::lab::{Bench, DOCKER, PODMAN, text};
@@ -9,11 +15,14 @@ use crate::support::said::Said as _;
 
 each_point! {
     copies_that_are_killed_are_whole_or_gone = a_killed_copy_is_whole_or_gone() {
-        copy_received: "copy.received", false;
-        copy_sealed: "copy.sealed", true;
+        copy_received: "copy.received", false, false;
+        copy_sealed: "copy.sealed", true, false;
+        copy_received_below_an_earlier_root: "copy.received", false, true;
+        copy_sealed_below_an_earlier_root: "copy.sealed", true, true;
     }
 }
 
+<<<<<<< HEAD
 fn a_killed_copy_is_whole_or_gone(point: &str, stays: bool) {
     let bench = Bench::watching(&[PODMAN]);
     snapshot(&bench, DOCKER, &format!("killed-{}", point.replace('.', "-")));
@@ -21,6 +30,26 @@ fn a_killed_copy_is_whole_or_gone(point: &str, stays: bool) {
     bench.recovered();
     let record = bench.ok(["snapshots", "get", "base"]);
     record.has(json!({"state": "ready", "operation": null}));
+=======
+fn a_killed_copy_is_whole_or_gone(point: &str, stays: bool, moves: bool) {
+    let bench = Bench::new();
+    let before = bench.snapshot(PODMAN);
+    snapshot(&bench, DOCKER, &format!("killed-{}-{moves}", point.replace('.', "-")));
+    killed(&bench, point, &["snapshots", "copy", "base", "--to", PODMAN]);
+    let file = bench.path("config.yaml");
+    let config = fs::read_to_string(&file).unwrap();
+    if moves {
+        // It is looked for where it was brought, wherever new ones go.
+        let root = format!("workspace_root: {}", bench.workspace_root(PODMAN).display());
+        assert!(config.contains(&root), "{config}");
+        fs::write(&file, config.replace(&root, &format!("{root}-later"))).unwrap();
+    }
+    recovered(&bench);
+    fs::write(&file, config).unwrap();
+    let record = bench.run(["snapshots", "get", "base"]).ok();
+    assert_eq!(record["state"], "ready", "{record:#}");
+    assert_eq!(record["operation"], Value::Null, "{record:#}");
+>>>>>>> wt-cut
     // From the seal on it is whole, whoever lives to write that down.
     let listed = replicas(&record);
     let copy = [format!("{PODMAN} ready")];

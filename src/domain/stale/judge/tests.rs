@@ -1,4 +1,5 @@
 use super::*;
+use crate::domain::examples;
 use crate::domain::sandbox::State;
 use crate::domain::stale::ReapAction;
 
@@ -16,16 +17,9 @@ fn from(seconds: i64) -> Standpoint {
 }
 
 fn record(change: impl FnOnce(&mut SandboxRecord)) -> SandboxRecord {
-    let mut record: SandboxRecord = serde_json::from_value(serde_json::json!({
-        "id": "a1b2c3d4", "name": null, "profile": {"id": "profile.x", "version": "1.0.0", "hash": "0"},
-        "extension": "ext.x", "host": "far", "host_identity": null, "workdir": null, "state": "ready", "reason": null,
-        "message": null, "since": at(0), "observed_at": null, "revision": 7, "operation": null, "handle": null,
-        "reachability": null, "created_at": at(0), "ready_at": at(0), "expires_at": null, "max_expires_at": null,
-        "based_on_snapshot": null, "patch_error": null, "undo_of": null, "quote_usd": null, "hold_usd": null,
-        "cost_usd": null, "route": null, "failure": null, "telemetry": null, "certificate": null,
-        "actor": {"type": "adm", "name": "kim"}, "owner": "us", "idempotency_key": null
-    }))
-    .unwrap();
+    let mut record = examples::sandbox(serde_json::json!({
+        "host": "far", "since": at(0), "revision": 7, "created_at": at(0), "ready_at": at(0), "owner": "us",
+    }));
     change(&mut record);
     record
 }

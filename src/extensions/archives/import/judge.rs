@@ -49,7 +49,7 @@ pub(super) struct Admitted {
     pub(super) half: Half,
 }
 
-/// What came so far.
+/// Judge of what comes, by what came so far.
 pub(super) struct Judge<'a> {
     promised: &'a [String],
     volumes: BTreeSet<&'a str>,
@@ -226,7 +226,7 @@ fn parts(name: &[u8]) -> io::Result<Vec<&[u8]>> {
     Ok(parts)
 }
 
-/// What a hard link must not leave: the workspace, or its volume.
+/// Tree that a hard link must not leave: the workspace, or its volume.
 fn tree_of<'p, 'a>(parts: &'p [&'a [u8]]) -> &'p [&'a [u8]] {
     let depth = if parts[0] == b"volumes" { 2 } else { 1 };
     &parts[..parts.len().min(depth)]

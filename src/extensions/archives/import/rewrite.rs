@@ -18,7 +18,7 @@ const BLOCK: usize = 512;
 /// How long a name may be in a header; bytes.
 const NAME_ROOM: usize = 100;
 
-/// What may come.
+/// Promise of a manifest: what may come.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Promise {
     /// The size of the tar; bytes.
@@ -31,7 +31,7 @@ pub(super) struct Promise {
     pub(super) volumes: Vec<String>,
 }
 
-/// What was written.
+/// Tar that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Written {
     /// The size of the tar; bytes.
@@ -76,7 +76,7 @@ pub(super) fn rewrite(
     rewriting.finish(&said)
 }
 
-/// One side, and what went through it.
+/// Side of a rewriting, and what went through it.
 struct Measured<T> {
     inner: T,
     hash: Sha256,

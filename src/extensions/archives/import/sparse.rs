@@ -58,7 +58,7 @@ enum Part {
     Data,
 }
 
-/// What may follow a region: tar pads each to a block, and says where a file ends with a region of no bytes.
+/// Region that may follow another: tar pads each to a block, and says where a file ends with a region of no bytes.
 #[derive(Clone, Copy)]
 enum Behind {
     Any,

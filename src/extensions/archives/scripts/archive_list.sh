@@ -1,6 +1,6 @@
 # Lists what is in an archive. Parameters: the root, the snapshot's id, the owners (blanks between), the expected host, the
-# archive's file, then the options that make GNU tar's listing one that can be read back. The first line is the verdict:
-# whose tar writes what follows, or why nothing does.
+# archive's file, then the options that make GNU tar's listing one that can be read back. The first line is the verdict, `ok`
+# or why nothing follows; the second says whose tar writes the rest.
 sbx_brief=0
 sbx_fail() { case $1 in '' | absent) echo gone ;; identity | root_*) echo "$1" ;; *) printf '%s\n' "$2" | head -n 1 ;; esac; exit; }
 sbx_prove_host "$4"
@@ -9,6 +9,7 @@ sbx_archive "$5"
 sbx_tools "$5" >/dev/null || { echo missing; exit; }
 sbx_name=$5
 shift 5
+echo ok
 if sbx_gnu_tar; then
   echo gnu
   set -- tar -tvv "$@" -f -

@@ -1,16 +1,18 @@
 # Makes a folder for an archive that comes from elsewhere. Parameters: the root, the snapshot's id, the owners (blanks between),
-# the expected host, `made` where the root may be made or `given` where it must be there, the bytes that will come.
+# the expected host, `made` where the root may be made or `given` where it must be there, the bytes that will come, and how many they
+# are where this host has no zstd.
 umask 077
 sbx_lacks=
 for sbx_tool in tar tee gzip df sed; do sbx_has "$sbx_tool" || sbx_lacks="$sbx_lacks $sbx_tool"; done
 sbx_has openssl || sbx_has sha256sum || sbx_lacks="$sbx_lacks sha256sum"
 for sbx_tool in $sbx_lacks; do printf 'missing=%s\n' "$sbx_tool"; done
 [ -z "$sbx_lacks" ] || exit 0
-! sbx_has zstd || echo zstd=yes
+sbx_most=$7
+! sbx_has zstd || { echo zstd=yes; sbx_most=$6; }
 sbx_prove_host "$4"
 sbx_make_root "$1" "$3" "$5"
 # A tenth more: a file system counts blocks, not bytes.
-sbx_need=$(($6 / 1024 * 11 / 10 + 64))
+sbx_need=$((sbx_most / 1024 * 11 / 10 + 64))
 sbx_free=$(sbx_free_kib)
 if [ -n "$sbx_free" ] && [ "$sbx_need" -gt "$sbx_free" ]; then
   sbx_fail space "$sbx_free KiB are free in $sbx_root, $sbx_need KiB are needed"

@@ -1,6 +1,7 @@
 # Lists a workspace as an archive of it would be listed; no content is read. Parameters: the sandbox's directory, the
 # engine's program, an owner of ours, what is expected of the host (sbx_prove_host), then patterns to leave out. runtime.sh,
-# says.sh, place.sh, as.sh and leave_out.sh stand before it.
+# says.sh, place.sh, as.sh and leave_out.sh stand before it. The first line is the verdict, `ok` or why nothing follows; the second
+# says whose tar writes the rest.
 sbx_brief=78
 sbx_prove_host "$4"
 if [ ! -d "$1" ]; then
@@ -43,6 +44,7 @@ trap 'exit 143' HUP INT TERM PIPE
 [ $# = 0 ] || set -- --wildcards --no-wildcards-match-slash --anchored -X "$sbx_maps/out.top" --no-anchored -X "$sbx_maps/out.any"
 printf '+%s self:0\n' "$sbx_uid" >"$sbx_maps/users"
 printf '+%s self:0\n' "$sbx_gid" >"$sbx_maps/groups"
+printf 'ok\ngnu\n'
 # A listing of an archive that goes nowhere: tar knows /dev/null and reads no file for it.
 sbx_as tar --format=pax --owner-map="$sbx_maps/users" --group-map="$sbx_maps/groups" -cvv --index-file=/dev/fd/1 --full-time --quoting-style=escape '--quote-chars= ' \
   "$@" -f /dev/null workspace </dev/null

@@ -11,7 +11,7 @@ const PIECE: usize = 4096;
 /// Pieces of one line come within this of its beginning.
 const PIECES_WITHIN: SignedDuration = SignedDuration::from_secs(1);
 
-/// One line of a log.
+/// Line of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Line {
     /// When the engine got it, where it was asked to say so.

@@ -1,9 +1,9 @@
-//! What the compose on the host understands: where one reads less than Docker's own, that is done in its words, said, or
+//! Dialect of the compose on the host: where one reads less than Docker's own, that is done in its words, said, or
 //! refused. Nothing is dropped without a word. Measured; docs/runtimes.md has the table.
 
 use crate::domain::facts::{Flavour, Runtime};
 
-/// What the compose on the host understands.
+/// Dialect of the compose on the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
     /// `docker compose`, whatever its engine.
@@ -64,7 +64,7 @@ const NARROW: &[&str] = &[
     "working_dir",
 ];
 
-/// Those that podman-compose 1.6 reads beside them.
+/// Further ones that podman-compose 1.6 reads.
 const PODMAN: &[&str] = &[
     "cpuset",
     "device_cgroup_rules",
@@ -97,7 +97,7 @@ const AFTER_V1: &[&str] = &[
 ];
 
 impl Dialect {
-    /// What this runtime understands.
+    /// Dialect of this runtime.
     pub fn of(runtime: &Runtime) -> Self {
         match runtime.flavour {
             Flavour::DockerComposeV2 | Flavour::Other(_) => Self::Full,

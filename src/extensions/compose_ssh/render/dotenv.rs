@@ -2,10 +2,10 @@
 
 use super::interpolate::{Variables, substitute_lenient};
 
-/// What the values of one file may grow to, in bytes: `A=$A$A` doubles on every line.
+/// Limit to which the values of one file may grow, in bytes: `A=$A$A` doubles on every line.
 const MAX_TOTAL: usize = 1024 * 1024;
 
-/// One entry: a name, and a value unless the line holds the name alone (passed through from outside).
+/// Entry: a name, and a value unless the line holds the name alone (passed through from outside).
 pub(super) type Entry = (String, Option<String>);
 
 /// Reads `text`. Values without single quotes may refer to earlier entries and to `outer`, which wins.

@@ -32,7 +32,7 @@ pub enum RenderError {
     Unreadable {
         /// The path at which it failed.
         file: String,
-        /// What the file system said.
+        /// Error of the file system.
         source: io::Error,
     },
     /// A file is no YAML, or no compose file.
@@ -40,7 +40,7 @@ pub enum RenderError {
     NotYaml {
         /// The file, relative to the workspace.
         file: String,
-        /// What is wrong with it.
+        /// Fault of it.
         message: String,
         /// 1-based line and column.
         place: Option<(u64, u64)>,

@@ -1,4 +1,4 @@
-//! What the renderer found: refusals and rewrites, each at its path.
+//! Findings of the renderer: refusals and rewrites, each at its path.
 
 use std::collections::{BTreeMap, HashSet};
 

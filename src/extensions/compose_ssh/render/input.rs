@@ -19,7 +19,7 @@ pub struct RenderInput<'a> {
     /// The compose files, relative to the workspace, with commas between them; none: `COMPOSE_FILE` of `.env`, or the names that
     /// compose looks for.
     pub compose_file: Option<&'a str>,
-    /// What happens to published ports, and what the profile permits by name.
+    /// Rules of the profile: for published ports, and what it permits by name.
     pub compose: &'a Compose,
     /// Variables of the profile; they win over `.env`.
     pub variables: &'a BTreeMap<String, String>,

@@ -31,7 +31,7 @@ pub(super) fn substitute(
     Ok(out)
 }
 
-/// As [`substitute`] for values in environment files, where a `$` before a brace that holds no variable is only a `$`, too.
+/// [`substitute`] for values in environment files, where a `$` before a brace that holds no variable is only a `$`, too.
 pub(super) fn substitute_lenient(text: &str, variables: &Variables) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut scan = Scan { variables, unset: &mut Vec::new(), lenient: true };

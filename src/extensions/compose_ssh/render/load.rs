@@ -99,7 +99,7 @@ impl<'a> Loader<'a> {
         })
     }
 
-    /// As [`Self::find`] for a file that another one names: what cannot be read becomes a refusal at `path`.
+    /// [`Self::find`] for a file that another one names: what cannot be read becomes a refusal at `path`.
     pub(super) fn named(
         &mut self,
         anchored: &str,
@@ -141,7 +141,7 @@ impl<'a> Loader<'a> {
         Ok(matches!(self.workspace.locate(anchored).map_err(unreadable)?, Target::Outside(_)))
     }
 
-    /// As [`Self::named`], but the file need not be there.
+    /// [`Self::named`], but the file need not be there.
     pub(super) fn optional(
         &mut self,
         anchored: &str,

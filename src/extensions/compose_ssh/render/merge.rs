@@ -329,7 +329,7 @@ fn subnets(mut below: Vec<Value>, above: Vec<Value>) -> Value {
     Value::Array(below)
 }
 
-/// What an entry of a list is about: the path in the container, or the name of a secret or config.
+/// Subject of a list's entry: the path in the container, or the name of a secret or config.
 fn target(item: &Value) -> String {
     if let Some(text) = item.as_str() {
         let mut parts = text.split(':');

@@ -13,7 +13,7 @@ pub struct Rendered {
     pub yaml: String,
     /// The services that are started, in the file's order.
     pub services: Vec<ServicePlan>,
-    /// What was changed.
+    /// Change that was made.
     pub rewrites: Vec<Rewrite>,
     /// Images that are pulled, sorted; built ones are not among them.
     pub images: Vec<String>,

@@ -21,9 +21,9 @@ pub(super) struct Pass<'a> {
     pub sources: BTreeSet<String>,
     /// Files beside the rendered one, by name.
     pub secrets: BTreeMap<String, String>,
-    /// What the engine looks up when a container starts, relative to the workspace.
+    /// Paths that the engine looks up when a container starts, relative to the workspace.
     pub mounted: BTreeSet<String>,
-    /// What a container can write, relative to the workspace, and where the file says so.
+    /// Paths that a container can write, relative to the workspace, and where the file says so.
     pub writable: Vec<(String, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! What a service may not ask for unless the profile permits it by name.
+//! Wishes that a service may not have unless the profile permits it by name.
 
 use std::collections::BTreeSet;
 
@@ -63,7 +63,7 @@ const CAPABILITIES: &[&str] = &[
     "SYS_CHROOT",
 ];
 
-/// Those that Docker gives beside them.
+/// Further ones that Docker gives.
 const DOCKERS_CAPABILITIES: &[&str] = &["AUDIT_WRITE", "MKNOD", "NET_RAW"];
 
 /// Namespaces, what may stand there without leaving the sandbox, and what they are called in a sentence.

@@ -19,11 +19,11 @@ pub struct ContainerPort {
     pub protocol: String,
 }
 
-/// One entry of `ports`, which may be a range.
+/// Entry of `ports`, which may be a range.
 #[derive(Debug, PartialEq, Eq)]
 struct Published {
     host_ip: Option<String>,
-    /// As written: a port, a range, or nothing for a random one.
+    /// Host's side as written: a port, a range, or nothing for a random one.
     host: Option<String>,
     container: (u16, u16),
     protocol: String,

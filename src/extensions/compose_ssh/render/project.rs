@@ -46,7 +46,7 @@ impl Loader<'_> {
         Ok(project)
     }
 
-    /// One file with what it extends and includes; `below` is the project of those before it.
+    /// File with what it extends and includes; `below` is the project of those before it.
     fn layer(
         &mut self,
         (file, mut layer, replaced): (&str, Map<String, Value>, &[Vec<String>]),
@@ -96,7 +96,7 @@ impl Loader<'_> {
         self.files.insert(file.to_owned(), Services { services, replaced: replaced.to_vec() });
     }
 
-    /// One service with everything it extends below it.
+    /// Service with everything it extends below it.
     fn service(
         &mut self,
         file: &str,

@@ -52,7 +52,7 @@ pub struct Pull {
     pub policy: PullPolicy,
     /// For which platform; empty for the host's.
     pub platform: String,
-    /// Who wants it, as in `services.web.image`.
+    /// Path of whoever wants it, as in `services.web.image`.
     pub path: String,
 }
 

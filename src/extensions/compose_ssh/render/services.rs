@@ -1,4 +1,4 @@
-//! One service of the project as the rendered file says it, and what is to be expected of it.
+//! Service of the project as the rendered file says it, and what is to be expected of it.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ const LISTS: &[&str] = &[
     "volumes_from",
 ];
 
-/// What the engine is expected to run for a service.
+/// Containers that the engine is expected to run for a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServicePlan {
     /// The service's name.
@@ -300,7 +300,7 @@ fn depends_on(
     }
 }
 
-/// What `depends_on` says, in either form.
+/// Services that `depends_on` names, in either form.
 fn needs(service: &Map<String, Value>) -> BTreeMap<String, bool> {
     match service.get("depends_on") {
         Some(Value::Object(map)) => {

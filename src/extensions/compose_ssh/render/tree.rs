@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use super::document::MAX_BYTES;
 use super::lexical::{normalize, parent};
 
-/// What stands at a path, the last component not followed.
+/// Thing at a path, the last component not followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
     /// Nothing.
@@ -28,7 +28,7 @@ pub enum Entry {
 /// A read-only view of a workspace. Paths are relative to it, `/`-separated, without `.`, `..` and links before
 /// the last component; the empty path is the workspace itself.
 pub trait Tree {
-    /// What stands at `path`.
+    /// Thing at `path`.
     ///
     /// # Errors
     /// Whatever the file system says, except that nothing is there.

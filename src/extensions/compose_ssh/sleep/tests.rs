@@ -1,4 +1,4 @@
-//! What a wake makes of a list, and how the script writes one.
+//! Reading of a list by a wake, and how the script writes one.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

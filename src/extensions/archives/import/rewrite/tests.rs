@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use super::*;
 use crate::extensions::archives::import::said::record;
 
-/// One entry as a tar has it, by hand: nothing here stops at what an honest archive would not say.
+/// Entry as a tar has it, by hand: nothing here stops at what an honest archive would not say.
 #[derive(Clone)]
 struct Fixture {
     name: Vec<u8>,
@@ -110,7 +110,7 @@ fn promise(tar: &[u8]) -> Promise {
     }
 }
 
-/// What is written of it; a source that gives so much at once.
+/// Tar that is written of it; a source that gives so much at once.
 fn rewritten_in(tar: &[u8], promise: &Promise, piece: usize) -> Result<(Written, Vec<u8>), String> {
     struct Pieces<'a>(&'a [u8], usize);
     impl Read for Pieces<'_> {
@@ -138,7 +138,7 @@ fn rewritten(entries: &[Fixture]) -> Result<(Written, Vec<u8>), String> {
     whole
 }
 
-/// What a program says of a tar that it gets.
+/// Words of a program on a tar that it gets.
 fn said(program: &[&str], tar: &[u8]) -> Option<String> {
     let mut run = Command::new(program[0]);
     run.args(&program[1..]).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -149,12 +149,12 @@ fn said(program: &[&str], tar: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// As GNU tar lists it.
+/// Listing by GNU tar.
 fn listed_by_gnu(tar: &[u8]) -> String {
     said(&["tar", "--quoting-style=literal", "-tf", "-"], tar).expect("tar")
 }
 
-/// As GNU tar and busybox list it, which must agree where both are.
+/// Listing by GNU tar and busybox, which must agree where both are.
 fn listed(tar: &[u8]) -> String {
     let gnu = listed_by_gnu(tar);
     if let Some(busybox) = said(&["busybox", "tar", "-tf", "-"], tar) {
@@ -185,7 +185,7 @@ fn harmless(entries: Vec<Fixture>, names: &str) {
     assert_eq!(listed(&tar), format!("workspace/\n{names}"));
 }
 
-/// What stands in front of the entry that is judged.
+/// Entries behind a workspace's folder, which every archive has.
 fn behind_workspace(entries: Vec<Fixture>) -> Vec<Fixture> {
     std::iter::once(folder("workspace/")).chain(entries).collect()
 }

@@ -1,4 +1,4 @@
-//! What each compose tool is given where it reads less than Docker's own.
+//! Words that each compose tool is given where it reads less than Docker's own.
 
 use super::*;
 use crate::domain::facts::{Flavour, Runtime};

@@ -1,4 +1,4 @@
-//! What a compose file does not get, and the word that permits it.
+//! Wishes that a compose file does not get, and the word that permits it.
 
 use super::*;
 

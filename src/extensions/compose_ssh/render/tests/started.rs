@@ -1,10 +1,10 @@
-//! What starts at all, from which images, and with which volumes; and what never would.
+//! Things that start at all, from which images, and with which volumes; and what never would.
 
 use super::*;
 
 const DIALECTS: [Dialect; 4] = [Dialect::Full, Dialect::V1, Dialect::Podman, Dialect::Narrow];
 
-/// One of `tests/cases`, for a host with this compose.
+/// File of `tests/cases`, for a host with this compose.
 fn case(name: &str, dialect: Dialect) -> Case {
     let folder = format!("{}/tests/cases/{name}", env!("CARGO_MANIFEST_DIR"));
     let read = |file: &str| std::fs::read_to_string(format!("{folder}/{file}")).unwrap();
