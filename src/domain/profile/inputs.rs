@@ -8,7 +8,8 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::Profile;
-use crate::domain::problem::{nearest, shown};
+use crate::domain::problem::shown;
+use crate::domain::text::nearest;
 use crate::domain::words::string_enum;
 
 /// The longest value of an input, in bytes.
