@@ -1,10 +1,10 @@
 //! `adopt`: records of what hosts have and no record knows; and `import`: what the earlier Python tool kept.
 
 use super::args::{AdoptArgs, ImportEarlierArgs};
-use super::bulk::{BulkItem, complain, end};
+use super::bulk::{BulkItem, report};
 use super::confirm::{Question, allow, owner};
-use super::interrupt::{Running, with_progress};
-use super::output::{CliError, Context, Outcome};
+use super::interrupt::awaited;
+use super::output::{Context, Outcome};
 use super::table;
 use crate::client::{AdoptRequest, Adopted, ImportRequest};
 use crate::present::upkeep::{ADOPTED, adopted};
@@ -30,51 +30,32 @@ pub(super) async fn adopt(context: &mut Context<'_>, args: &AdoptArgs) -> Outcom
         allow(context, &question).await?;
     }
     let client = context.client;
-    let running = Running::new(client);
-    let work = running.or_left(
-        client.adopt(request),
-        "left before everything was adopted",
-        "sandboxer adopt goes on with the rest",
-    );
-    let things = Box::pin(with_progress(context, &running, work)).await??;
+    let (left, rest) =
+        ("left before everything was adopted", "sandboxer adopt goes on with the rest");
+    let work =
+        awaited(context, async |running| running.or_left(client.adopt(request), left, rest).await);
+    let things = work.await??;
     let nothing = if args.dry_run {
         "nothing is to be adopted"
     } else {
         "nothing is to be adopted; --dry-run also shows what other owners have on the hosts"
     };
-    report(context, &things, nothing)
+    answer(context, &things, nothing)
 }
 
 pub(super) async fn import(context: &mut Context<'_>, args: &ImportEarlierArgs) -> Outcome {
     let things = context.client.import(ImportRequest { dry_run: args.dry_run }).await?;
-    report(context, &things, "nothing of the earlier tool is in this data directory")
+    answer(context, &things, "nothing of the earlier tool is in this data directory")
 }
 
-fn report(context: &mut Context<'_>, things: &[Adopted], nothing: &str) -> Outcome {
-    let items: Vec<BulkItem> = things
-        .iter()
-        .map(|thing| BulkItem::new(thing.id.as_str(), thing.error.clone().map_or(Ok(()), Err)))
-        .collect();
-    let printed = print(context, things, &items, nothing);
-    end(context, &items, printed)
-}
-
-fn print(
-    context: &mut Context<'_>,
-    things: &[Adopted],
-    items: &[BulkItem],
-    nothing: &str,
-) -> Result<(), CliError> {
-    if context.options.json {
-        return context.document(things);
-    }
-    if things.is_empty() {
-        context.remark(nothing);
-        return Ok(());
-    }
-    table::print(context, ADOPTED, things, |thing| adopted(thing).0)?;
-    for item in items {
-        complain(context, item, false);
-    }
-    Ok(())
+fn answer(context: &mut Context<'_>, things: &[Adopted], nothing: &str) -> Outcome {
+    let item = |thing: &Adopted| BulkItem::new(thing.id.as_str(), thing.error.clone());
+    let items: Vec<BulkItem> = things.iter().map(item).collect();
+    report(context, things, &items, |context| {
+        if things.is_empty() {
+            context.remark(nothing);
+            return Ok(());
+        }
+        table::print(context, ADOPTED, things, |thing| adopted(thing).0)
+    })
 }

@@ -1,4 +1,4 @@
-//! What became of each target of a verb that has several, and the one status of them all.
+//! End of each target of a verb that has several, and the one status of them all.
 
 use std::collections::HashSet;
 
@@ -6,6 +6,7 @@ use futures_util::stream::{self, StreamExt as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::interrupt::{Running, awaited};
 use super::output::{CliError, Context, Outcome};
 use crate::client::problem::exit_status;
 use crate::domain::Code;
@@ -27,15 +28,15 @@ pub struct BulkItem {
 }
 
 impl BulkItem {
-    pub(super) fn new(id: impl Into<String>, ended: Result<(), Error>) -> Self {
-        Self { id: id.into(), ok: ended.is_ok(), error: ended.err(), message: None }
+    pub(super) fn new(id: impl Into<String>, error: Option<Error>) -> Self {
+        Self { id: id.into(), ok: error.is_none(), error, message: None }
     }
 }
 
 /// How many are worked on at a time; a host limits its own sessions below that.
 pub(super) const AT_ONCE: usize = 16;
 
-/// One target: what was typed, and what it names.
+/// Target: the text that was typed, and the id that it names.
 pub(super) type Target<T> = (String, Result<T, Error>);
 
 /// Finds what each reference names; the same thing twice is one target.
@@ -56,6 +57,39 @@ pub(super) async fn resolve<T, F: Future<Output = Result<T, Error>>>(
         Err(_) => seen.insert((false, typed.clone())),
     });
     found
+}
+
+/// Works on each target that was found, so many at a time; what became of each, in the order in which they were typed. Of one
+/// that was not found the error is what became of it.
+pub(super) async fn each<T, N: Default>(
+    context: &mut Context<'_>,
+    targets: &[Target<T>],
+    work: impl AsyncFn(&Running<'_>, &T) -> (BulkItem, N),
+) -> Result<Vec<(BulkItem, N)>, CliError> {
+    awaited(context, async |running| {
+        let one = async |(typed, target): &Target<T>| match target {
+            Ok(found) => work(running, found).await,
+            Err(problem) => (BulkItem::new(typed.as_str(), Some(problem.clone())), N::default()),
+        };
+        stream::iter(targets).map(one).buffered(AT_ONCE).collect().await
+    })
+    .await
+}
+
+/// Answers with things of which each was tried: as one document, or as `show` prints them and why those failed that did. The
+/// status is that of all.
+pub(super) fn report<T: Serialize + ?Sized>(
+    context: &mut Context<'_>,
+    things: &T,
+    items: &[BulkItem],
+    show: impl FnOnce(&mut Context<'_>) -> Result<(), CliError>,
+) -> Outcome {
+    let printed = context.reply(things, |context| {
+        show(context)?;
+        items.iter().for_each(|item| complain(context, item, false));
+        Ok(())
+    });
+    end(context, items, printed.map(drop))
 }
 
 /// Prints what became of each, and ends with the status of all: 0, the one code that all failures have when all

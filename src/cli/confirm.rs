@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 
+use super::bulk::Target;
 use super::output::{CliError, Context};
 use super::tty::Tty;
 use crate::domain::error::Error;
@@ -23,11 +24,11 @@ const PAUSE: Duration = Duration::from_millis(30);
 /// The longest name of something on a host that is shown in a question, in columns.
 const NAME: usize = 64;
 
-/// What is about to be done.
+/// Act that is about to be done.
 pub(super) struct Question<'a> {
     /// `destroy`, `forget`, `recreate`.
     pub verb: &'a str,
-    /// What has to be known before that is answered.
+    /// Warnings to be known before that is answered.
     pub note: Option<String>,
     /// To what, as [`sandboxes`], [`snapshots`] or [`patch`] tells it.
     pub about: Subjects,
@@ -37,9 +38,9 @@ pub(super) struct Question<'a> {
     pub needs_yes: Option<String>,
 }
 
-/// What a question is about: a line for each, with its full id.
+/// Subjects of a question: a line for each, with its full id.
 pub(super) struct Subjects {
-    /// One of them: `sandbox`; several: `sandboxes`.
+    /// Noun of one of them: `sandbox`; of several: `sandboxes`.
     nouns: [&'static str; 2],
     lines: Vec<String>,
 }
@@ -144,9 +145,20 @@ fn consent(yes: bool, terminal: bool, needs_yes: bool) -> Consent {
     }
 }
 
-/// Why a reference needs `--yes` off a terminal: it is only the beginning of the id that it names.
-pub(super) fn beginning(typed: &str, id: &str, name: Option<&str>) -> Option<String> {
-    (typed != id && name != Some(typed)).then(|| format!("'{typed}', the beginning of {id},"))
+/// Why targets need `--yes` off a terminal: a flag that is set, else a reference that is only the beginning of the id that it
+/// names; `of` is the id and the name of a target.
+pub(super) fn needs_yes<T>(
+    targets: &[Target<T>],
+    flags: [(bool, &str); 2],
+    of: impl Fn(&T) -> (&str, Option<&str>),
+) -> Option<String> {
+    if let Some((_, flag)) = flags.into_iter().find(|(is_set, _)| *is_set) {
+        return Some(flag.to_owned());
+    }
+    targets.iter().find_map(|(typed, target)| {
+        let (id, name) = of(target.as_ref().ok()?);
+        (typed != id && name != Some(typed)).then(|| format!("'{typed}', the beginning of {id},"))
+    })
 }
 
 /// Returns when the verb may go on; the answer is whether somebody was asked.
@@ -205,9 +217,8 @@ async fn answer(tty: &mut dyn Tty) -> String {
 fn unasked(question: &Question<'_>, error: &std::io::Error) -> Error {
     let message =
         format!("{} asks on /dev/tty, which cannot be used; nothing was changed", question.verb);
-    let mut problem = Error::new(Code::Usage, message).hint("--yes goes on without asking");
-    problem.causes.push(error.to_string());
-    problem
+    let problem = Error::new(Code::Usage, message).hint("--yes goes on without asking");
+    problem.because(error.to_string())
 }
 
 /// The question, with the full id of everything it is about.

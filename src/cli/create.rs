@@ -1,7 +1,7 @@
 //! `create`: write the record, wait until it is ready, say how to get there.
 
 use super::args::CreateArgs;
-use super::interrupt::{Running, until_interrupted, with_progress};
+use super::interrupt::{awaited, until_interrupted};
 use super::output::{CliError, Context, Outcome};
 use super::{document, sandboxes, values};
 use crate::client::{CreateRequest, Decision, Error, Request};
@@ -28,7 +28,7 @@ pub(super) async fn create(context: &mut Context<'_>, args: &CreateArgs) -> Outc
     for remark in ready.route.iter().flat_map(|route| &route.remarks) {
         context.remark(&format!("remark: {remark}"));
     }
-    sandboxes::show(context, &ready).map(|()| 0)
+    sandboxes::show(context, &ready)
 }
 
 /// Makes a sandbox, to its end. With an error of one that was begun its evidence is shown.
@@ -36,9 +36,8 @@ pub(super) async fn make(
     context: &mut Context<'_>,
     request: Request,
 ) -> Result<SandboxRecord, CliError> {
-    let running = Running::new(context.client);
-    let made = with_progress(context, &running, async { running.make_sandbox(request).await });
-    match Box::pin(made).await? {
+    let made = awaited(context, async |running| running.make_sandbox(request).await);
+    match made.await? {
         Ok(ready) => Ok(ready),
         Err((problem, None)) => Err(problem.into()),
         Err((problem, Some(id))) => Err(failed(context, problem, &id).await),
@@ -116,12 +115,8 @@ fn next_step(left: &SandboxRecord) -> String {
 async fn plan(context: &mut Context<'_>, request: CreateRequest) -> Outcome {
     let client = context.client;
     let decision = until_interrupted(context, client.plan_create(request)).await??;
-    if context.options.json {
-        context.document(&decision)?;
-    } else {
-        print_plan(context, &decision)?;
-    }
-    verdict(&decision).map_or(Ok(0), |problem| Err(problem.into()))
+    let shown = document::reply(context, &decision, |document, _| tell_plan(document, &decision))?;
+    verdict(&decision).map_or(Ok(shown), |problem| Err(problem.into()))
 }
 
 /// Why the create would be refused.
@@ -142,8 +137,7 @@ fn verdict(decision: &Decision) -> Option<Error> {
     Some(problem)
 }
 
-fn print_plan(context: &mut Context<'_>, decision: &Decision) -> Result<(), CliError> {
-    let mut document = Document::default();
+fn tell_plan(document: &mut Document, decision: &Decision) {
     document.plain("profile", format!("{} {}", decision.profile, decision.version));
     document.plain("extension", &decision.extension);
     for (key, value) in &decision.inputs {
@@ -158,5 +152,4 @@ fn print_plan(context: &mut Context<'_>, decision: &Decision) -> Result<(), CliE
     for (role, line) in decision_lines(decision) {
         document.text(role, 0, line);
     }
-    document::print(context, &document)
 }

@@ -1,51 +1,33 @@
 //! `credits`: the balance, grants, the entries of the ledger.
 
 use super::args::{CreditsCommand, GrantArgs};
-use super::output::{CliError, Context, Outcome};
+use super::output::{Context, Outcome};
 use super::{document, table};
-use crate::client::{Credits, GrantRequest};
+use crate::client::GrantRequest;
 use crate::domain::credit::EntryKind;
+use crate::present::Role;
 use crate::present::credit::{AMOUNT, BALANCE, BY, KIND, NOTE, SANDBOX, TIME, sums};
-use crate::present::{Document, Role};
 
 pub(super) async fn credits(
     context: &mut Context<'_>,
     command: Option<&CreditsCommand>,
 ) -> Outcome {
-    match command {
-        None | Some(CreditsCommand::Balance) => {
-            let credits = context.client.credits().await?;
-            show(context, &credits)?;
-        }
+    let credits = match command {
+        None | Some(CreditsCommand::Balance) => context.client.credits().await?,
         Some(CreditsCommand::Grant(GrantArgs { usd, note })) => {
             let request = GrantRequest { usd: *usd, note: note.clone() };
-            let credits = context.client.grant_credits(request).await?;
-            show(context, &credits)?;
+            context.client.grant_credits(request).await?
         }
-        Some(CreditsCommand::History) => history(context).await?,
-    }
-    Ok(0)
+        Some(CreditsCommand::History) => return history(context).await,
+    };
+    document::reply(context, &credits, |document, _| sums(document, &credits))
 }
 
-fn show(context: &mut Context<'_>, credits: &Credits) -> Result<(), CliError> {
-    if context.options.json {
-        return context.document(credits);
-    }
-    let mut document = Document::default();
-    sums(&mut document, credits);
-    document::print(context, &document)
-}
-
-async fn history(context: &mut Context<'_>) -> Result<(), CliError> {
+async fn history(context: &mut Context<'_>) -> Outcome {
     let entries = context.client.credit_history().await?;
-    if context.options.json {
-        return context.document(&entries);
-    }
-    if entries.is_empty() {
-        context.remark("the ledger has no entries; `sandboxer credits grant USD` adds credits");
-        return Ok(());
-    }
-    table::print(context, &[TIME, KIND, AMOUNT, BALANCE, SANDBOX, BY, NOTE], &entries, |entry| {
+    let nothing = "the ledger has no entries; `sandboxer credits grant USD` adds credits";
+    let columns = [TIME, KIND, AMOUNT, BALANCE, SANDBOX, BY, NOTE];
+    table::reply(context, &entries, nothing, &columns, |entry| {
         if entry.entry.kind == EntryKind::Shortfall { Role::Bad } else { Role::Plain }
     })
 }

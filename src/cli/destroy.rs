@@ -2,14 +2,11 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use futures_util::StreamExt as _;
-use futures_util::stream;
-
 use super::args::{DestroyArgs, RecreateArgs};
-use super::bulk::{AT_ONCE, BulkItem, Target, bulk, resolve};
-use super::confirm::{self, Question, allow, beginning};
+use super::bulk::{BulkItem, Target, bulk, each, resolve};
+use super::confirm::{self, Question, allow, needs_yes};
 use super::create::make;
-use super::interrupt::{Running, with_progress};
+use super::interrupt::Running;
 use super::output::{CliError, Context, Outcome};
 use super::sandboxes;
 use super::sleep::warn_of_patches;
@@ -22,37 +19,20 @@ pub(super) async fn destroy(context: &mut Context<'_>, args: &DestroyArgs) -> Ou
     let find = async |reference: String| client.get(&reference).await;
     let targets = resolve(&args.ids, find, |record| record.id.to_string()).await;
     let asked = agree(context, args, &targets).await?;
-    let running = Running::new(client);
-    let work = stream::iter(&targets)
-        .map(|(typed, target)| {
-            let running = &running;
-            async move {
-                let record = match target {
-                    Ok(record) => record,
-                    Err(problem) => {
-                        return (
-                            BulkItem::new(typed.as_str(), Err(problem.clone())),
-                            (false, Vec::new()),
-                        );
-                    }
-                };
-                let ended = destroy_one(running, request(record, args, asked)).await;
-                let forgotten = matches!(ended, Ok((State::Forgotten, _)));
-                let (ended, left, message) = match ended {
-                    Ok((_, left)) => {
-                        let alone = left.teardown.iter().filter_map(TeardownLine::left_alone);
-                        (Ok(()), alone.collect(), left.message)
-                    }
-                    Err(problem) => (Err(problem), Vec::new(), None),
-                };
-                let item = BulkItem::new(record.id.as_str(), ended);
-                (BulkItem { message, ..item }, (forgotten, left))
+    let ended = each(context, &targets, async |running, record: &SandboxRecord| {
+        let ended = destroy_one(running, request(record, args, asked)).await;
+        let forgotten = matches!(ended, Ok((State::Forgotten, _)));
+        let (error, left, message) = match ended {
+            Ok((_, left)) => {
+                let alone = left.teardown.iter().filter_map(TeardownLine::left_alone);
+                (None, alone.collect(), left.message)
             }
-        })
-        .buffered(AT_ONCE)
-        .collect::<Vec<_>>();
-    let (items, told): (Vec<_>, Vec<_>) =
-        with_progress(context, &running, work).await?.into_iter().unzip();
+            Err(problem) => (Some(problem), Vec::new(), None),
+        };
+        let item = BulkItem::new(record.id.as_str(), error);
+        (BulkItem { message, ..item }, (forgotten, left))
+    });
+    let (items, told): (Vec<_>, Vec<(bool, Vec<_>)>) = ended.await?.into_iter().unzip();
     let of = items.iter().zip(&told);
     let forgotten: HashSet<_> = of.filter(|(_, (is, _))| *is).map(|(item, _)| &item.id).collect();
     let options = context.options;
@@ -105,28 +85,18 @@ async fn agree(
     args: &DestroyArgs,
     targets: &[Target<SandboxRecord>],
 ) -> Result<bool, CliError> {
-    let known = targets
-        .iter()
-        .filter_map(|(typed, target)| target.as_ref().ok().map(|record| (typed, record)));
-    let mut beginnings =
-        known.clone().map(|(typed, one)| beginning(typed, one.id.as_str(), one.name.as_deref()));
-    let needs_yes = if args.force_protected {
-        Some("--force-protected".to_owned())
-    } else if args.forget {
-        Some("--forget".to_owned())
-    } else {
-        beginnings.find_map(|beginning| beginning)
-    };
+    let flags = [(args.force_protected, "--force-protected"), (args.forget, "--forget")];
+    let needs_yes = needs_yes(targets, flags, |one| (one.id.as_str(), one.name.as_deref()));
     // There is nothing to agree to where nothing is left.
-    let records: Vec<_> =
-        known.map(|(_, record)| record).filter(|one| one.state.may_be_destroyed()).collect();
+    let known = targets.iter().filter_map(|(_, target)| target.as_ref().ok());
+    let records: Vec<_> = known.filter(|one| one.state.may_be_destroyed()).collect();
     let note = args.forget.then(|| unseen(&records));
     let verb = if args.forget { "forget" } else { "destroy" };
     let about = confirm::sandboxes(&records, context.now());
     allow(context, &Question { verb, note, about, yes: args.yes, needs_yes }).await
 }
 
-/// What it means that a sandbox is forgotten.
+/// Meaning of a forgotten sandbox, in a sentence.
 fn unseen(records: &[&SandboxRecord]) -> String {
     let hosts: BTreeSet<_> = records.iter().map(|record| record.host.as_str()).collect();
     let hosts = hosts.into_iter().collect::<Vec<_>>().join(", ");
@@ -151,7 +121,7 @@ pub(super) async fn recreate(context: &mut Context<'_>, args: &RecreateArgs) -> 
         patches: None,
     };
     let ready = make(context, Request::Recreate(request)).await?;
-    sandboxes::show(context, &ready)?;
+    let shown = sandboxes::show(context, &ready)?;
     warn_of_patches(context, &ready);
-    Ok(0)
+    Ok(shown)
 }

@@ -2,9 +2,11 @@
 
 use std::io::Write as _;
 
-use super::output::{CliError, Context, OutputOptions, paint};
+use serde::Serialize;
+
+use super::output::{CliError, Context, Outcome, OutputOptions, paint};
 use crate::domain::text::columns;
-use crate::present::{Document, Piece, Role};
+use crate::present::{Document, Piece, Present, Role};
 
 /// The widest a value gets, in columns.
 const VALUE: usize = 1000;
@@ -20,6 +22,19 @@ pub(super) fn print<C: ?Sized>(
         context.line(&line)?;
     }
     Ok(())
+}
+
+/// Answers with a value: the whole of it as JSON, or a document of what is told of it.
+pub(super) fn reply(
+    context: &mut Context<'_>,
+    value: &impl Serialize,
+    tell: impl FnOnce(&mut Document, Present<'_>),
+) -> Outcome {
+    context.reply(value, |context| {
+        let mut document = Document::default();
+        tell(&mut document, context.present());
+        print(context, &document)
+    })
 }
 
 /// Shows a document that is part of an error: on stderr, with `--quiet` too.

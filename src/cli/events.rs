@@ -19,17 +19,12 @@ pub(super) async fn events(context: &mut Context<'_>, args: &EventsArgs) -> Outc
         return follow(context, query, args.since.is_some()).await;
     }
     let events = context.client.events(query).await?;
-    if context.options.json {
-        context.document(&events)?;
-    } else if events.is_empty() {
-        context.remark("no events");
-    }
-    if !context.options.json {
-        for event in &events {
-            show(context, event)?;
+    context.reply(&events, |context| {
+        if events.is_empty() {
+            context.remark("no events");
         }
-    }
-    Ok(0)
+        events.iter().try_for_each(|event| show(context, event))
+    })
 }
 
 async fn query(context: &Context<'_>, args: &EventsArgs) -> Result<EventQuery, CliError> {
@@ -66,27 +61,17 @@ async fn follow(context: &mut Context<'_>, mut query: EventQuery, kept: bool) ->
             _ = look.tick() => if (context.io.reader_left)() { return Ok(0) } else { continue },
             Some(()) = context.io.interrupts.next() => return Ok(INTERRUPTED),
         };
-        match update {
-            None => return Ok(0),
-            Some(Update::Event(event)) if passes(&query, &event) => {
-                query.after_seq = Some(event.seq);
-                show_one(context, &event)?;
-            }
-            // Without a number that was seen, everything ever kept would come.
-            Some(Update::Resync) if query.after_seq.is_some() || query.since.is_some() => {
-                catch_up(context, &mut query).await?;
-            }
-            Some(
-                Update::Event(_)
-                | Update::Progress(_)
-                | Update::Ended(_)
-                | Update::Reaped(..)
-                | Update::Host(_)
-                | Update::Record(_)
-                | Update::Snapshots
-                | Update::Operations
-                | Update::Resync,
-            ) => {}
+        let Some(update) = update else { return Ok(0) };
+        if let Update::Event(event) = &update
+            && passes(&query, event)
+        {
+            query.after_seq = Some(event.seq);
+            show_one(context, event)?;
+        }
+        // Without a number that was seen, everything ever kept would come.
+        if matches!(update, Update::Resync) && (query.after_seq.is_some() || query.since.is_some())
+        {
+            catch_up(context, &mut query).await?;
         }
     }
 }
@@ -107,7 +92,7 @@ fn passes(query: &EventQuery, event: &Event) -> bool {
         && query.actor.as_ref().is_none_or(|actor| event.actor.to_string() == *actor)
 }
 
-/// One event as it comes, written out at once.
+/// Event as it comes, written out at once.
 fn show_one(context: &mut Context<'_>, event: &Event) -> Result<(), CliError> {
     if context.options.json {
         return context.json_line(event);

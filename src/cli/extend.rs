@@ -16,11 +16,11 @@ pub(super) async fn extend(context: &mut Context<'_>, args: &ExtendArgs) -> Outc
         allow_shorten: args.allow_shorten,
     };
     let extended = context.client.extend(request).await?;
-    sandboxes::show(context, &extended.sandbox)?;
+    let shown = sandboxes::show(context, &extended.sandbox)?;
     if let Some(error) = &extended.unwritten {
         let why = error.causes.first().map(|why| format!(": {why}")).unwrap_or_default();
         let message = format!("{}{why}", error.message);
         context.remark(&hinted(&message, error.hint.as_ref()));
     }
-    Ok(0)
+    Ok(shown)
 }

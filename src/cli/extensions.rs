@@ -2,28 +2,16 @@
 
 use super::output::{Context, Outcome};
 use super::{document, table};
-use crate::present::{Document, catalogue};
+use crate::client::ExtensionView;
+use crate::present::catalogue;
 
 pub(super) async fn list(context: &mut Context<'_>) -> Outcome {
     let views = context.client.extensions().await?;
-    if context.options.json {
-        context.document(&views)?;
-    } else {
-        table::print(context, catalogue::EXTENSIONS, &views, |view| {
-            catalogue::role(view.error.as_ref(), view.available)
-        })?;
-    }
-    Ok(0)
+    let role = |view: &ExtensionView| catalogue::role(view.error.as_ref(), view.available);
+    context.reply(&views, |context| table::print(context, catalogue::EXTENSIONS, &views, role))
 }
 
 pub(super) async fn show(context: &mut Context<'_>, id: &str) -> Outcome {
     let view = context.client.extension(id).await?;
-    if context.options.json {
-        context.document(&view)?;
-    } else {
-        let mut document = Document::default();
-        catalogue::extension(&mut document, &view);
-        document::print(context, &document)?;
-    }
-    Ok(0)
+    document::reply(context, &view, |document, _| catalogue::extension(document, &view))
 }

@@ -1,7 +1,7 @@
 //! `events flush`: what waits for the State Hub, delivered now.
 
 use super::bulk::end_with;
-use super::interrupt::{Running, with_progress};
+use super::interrupt::awaited;
 use super::output::{CliError, Context, Outcome};
 use crate::client::{Error, FlushReport};
 use crate::domain::Code;
@@ -9,13 +9,11 @@ use crate::domain::text::plural;
 
 pub(super) async fn flush(context: &mut Context<'_>) -> Outcome {
     let client = context.client;
-    let running = Running::new(client);
-    let work = running.or_left(
-        client.flush_events(),
-        "left before everything was delivered",
-        "sandboxer events flush goes on with the rest",
-    );
-    let report = Box::pin(with_progress(context, &running, work)).await??;
+    let (left, rest) =
+        ("left before everything was delivered", "sandboxer events flush goes on with the rest");
+    let work =
+        awaited(context, async |running| running.or_left(client.flush_events(), left, rest).await);
+    let report = work.await??;
     let printed = print(context, &report);
     let problem = problem(&report);
     if let Some(problem) = problem.as_ref().filter(|_| !context.options.json) {

@@ -21,8 +21,7 @@ pub(super) const AT_ONCE: usize = 32;
 
 pub(super) async fn list(context: &mut Context<'_>) -> Outcome {
     let views = context.client.hosts().await?;
-    show(context, &views)?;
-    Ok(0)
+    show(context, &views).map(|()| 0)
 }
 
 /// Probes hosts. The status is 0 when all are up, that of `partial` when some are not, and when none is, the one of what all of
@@ -60,8 +59,8 @@ pub(super) fn conclude<'a>(
 /// Whether a host that was probed is up, and if not, why.
 fn item((name, checked): &(String, Result<HostView, Error>)) -> BulkItem {
     match checked {
-        Err(problem) => BulkItem::new(name.as_str(), Err(problem.clone())),
-        Ok(view) => BulkItem::new(view.name.as_str(), is_up(view)),
+        Err(problem) => BulkItem::new(name.as_str(), Some(problem.clone())),
+        Ok(view) => BulkItem::new(view.name.as_str(), is_up(view).err()),
     }
 }
 

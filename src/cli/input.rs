@@ -42,7 +42,5 @@ pub(super) fn pieces(reader: impl AsyncRead + Send + Unpin + 'static, shown: Str
 
 /// A file, or standard input, that cannot be read.
 pub(super) fn unreadable(shown: &str, error: &io::Error) -> Error {
-    let mut problem = Error::new(Code::InvalidInput, format!("{shown} cannot be read"));
-    problem.causes.push(error.to_string());
-    problem
+    Error::new(Code::InvalidInput, format!("{shown} cannot be read")).because(error.to_string())
 }

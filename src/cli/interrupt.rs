@@ -19,11 +19,11 @@ pub(super) const INTERRUPTED: u8 = 130;
 /// How many reports are still shown after an operation's end.
 const LAST_WORDS: usize = 256;
 
-/// What brings into order what an operation leaves that nobody waited for.
+/// Verb that brings into order the remains of an operation that nobody waited for.
 enum Remedy {
     /// The sandbox is being made or removed.
     Destroy(SandboxId),
-    /// What it works on is to stay.
+    /// The sandbox that it works on is to stay.
     Recover,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Running<'a> {
 }
 
 impl<'a> Running<'a> {
-    pub(super) fn new(client: &'a dyn Client) -> Self {
+    fn new(client: &'a dyn Client) -> Self {
         Self {
             client,
             asked: Cell::default(),
@@ -186,7 +186,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// What may be left when nobody waits for the end of what was cancelled.
+    /// Possible remains when nobody waits for the end of an operation that was cancelled.
     fn abandoned(&self) -> Error {
         let problem = Error::new(
             Code::Cancelled,
@@ -208,11 +208,20 @@ impl<'a> Running<'a> {
     }
 }
 
+/// Awaits a verb that works on operations, as [`with_progress`] does.
+pub(super) async fn awaited<T>(
+    context: &mut Context<'_>,
+    verb: impl AsyncFnOnce(&Running<'_>) -> T,
+) -> Result<T, CliError> {
+    let running = Running::new(context.client);
+    Box::pin(with_progress(context, &running, verb(&running))).await
+}
+
 /// Awaits `work` and shows progress meanwhile. The work is never dropped on the first Ctrl-C: what it began is
 /// cancelled and it is awaited on, since dropping a future stops nothing on a host.
 ///
 /// Errors: `cancelled` on a second Ctrl-C, with [`Io::leave_at_once`](super::output::Io::leave_at_once) set.
-pub(super) async fn with_progress<T>(
+async fn with_progress<T>(
     context: &mut Context<'_>,
     running: &Running<'_>,
     work: impl Future<Output = T>,

@@ -11,8 +11,7 @@ pub(super) async fn label(context: &mut Context<'_>, args: &LabelArgs) -> Outcom
     let mut request = request(&args.changes)?;
     request.id = context.client.get(&args.id).await?.id.to_string();
     let labelled = context.client.label(request).await?;
-    sandboxes::show(context, &labelled)?;
-    Ok(0)
+    sandboxes::show(context, &labelled)
 }
 
 /// A key that is named twice is refused: whichever won, one of the two would be a silent mistake.

@@ -1,4 +1,4 @@
-//! What a command does on this machine's files alone.
+//! Commands on this machine's files alone.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 
 use crate::client::{Check, Error};
 
-/// What a command does without a client, on this machine's files.
+/// Work of a command without a client, on this machine's files.
 pub struct Local<'a> {
     /// Checks one profile (or extension) file. Error: `invalid_profile`, one cause for each thing that is wrong.
     pub validate_profile: &'a dyn Fn(&Path) -> Result<(), Error>,

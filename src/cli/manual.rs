@@ -1,4 +1,4 @@
-//! What packagers install: completion scripts and manual pages, made from the clap tree.
+//! Files that packagers install: completion scripts and manual pages, made from the clap tree.
 
 use std::path::Path;
 

@@ -131,7 +131,7 @@ pub fn report(problem: &Error, cli: &Cli, io: &mut Io) -> u8 {
     }
 }
 
-/// What is asked for and not there yet: `unsupported` for `--server`. To be asked before a store is opened.
+/// Flag that is asked for and not there yet: `unsupported` for `--server`. To be asked before a store is opened.
 pub fn unsupported(global: &Global) -> Option<Error> {
     global.server.as_ref()?;
     let problem =

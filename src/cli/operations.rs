@@ -3,30 +3,19 @@
 use super::output::{Context, Outcome};
 use super::{document, table};
 use crate::domain::OperationState;
-use crate::present::{Document, operation};
+use crate::present::operation;
 
 pub(super) async fn list(context: &mut Context<'_>) -> Outcome {
     let operations = context.client.operations().await?;
-    if context.options.json {
-        context.document(&operations)?;
-    } else if operations.is_empty() {
-        context.remark("no operations in the last day");
-    } else {
-        table::print(context, operation::COLUMNS, &operations, operation::role)?;
-    }
-    Ok(0)
+    let nothing = "no operations in the last day";
+    table::reply(context, &operations, nothing, operation::COLUMNS, operation::role)
 }
 
 pub(super) async fn get(context: &mut Context<'_>, reference: &str) -> Outcome {
     let found = context.client.operation(reference).await?;
-    if context.options.json {
-        context.document(&found)?;
-    } else {
-        let mut document = Document::default();
-        operation::record(&mut document, &found, context.present());
-        document::print(context, &document)?;
-    }
-    Ok(0)
+    document::reply(context, &found, |document, present| {
+        operation::record(document, &found, present);
+    })
 }
 
 /// Asks, and returns at once. One that has ended is nothing to do.

@@ -1,4 +1,4 @@
-//! What leaves the process: documents on stdout, errors and remarks on stderr.
+//! Output of the process: documents on stdout, errors and remarks on stderr.
 //!
 //! The same reply is either one JSON document, exact, or text for a person, cleaned of everything that could move
 //! the cursor (semantics 11). Nothing here panics when a pipe is closed: writes are results.
@@ -56,7 +56,7 @@ pub struct Io {
     pub unicode: bool,
     /// Whether a terminal moves its cursor (`TERM`): else nothing is drawn over what was written.
     pub moves: bool,
-    /// One item for each Ctrl-C (or SIGTERM).
+    /// Item for each Ctrl-C (or SIGTERM).
     pub interrupts: BoxStream<'static, ()>,
     /// The clock.
     pub now: fn() -> Time,
@@ -215,19 +215,7 @@ pub(super) fn paint(role: Role, text: &str, on: bool) -> String {
         Role::Dim => "2",
         Role::Bad => "31",
         Role::Warn | Role::Busy => "33",
-        Role::Plain
-        | Role::Accent
-        | Role::Good
-        | Role::Code
-        | Role::Border
-        | Role::Focus
-        | Role::Selected
-        | Role::Button
-        | Role::Pressed
-        | Role::Field
-        | Role::Service(_)
-        | Role::Match
-        | Role::Found => return text.to_owned(),
+        _ => return text.to_owned(),
     };
     if on && !text.is_empty() { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
 }
@@ -252,13 +240,11 @@ impl From<io::Error> for CliError {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::PipeClosed;
         }
-        let mut problem = Error::new(Code::Internal, "standard output cannot be written");
-        problem.causes.push(error.to_string());
-        problem.into()
+        Error::new(Code::Internal, "standard output cannot be written").because(error).into()
     }
 }
 
-/// What a verb returns: the exit status, or why it ended early.
+/// Result of a verb: the exit status, or why it ended early.
 pub(super) type Outcome = Result<u8, CliError>;
 
 /// A verb's view of the world. A verb that needs no client has `()` in its place.
@@ -270,7 +256,7 @@ pub(super) struct Context<'a, C: ?Sized = dyn Client + 'a> {
 }
 
 impl<C: ?Sized> Context<'_, C> {
-    /// One JSON document; indented where a person looks at it.
+    /// JSON document; indented where a person looks at it.
     pub(super) fn document<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), CliError> {
         let text = if self.io.terminals.stdout {
             serde_json::to_string_pretty(value)
@@ -280,7 +266,21 @@ impl<C: ?Sized> Context<'_, C> {
         self.line(&text.map_err(|error| encoding(&error))?)
     }
 
-    /// One JSON object on one line, written out at once.
+    /// Answers with a value: one JSON document, or what `show` prints of it for a person.
+    pub(super) fn reply<T: Serialize + ?Sized>(
+        &mut self,
+        value: &T,
+        show: impl FnOnce(&mut Self) -> Result<(), CliError>,
+    ) -> Outcome {
+        if self.options.json {
+            self.document(value)?
+        } else {
+            show(self)?
+        }
+        Ok(0)
+    }
+
+    /// JSON object on one line, written out at once.
     pub(super) fn json_line<T: Serialize>(&mut self, value: &T) -> Result<(), CliError> {
         let text = serde_json::to_string(value).map_err(|error| encoding(&error))?;
         self.line(&text)?;

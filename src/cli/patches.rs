@@ -9,6 +9,7 @@ use std::path::Path;
 
 use super::args::{AddArgs, PatchesCommand, RemoveArgs, SnapshotRef};
 use super::confirm::{self, Question, allow};
+use super::input::unreadable;
 use super::output::{CliError, Context, Outcome};
 use super::{document, table};
 use crate::client::{Error, PatchRequest};
@@ -16,8 +17,8 @@ use crate::domain::Code;
 use crate::domain::figures::bytes;
 use crate::domain::lineage::SnapshotView;
 use crate::domain::patch::{MAX_SCRIPT_BYTES, Patch, find};
+use crate::present::Role;
 use crate::present::patch::{COLUMNS, record};
-use crate::present::{Document, Role};
 
 pub(super) async fn patches(context: &mut Context<'_>, command: &PatchesCommand) -> Outcome {
     match command {
@@ -31,14 +32,8 @@ pub(super) async fn patches(context: &mut Context<'_>, command: &PatchesCommand)
 
 async fn list(context: &mut Context<'_>, args: &SnapshotRef) -> Outcome {
     let view = context.client.snapshot_view(&args.snapshot).await?;
-    if context.options.json {
-        context.document(&view.patches)?;
-    } else if view.patches.is_empty() {
-        context.remark(&format!("snapshot {} has no patches", view.record.title()));
-    } else {
-        table::print(context, COLUMNS, &view.patches, |_| Role::Plain)?;
-    }
-    Ok(0)
+    let nothing = format!("snapshot {} has no patches", view.record.title());
+    table::reply(context, &view.patches, &nothing, COLUMNS, |_| Role::Plain)
 }
 
 async fn add(context: &mut Context<'_>, args: &AddArgs) -> Outcome {
@@ -51,11 +46,10 @@ async fn add(context: &mut Context<'_>, args: &AddArgs) -> Outcome {
         run_in: args.run_in.clone(),
     };
     let patch = context.client.add_patch(request).await?;
+    let shown = document::reply(context, &patch, |document, _| record(document, &patch))?;
     if context.options.json {
-        context.document(&patch)?;
-        return Ok(0);
+        return Ok(shown);
     }
-    show(context, &patch)?;
     // It is added, whether or not anybody can be told who will get it.
     if let Ok(view) = context.client.snapshot_view(&snapshot).await {
         let waiting: Vec<_> = view
@@ -71,13 +65,7 @@ async fn add(context: &mut Context<'_>, args: &AddArgs) -> Outcome {
         };
         context.remark(&text);
     }
-    Ok(0)
-}
-
-fn show(context: &mut Context<'_>, patch: &Patch) -> Result<(), CliError> {
-    let mut document = Document::default();
-    record(&mut document, patch);
-    document::print(context, &document)
+    Ok(shown)
 }
 
 /// Reads a script, no more of it than may be taken.
@@ -95,11 +83,7 @@ fn script(context: &mut Context<'_>, path: &Path) -> Result<String, Error> {
     } else {
         path.display().to_string()
     };
-    let script = read.map_err(|error| {
-        let mut problem = Error::new(Code::InvalidInput, format!("{shown} cannot be read"));
-        problem.causes.push(error.to_string());
-        problem
-    })?;
+    let script = read.map_err(|error| unreadable(&shown, &error))?;
     if script.len() > MAX_SCRIPT_BYTES {
         let message = format!("the script has more than {}", bytes(MAX_SCRIPT_BYTES as u64));
         return Err(Error::new(Code::InvalidInput, message).hint("let it fetch what is large"));
@@ -126,14 +110,8 @@ async fn remove(context: &mut Context<'_>, args: &RemoveArgs) -> Outcome {
     agree(context, args, &view, patch).await?;
     let record = &view.record;
     let patch = context.client.remove_patch(record.id.as_str(), patch.id.as_str()).await?;
-    if context.options.json {
-        context.document(&patch)?;
-    } else {
-        let text =
-            format!("removed patch {} ({}) from {}", patch.sequence, patch.id, record.title());
-        context.say(&text)?;
-    }
-    Ok(0)
+    let text = format!("removed patch {} ({}) from {}", patch.sequence, patch.id, record.title());
+    context.reply(&patch, |context| context.say(&text))
 }
 
 fn no_such_patch(view: &SnapshotView, reference: &str) -> Error {

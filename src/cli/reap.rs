@@ -5,9 +5,10 @@ use std::io::Read as _;
 use super::args::ReapArgs;
 use super::bulk::{BulkItem, complain, end_with, summary};
 use super::confirm::{self, Question, allow};
-use super::interrupt::{Running, until_interrupted, with_progress};
+use super::interrupt::{awaited, until_interrupted};
 use super::output::{CliError, Context, Outcome};
 use super::stale::{Unread, print_items, remark_held};
+use super::sweep::refusal;
 use super::table;
 use crate::client::{
     Error, PlanRequest, PlanSource, ReapItem, ReapPlan, ReapReport, ReapRequest, Request,
@@ -25,7 +26,7 @@ const MAX_PLAN_BYTES: u64 = 64 << 20;
 /// A plan that is to be applied.
 struct Chosen {
     source: PlanSource,
-    /// What it says; none of a kept one that was named by its id.
+    /// The plan itself; none of a kept one that was named by its id.
     plan: Option<ReapPlan>,
     /// Hosts that could not be read for it just now.
     unread: Unread,
@@ -128,11 +129,7 @@ fn held_back(plan: &ReapPlan) -> Option<Error> {
     if held.reason == HoldReason::ClockJumped && plan.to_do().next().is_none() {
         return None;
     }
-    let error = Error::new(Code::Conflict, held.message.clone());
-    Some(match &held.hint {
-        Some(hint) => error.hint(hint.clone()),
-        None => error,
-    })
+    Some(refusal(held))
 }
 
 /// Ends where the plan has nothing to do: a timer's mail stays empty.
@@ -178,15 +175,14 @@ async fn apply(
     context: &mut Context<'_>,
     request: ReapRequest,
 ) -> Result<(ReapReport, bool), CliError> {
-    let running = Running::new(context.client);
-    let work = async {
+    let work = awaited(context, async |running| {
         let started = running.start(Request::Reap(Box::new(request))).await?;
         let operation = started.operation.clone();
         let report = running.finish(started).await?.into_reap()?;
         let was_cancelled = running.was_cancelled(operation.as_ref()).await;
         Ok::<_, Error>((report, was_cancelled))
-    };
-    Ok(Box::pin(with_progress(context, &running, work)).await??)
+    });
+    Ok(work.await??)
 }
 
 /// Prints what was done; the status is that of all of it, hosts that could not be read among them.
@@ -230,7 +226,7 @@ fn problem(ends: &[BulkItem], unread: &Unread) -> Option<Error> {
 }
 
 fn end_of(item: &ReapItem) -> BulkItem {
-    BulkItem::new(item.id.as_str(), item.error.clone().map_or(Ok(()), Err))
+    BulkItem::new(item.id.as_str(), item.error.clone())
 }
 
 /// Prints an item a row, and the sum, which a timer's mail has alone.

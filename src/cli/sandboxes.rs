@@ -2,7 +2,7 @@
 
 use super::args::ListArgs;
 use super::lineage::{self, SandboxDetail};
-use super::output::{CliError, Context, Outcome};
+use super::output::{Context, Outcome};
 use super::{document, table, values};
 use crate::client::ListQuery;
 use crate::domain::SandboxRecord;
@@ -54,7 +54,8 @@ pub(super) async fn get(context: &mut Context<'_>, reference: &str) -> Outcome {
         return Ok(0);
     }
     let present = context.present();
-    let mut document = summary(&record, present);
+    let mut document = Document::default();
+    summary(&mut document, &record, present);
     let told = match found {
         Ok(found) => lineage::tell(context.client, &mut document, &record, &found, present).await,
         Err(problem) => Err(problem),
@@ -67,23 +68,19 @@ pub(super) async fn get(context: &mut Context<'_>, reference: &str) -> Outcome {
     Ok(0)
 }
 
-/// What a record says of the sandbox itself: what it is, how it is, how it is reached, what failed and what is left.
-fn summary(record: &SandboxRecord, present: Present<'_>) -> Document {
-    let mut document = Document::default();
-    sandbox::identity(&mut document, record, present);
-    sandbox::overview(&mut document, record, present);
-    sandbox::reach(&mut document, record);
-    sandbox::rewrites(&mut document, record);
-    sandbox::evidence(&mut document, record, record.message.as_deref().as_slice());
-    document
+/// Lines of a record on the sandbox itself: what it is, how it is, how it is reached, what failed and what is left.
+fn summary(document: &mut Document, record: &SandboxRecord, present: Present<'_>) {
+    sandbox::identity(document, record, present);
+    sandbox::overview(document, record, present);
+    sandbox::reach(document, record);
+    sandbox::rewrites(document, record);
+    sandbox::evidence(document, record, record.message.as_deref().as_slice());
 }
 
 /// Prints one record, whole as JSON or in short.
-pub(super) fn show(context: &mut Context<'_>, found: &SandboxRecord) -> Result<(), CliError> {
-    if context.options.json {
-        return context.document(found);
-    }
-    let mut document = summary(found, context.present());
-    sandbox::credits(&mut document, found);
-    document::print(context, &document)
+pub(super) fn show(context: &mut Context<'_>, found: &SandboxRecord) -> Outcome {
+    document::reply(context, found, |document, present| {
+        summary(document, found, present);
+        sandbox::credits(document, found);
+    })
 }

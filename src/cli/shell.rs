@@ -44,7 +44,7 @@ fn refused(context: &Context<'_>, args: &ShellArgs) -> Option<Error> {
     )
 }
 
-/// What is heard while another program has the terminal. Keys are that program's: it may take Ctrl-C as a key, or
+/// Signals while another program has the terminal. Keys are that program's: it may take Ctrl-C as a key, or
 /// be ended by it, and either way it is waited for. What is meant for us alone is passed on.
 struct Signals {
     interrupt: Signal,
@@ -56,11 +56,8 @@ struct Signals {
 impl Signals {
     fn listen() -> Result<Self, Error> {
         let listen = |kind| {
-            signal(kind).map_err(|error| {
-                let mut problem = Error::new(Code::Internal, "signals cannot be listened to");
-                problem.causes.push(error.to_string());
-                problem
-            })
+            let refused = Error::new(Code::Internal, "signals cannot be listened to");
+            signal(kind).map_err(|error| refused.because(error))
         };
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
@@ -117,7 +114,7 @@ fn failed(interactive: &Interactive, error: &std::io::Error) -> Error {
         .unwrap_or_default();
     // A folder that is not there is "not found" too.
     let folder = interactive.folder.as_ref().filter(|folder| !folder.is_dir());
-    let mut problem = match folder {
+    let problem = match folder {
         Some(folder) => {
             Error::new(Code::NotFound, format!("the folder {} is not there", folder.display()))
         }
@@ -126,8 +123,7 @@ fn failed(interactive: &Interactive, error: &std::io::Error) -> Error {
         }
         None => Error::new(Code::Internal, format!("{program} cannot be run")),
     };
-    problem.causes.push(error.to_string());
-    problem
+    problem.because(error.to_string())
 }
 
 fn status(ended: ExitStatus) -> u8 {

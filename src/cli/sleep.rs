@@ -1,7 +1,7 @@
 //! `sleep` and `wake`.
 
 use super::args::SleepArgs;
-use super::interrupt::{Running, with_progress};
+use super::interrupt::awaited;
 use super::output::{Context, Outcome};
 use super::sandboxes;
 use crate::client::{Error, Request, SleepRequest};
@@ -26,13 +26,12 @@ async fn change(
     let id = client.get(&args.id).await?.id;
     let request = verb(SleepRequest { id: id.to_string(), ..SleepRequest::default() });
     let wakes = matches!(request, Request::Wake(_));
-    let running = Running::new(client);
-    let work = with_progress(context, &running, async {
+    let work = awaited(context, async |running| {
         let started = running.start(request).await?;
         let idle = started.operation.is_none();
         Ok((running.finish(started).await?.into_sandbox()?, idle))
     });
-    let (record, idle) = match Box::pin(work).await? {
+    let (record, idle) = match work.await? {
         Ok(done) => done,
         Err::<_, Error>(mut problem) => {
             // It may have slept, or woken, before it was cut off.
@@ -49,11 +48,11 @@ async fn change(
         let is = if wakes { "awake" } else { "asleep" };
         context.remark(&format!("{} is {is}: nothing to do", record.title()));
     }
-    sandboxes::show(context, &record)?;
+    let shown = sandboxes::show(context, &record)?;
     if wakes {
         warn_of_patches(context, &record);
     }
-    Ok(0)
+    Ok(shown)
 }
 
 /// A sandbox is usable though a patch failed, or could not be begun: that is no failure of the verb, and must not be overlooked.

@@ -3,7 +3,7 @@
 use super::args::{RestoreArgs, SnapshotArgs, UndoArgs};
 use super::create::make;
 use super::document;
-use super::interrupt::{Running, with_progress};
+use super::interrupt::awaited;
 use super::output::{CliError, Context, Outcome};
 use super::sandboxes;
 use super::sleep::warn_of_patches;
@@ -25,8 +25,7 @@ pub(super) async fn snapshot(context: &mut Context<'_>, args: &SnapshotArgs) -> 
         name: args.name.clone(),
         mode: args.mode.as_ref().map(ToString::to_string),
     };
-    let running = Running::new(client);
-    let made = with_progress(context, &running, async {
+    let made = awaited(context, async |running| {
         let request = Request::Snapshot(request);
         let started = running.start(request).await.map_err(|problem| (problem, None))?;
         let id = match &started.record {
@@ -36,23 +35,23 @@ pub(super) async fn snapshot(context: &mut Context<'_>, args: &SnapshotArgs) -> 
         let ended = running.finish(started).await.and_then(Record::into_snapshot);
         ended.map_err(|problem| (problem, id))
     });
-    match Box::pin(made).await? {
+    match made.await? {
         Ok(mut ready) => {
             // What went for it, by the profile's `keep`.
             let told = ready.message.take_if(|_| !context.options.json);
-            snapshots::view::show(context, &ready)?;
+            let shown = snapshots::view::show(context, &ready)?;
             if let Some(told) = told {
                 context.remark(&told);
             }
             caveats(context, &ready);
-            Ok(0)
+            Ok(shown)
         }
         Err((problem, None)) => Err(problem.into()),
         Err((problem, Some(id))) => Err(failed(context, problem, &id).await),
     }
 }
 
-/// What is less than was hoped for, and must not be overlooked.
+/// Warning of a snapshot that is less than was hoped for, which must not be overlooked.
 fn caveats(context: &mut Context<'_>, record: &SnapshotRecord) {
     for words in caveats_of(record).iter().chain(&record.archive.remarks) {
         context.remark(&format!("warning: {words}"));
@@ -112,11 +111,11 @@ pub(super) async fn undo(context: &mut Context<'_>, args: &UndoArgs) -> Outcome 
 /// Makes a sandbox from a snapshot, and shows it.
 async fn made_from_snapshot(context: &mut Context<'_>, request: Request) -> Outcome {
     let ready = make(context, request).await?;
-    sandboxes::show(context, &ready)?;
+    let shown = sandboxes::show(context, &ready)?;
     if !ready.not_preserved.is_empty() {
         let (host, counted) = (&ready.host, counted(&ready.not_preserved));
         context.remark(&format!("warning: {host} could not set {counted}; --strict fails on that"));
     }
     warn_of_patches(context, &ready);
-    Ok(0)
+    Ok(shown)
 }

@@ -7,10 +7,11 @@ mod transfer;
 pub(super) mod view;
 
 use super::args::{CopyArgs, SnapshotRef, SnapshotsCommand};
-use super::interrupt::{Running, with_progress};
+use super::interrupt::awaited;
 use super::output::{Context, Outcome};
 use super::table;
-use crate::client::{Request, SnapshotCopyRequest, SnapshotQuery, SnapshotVerifyRequest};
+use crate::client::{Error, Request, SnapshotCopyRequest, SnapshotQuery, SnapshotVerifyRequest};
+use crate::domain::lineage::SnapshotView;
 use crate::present::snapshot::{AGE, BASED, HOST, ID, NAME, OF, PATCHES, SIZE, STATE, titled};
 use crate::present::snapshot_role;
 
@@ -30,16 +31,16 @@ pub(super) async fn snapshots(context: &mut Context<'_>, command: &SnapshotsComm
 
 async fn list(context: &mut Context<'_>, all: bool) -> Outcome {
     let views = context.client.snapshots(SnapshotQuery { all }).await?;
-    if context.options.json {
-        context.document(&views.iter().map(|view| &**view).collect::<Vec<_>>())?;
-    } else if views.is_empty() {
-        context.remark("no snapshots; take one: sandboxer snapshot ID --name NAME");
-    } else {
-        let columns = [ID, NAME, STATE, OF, HOST, SIZE, AGE, PATCHES, BASED];
-        let views = views.iter().map(|view| &**view);
-        table::print(context, &columns, views, |view| snapshot_role(&view.record))?;
-    }
-    Ok(0)
+    let columns = [ID, NAME, STATE, OF, HOST, SIZE, AGE, PATCHES, BASED];
+    let views: Vec<&SnapshotView> = views.iter().map(|view| &**view).collect();
+    context.reply(&views, |context| {
+        if views.is_empty() {
+            context.remark("no snapshots; take one: sandboxer snapshot ID --name NAME");
+            return Ok(());
+        }
+        let role = |view: &SnapshotView| snapshot_role(&view.record);
+        table::print(context, &columns, views.iter().copied(), role)
+    })
 }
 
 async fn get(context: &mut Context<'_>, args: &SnapshotRef) -> Outcome {
@@ -49,44 +50,34 @@ async fn get(context: &mut Context<'_>, args: &SnapshotRef) -> Outcome {
         return Ok(0);
     }
     let all = context.client.snapshots(SnapshotQuery { all: true }).await?;
-    view::print(context, &found, &all)?;
-    Ok(0)
+    view::print(context, &found, &all).map(|()| 0)
 }
 
 async fn verify(context: &mut Context<'_>, args: &SnapshotRef) -> Outcome {
     let client = context.client;
     let id = client.snapshot_view(&args.snapshot).await?.record.id.to_string();
-    let running = Running::new(client);
-    let work = async {
+    let verified = awaited(context, async |running| {
         running.run(Request::VerifySnapshot(SnapshotVerifyRequest { id })).await?.into_snapshot()
-    };
-    let verified = Box::pin(with_progress(context, &running, work)).await??;
-    if context.options.json {
-        context.document(&verified)?;
-    } else {
-        let hosts = verified.hosts().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let text = format!("{} is what was recorded, on {hosts}", titled(&verified));
-        context.say(&text)?;
-    }
-    Ok(0)
+    });
+    let verified = verified.await??;
+    let hosts = verified.hosts().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let text = format!("{} is what was recorded, on {hosts}", titled(&verified));
+    context.reply(&verified, |context| context.say(&text))
 }
 
 async fn copy(context: &mut Context<'_>, args: &CopyArgs) -> Outcome {
     let client = context.client;
     let id = client.snapshot_view(&args.snapshot).await?.record.id.to_string();
-    let running = Running::new(client);
     let request = SnapshotCopyRequest { id, host: args.to.clone() };
-    let mut idle = false;
-    let work = async {
+    let work = awaited(context, async |running| {
         let started = running.start(Request::CopySnapshot(request)).await?;
-        idle = started.operation.is_none();
-        running.finish(started).await?.into_snapshot()
-    };
-    let copied = Box::pin(with_progress(context, &running, work)).await??;
+        let idle = started.operation.is_none();
+        Ok::<_, Error>((running.finish(started).await?.into_snapshot()?, idle))
+    });
+    let (copied, idle) = work.await??;
     if idle {
         let there = format!("{} is on {} already: nothing to do", titled(&copied), args.to);
         context.remark(&there);
     }
-    view::show(context, &copied)?;
-    Ok(0)
+    view::show(context, &copied)
 }

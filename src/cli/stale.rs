@@ -17,13 +17,12 @@ pub(super) async fn inspect(context: &mut Context<'_>, args: &StaleArgs) -> Outc
     let query = StaleQuery { hosts: args.hosts.clone(), as_last_seen: false };
     let report = until_interrupted(context, client.stale(query)).await??;
     let unread = Unread::of(&report.hosts, &args.hosts);
-    if context.options.json {
-        context.document(&report.items)?;
-    } else {
+    context.reply(&report.items, |context| {
         print_items(context, &report.items)?;
         context.remark(&sum(&report.items, &report.hosts));
         remark_held(context, report.held_back.as_ref());
-    }
+        Ok(())
+    })?;
     unread.conclude(context)
 }
 
@@ -51,7 +50,7 @@ pub(super) struct Unread {
 }
 
 impl Unread {
-    /// Those that were not read. A forbidden one is not meant to be, unless it was asked for by name.
+    /// Hosts that were not read. A forbidden one is not meant to be, unless it was asked for by name.
     pub(super) fn of(passes: &[HostPass], asked: &[String]) -> Self {
         let is_failure = |pass: &&HostPass| match pass.state {
             PassState::Read => false,
@@ -61,7 +60,7 @@ impl Unread {
         let item = |pass: &HostPass| {
             let unknown =
                 || Error::new(Code::OperationFailed, format!("{} could not be read", pass.host));
-            BulkItem::new(pass.host.as_str(), Err(pass.error.clone().unwrap_or_else(unknown)))
+            BulkItem::new(pass.host.as_str(), Some(pass.error.clone().unwrap_or_else(unknown)))
         };
         Self {
             hosts: passes.iter().filter(is_failure).map(item).collect(),

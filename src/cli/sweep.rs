@@ -1,7 +1,7 @@
 //! `sweep`: ends what has expired, once: for who has no dashboard open.
 
 use super::bulk::{BulkItem, complain, end};
-use super::interrupt::{Running, with_progress};
+use super::interrupt::awaited;
 use super::output::{CliError, Context, Outcome};
 use super::table;
 use crate::client::{Error, SweepReport, SweepRequest};
@@ -13,19 +13,17 @@ use crate::present::stale::{SWEPT, held_words, swept_role};
 
 pub(super) async fn sweep(context: &mut Context<'_>) -> Outcome {
     let client = context.client;
-    let running = Running::new(client);
-    let work = running.or_left(
-        client.sweep(SweepRequest { alone: true }),
-        "left before everything was ended",
-        "sandboxer sweep goes on with the rest",
-    );
-    let report = Box::pin(with_progress(context, &running, work)).await??;
+    let swept = client.sweep(SweepRequest { alone: true });
+    let (left, rest) =
+        ("left before everything was ended", "sandboxer sweep goes on with the rest");
+    let work = awaited(context, async |running| running.or_left(swept, left, rest).await);
+    let report = work.await??;
     let items: Vec<_> = report.items.iter().filter_map(bulk_item).collect();
     let printed = print(context, &report, &items);
     match report.held_back {
         Some(held) if held.reason == HoldReason::NotOwn => {
             printed?;
-            Err(refusal(held).into())
+            Err(refusal(&held).into())
         }
         Some(_) | None => end(context, &items, printed),
     }
@@ -33,16 +31,12 @@ pub(super) async fn sweep(context: &mut Context<'_>) -> Outcome {
 
 /// Item of a sandbox about which something was to be done.
 fn bulk_item(item: &SweepItem) -> Option<BulkItem> {
-    let ended = item.error.clone().map_or(Ok(()), Err);
-    item.skipped.is_none().then(|| BulkItem::new(item.id.as_str(), ended))
+    item.skipped.is_none().then(|| BulkItem::new(item.id.as_str(), item.error.clone()))
 }
 
-fn refusal(held: HeldBack) -> Error {
-    let error = Error::new(Code::Conflict, held.message);
-    match held.hint {
-        Some(hint) => error.hint(hint),
-        None => error,
-    }
+/// Error of what may not be done from here.
+pub(super) fn refusal(held: &HeldBack) -> Error {
+    Error { hint: held.hint.clone(), ..Error::new(Code::Conflict, held.message.clone()) }
 }
 
 /// Prints a row for each sandbox, and the sum. Where nothing was due only a person is told so: a timer's mail stays empty.

@@ -1,8 +1,9 @@
 //! Tables for a person.
 
 use comfy_table::{Cell, ContentArrangement, Row, Table};
+use serde::Serialize;
 
-use super::output::{CliError, Context, OutputOptions, paint};
+use super::output::{CliError, Context, Outcome, OutputOptions, paint};
 use crate::domain::Time;
 use crate::present::{Column, Role};
 
@@ -27,6 +28,23 @@ pub(super) fn print<'r, T: 'r, C: ?Sized>(
         context.line(&paint(role, text.trim_end(), paints))?;
     }
     Ok(())
+}
+
+/// Answers with records: all of them as JSON, or as a table; what `nothing` says where there are none.
+pub(super) fn reply<T: Serialize>(
+    context: &mut Context<'_>,
+    records: &[T],
+    nothing: &str,
+    columns: &[Column<T>],
+    role: impl Fn(&T) -> Role,
+) -> Outcome {
+    context.reply(records, |context| {
+        if records.is_empty() {
+            context.remark(nothing);
+            return Ok(());
+        }
+        print(context, columns, records, role)
+    })
 }
 
 fn layout<T>(

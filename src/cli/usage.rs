@@ -1,4 +1,4 @@
-//! What clap says, as our own outcome: help on stdout, wrong usage as a problem of code `usage`.
+//! Clap's words as our own outcome: help on stdout, wrong usage as a problem of code `usage`.
 
 use std::ffi::OsString;
 

@@ -23,8 +23,7 @@ pub(super) async fn wait(context: &mut Context<'_>, args: &WaitArgs) -> Outcome 
     let client = context.client;
     let deadline = args.timeout.map(|timeout| Instant::now() + timeout.duration());
     let reached = until_interrupted(context, until(client, args, deadline)).await?;
-    sandboxes::show(context, &reached?)?;
-    Ok(0)
+    sandboxes::show(context, &reached?)
 }
 
 async fn until(
@@ -92,23 +91,13 @@ async fn concerning(
     updates: &mut (impl futures_util::Stream<Item = Update> + Unpin),
     id: &SandboxId,
 ) -> Option<()> {
-    loop {
-        match updates.next().await? {
-            Update::Event(event) if event.sandbox_id.as_ref() == Some(id) => return Some(()),
-            Update::Ended(ended) if ended.operation.subject.sandbox() == Some(id) => {
-                return Some(());
-            }
-            Update::Resync => return Some(()),
-            Update::Event(_)
-            | Update::Progress(_)
-            | Update::Ended(_)
-            | Update::Reaped(..)
-            | Update::Host(_)
-            | Update::Record(_)
-            | Update::Snapshots
-            | Update::Operations => {}
-        }
-    }
+    let concerns = |update: &Update| {
+        matches!(update, Update::Resync)
+            || matches!(update, Update::Event(event) if event.sandbox_id.as_ref() == Some(id))
+            || matches!(update, Update::Ended(end) if end.operation.subject.sandbox() == Some(id))
+    };
+    while !concerns(&updates.next().await?) {}
+    Some(())
 }
 
 /// Whether what is waited for has come.
@@ -123,19 +112,14 @@ async fn judge(client: &dyn Client, record: &SandboxRecord, what: WaitFor) -> Re
     }
 }
 
-/// By what it pending, which the record says only once whoever works on it is done.
+/// By its pending patches, which the record names only once whoever works on it is done.
 fn judge_patched(record: &SandboxRecord, patches: &[Patch]) -> Result<bool, Error> {
-    match record.state {
+    if matches!(record.state, State::Requested | State::Provisioning) {
         // While it is made its patches are still to come.
-        State::Requested | State::Provisioning => return Ok(false),
-        State::Failed => return judge_ready(record),
-        State::Ready
-        | State::Sleeping
-        | State::Lost
-        | State::Destroying
-        | State::Destroyed
-        | State::Forgotten
-        | State::Other(_) => {}
+        return Ok(false);
+    }
+    if record.state == State::Failed {
+        return judge_ready(record);
     }
     let in_a_pass = record.operation.is_some() && record.patch_state == PatchState::Applying;
     let pending = pending_patches(record, patches, false);
@@ -172,13 +156,7 @@ fn judge_ready(record: &SandboxRecord) -> Result<bool, Error> {
         State::Failed | State::Lost => Err(failure(record, record.message.as_ref())
             .hint(format!("sandboxer get {0}; sandboxer recreate {0} makes it again", record.id))),
         state if is_ending(state) && !is_recreated => Err(ending(record)),
-        State::Requested
-        | State::Provisioning
-        | State::Sleeping
-        | State::Destroying
-        | State::Destroyed
-        | State::Forgotten
-        | State::Other(_) => Ok(false),
+        _ => Ok(false),
     }
 }
 

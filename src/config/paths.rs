@@ -8,7 +8,7 @@ use crate::domain::error::{Code, Error};
 use crate::domain::problem::problems_error;
 use crate::yaml::{Document, read_document};
 
-/// What flags say; each is stronger than the environment and the file.
+/// Paths of flags; each is stronger than the environment and the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// `--config`

@@ -20,9 +20,9 @@ pub struct Config {
     pub hosts: Vec<HostSpec>,
     /// Where a sandbox goes when nothing else is said.
     pub default_host: HostName,
-    /// What a create without a profile makes.
+    /// Profile of a create that names none.
     pub default_profile: ProfileId,
-    /// Who hears of every event.
+    /// Receivers of every event.
     pub state_hub: Option<StateHub>,
     /// Undo snapshots.
     pub undo: UndoSettings,
@@ -38,7 +38,7 @@ pub struct Config {
     pub requested_host: Option<HostName>,
     /// The compose command of `SANDBOXER_COMPOSE_CMD`, weaker than a host's `compose_cmd`.
     pub compose_cmd: Option<String>,
-    /// Who acts, from `--actor` or `SANDBOXER_ACTOR`, as written.
+    /// Actor from `--actor` or `SANDBOXER_ACTOR`, as written.
     pub actor: Option<String>,
     /// The name of the account, for the default actor `adm:<user>`.
     pub user: Option<String>,

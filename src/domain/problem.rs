@@ -1,8 +1,11 @@
 //! Problems of a file or of a value, and where each stands.
 
+pub(crate) mod violation;
+
 use std::fmt;
 
 use crate::domain::error::{Code, Error};
+use crate::domain::text::{is_unsafe, nearest};
 
 /// How much of a foreign word or line is shown, in characters.
 const SHOWN: usize = 60;
@@ -105,7 +108,7 @@ impl fmt::Display for ParseProblem {
 
 impl std::error::Error for ParseProblem {}
 
-/// A error for a file with problems: the first as its sentence, all of them in `details.problems`.
+/// Error for a file with problems: the first as its sentence, all of them in `details.problems`.
 pub fn problems_error(code: Code, problems: &[ParseProblem]) -> Error {
     let message = match problems {
         [] => "the file is refused".to_owned(),
@@ -114,27 +117,6 @@ pub fn problems_error(code: Code, problems: &[ParseProblem]) -> Error {
     };
     let list = serde_json::to_value(problems).unwrap_or_default();
     Error::new(code, message).detail("problems", list)
-}
-
-/// Nearest valid word to a mistyped one, if it is near enough to be meant.
-pub fn nearest<'w>(word: &str, valid: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
-    // The distance costs the product of both lengths; nothing valid is this long.
-    if word.chars().count() > 128 {
-        return None;
-    }
-    let plain = |text: &str| text.to_lowercase().replace('-', "_");
-    let wanted = plain(word);
-    let length = wanted.chars().count();
-    let allowed = if length <= 2 { 1 } else { (length / 3).max(2) };
-    valid
-        .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(&wanted, &plain(candidate)), candidate))
-        // A distance of the whole length would call any short word near.
-        .filter(|(distance, candidate)| {
-            *distance <= allowed && *distance < candidate.chars().count().max(length)
-        })
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
 }
 
 /// Foreign word in quotes, without control or direction characters and cut to a readable length.
@@ -150,15 +132,9 @@ pub(crate) fn plain_start(text: &str, limit: usize) -> String {
             out.push('…');
             break;
         }
-        out.push(if hidden(c) { '\u{fffd}' } else { c });
+        out.push(if is_unsafe(c) { '\u{fffd}' } else { c });
     }
     out
-}
-
-/// Characters that move the cursor or the direction of the text.
-fn hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 /// Path of a key within `path`.

@@ -6,7 +6,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 /// Whether a character can move the cursor, hide or reorder text.
-fn is_unsafe(c: char) -> bool {
+pub(super) fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{061c}' | '\u{fff9}'..='\u{fffb}')
@@ -135,27 +135,32 @@ pub(crate) fn last_lines(text: &str, count: usize) -> String {
     lines[lines.len().saturating_sub(count)..].join("\n")
 }
 
-/// The nearest of the `known` words, if one is near enough to be meant.
+/// Nearest of the `known` words, if one is near enough to be meant. Capitals count as small letters, and `-` as `_`.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let word: String = word.chars().take(64).collect();
-    let known: Vec<&str> = known.into_iter().collect();
-    // A beginning, or one with something behind it, is meant more surely than any distance tells.
-    let begins = |candidate: &&&str| {
-        word.len() >= 3
-            && candidate.len() >= 3
-            && (candidate.starts_with(&word) || word.starts_with(**candidate))
-    };
-    if let Some(one) =
-        known.iter().find(begins).filter(|_| known.iter().filter(begins).count() == 1)
-    {
-        return Some(one);
+    // The distance costs the product of both lengths; nothing that is known is this long.
+    if word.chars().count() > 128 {
+        return None;
     }
-    known
-        .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(&word, candidate), candidate))
-        .filter(|(distance, candidate)| *distance <= (candidate.len().max(word.len()) / 3).max(1))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+    let plain = |text: &str| text.to_lowercase().replace('-', "_");
+    let word = plain(word);
+    let known: Vec<(String, &str)> = known.into_iter().map(|one| (plain(one), one)).collect();
+    // A beginning, or one with something behind it, is meant more surely than any distance tells.
+    let mut begun = known.iter().filter(|(candidate, _)| {
+        word.len().min(candidate.len()) >= 3
+            && (candidate.starts_with(&word) || word.starts_with(candidate))
+    });
+    if let (Some((_, only)), None) = (begun.next(), begun.next()) {
+        return Some(only);
+    }
+    let length = word.chars().count();
+    let distances = known.into_iter().filter_map(|(candidate, one)| {
+        let longer = candidate.chars().count().max(length);
+        let allowed = if length <= 2 { 1 } else { (longer / 3).max(2) };
+        let distance = strsim::damerau_levenshtein(&word, &candidate);
+        // A distance of the whole length would call any short word near.
+        (distance <= allowed && distance < longer).then_some((distance, one))
+    });
+    distances.min_by_key(|(distance, _)| *distance).map(|(_, one)| one)
 }
 
 #[cfg(test)]
@@ -187,5 +192,24 @@ mod tests {
         assert_eq!(clean_line("abcd", 3), "ab…");
         assert_eq!(clean_line("abcd", 0), "");
         assert!(columns(&clean_line(&"x".repeat(90_000), 20)) <= 20);
+    }
+
+    #[test]
+    fn the_nearest_word_is_near() {
+        let words = ["ports", "allow", "max_ttl", "ttl", "published"];
+        for (word, near) in [
+            ("prots", Some("ports")),
+            ("max-ttl", Some("max_ttl")),
+            ("TTL", Some("ttl")),
+            ("pub", Some("published")),
+            ("allow_all", Some("allow")),
+            ("alow", Some("allow")),
+            ("x", None),
+            ("lt", None),
+            ("something", None),
+            (&"p".repeat(1_000_000), None),
+        ] {
+            assert_eq!(nearest(word, words), near);
+        }
     }
 }

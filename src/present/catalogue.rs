@@ -43,7 +43,7 @@ fn source(source: &str, overrides: bool) -> String {
     if overrides { format!("{source}, replaces builtin") } else { source.to_owned() }
 }
 
-/// What is wrong, else what it is for.
+/// Error of its file, else its description.
 fn summary(error: Option<&str>, available: bool, summary: Option<&str>) -> String {
     match error {
         Some(error) => format!("broken: {error}"),

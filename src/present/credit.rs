@@ -32,7 +32,7 @@ pub const BALANCE: Column<HistoryEntry> =
 /// Sandbox.
 pub const SANDBOX: Column<HistoryEntry> =
     Column::whole("SANDBOX", |entry, _| or_nothing(entry.entry.sandbox_id.as_ref()));
-/// Who caused it.
+/// Actor who caused it.
 pub const BY: Column<HistoryEntry> = Column::new("BY", |entry, _| entry.entry.actor.to_string());
 /// Note.
 pub const NOTE: Column<HistoryEntry> =
@@ -62,7 +62,7 @@ pub fn has_price(record: &SandboxRecord) -> bool {
     record.quote_usd.is_some() || record.cost_usd.is_some()
 }
 
-/// What an hour of a sandbox costs by its quote, while it counts.
+/// Cost of a sandbox's hour by its quote, while it counts.
 pub fn hourly(record: &SandboxRecord) -> Option<Usd> {
     let burn = record.meter.as_ref()?.burn(record.quote_usd?);
     (burn > Usd::ZERO).then_some(burn)

@@ -36,7 +36,7 @@ pub enum Piece {
         branch: String,
         /// Sign in front of it, for a face that draws signs.
         sign: (Role, char),
-        /// What it says.
+        /// Its text.
         spans: Spans,
     },
 }

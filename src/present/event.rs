@@ -25,7 +25,7 @@ fn sentence(event: &Event, name: Option<&str>) -> String {
     with_particulars(format!("{}{subject}", verb(&event.kind)), event)
 }
 
-/// What became of a host.
+/// Sentence on what became of a host.
 fn host_sentence(event: &Event) -> Option<String> {
     let host = event.host()?;
     let message = event.text("message").map(|text| format!(": {text}")).unwrap_or_default();
@@ -47,7 +47,7 @@ pub fn event_words(event: &Event) -> String {
     clean_line(&format!("{text}  {}", event.actor), 400)
 }
 
-/// What happened, in a word or two.
+/// Name of an event, in a word or two.
 pub fn verb(kind: &EventKind) -> String {
     let verb = kind.as_str();
     verb.strip_prefix("sandbox.").unwrap_or(verb).replace('.', " ")
@@ -60,7 +60,7 @@ fn with_particulars(text: String, event: &Event) -> String {
     }
 }
 
-/// What else is told of an event, beside what it is about: `$0.80  ttl_expired  on coulombcore`.
+/// Rest of an event, beside what it is about: `$0.80  ttl_expired  on coulombcore`.
 pub fn particulars(event: &Event, reason: &str) -> String {
     let amount = event.usd().map(|amount| amount.to_string()).unwrap_or_default();
     let labels = event.label_changes().join(" ");
@@ -71,7 +71,7 @@ pub fn particulars(event: &Event, reason: &str) -> String {
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join("  ")
 }
 
-/// What an event is about: a snapshot and its sandbox, a patch and where it is or ran, or a sandbox.
+/// Subject of an event: a snapshot and its sandbox, a patch and where it is or ran, or a sandbox.
 fn subject(event: &Event, name: Option<&str>) -> Option<String> {
     let snapshot = event.snapshot_name().or(event.snapshot_id()).map(str::to_owned);
     let id = event.sandbox_id.as_ref().map(ToString::to_string);
@@ -114,22 +114,6 @@ pub fn event_glyph(kind: &EventKind) -> (char, Role) {
         EventKind::SandboxRequested
         | EventKind::SandboxProvisioning
         | EventKind::SandboxDestroying => ('◐', Role::Busy),
-        EventKind::SandboxSleeping
-        | EventKind::SandboxAdopted
-        | EventKind::SandboxExtended
-        | EventKind::SandboxLabelled
-        | EventKind::SandboxDestroyed
-        | EventKind::SandboxForgotten
-        | EventKind::SnapshotCopied
-        | EventKind::SnapshotDeleted
-        | EventKind::PatchAdded
-        | EventKind::PatchRemoved
-        | EventKind::CreditsHeld
-        | EventKind::CreditsCharged
-        | EventKind::CreditsReleased
-        | EventKind::CreditsGranted
-        | EventKind::ReapPlanned
-        | EventKind::ReapApplied
-        | EventKind::Other(_) => ('·', Role::Dim),
+        _ => ('·', Role::Dim),
     }
 }

@@ -102,7 +102,7 @@ pub fn step_role((_, step): &StepRow) -> Role {
     }
 }
 
-/// What of a sandbox was found on a host, and the memory that it uses.
+/// State of a sandbox as found on a host, and the memory that it uses.
 pub type FoundRow = (InventoryItem, Option<u64>);
 
 /// Columns of what of sandboxes was found on a host.

@@ -61,11 +61,7 @@ fn with_a_way_on(standing: &PatchStanding) -> String {
     match standing.state {
         PatchState::Failed => format!("{words}; sandboxer get {id}"),
         PatchState::Unknown => format!("{words}; patches apply {id} --retry runs it again"),
-        PatchState::None
-        | PatchState::Pending
-        | PatchState::Applying
-        | PatchState::Applied
-        | PatchState::Other(_) => words,
+        _ => words,
     }
 }
 

@@ -9,7 +9,7 @@ pub enum Role {
     Dim,
     /// A heading.
     Title,
-    /// What the eye should find first.
+    /// Text that the eye should find first.
     Accent,
     /// All is well.
     Good,
@@ -37,9 +37,9 @@ pub enum Role {
     Field,
     /// A service's name: the same number is always the same colour.
     Service(usize),
-    /// What a search matches.
+    /// Match of a search.
     Match,
-    /// What it matches in the line that was found last.
+    /// Match in the line that was found last.
     Found,
 }
 

@@ -44,13 +44,13 @@ pub const TTL: Column<SandboxRecord> = Column::whole("TTL", |record, now| {
     let end = record.expires_at.filter(|_| counts || record.kept_failed);
     end.map(|end| left(Some(end), now)).unwrap_or_default()
 });
-/// What it came to so far.
+/// Cost so far.
 pub const COST: Column<SandboxRecord> =
     Column::whole("COST", |record, _| or_nothing(record.cost_usd.map(usd)));
-/// What an hour of it costs.
+/// Cost of an hour.
 pub const HOURLY: Column<SandboxRecord> =
     Column::whole("$/H", |record, _| or_nothing(hourly(record).map(usd)));
-/// What is being done to it, or is wrong with it, by its record alone.
+/// Work on it, or what is wrong with it, by its record alone.
 pub const WHAT_IS: Column<SandboxRecord> = Column::new("WHAT", |record, now| {
     let (_, what) = what(record, std::slice::from_ref(&record.patch_state), now, WHAT);
     let words = [what, not_observed(record, now).unwrap_or_default()];
@@ -84,7 +84,7 @@ fn not_observed(record: &SandboxRecord, now: Time) -> Option<String> {
     (now.since(seen).as_secs() >= FRESH).then(|| format!("as of {} ago", age_of(seen, now)))
 }
 
-/// What is being done to a sandbox, else what is wrong with it, in as few words as `width` columns hold: how it is, where it is
+/// Work on a sandbox, else what is wrong with it, in as few words as `width` columns hold: how it is, where it is
 /// worked on by nobody and not gone, is told by its services, by its patches (each as it stands), and whether it is protected.
 pub fn what(
     record: &SandboxRecord,

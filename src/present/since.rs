@@ -30,7 +30,7 @@ impl LastLook {
     }
 }
 
-/// What happened since somebody looked last.
+/// Counts of events since somebody looked last.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SinceLastLook {
     /// In a sentence.
@@ -39,7 +39,7 @@ pub struct SinceLastLook {
     pub events: Vec<Event>,
 }
 
-/// What an event counts as.
+/// Count that an event belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Counted {
     Created,
@@ -61,32 +61,7 @@ impl Counted {
             EventKind::SandboxDestroyed | EventKind::SandboxForgotten => Some(Self::Destroyed),
             EventKind::SnapshotReady => Some(Self::Snapshots),
             EventKind::HostDown => Some(Self::Hosts),
-            EventKind::SandboxRequested
-            | EventKind::SandboxProvisioning
-            | EventKind::SandboxSleeping
-            | EventKind::SandboxWoken
-            | EventKind::SandboxAdopted
-            | EventKind::SandboxExpiring
-            | EventKind::SandboxExtended
-            | EventKind::SandboxLabelled
-            | EventKind::SandboxDestroying
-            | EventKind::SnapshotFailed
-            | EventKind::SnapshotCopied
-            | EventKind::SnapshotDeleted
-            | EventKind::PatchAdded
-            | EventKind::PatchRemoved
-            | EventKind::PatchApplied
-            | EventKind::PatchFailed
-            | EventKind::CreditsHeld
-            | EventKind::CreditsCharged
-            | EventKind::CreditsReleased
-            | EventKind::CreditsGranted
-            | EventKind::CreditsShortfall
-            | EventKind::ReapPlanned
-            | EventKind::ReapApplied
-            | EventKind::HostUp
-            | EventKind::HostChanged
-            | EventKind::Other(_) => None,
+            _ => None,
         }
     }
 
@@ -114,7 +89,7 @@ impl Counted {
 }
 
 impl SinceLastLook {
-    /// What these events come to; none where nothing happened that one would ask for. `me` is who looks.
+    /// Sum of these events in words; none where nothing happened that one would ask for. `me` is who looks.
     pub fn of(events: Vec<Event>, look: LastLook, now: Time, me: &str) -> Option<Self> {
         // Ready once more after a wake, a rebuild or a moment's absence is no creation.
         let made: BTreeSet<SandboxId> = events

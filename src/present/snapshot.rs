@@ -82,7 +82,7 @@ pub fn state_words(record: &SnapshotRecord) -> String {
     words.join(", ")
 }
 
-/// What to know of a snapshot before one trusts it; nothing where all is well.
+/// Doubts on a snapshot, to be known before one trusts it; nothing where all is well.
 pub fn caveats(record: &SnapshotRecord) -> Vec<String> {
     let archive = &record.archive;
     if record.state != SnapshotState::Ready {

@@ -1,4 +1,4 @@
-//! What is stale, and what a reap or a sweep does about it: the columns of its tables, reasons and sums.
+//! Stale things, and what a reap or a sweep does about them: the columns of its tables, reasons and sums.
 
 use super::count::counts;
 use super::error::hinted;
@@ -78,12 +78,7 @@ pub fn swept_role(item: &SweepItem) -> Role {
     match item.outcome {
         SweepOutcome::Failed => Role::Bad,
         SweepOutcome::Skipped => Role::Dim,
-        SweepOutcome::Warned
-        | SweepOutcome::Renewed
-        | SweepOutcome::Destroyed
-        | SweepOutcome::Finished
-        | SweepOutcome::Collected
-        | SweepOutcome::Other(_) => Role::Plain,
+        _ => Role::Plain,
     }
 }
 
@@ -104,7 +99,7 @@ pub fn is_never(item: &StaleItem) -> Option<&'static str> {
     }
 }
 
-/// What a reap does about something.
+/// Words for what a reap does about something.
 pub fn reap_words(action: &ReapAction) -> Option<&'static str> {
     match action {
         ReapAction::Destroy | ReapAction::Remove => Some("reap takes it"),

@@ -9,7 +9,7 @@ pub struct Column<T: ?Sized> {
     pub title: &'static str,
     /// Whether a cell that is cut says something else: an id, a state, an amount.
     pub is_whole: bool,
-    /// What its cell says of a record; nothing: the face's sign for none stands there.
+    /// Text of its cell for a record; nothing: the face's sign for none stands there.
     pub cell: fn(&T, Time) -> String,
 }
 

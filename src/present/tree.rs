@@ -16,7 +16,7 @@ pub enum NodeId {
     Sandbox(SandboxId),
 }
 
-/// One row of the tree.
+/// Row of the tree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     /// Which.
@@ -42,7 +42,7 @@ struct Branch {
     below: Vec<Branch>,
 }
 
-/// What is known while a tree is built.
+/// Facts while a tree is built.
 struct Growing<'a> {
     views: &'a [Arc<SnapshotView>],
     /// Places of snapshots by their parent's id.

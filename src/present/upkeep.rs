@@ -9,11 +9,7 @@ pub const ADOPTED: &[Column<Adopted>] = &[
     Column::new("KIND", |thing, _| thing.kind.to_string()),
     Column::new("ID", |thing, _| match thing.kind {
         AdoptedKind::Host => String::new(),
-        AdoptedKind::Sandbox
-        | AdoptedKind::Snapshot
-        | AdoptedKind::Owner
-        | AdoptedKind::File
-        | AdoptedKind::Other(_) => thing.id.clone(),
+        _ => thing.id.clone(),
     }),
     Column::new("NAME", |thing, _| or_nothing(thing.name.as_ref())),
     Column::whole("HOST", |thing, _| thing.host.to_string()),

@@ -14,8 +14,9 @@ use std::path::Path;
 
 use crate::domain::error::{Code, Error};
 use crate::domain::manifest::{ExtensionKind, ExtensionManifest};
-use crate::domain::problem::{FieldProblem, ParseProblem, nearest, shown};
+use crate::domain::problem::{FieldProblem, ParseProblem, shown};
 use crate::domain::profile::{ExtensionUse, Profile};
+use crate::domain::text::nearest;
 use crate::yaml::{self, Document};
 
 pub use entry::{Entry, Origin};

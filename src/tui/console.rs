@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, Interval};
 
 use super::effects;
-use super::message::{Effect, Msg};
+use super::message::{Effect, Msg, Timer};
 use super::model::{Load, Model};
 use super::signals::{LoopEnd, Signals, draw_failed, failed};
 use super::terminal::{self, Tty};
@@ -37,7 +37,7 @@ pub enum Notify {
     None,
 }
 
-/// What the loop hears besides keys.
+/// Sources that the loop hears besides keys.
 pub(super) struct EventSource {
     pub(super) inbox: mpsc::Receiver<Msg>,
     pub(super) signals: Signals,
@@ -45,7 +45,7 @@ pub(super) struct EventSource {
     pub(super) tick: Interval,
 }
 
-/// What the loop works on.
+/// State that the loop works on.
 pub(super) struct Console {
     pub(super) model: Model,
     /// Draws the model; answers where the text cursor is.
@@ -121,19 +121,9 @@ impl Console {
     }
 
     pub(super) fn take(&mut self, msg: Msg) -> Result<Next, LoopEnd> {
-        // Reminders show nothing by themselves, and what a sample changed is seen with the next second.
-        self.dirty |= !matches!(
-            msg,
-            Msg::FetchDue
-                | Msg::PlanDue(_)
-                | Msg::ListenDue
-                | Msg::SnapshotsDue
-                | Msg::CreditsDue
-                | Msg::SweepDue
-                | Msg::StaleDue
-                | Msg::SampleDue(_)
-                | Msg::HostSampled(..)
-        );
+        // Timers show nothing by themselves but that a host is asked, and what a sample changed is seen with the next second.
+        self.dirty |= matches!(msg, Msg::Due(Timer::Host(_)))
+            || !matches!(msg, Msg::Due(_) | Msg::HostSampled(..));
         let mut next = Next::On;
         for effect in terminal::on_screen(|| update(&mut self.model, msg)) {
             match effect {

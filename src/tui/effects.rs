@@ -2,11 +2,9 @@
 //! panic. The tasks are owned here: they hear "stop" and are waited for.
 
 mod complete;
-mod credits;
 mod follow;
-mod hosts;
+mod questions;
 mod scripts;
-mod stale;
 mod verbs;
 
 use std::any::Any;
@@ -214,7 +212,7 @@ impl Effects {
     fn after(&self, wait: Duration, timer: Timer) {
         self.task(|_| Msg::Disconnected, async move {
             tokio::time::sleep(wait).await;
-            Msg::from(timer)
+            Msg::Due(timer)
         });
     }
 
@@ -231,10 +229,17 @@ impl Effects {
     }
 
     fn complete(&self, typed: String, home: Option<PathBuf>, folders: bool) {
+        self.on_thread(move || {
+            let completion = complete::complete(&typed, home.as_deref(), folders);
+            Msg::Completed(typed, completion)
+        });
+    }
+
+    /// Work on files, on a thread of its own, that ends with one message.
+    fn on_thread(&self, work: impl FnOnce() -> Msg + Send + 'static) {
         let queue = self.queue.clone();
         self.tasks.spawn_blocking(move || {
-            let completion = complete::complete(&typed, home.as_deref(), folders);
-            let _ = queue.blocking_send(Msg::Completed(typed, completion));
+            let _ = queue.blocking_send(work());
         });
     }
 
@@ -306,22 +311,17 @@ impl Effects {
     }
 
     fn save(&self, form: u64, path: PathBuf, lines: Vec<Arc<LogText>>) {
-        let queue = self.queue.clone();
-        self.tasks.spawn_blocking(move || {
+        self.on_thread(move || {
             let saved = save_log(&path, &lines).map_err(|error| {
-                let shown = path.display();
-                match error.kind() {
-                    std::io::ErrorKind::AlreadyExists => Error::invalid_input(
-                        "log_file",
-                        format!("{shown} is there already: choose another name"),
-                    ),
-                    _ => Error::invalid_input(
-                        "log_file",
-                        format!("{shown} cannot be written: {error}"),
-                    ),
-                }
+                let why = match error.kind() {
+                    std::io::ErrorKind::AlreadyExists => {
+                        "is there already: choose another name".to_owned()
+                    }
+                    _ => format!("cannot be written: {error}"),
+                };
+                Error::invalid_input("log_file", format!("{} {why}", path.display()))
             });
-            let _ = queue.blocking_send(Msg::LogSaved(form, path, saved.map(|()| lines.len())));
+            Msg::LogSaved(form, path, saved.map(|()| lines.len()))
         });
     }
 
@@ -391,7 +391,7 @@ fn panicked(panic: &(dyn Any + Send)) -> Error {
         .or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "no reason was given".to_owned());
     let mut problem = Error::new(Code::Internal, "a task of the dashboard panicked")
-        .hint("this is a error of sandboxer; its log file has the place");
+        .hint("this is an error of sandboxer; its log file has the place");
     problem.causes = vec![text];
     problem
 }

@@ -174,9 +174,9 @@ impl Console {
     }
 }
 
-/// What a shell did.
+/// End of a shell.
 enum Turn {
-    /// It ended with this status.
+    /// Status that it ended with.
     Ended(i32),
     /// ctrl-z stopped it.
     Stopped,
@@ -184,7 +184,7 @@ enum Turn {
 
 /// A program that has the terminal. Dropping it ends the program, if need be, and takes the terminal back.
 struct Shell {
-    /// It leads a process group of its own, so that the keyboard's signals reach it and nobody else.
+    /// Process group that it leads, so that the keyboard's signals reach it and nobody else.
     group: Pid,
     tty: OwnedFd,
     /// How the terminal was set before.
@@ -269,7 +269,7 @@ impl Shell {
         }
     }
 
-    /// What ssh said last; its end does not end what it wrote.
+    /// Last words of ssh; its end does not end what it wrote.
     async fn last_words(&mut self) -> String {
         let mut buffer = [0; 1024];
         while self.stderr.is_some() {
@@ -310,7 +310,7 @@ async fn hear(stderr: &mut Option<ChildStderr>, buffer: &mut [u8]) -> usize {
     }
 }
 
-/// What a new script begins with.
+/// Beginning of a new script.
 const DRAFT: &str = "set -eu\n\n";
 
 /// A file with the beginning of a script, for the operator's eyes alone; it goes when it is dropped.
@@ -327,7 +327,7 @@ fn editor(path: &Path) -> Interactive {
     Interactive { words: words.into_iter().chain([path.into()]).collect(), folder: None }
 }
 
-/// What was written; none where that is nothing.
+/// Text that was written; none where that is nothing.
 fn read_draft(path: &Path) -> io::Result<Option<String>> {
     let text = std::fs::read_to_string(path)?;
     Ok(Some(text).filter(|text| text.trim() != DRAFT.trim() && !text.trim().is_empty()))

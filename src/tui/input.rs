@@ -1,4 +1,4 @@
-//! What is typed, byte by byte from the terminal.
+//! Typed bytes from the terminal, one by one.
 //!
 //! Nothing is read ahead: a byte leaves the terminal's queue only while [`Input::next`] is awaited, and only up to the
 //! end of one key. What is typed behind `!` therefore waits in the queue for the shell. crossterm's own reader takes

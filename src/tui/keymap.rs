@@ -1,4 +1,4 @@
-//! What a key does: one table, from which the help, the footer and the documentation are printed.
+//! Keys and their actions: one table, from which the help, the footer and the documentation are printed.
 //!
 //! A row is (modes, action, keys, help). A configuration rebinds by the action's name; a clash is an error that
 //! names both actions. Nothing destructive may sit on a key that edits text elsewhere (ctrl-d, ctrl-k, ctrl-u,
@@ -69,7 +69,7 @@ impl Keymap {
         Ok(())
     }
 
-    /// What a key does in a mode.
+    /// Action of a key in a mode.
     pub fn action(&self, mode: Mode, key: Key) -> Option<Action> {
         self.actions.get(&(mode, key)).copied()
     }

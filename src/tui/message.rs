@@ -1,4 +1,4 @@
-//! What comes into the one queue, and what goes out of it.
+//! Messages into the one queue, and effects out of it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,32 +39,26 @@ pub enum Msg {
     Drawn,
     /// A second passed.
     Tick(Time),
+    /// Something is due.
+    Due(Timer),
     /// The console is back in the foreground.
     Resumed,
     /// All sandboxes.
     Listed(Result<Vec<Arc<Entry>>, Error>),
     /// Sandboxes that were destroyed within the last day.
     ListedDestroyed(Result<Vec<Arc<Entry>>, Error>),
-    /// One sandbox.
+    /// The answer to `get` on a sandbox.
     Got(SandboxId, Result<Box<Entry>, Error>),
-    /// It is time to read again what events named.
-    FetchDue,
     /// All hosts as last seen.
     Hosts(Result<Vec<HostView>, Error>),
-    /// It is time to ask a host.
-    HostDue(HostName),
     /// A host was asked.
     HostChecked(HostName, Result<Box<HostView>, Error>),
-    /// It is time to sample a host.
-    SampleDue(HostName),
     /// A host was sampled.
     HostSampled(HostName, Result<Box<HostSample>, Error>),
     /// Events are listened to, or cannot be.
     Subscribed(Result<(), Error>),
     /// The event stream ended.
     Disconnected,
-    /// It is time to listen again.
-    ListenDue,
     /// Something happened.
     Heard(Box<Update>),
     /// Kept events: of one sandbox, or of the last day.
@@ -73,9 +67,7 @@ pub enum Msg {
     SinceLastLook(LastLook, Result<Vec<Event>, Error>),
     /// All profiles.
     Profiles(Result<Vec<ProfileView>, Error>),
-    /// It is time to plan, if nothing was typed since.
-    PlanDue(u64),
-    /// What a create would do.
+    /// Plan of a create.
     Planned(u64, Result<Box<Decision>, Error>),
     /// A job's request was accepted, or refused.
     Started(JobId, Result<Box<Started>, Error>),
@@ -87,14 +79,10 @@ pub enum Msg {
     CancelAsked(JobId, Result<(), Error>),
     /// All operations, those of other processes among them.
     Operations(Result<Vec<Operation>, Error>),
-    /// It is time to ask what is stale.
-    StaleDue,
-    /// What is stale, by what each host said last.
+    /// Stale things, by what each host said last.
     Stale(Result<Box<StaleReport>, Error>),
     /// The reap plan that was asked for under that number, or what is stale.
     ReapPlanned(u64, Result<Judged, Error>),
-    /// It is time to sweep.
-    SweepDue,
     /// The sweep of that number came to its end.
     Swept(u64, Result<Box<SweepReport>, Error>),
     /// A host was asked for its services; what changed comes as records.
@@ -113,21 +101,17 @@ pub enum Msg {
     LogSaved(u64, PathBuf, Result<usize, Error>),
     /// All snapshots, with what hangs on them.
     Snapshots(Result<Vec<Arc<SnapshotView>>, Error>),
-    /// It is time to read the snapshots.
-    SnapshotsDue,
-    /// What happened, for the overlay of events.
+    /// Past events, for their overlay.
     EventLog(Result<Box<EventRows>, Error>),
     /// The State Hub's backlog; none where no hub is configured.
     HubBacklog(Result<Option<HubBacklog>, Error>),
     /// Credits, and what became of them.
     Credits(Result<Box<Ledger>, Error>),
-    /// It is time to read the credits.
-    CreditsDue,
     /// Credits were granted from the form of that number, or could not be.
     Granted(u64, Result<Credits, Error>),
     /// All extensions.
     Extensions(Result<Vec<ExtensionView>, Error>),
-    /// What differs between a snapshot and what it was taken of, for the form of that number.
+    /// Differences between a snapshot and what it was taken of, for the form of that number.
     Compared(u64, Result<Box<SnapshotDiff>, Error>),
     /// How the patches of a snapshot stand.
     PatchStatus(SnapshotId, Result<Vec<PatchStatus>, Error>),
@@ -148,9 +132,9 @@ pub enum Msg {
 /// How a shell ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ShellEnd {
-    /// It was used, and ended with this status; 128 + n after signal n.
+    /// Status that it ended with; 128 + n after signal n.
     Left(i32),
-    /// It could not be opened.
+    /// Reason why it could not be opened.
     Failed(Error),
     /// The operator did not wait for it.
     GivenUp,
@@ -198,7 +182,7 @@ pub enum Effect {
     /// Gives the terminal to an editor, for a patch on that snapshot.
     Write(SnapshotId),
 
-    /// Says something later.
+    /// Says later what is due then.
     After(Duration, Box<Timer>),
     /// Reads all sandboxes.
     List,
@@ -280,41 +264,25 @@ pub enum Effect {
     SaveState(SavedState),
 }
 
-/// What is said later.
+/// Something that is due at a time.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Timer {
-    /// [`Msg::FetchDue`].
+    /// Reading again what events named.
     Fetch,
-    /// [`Msg::HostDue`].
+    /// Asking a host.
     Host(HostName),
-    /// [`Msg::SampleDue`].
+    /// Sampling a host.
     Sample(HostName),
-    /// [`Msg::PlanDue`].
+    /// Planning, if nothing was typed since.
     Plan(u64),
-    /// [`Msg::ListenDue`].
+    /// Listening again.
     Listen,
-    /// [`Msg::SnapshotsDue`].
+    /// Reading the snapshots.
     Snapshots,
-    /// [`Msg::CreditsDue`].
+    /// Reading the credits.
     Credits,
-    /// [`Msg::StaleDue`].
+    /// Asking what is stale.
     Stale,
-    /// [`Msg::SweepDue`].
+    /// Sweeping.
     Sweep,
-}
-
-impl From<Timer> for Msg {
-    fn from(timer: Timer) -> Self {
-        match timer {
-            Timer::Fetch => Self::FetchDue,
-            Timer::Host(name) => Self::HostDue(name),
-            Timer::Sample(name) => Self::SampleDue(name),
-            Timer::Plan(generation) => Self::PlanDue(generation),
-            Timer::Listen => Self::ListenDue,
-            Timer::Snapshots => Self::SnapshotsDue,
-            Timer::Credits => Self::CreditsDue,
-            Timer::Stale => Self::StaleDue,
-            Timer::Sweep => Self::SweepDue,
-        }
-    }
 }

@@ -67,7 +67,7 @@ use tui_input::Input;
 pub use activity::{Activity, ActivityLine, ActivityRow};
 pub use area::Area;
 pub use columns::{Column, Placed};
-pub use confirm::{Confirm, Purpose};
+pub use confirm::{Confirm, Purpose, Verb};
 pub use counts::Counts;
 pub use credits::{CreditsLayout, CreditsPane, EntryRow, WIDE};
 pub use details::Details;
@@ -95,6 +95,7 @@ pub use logs::{
     KEPT_BYTES, KEPT_LINES, LogRow, LogSearch, LogState, LogTail, LogText, Logs, Place,
 };
 pub use look::{Look, ThemeName};
+pub use marks::Marks;
 pub use palette::Offer;
 pub use pane::Pane;
 pub use patches::{PatchRow, Patches};
@@ -113,7 +114,7 @@ pub use snapshots::{Snapshots, caveat, is_undo};
 pub use stale::Stale;
 pub use sweep::{Sweep, Sweeps};
 pub use targets::{PatchTarget, PlanTarget, SnapshotTarget, Target};
-pub use text_block::{Match, Span, TextBlock, TextLine, wrap};
+pub use text_block::{Match, TextBlock, line_text, wrap};
 pub use undo::UndoTarget;
 pub use window::Window;
 
@@ -136,7 +137,7 @@ use crate::tui::keymap::{Keymap, Mode};
 /// A line that goes away by itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Toast {
-    /// What it says.
+    /// Its text.
     pub text: String,
     /// How it is meant.
     pub role: Role,
@@ -144,10 +145,10 @@ pub struct Toast {
     pub until: Time,
 }
 
-/// What lies over the panes.
+/// Overlay over the panes.
 #[derive(Debug, Clone)]
 pub enum Overlay {
-    /// One sandbox's whole record.
+    /// A sandbox's whole record.
     Details(Details),
     /// The choice of a profile.
     Picker(Box<Picker>),
@@ -157,7 +158,7 @@ pub enum Overlay {
     Confirm(Confirm),
     /// All jobs; the number is the row under the cursor.
     Jobs(usize),
-    /// One job's output; how far it is scrolled, none: following its end.
+    /// A job's output; how far it is scrolled, none: following its end.
     Output(JobId, Option<usize>),
     /// The keys, and how far they are scrolled.
     Help(usize),
@@ -169,7 +170,7 @@ pub enum Overlay {
     Logs(Box<Logs>),
     /// Where a shell is opened.
     Shell(Box<ShellChoice>),
-    /// One snapshot's whole record.
+    /// A snapshot's whole record.
     Snapshot(Box<SnapshotDetails>),
     /// The patches of a snapshot.
     Patches(Box<Patches>),
@@ -179,16 +180,16 @@ pub enum Overlay {
     Host(HostDetails),
     /// The reap plan.
     Reap,
-    /// What happened.
+    /// The log of events.
     Events(Box<EventLog>),
 }
 
 /// Why the console stays although the operator wants to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leaving {
-    /// It waits for the running jobs.
+    /// The running jobs are waited for.
     Waiting,
-    /// It waits for the jobs to be cancelled.
+    /// The cancelled jobs are waited for.
     Cancelling,
 }
 
@@ -206,11 +207,11 @@ pub struct Model {
     pub look: Look,
     /// Whether mutating keys are refused.
     pub read_only: bool,
-    /// Who acts.
+    /// Actor of this console.
     pub actor: String,
     /// The home directory, which `~` means in a path.
     pub home: Option<PathBuf>,
-    /// What each key does.
+    /// Keys and their actions.
     pub keymap: Keymap,
     /// The pane that keys act on.
     pub focus: Pane,
@@ -236,15 +237,15 @@ pub struct Model {
     pub sweep: Sweep,
     /// Its sweeps.
     pub sweeps: Sweeps,
-    /// What happened.
+    /// Events so far.
     pub activity: Activity,
-    /// What was started here.
+    /// Operations that were started here.
     pub jobs: Jobs,
     /// Where the run before ended; none on the first one.
     pub looked_before: Option<LastLook>,
-    /// What lies over the panes, the last on top.
+    /// Overlays over the panes, the last on top.
     pub overlays: Vec<Overlay>,
-    /// What is searched for in the overlays.
+    /// Search in the overlays.
     pub searches: Searches,
     /// The filter's text field while it is open.
     pub filter_field: Option<Input>,
@@ -258,7 +259,7 @@ pub struct Model {
     pub leaving: Option<Leaving>,
     /// Ids that an event named and that were not read again yet.
     pub outdated: BTreeSet<SandboxId>,
-    /// What is stale, as it was judged last.
+    /// Stale things, as they were judged last.
     pub stale: Stale,
     /// The reap plan, open or not.
     pub reap: Reap,

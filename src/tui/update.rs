@@ -34,6 +34,7 @@ mod snapshots;
 mod stale;
 mod sweep;
 mod text_input;
+mod toast;
 mod trouble;
 mod undo;
 mod work;
@@ -41,7 +42,7 @@ mod work;
 pub(super) use jobs::{go_unseen, may_leave};
 
 pub use crate::tui::message::{Effect, Msg, Timer};
-use crate::tui::model::Model;
+use crate::tui::model::{Model, ROWS_EACH};
 
 /// Takes a message; what is to be done because of it comes back.
 pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
@@ -70,15 +71,15 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Listed(answer) => records::listed(model, answer),
         Msg::ListedDestroyed(answer) => destroyed::listed(model, answer),
         Msg::Got(id, answer) => records::got(model, &id, answer),
-        Msg::FetchDue => records::fetch(model),
+        Msg::Due(Timer::Fetch) => records::fetch(model),
         Msg::Hosts(answer) => hosts::listed(model, answer),
-        Msg::HostDue(name) => hosts::due(model, name),
+        Msg::Due(Timer::Host(name)) => hosts::due(model, name),
         Msg::HostChecked(name, answer) => hosts::checked(model, &name, answer),
-        Msg::SampleDue(name) => hosts::sample_due(model, name),
+        Msg::Due(Timer::Sample(name)) => hosts::sample_due(model, name),
         Msg::HostSampled(name, answer) => hosts::sampled(model, name, answer),
         Msg::Subscribed(answer) => heard::subscribed(model, answer),
         Msg::Disconnected => heard::disconnected(model),
-        Msg::ListenDue => vec![Effect::Subscribe],
+        Msg::Due(Timer::Listen) => vec![Effect::Subscribe],
         Msg::Heard(heard) => heard::heard(model, *heard),
         Msg::Events(of, answer) => heard::kept_events(model, of.as_ref(), answer),
         Msg::SinceLastLook(look, answer) => {
@@ -86,17 +87,17 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Profiles(answer) => picker::profiles(model, answer),
-        Msg::PlanDue(generation) => plan::due(model, generation),
+        Msg::Due(Timer::Plan(generation)) => plan::due(model, generation),
         Msg::Planned(generation, answer) => plan::planned(model, generation, answer),
         Msg::Started(job, answer) => work::started(model, job, answer),
         Msg::Skipped(job, reason) => work::skipped(model, job, reason),
         Msg::Ended(job, outcome, took) => work::ended(model, job, outcome, took),
         Msg::CancelAsked(job, answer) => jobs::cancel_asked(model, job, answer),
         Msg::Operations(answer) => external_operations::operations(model, answer),
-        Msg::StaleDue => stale::due(model),
+        Msg::Due(Timer::Stale) => stale::due(model),
         Msg::Stale(answer) => stale::taken(model, answer),
         Msg::ReapPlanned(number, answer) => reap::planned(model, number, answer),
-        Msg::SweepDue => sweep::due(model),
+        Msg::Due(Timer::Sweep) => sweep::due(model),
         Msg::Swept(number, answer) => sweep::swept(model, number, answer),
         Msg::ServicesRefreshed(host, answer) => {
             external_operations::services_refreshed(model, &host, answer)
@@ -108,11 +109,11 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::LogEnded(log, answer) => logs::ended(model, log, answer),
         Msg::LogSaved(form, path, answer) => form_answers::log_saved(model, form, &path, answer),
         Msg::Snapshots(answer) => snapshots::taken(model, answer),
-        Msg::SnapshotsDue => snapshots::due(model),
+        Msg::Due(Timer::Snapshots) => snapshots::due(model),
         Msg::Credits(answer) => credits::taken(model, answer),
         Msg::EventLog(answer) => events::taken(model, answer),
         Msg::HubBacklog(answer) => hub::taken(model, answer),
-        Msg::CreditsDue => credits::due(model),
+        Msg::Due(Timer::Credits) => credits::due(model),
         Msg::Granted(form, answer) => form_answers::granted(model, form, answer),
         Msg::Extensions(answer) => snapshots::extensions(model, answer),
         Msg::Compared(number, answer) => form_answers::compared(model, number, answer),
@@ -132,7 +133,7 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
     effects
 }
 
-/// What a console does when it starts.
+/// Effects of a console's start.
 pub fn start(model: &Model) -> Vec<Effect> {
     let look = model.looked_before;
     let mut effects = vec![
@@ -155,11 +156,13 @@ fn settle(model: &mut Model) -> Vec<Effect> {
     }
     trouble::settle(model);
     let screen = model.screen();
-    model.sandboxes.set_height(usize::from(screen.list.height));
-    model.snapshots.set_height(usize::from(screen.snapshots.height));
-    model.hosts.set_height(usize::from(screen.hosts.height));
-    let entries = model.credits_layout().list.height;
-    model.credits.set_height(usize::from(entries));
+    let rows = usize::from;
+    model.sandboxes.window.resize(rows(screen.list.height), model.sandboxes.shown().len());
+    model.snapshots.window.resize(rows(screen.snapshots.height), model.snapshots.rows().len());
+    let hosts = (rows(screen.hosts.height) / ROWS_EACH).max(1);
+    model.hosts.window.resize(hosts, model.hosts.list.len());
+    let entries = rows(model.credits_layout().list.height);
+    model.credits.window.resize(entries, model.credits.ledger.entries.len());
     overlay::settle(model);
     let mut effects = activity::settle(model, usize::from(screen.activity.height));
     effects.extend(destroyed::settle(model));

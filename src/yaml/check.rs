@@ -8,9 +8,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::document::{Document, sorted};
-use super::form::{Form, no_text, noun};
+use super::form::Form;
 use super::schema::{FORM, Schema};
-use crate::domain::problem::{FieldProblem, ParseProblem, join, nearest, plain_start, shown};
+use crate::domain::problem::violation::{self, around, keys, unescaped};
+use crate::domain::problem::{FieldProblem, ParseProblem, join, plain_start, shown};
+use crate::domain::text::nearest;
 
 /// Key by which the rest of a mapping is understood: where it is wrong, the mapping means nothing.
 const TELLING: &str = "kind";
@@ -132,10 +134,7 @@ impl Judge<'_> {
     fn unknown(&mut self, error: &ValidationError<'_>) {
         let ValidationErrorKind::AdditionalProperties { unexpected } = error.kind() else { return };
         let (steps, path) = self.place(error);
-        let (around, _) = around(error);
-        let known = self.schema.at(&around)["properties"].as_object();
-        let known: Vec<&str> =
-            known.into_iter().flat_map(|map| map.keys()).map(String::as_str).collect();
+        let known: Vec<&str> = keys(self.schema.at(&around(error))).collect();
         for key in unexpected {
             let message = format!("unknown key {}", shown(key));
             let mut problem = self.document.key_problem(&join(&path, key), message);
@@ -167,13 +166,13 @@ impl Judge<'_> {
         if self.wrong.contains(&steps) || self.empty.contains(&steps) {
             return;
         }
-        let (around, keyword) = around(error);
+        let around = around(error);
         let schema = self.schema.at(&around);
         if error.instance().is_null() && self.null(&around, schema, &steps, &path) {
             return;
         }
         let what = if path.is_empty() { "the file".to_owned() } else { shown(&path) };
-        let (message, near) = sentence(error, keyword, schema, &what);
+        let (message, near) = sentence(error, schema, &what);
         let mut problem = self.document.problem(&path, message);
         problem.suggestion = near;
         self.problems.push(problem);
@@ -215,7 +214,7 @@ impl Judge<'_> {
     fn place(&self, error: &ValidationError<'_>) -> (Vec<Step>, String) {
         let (mut steps, mut path, mut at) = (Vec::new(), String::new(), self.root);
         for part in error.instance_path().as_str().split('/').skip(1) {
-            let part = part.replace("~1", "/").replace("~0", "~");
+            let part = unescaped(part);
             if let (Value::Array(items), Ok(index)) = (at, part.parse::<usize>()) {
                 path = format!("{path}[{index}]");
                 at = items.get(index).unwrap_or(&Value::Null);
@@ -230,62 +229,14 @@ impl Judge<'_> {
     }
 }
 
-/// Path of the schema that an error's keyword stands in, and the keyword.
-fn around<'e>(error: &'e ValidationError<'_>) -> (String, &'e str) {
-    let path = error.evaluation_path().as_str();
-    let (around, keyword) = path.rsplit_once('/').unwrap_or(("", path));
-    (around.to_owned(), keyword)
-}
-
 /// Why a value is refused, and the nearest word to it.
-fn sentence(
-    error: &ValidationError<'_>,
-    keyword: &str,
-    schema: &Value,
-    what: &str,
-) -> (String, Option<String>) {
-    let value: &Value = error.instance();
-    if keyword == FORM
-        && let Some(message) =
-            Form::from_word(&schema[FORM]).and_then(|form| form.problem(what, value))
-    {
-        return (message, None);
+fn sentence(error: &ValidationError<'_>, schema: &Value, what: &str) -> (String, Option<String>) {
+    let is_form = error.evaluation_path().as_str().ends_with(&format!("/{FORM}"));
+    let form = Form::from_word(&schema[FORM]).filter(|_| is_form);
+    match form.and_then(|form| form.problem(what, error.instance())) {
+        Some(message) => (message, None),
+        None => violation::sentence(error, what),
     }
-    match (error.kind(), value) {
-        (ValidationErrorKind::Enum { options }, Value::String(word)) => {
-            let valid = options.as_array().into_iter().flatten().filter_map(Value::as_str);
-            let valid: Vec<&str> = valid.collect();
-            let message = format!("{} is not one of {}", shown(word), valid.join(", "));
-            (message, nearest(word, valid).map(str::to_owned))
-        }
-        (ValidationErrorKind::Enum { .. }, _) => (no_text(what, value), None),
-        (ValidationErrorKind::Type { .. }, _) => match schema["type"].as_str() {
-            Some("string") => (no_text(what, value), None),
-            Some("boolean") => truth(what, value),
-            Some("array") => (format!("{what} must be a list, not {}", noun(value)), None),
-            Some("object") => (format!("{what} must be a mapping, not {}", noun(value)), None),
-            _ => (format!("{what} must be a number, not {}", noun(value)), None),
-        },
-        _ => (plain_start(&error.to_string(), 160), None),
-    }
-}
-
-/// Why a value is neither true nor false.
-fn truth(what: &str, value: &Value) -> (String, Option<String>) {
-    let Value::String(text) = value else {
-        return (format!("{what} must be true or false, not {}", noun(value)), None);
-    };
-    let near = match text.to_lowercase().as_str() {
-        "true" | "false" => {
-            let message =
-                format!("{what} must be true or false, not a text; write it without quotes");
-            return (message, None);
-        }
-        "yes" | "on" => Some("true".to_owned()),
-        "no" | "off" => Some("false".to_owned()),
-        _ => None,
-    };
-    (format!("{what} must be true or false, not {}", shown(text)), near)
 }
 
 fn find<'v>(value: &'v mut Value, steps: &[Step]) -> Option<&'v mut Value> {

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::domain::host::check_host_name;
 use crate::domain::problem::shown;
+use crate::domain::problem::violation::{no_text, noun};
 use crate::domain::profile::{Bytes, QuantityError, Seconds};
 use crate::domain::usd::Usd;
 
@@ -117,26 +118,6 @@ fn usd(what: &str, dollars: Option<f64>) -> Option<String> {
     }
     let finer = (micros / 1_000_000.0 - dollars).abs() > 1e-12 * dollars.abs().max(1.0);
     finer.then(|| format!("{what} has more than six decimals"))
-}
-
-/// Why a value is no text.
-pub(super) fn no_text(what: &str, value: &Value) -> String {
-    // What was written is not what was read (1.10 is 1.1), so it cannot be quoted back.
-    let quotes =
-        if matches!(value, Value::Number(_) | Value::Bool(_)) { "; put it in quotes" } else { "" };
-    format!("{what} must be a text, not {}{quotes}", noun(value))
-}
-
-/// Noun for a value, in a sentence.
-pub(super) fn noun(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "nothing",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "a mapping",
-    }
 }
 
 impl Keyword for Form {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::form::Form;
 use crate::domain::name::HostName;
+use crate::domain::problem::violation::schema_at;
 use crate::domain::profile::{Bytes, Seconds};
 use crate::domain::usd::Usd;
 
@@ -55,16 +56,7 @@ impl Schema {
 
     /// Schema at a path of evaluation, such as `/properties/compose/$ref/properties/ports`.
     pub(super) fn at(&self, path: &str) -> &Value {
-        path.split('/').skip(1).fold(&self.schema, |schema, part| {
-            let part = part.replace("~1", "/").replace("~0", "~");
-            let next = &schema[part.as_str()];
-            match next.as_str().and_then(|target| target.strip_prefix('#')) {
-                Some(target) if part == "$ref" => {
-                    self.schema.pointer(target).unwrap_or(&Value::Null)
-                }
-                _ => next,
-            }
-        })
+        schema_at(&self.schema, path)
     }
 }
 

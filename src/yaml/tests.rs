@@ -5,7 +5,7 @@ mod profile;
 mod routing;
 
 use super::{Document, MAX_FILE_BYTES, read_profile};
-use crate::domain::problem::{nearest, shown};
+use crate::domain::problem::shown;
 
 const HEAD: &str = "id: profile.x\nversion: 1.0.0\nextension: ext.compose-ssh\n";
 
@@ -16,7 +16,7 @@ fn problems(source: &str) -> Vec<String> {
     }
 }
 
-/// What is wrong with the fourth line and on.
+/// Errors of the fourth line and on.
 fn after_head(rest: &str) -> String {
     problems(&format!("{HEAD}{rest}")).join("\n")
 }
@@ -279,17 +279,6 @@ fn places_are_found_by_path() {
         let problem = document.problem(path, "m");
         assert_eq!((problem.line, problem.column), place, "{path}");
     }
-}
-
-#[test]
-fn the_nearest_word_is_near() {
-    let words = ["ports", "allow", "max_ttl", "ttl"];
-    assert_eq!(nearest("prots", words), Some("ports"));
-    assert_eq!(nearest("max-ttl", words), Some("max_ttl"));
-    assert_eq!(nearest("TTL", words), Some("ttl"));
-    assert_eq!(nearest("x", words), None);
-    assert_eq!(nearest("something", words), None);
-    assert_eq!(nearest(&"p".repeat(1_000_000), words), None);
 }
 
 proptest::proptest! {

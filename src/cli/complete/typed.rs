@@ -1,6 +1,6 @@
-//! What somebody types while completion is asked for.
+//! Command line at the moment when completion is asked for.
 
-/// What a value names.
+/// Kind of thing that a value names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Sandboxes,
@@ -14,7 +14,7 @@ pub(super) enum Kind {
     Operations,
 }
 
-/// What is being typed.
+/// Word that is being typed.
 #[derive(Debug, Clone, Default)]
 pub struct Typed {
     pub(super) kinds: &'static [Kind],

@@ -4,7 +4,7 @@ use futures_util::stream::{self, StreamExt as _};
 
 use super::choice::wanted;
 use crate::cli::bulk::{self, BulkItem};
-use crate::cli::interrupt::{Running, with_progress};
+use crate::cli::interrupt::{Running, awaited};
 use crate::cli::output::{CliError, Context, Outcome};
 use crate::cli::{document, table};
 use crate::client::problem::exit_status;
@@ -20,9 +20,8 @@ const AT_ONCE: usize = 3;
 /// The status is 0 when every step of every host worked or was skipped for a reason, else that of the hosts' first failures.
 pub(super) async fn check(context: &mut Context<'_>, names: &[String]) -> Outcome {
     let client = context.client;
-    let running = Running::new(client);
-    let checked = with_progress(context, &running, try_all(client, &running, names));
-    let checked = Box::pin(checked).await??;
+    let checked = awaited(context, async |running| try_all(client, running, names).await);
+    let checked = checked.await??;
     let (mut views, mut items) = (Vec::new(), Vec::new());
     for (name, ended) in checked {
         let (name, error) = match ended {
@@ -34,7 +33,7 @@ pub(super) async fn check(context: &mut Context<'_>, names: &[String]) -> Outcom
             }
             Err(problem) => (name, Some(problem)),
         };
-        items.push(BulkItem::new(name, error.map_or(Ok(()), Err)));
+        items.push(BulkItem::new(name, error));
     }
     let printed = show(context, &views, &items);
     let outcome = bulk::end(context, &items, printed);
@@ -90,7 +89,7 @@ fn show(context: &mut Context<'_>, views: &[HostView], items: &[BulkItem]) -> Re
     Ok(())
 }
 
-/// What the program wrote that failed: part of the error, shown with --quiet too.
+/// Output of the program that failed: part of the error, shown with --quiet too.
 fn evidence(context: &mut Context<'_>, item: &BulkItem) {
     let problem = item.error.as_ref().filter(|problem| problem.code != Code::Cancelled);
     let Some(problem) = problem else { return };

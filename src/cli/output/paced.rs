@@ -7,7 +7,7 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use crate::cli::output::Io;
 use crate::domain::output::Source;
 
-/// What a pipe that takes anything takes without waiting (`PIPE_BUF`), in bytes.
+/// Most bytes that a pipe takes without waiting, if it takes anything (`PIPE_BUF`).
 const PORTION: usize = 4096;
 
 /// Writes bytes as they are, and out at once; `false` when Ctrl-C came first.

@@ -2,7 +2,7 @@
 
 use super::super::args::ApplyArgs;
 use super::super::bulk::{BulkItem, complain, end};
-use super::super::interrupt::{Running, with_progress};
+use super::super::interrupt::awaited;
 use super::super::output::{CliError, Context, Outcome};
 use super::super::{document, sandboxes};
 use crate::client::{ApplyRequest, Client, Error, Request, RolloutItem, RolloutRequest};
@@ -25,9 +25,10 @@ async fn one(context: &mut Context<'_>, sandbox: &str, retry: bool) -> Outcome {
     let client = context.client;
     let before = client.get(sandbox).await?;
     let request = ApplyRequest { id: before.id.to_string(), retry, ..ApplyRequest::default() };
-    let running = Running::new(client);
-    let work = async { running.run(Request::ApplyPatches(request)).await?.into_sandbox() };
-    let patched = match Box::pin(with_progress(context, &running, work)).await? {
+    let work = awaited(context, async |running| {
+        running.run(Request::ApplyPatches(request)).await?.into_sandbox()
+    });
+    let patched = match work.await? {
         Ok(patched) => patched,
         Err(problem) => {
             let left = client.get(before.id.as_str()).await;
@@ -51,8 +52,7 @@ async fn one(context: &mut Context<'_>, sandbox: &str, retry: bool) -> Outcome {
             context.options.clean(patched.title(), 200)
         ));
     }
-    sandboxes::show(context, &patched)?;
-    Ok(0)
+    sandboxes::show(context, &patched)
 }
 
 /// Shows what the patch wrote that failed now, or that stands in the way since an earlier pass, and returns the problem to
@@ -107,13 +107,9 @@ async fn standing_in_the_way(client: &dyn Client, record: &SandboxRecord) -> Vec
 async fn all(context: &mut Context<'_>, snapshot: &str, canary: Option<u32>) -> Outcome {
     let client = context.client;
     let snapshot = client.snapshot_view(snapshot).await?.record.id.to_string();
-    let running = Running::new(client);
-    let work = running.several(client.roll_out(RolloutRequest {
-        snapshot,
-        canary,
-        ..RolloutRequest::default()
-    }));
-    let items = Box::pin(with_progress(context, &running, work)).await??;
+    let request = RolloutRequest { snapshot, canary, ..RolloutRequest::default() };
+    let work = awaited(context, async |running| running.several(client.roll_out(request)).await);
+    let items = work.await??;
     // What was not begun has not failed; where somebody cancelled the rollout, it says nothing of its end either.
     let was_cancelled = items
         .iter()
@@ -122,7 +118,7 @@ async fn all(context: &mut Context<'_>, snapshot: &str, canary: Option<u32>) -> 
     let ends: Vec<_> = items
         .iter()
         .filter(|item| !(was_cancelled && !item.ok && item.error.is_none()))
-        .map(|item| BulkItem::new(item.id.as_str(), item.error.clone().map_or(Ok(()), Err)))
+        .map(|item| BulkItem::new(item.id.as_str(), item.error.clone()))
         .collect();
     let printed =
         if context.options.json { context.document(&items) } else { print(context, &items) };

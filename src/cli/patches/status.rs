@@ -9,15 +9,14 @@ use crate::present::patch::{STANDING, StandingRow, standing_role};
 pub(super) async fn status(context: &mut Context<'_>, args: &SnapshotRef) -> Outcome {
     let record = context.client.snapshot_view(&args.snapshot).await?.record;
     let found = context.client.patch_status(record.id.as_str()).await?;
-    if context.options.json {
-        context.document(&found)?;
-    } else if found.is_empty() {
-        context.remark(&format!("snapshot {} has no patches", record.title()));
-    } else {
-        let rows: Vec<StandingRow> = found.into_iter().flat_map(rows).collect();
-        table::print(context, STANDING, &rows, standing_role)?;
-    }
-    Ok(0)
+    context.reply(&found, |context| {
+        if found.is_empty() {
+            context.remark(&format!("snapshot {} has no patches", record.title()));
+            return Ok(());
+        }
+        let rows: Vec<StandingRow> = found.iter().cloned().flat_map(rows).collect();
+        table::print(context, STANDING, &rows, standing_role)
+    })
 }
 
 fn rows(status: PatchStatus) -> Vec<StandingRow> {

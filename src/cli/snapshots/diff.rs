@@ -19,12 +19,7 @@ pub(super) async fn diff(context: &mut Context<'_>, args: &DiffArgs) -> Outcome 
     };
     let request = SnapshotDiffRequest { a, b };
     let found = Box::pin(until_interrupted(context, client.diff_snapshot(request))).await??;
-    if context.options.json {
-        context.document(&found)?;
-    } else {
-        print(context, &found)?;
-    }
-    Ok(0)
+    context.reply(&found, |context| print(context, &found))
 }
 
 /// The id of the snapshot or the sandbox that is meant. A name that both have is refused: whichever was taken, it might

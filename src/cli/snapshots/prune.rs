@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::super::args::PruneArgs;
-use super::super::bulk::{BulkItem, complain, end};
+use super::super::bulk::{BulkItem, report};
 use super::super::confirm::{self, Question, allow};
-use super::super::interrupt::{Running, with_progress};
+use super::super::interrupt::awaited;
 use super::super::output::{CliError, Context, Outcome};
 use super::delete::delete_one;
 use crate::client::{PruneItem, PruneRequest, SnapshotDeleteRequest};
@@ -23,8 +23,7 @@ pub(super) async fn prune(context: &mut Context<'_>, args: &PruneArgs) -> Outcom
     if !args.dry_run {
         let seen = agree(context, args, &mut items).await?;
         let rule = RetentionRule { keep: args.keep, older_than_s, taken_here: false };
-        let running = Running::new(client);
-        let work = async {
+        let pruned = awaited(context, async |running| {
             for item in items.iter_mut().filter(|item| item.ok) {
                 // The plan may not be true any more: who deletes judges again.
                 let request = SnapshotDeleteRequest {
@@ -33,11 +32,11 @@ pub(super) async fn prune(context: &mut Context<'_>, args: &PruneArgs) -> Outcom
                     rule: Some(rule),
                     ..SnapshotDeleteRequest::default()
                 };
-                let ended = delete_one(&running, request).await;
+                let ended = delete_one(running, request).await;
                 item.ended(ended);
             }
-        };
-        Box::pin(with_progress(context, &running, work)).await?;
+        });
+        pruned.await?;
     }
     finish(context, args, &items)
 }
@@ -66,20 +65,12 @@ async fn agree(
     Ok(shown.collect())
 }
 
-/// What stays, since something depends on it or it is not old any more, is no failure.
+/// Snapshots that stay, since something depends on them or they are not old any more, are no failure.
 fn finish(context: &mut Context<'_>, args: &PruneArgs, items: &[PruneItem]) -> Outcome {
-    let printed =
-        if context.options.json { context.document(items) } else { print(context, args, items) };
     let tried = items.iter().filter(|item| item.ok || item.error.is_some());
-    let ends: Vec<_> = tried
-        .map(|item| BulkItem::new(item.id.as_str(), item.error.clone().map_or(Ok(()), Err)))
-        .collect();
-    if !context.options.json {
-        for item in &ends {
-            complain(context, item, false);
-        }
-    }
-    end(context, &ends, printed)
+    let ends: Vec<_> =
+        tried.map(|item| BulkItem::new(item.id.as_str(), item.error.clone())).collect();
+    report(context, items, &ends, |context| print(context, args, items))
 }
 
 fn print(context: &mut Context<'_>, args: &PruneArgs, items: &[PruneItem]) -> Result<(), CliError> {

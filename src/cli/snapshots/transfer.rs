@@ -11,7 +11,7 @@ use tokio::io::AsyncWriteExt as _;
 use super::super::args::{ExportArgs, ImportArgs};
 use super::super::exec::READER_LEFT;
 use super::super::input::{Pieces, pieces, unreadable};
-use super::super::interrupt::{Running, with_progress};
+use super::super::interrupt::awaited;
 use super::super::output::paced::write_paced;
 use super::super::output::{CliError, Context, Outcome};
 use super::super::progress::ProgressDisplay;
@@ -60,13 +60,8 @@ pub(super) async fn export(context: &mut Context<'_>, args: &ExportArgs) -> Outc
         }
     };
     settle(&args.file).await.map_err(|error| unwritable(&args.file, &error))?;
-    if context.options.json {
-        context.document(&record)?;
-    } else {
-        let text = format!("{} is in {}, {}", titled(&record), args.file.display(), bytes(written));
-        context.say(&text)?;
-    }
-    Ok(0)
+    let text = format!("{} is in {}, {}", titled(&record), args.file.display(), bytes(written));
+    context.reply(&record, |context| context.say(&text))
 }
 
 /// `FILE.partial`.
@@ -118,9 +113,8 @@ async fn to_pipe(context: &mut Context<'_>, mut pieces: Pieces) -> Outcome {
             // Half an archive is no success, whoever closed the pipe; and nobody is left to be told.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(READER_LEFT),
             Err(error) => {
-                let mut problem = Error::new(Code::Internal, "standard output cannot be written");
-                problem.causes.push(error.to_string());
-                return Err(problem.into());
+                let problem = Error::new(Code::Internal, "standard output cannot be written");
+                return Err(problem.because(error).into());
             }
         }
     }
@@ -190,9 +184,7 @@ fn unwritable(path: &Path, error: &io::Error) -> Error {
     let gave_up = matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
         || error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error());
     let code = if gave_up { Code::OperationFailed } else { Code::InvalidInput };
-    let mut problem = Error::new(code, format!("{} cannot be written", path.display()));
-    problem.causes.push(error.to_string());
-    problem
+    Error::new(code, format!("{} cannot be written", path.display())).because(error.to_string())
 }
 
 pub(super) async fn import(context: &mut Context<'_>, args: &ImportArgs) -> Outcome {
@@ -207,13 +199,10 @@ pub(super) async fn import(context: &mut Context<'_>, args: &ImportArgs) -> Outc
         let shown = args.file.display().to_string();
         pieces(File::open(&args.file).await.map_err(|error| unreadable(&shown, &error))?, shown)
     };
-    let client = context.client;
-    let running = Running::new(client);
     let request = SnapshotImportRequest { host: args.host.clone(), name: args.name.clone() };
-    let work = async {
+    let taken = awaited(context, async |running| {
         running.finish(running.start_import(request, source).await?).await?.into_snapshot()
-    };
-    let taken = Box::pin(with_progress(context, &running, work)).await??;
-    show(context, &taken)?;
-    Ok(0)
+    });
+    let taken = taken.await??;
+    show(context, &taken)
 }

@@ -1,25 +1,19 @@
-//! One snapshot, printed: its record, its patches, and what hangs on it.
+//! A snapshot, printed: its record, its patches, and what hangs on it.
 
 use std::sync::Arc;
 
 use crate::cli::document;
-use crate::cli::output::{CliError, Context};
+use crate::cli::output::{CliError, Context, Outcome};
 use crate::domain::lineage::SnapshotView;
 use crate::domain::snapshot::SnapshotRecord;
 use crate::present::{self, Document, lineage, snapshot};
 
 /// Prints one record, whole as JSON or to be read.
-pub(in crate::cli) fn show(
-    context: &mut Context<'_>,
-    found: &SnapshotRecord,
-) -> Result<(), CliError> {
-    if context.options.json {
-        return context.document(found);
-    }
-    let mut document = Document::default();
-    snapshot::overview(&mut document, found, context.present(), None);
-    snapshot::archive(&mut document, found, context.present());
-    document::print(context, &document)
+pub(in crate::cli) fn show(context: &mut Context<'_>, found: &SnapshotRecord) -> Outcome {
+    document::reply(context, found, |document, present| {
+        snapshot::overview(document, found, present, None);
+        snapshot::archive(document, found, present);
+    })
 }
 
 /// Prints one snapshot, its patches, and the tree of what hangs on it.

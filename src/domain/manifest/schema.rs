@@ -4,7 +4,8 @@ use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
 use super::ExtensionManifest;
-use crate::domain::problem::{FieldProblem, join, shown};
+use crate::domain::problem::violation::{around, keys, schema_at, sentence, unescaped};
+use crate::domain::problem::{FieldProblem, join, plain_start, shown};
 
 impl ExtensionManifest {
     /// Whether the schema itself is one.
@@ -14,10 +15,9 @@ impl ExtensionManifest {
         }
         let error = jsonschema::validator_for(&self.config_schema).err()?;
         let path = dotted("config_schema", error.instance_path().as_str());
-        Some(FieldProblem::new(
-            path,
-            format!("not a JSON Schema: {}", one_line(&error.to_string())),
-        ))
+        let why = plain_start(&error.to_string(), 200);
+        let message = format!("not a JSON Schema: {}", why.trim_end_matches('.'));
+        Some(FieldProblem::new(path, message))
     }
 
     /// Checks a profile's `config`; `path` is where it stands in the profile, such as `config`. Every problem has its
@@ -34,21 +34,21 @@ impl ExtensionManifest {
             let at = dotted(path, error.instance_path().as_str());
             match error.kind() {
                 ValidationErrorKind::AdditionalProperties { unexpected } => {
-                    let valid = properties(&self.config_schema, error.instance_path().as_str());
+                    let schema = schema_at(&self.config_schema, &around(&error));
                     found.extend(unexpected.iter().map(|key| {
                         let message = format!("{} has no setting {}", self.id, shown(key));
-                        FieldProblem::new(join(&at, key), message)
-                            .near(key, valid.iter().map(String::as_str))
+                        FieldProblem::new(join(&at, key), message).near(key, keys(schema))
                     }));
                 }
                 ValidationErrorKind::Required { property } => {
                     let key = property.as_str().unwrap_or_default();
-                    found.push(FieldProblem::new(
-                        at,
-                        format!("{} needs the setting '{key}'", self.id),
-                    ));
+                    let message = format!("{} needs the setting '{key}'", self.id);
+                    found.push(FieldProblem::new(at, message));
                 }
-                _ => found.push(FieldProblem::new(at, one_line(&error.to_string()))),
+                _ => {
+                    let (message, suggestion) = sentence(&error, &shown(&at));
+                    found.push(FieldProblem { path: at, message, suggestion });
+                }
             }
         }
         found
@@ -57,25 +57,7 @@ impl ExtensionManifest {
 
 /// A JSON pointer as a path of ours: `/a/0/b` within `config` is `config.a[0].b`.
 fn dotted(root: &str, pointer: &str) -> String {
-    pointer.split('/').skip(1).fold(root.to_owned(), |path, part| {
-        let part = part.replace("~1", "/").replace("~0", "~");
+    pointer.split('/').skip(1).map(unescaped).fold(root.to_owned(), |path, part| {
         if part.parse::<usize>().is_ok() { format!("{path}[{part}]") } else { join(&path, &part) }
     })
-}
-
-/// The settings that a schema names at a place, as far as plain `properties` lead there.
-fn properties(schema: &Value, pointer: &str) -> Vec<String> {
-    let place = pointer
-        .split('/')
-        .skip(1)
-        .try_fold(schema, |schema, part| schema.get("properties")?.get(part));
-    let map = place.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
-    map.map(|map| map.keys().cloned().collect()).unwrap_or_default()
-}
-
-/// The library's sentence quotes the value, which may be long or hold control characters.
-fn one_line(text: &str) -> String {
-    let text: String =
-        text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect();
-    text.trim_end_matches('.').to_owned()
 }

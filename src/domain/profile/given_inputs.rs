@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::definition::Profile;
 use super::inputs::{InputProblem, SANDBOX_ID};
-use crate::domain::problem::{nearest, shown};
+use crate::domain::problem::shown;
+use crate::domain::text::nearest;
 
 impl Profile {
     /// Checks what a create gives and fills in defaults. Returns every input that has a value, `sandbox_id` left

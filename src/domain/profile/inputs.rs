@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::domain::problem::{nearest, shown};
+use crate::domain::problem::shown;
+use crate::domain::text::nearest;
 use crate::domain::words::string_enum;
 
 /// The longest value of an input, in bytes.

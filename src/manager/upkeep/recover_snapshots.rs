@@ -1,5 +1,7 @@
 //! Recovery of snapshots over which a process died: finished if their archive is whole, else taken away.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use crate::domain::error::{Code, Error};
 use crate::domain::event::EventKind;
 use crate::domain::name::{HostName, SnapshotId};
@@ -57,14 +59,16 @@ pub(crate) async fn recover_snapshot(
         let error = copy_error(working, "recover in the original");
         return Ok(Some(recovered(id.as_str(), was, Err(error))));
     }
-    let (copies, was_ready) = (arriving_on(&record), record.state == SnapshotState::Ready);
+    let was_ready = record.state == SnapshotState::Ready;
+    let ends = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&ends);
     let operation = operation_on_snapshot(deps, OperationKind::Recover, &record);
     let op = Box::pin(Op::queue(deps, operation, record, Some(lock))).await?;
     let ended = op.run_to_end(move |op| async move {
         if let Some(dead) = &op.subject.operation {
             end_dead_operation(&op.deps, &dead.id).await?;
         }
-        Box::pin(finish_or_remove(&op)).await
+        Box::pin(finish_or_remove(&op, &told)).await
     });
     let error = ended.await?.operation.error;
     let now = deps.snapshots.get(id).await?;
@@ -72,7 +76,7 @@ pub(crate) async fn recover_snapshot(
         (Some(error), _) => Err(*error),
         (None, None) => Ok("removed".to_owned()),
         (None, Some(now)) if now.state == SnapshotState::Ready && was_ready => {
-            Ok(ready_words(now, &copies))
+            Ok(ready_words(&ends.lock().unwrap_or_else(PoisonError::into_inner)))
         }
         (None, Some(now)) if now.state == SnapshotState::Ready => {
             Ok("ready: its archive is whole".to_owned())
@@ -100,21 +104,37 @@ fn arriving_on(record: &SnapshotRecord) -> Vec<HostName> {
     arriving.map(|replica| replica.host.clone()).collect()
 }
 
-/// Words for a snapshot that was ready all the time, and for what became of its copies.
-fn ready_words(now: &SnapshotRecord, copies: &[HostName]) -> String {
-    let mut words: Vec<String> = copies
-        .iter()
-        .map(|host| match now.replica_on(host) {
-            Some(_) => format!("its copy on {host} is whole"),
-            None => format!("nothing of the copy is left on {host}"),
-        })
-        .collect();
-    words.insert(0, "ready as before".to_owned());
-    words.extend(now.message.clone());
-    words.join("; ")
+/// End of a copy that was on its way when its process died.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CopyEnd {
+    Whole,
+    Removed,
+    /// Nobody could look, and nobody will.
+    GivenUp,
 }
 
-async fn finish_or_remove(op: &Op<SnapshotRecord>) -> Result<(), Error> {
+impl CopyEnd {
+    fn words(self, host: &HostName) -> String {
+        match self {
+            Self::Whole => format!("its copy on {host} is whole"),
+            Self::Removed => format!("nothing of the copy is left on {host}"),
+            Self::GivenUp => format!(
+                "{host} is not configured any more: what was to be copied there may still be there in part"
+            ),
+        }
+    }
+}
+
+/// Words for a snapshot that was ready all the time, and for what became of its copies.
+fn ready_words(ends: &[(HostName, CopyEnd)]) -> String {
+    let copies = ends.iter().map(|(host, end)| end.words(host));
+    std::iter::once("ready as before".to_owned()).chain(copies).collect::<Vec<_>>().join("; ")
+}
+
+async fn finish_or_remove(
+    op: &Op<SnapshotRecord>,
+    ends: &Mutex<Vec<(HostName, CopyEnd)>>,
+) -> Result<(), Error> {
     let (deps, record) = (&op.deps, &op.subject);
     let dead = record.operation.clone();
     let guard = Guard::Revision(Some(record.revision));
@@ -123,7 +143,7 @@ async fn finish_or_remove(op: &Op<SnapshotRecord>) -> Result<(), Error> {
         SnapshotState::Deleting => return delete_locked(op, false).await,
         SnapshotState::Creating => finish_creating(deps, &attached, &op.progress).await,
         SnapshotState::Failed => remove_archives(deps, &record.id, &op.progress).await,
-        _ => finish_or_remove_copies(deps, &attached, &op.progress).await,
+        _ => finish_or_remove_copies(deps, &attached, &op.progress, ends).await,
     };
     let failed = result.is_err();
     free_snapshot(deps, &record.id, move |record| {
@@ -175,31 +195,33 @@ async fn finish_or_remove_copies(
     deps: &Deps,
     record: &SnapshotRecord,
     progress: &ProgressReporter,
+    ends: &Mutex<Vec<(HostName, CopyEnd)>>,
 ) -> Result<(), Error> {
     let mut result = Ok(());
     for host in arriving_on(record) {
-        let mut message = None;
-        match finish_or_remove_arriving(deps, record, &host, progress).await {
+        let end = match finish_or_remove_arriving(deps, record, &host, progress).await {
             Ok(Some(arrived)) => {
                 write_replica(deps, &record.id, &host, arrived).await?;
-                continue;
+                CopyEnd::Whole
             }
-            Ok(None) => {}
-            Err(error) if is_vanished(deps, &host, &error) => {
-                message = Some(format!(
-                    "{host} is not configured any more: what was to be copied there may still be there in part"
-                ));
-            }
+            Ok(None) => CopyEnd::Removed,
+            Err(error) if is_vanished(deps, &host, &error) => CopyEnd::GivenUp,
             Err(error) => {
                 result = Err(error);
                 continue;
             }
-        }
-        let drop = |record: &mut SnapshotRecord| {
-            record.drop_replica(&host);
-            record.message = message.or(record.message.take());
         };
-        journal::change(deps, &record.id, drop).await?;
+        journal::change(deps, &record.id, |record: &mut SnapshotRecord| {
+            if end != CopyEnd::Whole {
+                record.drop_replica(&host);
+            }
+            if end == CopyEnd::GivenUp {
+                let before = record.message.take().into_iter();
+                record.message = Some(before.chain([end.words(&host)]).collect::<Vec<_>>().join("; "));
+            }
+        })
+        .await?;
+        ends.lock().unwrap_or_else(PoisonError::into_inner).push((host, end));
     }
     result
 }
@@ -208,4 +230,33 @@ async fn finish_or_remove_copies(
 fn is_vanished(deps: &Deps, host: &HostName, error: &Error) -> bool {
     matches!(error.code, Code::HostUnreachable | Code::Timeout)
         && deps.transports.spec(host).is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CopyEnd::{GivenUp, Removed, Whole};
+    use super::*;
+
+    #[test]
+    fn of_each_host_is_said_what_became_of_its_copy_and_nothing_else() {
+        let gone = "gone is not configured any more: what was to be copied there may still be there in part";
+        let old = gone.replace("gone", "old");
+        for (ends, words) in [
+            (&[][..], "ready as before".to_owned()),
+            (&[("a", Whole)], "ready as before; its copy on a is whole".to_owned()),
+            (&[("a", Removed)], "ready as before; nothing of the copy is left on a".to_owned()),
+            (&[("gone", GivenUp)], format!("ready as before; {gone}")),
+            (&[("gone", GivenUp), ("old", GivenUp)], format!("ready as before; {gone}; {old}")),
+            (
+                &[("a", Whole), ("gone", GivenUp), ("b", Removed)],
+                format!(
+                    "ready as before; its copy on a is whole; {gone}; nothing of the copy is left on b"
+                ),
+            ),
+        ] {
+            let ends: Vec<_> =
+                ends.iter().map(|(host, end)| (HostName::new(*host), *end)).collect();
+            assert_eq!(ready_words(&ends), words);
+        }
+    }
 }

@@ -292,7 +292,10 @@ fn a_profile_is_checked_against_its_extension() {
             "profile.b",
             "DIR/p/b.yaml:5:18: ext.compose-ssh has no setting 'workspace_onl', did you mean 'workspace_only'?",
         ),
-        ("profile.c", "DIR/p/c.yaml:4:26: \"yes\" is not of type \"boolean\""),
+        (
+            "profile.c",
+            "DIR/p/c.yaml:4:26: 'config.workspace_only' must be true or false, not 'yes', did you mean 'true'?",
+        ),
         ("profile.d", "DIR/p/d.yaml:4:36: there is no extension 'ext.nowhere-at-all'"),
         (
             "profile.e",

@@ -19,7 +19,7 @@ use crate::tui::model::LogText;
 const EVERY: Duration = Duration::from_millis(16);
 /// Batches that the loop has not taken yet; while there are so many, lines wait here.
 const ON_THE_WAY: usize = 2;
-/// What may wait here; more than that, and the oldest are dropped.
+/// Most lines and bytes that may wait here; more than that, and the oldest are dropped.
 const LINES: usize = 8000;
 const BYTES: usize = 1024 * 1024;
 

@@ -93,7 +93,7 @@ impl Decoder {
     }
 }
 
-/// What some bytes are.
+/// Meaning of some bytes.
 enum Read {
     More,
     Nothing,

@@ -1,4 +1,4 @@
-//! One key press, written as in the configuration and printed as in the help.
+//! A key press, written as in the configuration and printed as in the help.
 
 use std::fmt;
 

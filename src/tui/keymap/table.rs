@@ -27,7 +27,7 @@ pub enum Mode {
     Patches,
     /// The reap plan.
     Reap,
-    /// What happened.
+    /// The log of events.
     Events,
     /// The filter's text field over the events.
     EventField,
@@ -38,7 +38,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// As the help titles it.
+    /// Title in the help.
     pub fn title(self) -> &'static str {
         match self {
             Self::Main => "Panes",
@@ -62,24 +62,17 @@ impl Mode {
 
     /// Whether what is typed goes into a text.
     pub fn types_text(self) -> bool {
-        match self {
+        matches!(
+            self,
             Self::Filter
-            | Self::Form
-            | Self::LogField
-            | Self::EventField
-            | Self::SearchField
-            | Self::Picker
-            | Self::Palette
-            | Self::Confirm => true,
-            Self::Main
-            | Self::TextBlock
-            | Self::Jobs
-            | Self::Logs
-            | Self::Shell
-            | Self::Patches
-            | Self::Reap
-            | Self::Events => false,
-        }
+                | Self::Form
+                | Self::LogField
+                | Self::EventField
+                | Self::SearchField
+                | Self::Picker
+                | Self::Palette
+                | Self::Confirm
+        )
     }
 
     /// Every mode, in the help's order.
@@ -103,23 +96,23 @@ impl Mode {
     ];
 }
 
-/// One row of the table.
+/// Row of the table.
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
     /// Where it holds.
     pub modes: &'static [Mode],
-    /// What it does.
+    /// Its action.
     pub action: Action,
     /// Its keys, separated by spaces.
     pub keys: &'static str,
-    /// One line for the help.
+    /// Its line for the help.
     pub help: &'static str,
 }
 
 /// Defines the actions and the table's rows at once, so that neither can be forgotten.
 macro_rules! table {
     ($($action:ident $name:literal [$($mode:ident)+] $keys:literal $help:literal;)+) => {
-        /// What an operator can do with a key.
+        /// Action that an operator can ask for with a key.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Action {
             $(#[doc = $help] $action,)+
@@ -134,7 +127,7 @@ macro_rules! table {
                 match self { $(Self::$action => $name,)+ }
             }
 
-            /// One line of help.
+            /// Line of help.
             pub fn help(self) -> &'static str {
                 match self { $(Self::$action => $help,)+ }
             }

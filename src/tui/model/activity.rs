@@ -16,7 +16,7 @@ const KNOWN: usize = 4 * KEPT;
 /// How long an event waits for the operation that it belongs to, in seconds: the operations are read a moment later.
 const WAIT: u64 = 2;
 
-/// What happened outside of any operation.
+/// Events outside of any operation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ActivityLine {
     /// Its number among the lines of this run.
@@ -27,7 +27,7 @@ pub struct ActivityLine {
     pub role: Role,
     /// A glyph for how it is meant.
     pub glyph: char,
-    /// What happened.
+    /// Words for the event.
     pub text: String,
     /// The event that says so.
     pub event: Option<Box<Event>>,
@@ -42,10 +42,10 @@ impl ActivityLine {
     }
 }
 
-/// What a row of the pane is.
+/// Kind of a row of the pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActivityRow {
-    /// What happened while nobody looked.
+    /// Counts of events while nobody looked.
     SinceLastLook,
     /// An operation.
     Job(JobId),
@@ -65,7 +65,7 @@ pub struct Activity {
     waiting: Vec<(Time, Event)>,
     rows: Vec<ActivityRow>,
     looked_at: BTreeSet<JobId>,
-    /// What happened while nobody looked, until that is read.
+    /// Counts of events while nobody looked, until they are read.
     pub since: Option<SinceLastLook>,
     /// The row under the cursor.
     pub index: usize,
@@ -254,13 +254,7 @@ impl Activity {
                 {
                     staying.push(job);
                 }
-                JobState::Failed(_)
-                | JobState::Stopped(_)
-                | JobState::Undone(_)
-                | JobState::Skipped(_)
-                | JobState::Starting
-                | JobState::Running
-                | JobState::Cancelling => ended.push(job),
+                _ => ended.push(job),
             }
         }
         (staying, ended)

@@ -158,7 +158,7 @@ impl Model {
             // Marked ones are looked at one by one, when the question is asked.
             _ if self.overlays.is_empty()
                 && self.focus == Pane::Sandboxes
-                && !self.sandboxes.marks().is_empty() =>
+                && !self.sandboxes.marks.is_empty() =>
             {
                 return None;
             }

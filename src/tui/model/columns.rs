@@ -27,11 +27,11 @@ pub enum Column {
     Cpu,
     /// Memory that its containers use.
     Memory,
-    /// What it came to so far.
+    /// Cost so far.
     Cost,
-    /// What an hour of it costs.
+    /// Cost of an hour.
     Hourly,
-    /// What is being done, or what is wrong.
+    /// Work on it, or what is wrong with it.
     What,
 }
 
@@ -73,7 +73,7 @@ impl Column {
         Self::What,
     ];
 
-    /// Those that can go, in the order in which they do.
+    /// Columns that can go, in the order in which they do.
     const GOING: [Self; 9] = [
         Self::Hourly,
         Self::Cpu,
@@ -86,58 +86,43 @@ impl Column {
         Self::Left,
     ];
 
+    /// The record's column that it shows, where it shows one; the sort that a click on its title asks for; its cells before
+    /// free space is given away, a name's left out.
+    fn facts(self) -> (Option<present::Column<SandboxRecord>>, Option<SortKey>, u16) {
+        match self {
+            Self::Marks => (None, None, 4),
+            Self::Name => (Some(sandbox::NAME), Some(SortKey::Name), 0),
+            Self::Id => (Some(sandbox::ID), Some(SortKey::Id), 8),
+            Self::Profile => (Some(sandbox::PROFILE), Some(SortKey::Profile), 12),
+            Self::Host => (Some(sandbox::HOST), Some(SortKey::Host), 11),
+            Self::State => (Some(sandbox::STATE), Some(SortKey::State), 10),
+            Self::Age => (Some(sandbox::AGE), Some(SortKey::Age), 4),
+            Self::Left => (Some(sandbox::TTL), Some(SortKey::Left), 7),
+            Self::Cpu => (None, Some(SortKey::Cpu), 4),
+            Self::Memory => (None, Some(SortKey::Memory), 5),
+            Self::Cost => (Some(sandbox::COST), Some(SortKey::Cost), 8),
+            Self::Hourly => (Some(sandbox::HOURLY), Some(SortKey::Cost), 6),
+            Self::What => (Some(sandbox::WHAT_IS), Some(SortKey::Trouble), LEAST_WHAT),
+        }
+    }
+
     /// Its title.
     pub fn title(self) -> &'static str {
         match self {
-            Self::Marks => "",
             Self::Cpu => "CPU",
             Self::Memory => "MEM",
-            Self::Name
-            | Self::Id
-            | Self::Profile
-            | Self::Host
-            | Self::State
-            | Self::Age
-            | Self::Left
-            | Self::Cost
-            | Self::Hourly
-            | Self::What => self.of_record().map(|column| column.title).unwrap_or_default(),
+            _ => self.of_record().map(|column| column.title).unwrap_or_default(),
         }
     }
 
     /// The record's column that it shows, where it shows one; the last has more than its record tells.
     pub fn of_record(self) -> Option<present::Column<SandboxRecord>> {
-        match self {
-            Self::Marks | Self::Cpu | Self::Memory => None,
-            Self::Name => Some(sandbox::NAME),
-            Self::Id => Some(sandbox::ID),
-            Self::Profile => Some(sandbox::PROFILE),
-            Self::Host => Some(sandbox::HOST),
-            Self::State => Some(sandbox::STATE),
-            Self::Age => Some(sandbox::AGE),
-            Self::Left => Some(sandbox::TTL),
-            Self::Cost => Some(sandbox::COST),
-            Self::Hourly => Some(sandbox::HOURLY),
-            Self::What => Some(sandbox::WHAT_IS),
-        }
+        self.facts().0
     }
 
-    /// What a click on its title sorts by.
+    /// Sort that a click on its title asks for.
     pub fn sort_key(self) -> Option<SortKey> {
-        match self {
-            Self::Marks => None,
-            Self::Name => Some(SortKey::Name),
-            Self::Id => Some(SortKey::Id),
-            Self::Profile => Some(SortKey::Profile),
-            Self::Host => Some(SortKey::Host),
-            Self::State => Some(SortKey::State),
-            Self::Age => Some(SortKey::Age),
-            Self::Left => Some(SortKey::Left),
-            Self::Cpu => Some(SortKey::Cpu),
-            Self::Memory => Some(SortKey::Memory),
-            Self::Cost | Self::Hourly => Some(SortKey::Cost),
-            Self::What => Some(SortKey::Trouble),
-        }
+        self.facts().1
     }
 
     /// Whether it holds a figure, which stands at its right end.
@@ -147,36 +132,12 @@ impl Column {
 
     /// Its cells before free space is given away.
     fn least(self, name: u16) -> u16 {
-        match self {
-            Self::Name => name,
-            Self::Id | Self::Cost => 8,
-            Self::Profile => 12,
-            Self::Host => 11,
-            Self::State => 10,
-            Self::Marks | Self::Age | Self::Cpu => 4,
-            Self::Left => 7,
-            Self::Hourly => 6,
-            Self::Memory => 5,
-            Self::What => LEAST_WHAT,
-        }
+        if self == Self::Name { name } else { self.facts().2 }
     }
 
     /// Cells between it and the next one: the name stands right behind the glyph.
     fn gap(self) -> u16 {
-        match self {
-            Self::Marks | Self::What => 0,
-            Self::Name
-            | Self::Id
-            | Self::Profile
-            | Self::Host
-            | Self::State
-            | Self::Age
-            | Self::Left
-            | Self::Cpu
-            | Self::Memory
-            | Self::Cost
-            | Self::Hourly => GAP,
-        }
+        if matches!(self, Self::Marks | Self::What) { 0 } else { GAP }
     }
 
     /// The columns for a width and the longest name. Names are cut last; what is free goes to them and to the last column.
@@ -222,16 +183,14 @@ impl Column {
 mod tests {
     use super::*;
 
-    fn titles(width: u16, name: u16) -> Vec<&'static str> {
-        Column::place(width, name, false)
-            .iter()
-            .skip(1)
-            .map(|placed| placed.column.title())
-            .collect()
+    fn titles(width: u16, name: u16, has_prices: bool) -> Vec<&'static str> {
+        let placed = Column::place(width, name, has_prices);
+        placed.iter().skip(1).map(|placed| placed.column.title()).collect()
     }
 
     #[test]
     fn narrower_columns_go_one_by_one() {
+        let titles = |width, name| titles(width, name, false);
         let all = ["NAME", "ID", "PROFILE", "HOST", "STATE", "AGE", "TTL", "CPU", "MEM", "WHAT"];
         assert_eq!(titles(118, 12), all);
         assert_eq!(titles(104, 12), [&all[..7], &["MEM", "WHAT"]].concat());
@@ -244,13 +203,7 @@ mod tests {
 
     #[test]
     fn columns_of_money_are_there_where_something_has_a_price() {
-        let titles = |width| -> Vec<&'static str> {
-            Column::place(width, 12, true)
-                .iter()
-                .skip(1)
-                .map(|placed| placed.column.title())
-                .collect()
-        };
+        let titles = |width| titles(width, 12, true);
         let all = ["NAME", "ID", "PROFILE", "HOST", "STATE", "AGE", "TTL", "CPU", "MEM"];
         assert_eq!(titles(140), [&all[..], &["COST", "$/H", "WHAT"]].concat());
         assert_eq!(titles(118), [&all[..7], &["MEM", "COST", "WHAT"]].concat());

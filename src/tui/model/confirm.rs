@@ -13,9 +13,9 @@ use crate::present::summed;
 /// More targets than this ask for their count to be typed.
 const MANY: usize = 5;
 
-/// What is asked about.
+/// Verb on sandboxes, asked about before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub enum Verb {
     /// Remove sandboxes.
     Destroy,
     /// Remove and make again.
@@ -29,14 +29,21 @@ pub enum Purpose {
         /// Run what failed, or of which nobody knows whether it ran, once more.
         retry: bool,
     },
+}
+
+/// Subject of a question, frozen: those of several that are left out are among them.
+#[derive(Debug, Clone)]
+pub enum Purpose {
+    /// Do this to sandboxes.
+    Sandboxes(Verb, Vec<Target>),
     /// Remove snapshots.
-    DeleteSnapshots,
+    DeleteSnapshots(Vec<SnapshotTarget>),
     /// Take a patch away from its snapshot.
-    RemovePatch,
+    RemovePatch(PatchTarget),
     /// Apply a reap plan.
-    Reap,
+    Reap(Box<PlanTarget>),
     /// Bring back what was removed.
-    Undo,
+    Undo(Vec<UndoTarget>),
     /// End a job.
     CancelJob(JobId),
     /// Leave while jobs run.
@@ -52,27 +59,17 @@ const READ_ONE_BY_ONE: usize = 10;
 /// The dialog.
 #[derive(Debug, Clone)]
 pub struct Confirm {
-    /// What is asked about.
+    /// Act that is asked about.
     pub purpose: Purpose,
-    /// The frozen sandboxes, those left out among them.
-    pub targets: Vec<Target>,
-    /// The frozen snapshots, those left out among them.
-    pub snapshots: Vec<SnapshotTarget>,
-    /// The patch that is asked about.
-    pub patch: Option<PatchTarget>,
-    /// The reap plan that is asked about.
-    pub plan: Option<Box<PlanTarget>>,
-    /// The removed sandboxes that are asked about.
-    pub undo: Vec<UndoTarget>,
-    /// What to know of hosts that do not answer, beside that of the targets.
+    /// Warnings of hosts that do not answer, beside those of the targets.
     pub silent: Vec<String>,
     /// The buttons; the first is the harmless one and has the focus.
     pub buttons: Vec<&'static str>,
     /// The focused button.
     pub focus: usize,
-    /// What has to be typed, if anything, and what it is.
+    /// Text that has to be typed, if any, and what it is.
     pub demand: Option<(String, &'static str)>,
-    /// What was typed.
+    /// Text that was typed.
     pub typed: Input,
     /// Whether it is asked a second time, because a host is silent.
     pub again: bool,
@@ -84,63 +81,42 @@ pub struct Confirm {
 
 impl Confirm {
     /// Asks about sandboxes. In a bulk, protected ones are left out: only a question about one alone can take it.
-    pub fn about(purpose: Purpose, mut targets: Vec<Target>) -> Self {
+    pub fn about(verb: Verb, mut targets: Vec<Target>) -> Self {
         let bulk = targets.len() > 1;
         for target in targets.iter_mut().filter(|target| target.left_out.is_none()) {
-            target.left_out = match purpose {
-                _ if bulk && target.protected => Some("protected: not in a bulk"),
-                Purpose::Destroy if !target.state.may_be_destroyed() => Some("destroyed already"),
-                Purpose::Recreate if !target.state.may_be_recreated() => {
-                    Some("not from this state")
+            let (may, why) = match verb {
+                _ if bulk && target.protected => (false, "protected: not in a bulk"),
+                Verb::Destroy => (target.state.may_be_destroyed(), "destroyed already"),
+                Verb::Recreate => (target.state.may_be_recreated(), "not from this state"),
+                Verb::Sleep | Verb::Apply { .. } => {
+                    (target.state == State::Ready, "it is not ready")
                 }
-                Purpose::Sleep | Purpose::Apply { .. } if target.state != State::Ready => {
-                    Some("it is not ready")
-                }
-                Purpose::Wake if target.state != State::Sleeping => Some("it does not sleep"),
-                Purpose::Destroy
-                | Purpose::Recreate
-                | Purpose::Sleep
-                | Purpose::Wake
-                | Purpose::Apply { .. }
-                | Purpose::DeleteSnapshots
-                | Purpose::RemovePatch
-                | Purpose::Reap
-                | Purpose::Undo
-                | Purpose::CancelJob(_)
-                | Purpose::Quit => None,
-            }
-            .map(str::to_owned);
+                Verb::Wake => (target.state == State::Sleeping, "it does not sleep"),
+            };
+            target.left_out = (!may).then(|| why.to_owned());
         }
         let taken: Vec<&Target> =
             targets.iter().filter(|target| target.left_out.is_none()).collect();
         let demand = match taken.as_slice() {
             // Waking one up takes nothing away from anybody.
-            [only] if only.protected && purpose != Purpose::Wake => {
-                Some((only.id.to_string(), "its id"))
-            }
+            [only] if only.protected && verb != Verb::Wake => Some((only.id.to_string(), "its id")),
             many if many.len() > MANY => Some((many.len().to_string(), "their number")),
             _ => None,
         };
-        let act = match purpose {
-            Purpose::Recreate => "Rebuild",
-            Purpose::Sleep => "Sleep",
-            Purpose::Wake => "Wake",
-            Purpose::Apply { retry: false } => "Apply",
-            Purpose::Apply { retry: true } => "Run again",
-            Purpose::Destroy
-            | Purpose::DeleteSnapshots
-            | Purpose::RemovePatch
-            | Purpose::Reap
-            | Purpose::Undo
-            | Purpose::CancelJob(_)
-            | Purpose::Quit => "Destroy",
+        let act = match verb {
+            Verb::Destroy => "Destroy",
+            Verb::Recreate => "Rebuild",
+            Verb::Sleep => "Sleep",
+            Verb::Wake => "Wake",
+            Verb::Apply { retry: false } => "Apply",
+            Verb::Apply { retry: true } => "Run again",
         };
         let buttons = match (taken.is_empty(), taken.iter().any(|target| target.undo)) {
             (true, _) => vec!["Close"],
             (false, false) => vec!["Cancel", act],
             (false, true) => vec!["Cancel", act, WITHOUT_UNDO],
         };
-        Self { targets, demand, ..Self::plain(purpose, buttons) }
+        Self { demand, ..Self::plain(Purpose::Sandboxes(verb, targets), buttons) }
     }
 
     /// Asks about snapshots. One on which something depends goes only alone, and only when its id is typed.
@@ -170,12 +146,12 @@ impl Confirm {
             _ => None,
         };
         let buttons = if taken.is_empty() { vec!["Close"] } else { vec!["Cancel", act] };
-        Self { snapshots, demand, ..Self::plain(Purpose::DeleteSnapshots, buttons) }
+        Self { demand, ..Self::plain(Purpose::DeleteSnapshots(snapshots), buttons) }
     }
 
     /// Asks whether to take a patch away.
     pub fn remove_patch(patch: PatchTarget) -> Self {
-        Self { patch: Some(patch), ..Self::plain(Purpose::RemovePatch, vec!["Cancel", "Remove"]) }
+        Self::plain(Purpose::RemovePatch(patch), vec!["Cancel", "Remove"])
     }
 
     /// Asks whether to apply a reap plan.
@@ -183,14 +159,13 @@ impl Confirm {
         let count = target.plan.to_do().count();
         let asks_count = count > MANY || target.forced > 0;
         let demand = asks_count.then(|| (count.to_string(), "their number"));
-        let plain = Self::plain(Purpose::Reap, vec!["Cancel", "Reap"]);
-        Self { plan: Some(Box::new(target)), silent, demand, ..plain }
+        let purpose = Purpose::Reap(Box::new(target));
+        Self { silent, demand, ..Self::plain(purpose, vec!["Cancel", "Reap"]) }
     }
 
     /// Asks whether to bring back what was removed.
     pub fn undo(targets: Vec<UndoTarget>, silent: Vec<String>) -> Self {
-        let plain = Self::plain(Purpose::Undo, vec!["Cancel", "Bring back"]);
-        Self { undo: targets, silent, ..plain }
+        Self { silent, ..Self::plain(Purpose::Undo(targets), vec!["Cancel", "Bring back"]) }
     }
 
     /// Asks whether to cancel a job.
@@ -206,11 +181,6 @@ impl Confirm {
     fn plain(purpose: Purpose, buttons: Vec<&'static str>) -> Self {
         Self {
             purpose,
-            targets: Vec::new(),
-            snapshots: Vec::new(),
-            patch: None,
-            plan: None,
-            undo: Vec::new(),
             silent: Vec::new(),
             buttons,
             focus: 0,
@@ -228,7 +198,7 @@ impl Confirm {
         if taken.len() <= READ_ONE_BY_ONE {
             return Vec::new();
         }
-        let left_out = self.targets.len() - taken.len();
+        let left_out = self.targets().len() - taken.len();
         let mut sums = vec![
             summed(taken.iter().map(|target| format!("on {}", target.host))),
             summed(taken.iter().map(|target| target.state.to_string())),
@@ -240,14 +210,24 @@ impl Confirm {
         sums
     }
 
+    /// The sandboxes that are asked about.
+    pub fn targets(&self) -> &[Target] {
+        if let Purpose::Sandboxes(_, targets) = &self.purpose { targets } else { &[] }
+    }
+
+    /// The snapshots that are asked about.
+    pub fn snapshots(&self) -> &[SnapshotTarget] {
+        if let Purpose::DeleteSnapshots(snapshots) = &self.purpose { snapshots } else { &[] }
+    }
+
     /// The sandboxes that are acted on.
     pub fn taken(&self) -> impl Iterator<Item = &Target> {
-        self.targets.iter().filter(|target| target.left_out.is_none())
+        self.targets().iter().filter(|target| target.left_out.is_none())
     }
 
     /// The snapshots that are acted on.
     pub fn taken_snapshots(&self) -> impl Iterator<Item = &SnapshotTarget> {
-        self.snapshots.iter().filter(|target| target.left_out.is_none())
+        self.snapshots().iter().filter(|target| target.left_out.is_none())
     }
 
     /// Whether what had to be typed is typed.
@@ -257,9 +237,14 @@ impl Confirm {
 
     /// The last line that its list can begin with.
     pub fn last_offset(&self) -> usize {
-        let items = self.plan.as_ref().map_or(0, |target| 2 * target.plan.items.len());
-        let lines = self.targets.len() + self.snapshots.len() + 3 * self.undo.len();
-        (lines + items).saturating_sub(1)
+        let lines = match &self.purpose {
+            Purpose::Sandboxes(_, targets) => targets.len(),
+            Purpose::DeleteSnapshots(snapshots) => snapshots.len(),
+            Purpose::Reap(target) => 2 * target.plan.items.len(),
+            Purpose::Undo(targets) => 3 * targets.len(),
+            Purpose::RemovePatch(_) | Purpose::CancelJob(_) | Purpose::Quit => 0,
+        };
+        lines.saturating_sub(1)
     }
 
     /// Whether a host is silent and that was not asked about yet.

@@ -37,7 +37,7 @@ pub struct CreditsPane {
 pub struct CreditsLayout {
     /// The sums.
     pub sums: Area,
-    /// What was spent.
+    /// Credits that were spent.
     pub spent: Area,
     /// The titles of the entries' columns.
     pub titles: Area,
@@ -94,14 +94,7 @@ impl CreditsPane {
 
     /// Moves the cursor.
     pub fn go(&mut self, to: usize) {
-        self.window.index = to;
-        self.window.fit(self.ledger.entries.len());
-    }
-
-    /// Tells how many entries are on the screen.
-    pub fn set_height(&mut self, height: usize) {
-        self.window.height = height;
-        self.window.fit(self.ledger.entries.len());
+        self.window.go(to, self.ledger.entries.len());
     }
 }
 
@@ -111,7 +104,7 @@ impl Model {
         CreditsLayout::of(self.screen().credits)
     }
 
-    /// What the pane says in place of credits, in so many lines: that they are read, cannot be, or are not there, and what to do.
+    /// Text in place of credits, in so many lines: that they are read, cannot be, or are not there, and what to do.
     pub fn instead_of_credits(&self, height: usize) -> Option<Vec<Line>> {
         if !self.credits.ledger.is_empty() {
             return None;
@@ -147,7 +140,7 @@ impl Model {
         manifests.any(|manifest| manifest.has(&Capability::Metered))
     }
 
-    /// What the last day cost: in words, and as a sparkline that fills so many cells with them.
+    /// Cost of the last day: in words, and as a sparkline that fills so many cells with them.
     pub fn spending(&self, cells: usize) -> (String, String) {
         let spent = &self.credits.spent;
         let total = spent.iter().fold(Usd::ZERO, |sum, hour| sum + *hour);

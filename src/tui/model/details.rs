@@ -1,4 +1,4 @@
-//! One sandbox's whole record, as text to be read.
+//! A sandbox's whole record, as text to be read.
 
 use super::hosts::Host;
 use super::snapshots::Snapshots;
@@ -16,7 +16,7 @@ use crate::present::{self, Document, Present, Role, event_glyph, event_words, li
 enum Extent {
     /// All of it.
     Whole,
-    /// What the record alone tells: nobody reads events for a row that the cursor only passes.
+    /// Facts of the record alone: nobody reads events for a row that the cursor only passes.
     Record,
 }
 

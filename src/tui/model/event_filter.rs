@@ -7,20 +7,20 @@ use crate::domain::event::EventKind;
 use crate::domain::profile::Seconds;
 use crate::domain::text::nearest;
 
-/// What of it is looked at.
+/// Part of an event that a term looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventField {
-    /// What happened.
+    /// Kind of the event.
     Kind,
     /// Id and name of the sandbox.
     Sandbox,
-    /// Who caused it.
+    /// Actor who caused it.
     By,
     /// The host.
     Host,
     /// Why.
     Reason,
-    /// What else is told of it.
+    /// Rest of it, in words.
     Text,
 }
 
@@ -38,7 +38,7 @@ impl EventField {
 
 /// Event as the filter sees it: clean and in small letters.
 pub trait EventFacets {
-    /// What is known of a field; empty where nothing is.
+    /// Text of a field; empty where it has none.
     fn facet(&self, field: EventField) -> &str;
     /// When it happened.
     fn time(&self) -> Time;
@@ -48,7 +48,7 @@ pub trait EventFacets {
 const SINCE: &str = "since";
 const BEFORE: &str = "before";
 
-/// What must stand in a field, or must not; without a field, in any.
+/// Text that must stand in a field, or must not; without a field, in any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Term {
     negated: bool,
@@ -118,12 +118,12 @@ impl EventFilter {
         self.since
     }
 
-    /// As typed.
+    /// Text as typed.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// What of it is not understood, and what may be meant.
+    /// Word of it that is not understood, and what may be meant.
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }

@@ -19,11 +19,11 @@ pub enum EventGroup {
     /// Everything.
     #[default]
     All,
-    /// Who destroyed what, and why.
+    /// Removals, by whom and why.
     Removed,
-    /// What failed or was lost.
+    /// Failures and losses.
     Failed,
-    /// What came to be.
+    /// Things that came to be.
     Made,
     /// Snapshots and patches.
     Snapshots,
@@ -44,7 +44,7 @@ impl EventGroup {
         Self::Hosts,
     ];
 
-    /// As the title says.
+    /// Name in the title.
     pub fn title(self) -> &'static str {
         match self {
             Self::All => "all",
@@ -183,7 +183,7 @@ impl EventLog {
         self.go(0);
     }
 
-    /// What is shown only.
+    /// The filter: only events that pass it are shown.
     pub fn filter(&self) -> &EventFilter {
         &self.filter
     }
@@ -211,18 +211,11 @@ impl EventLog {
 
     /// Moves the cursor.
     pub fn go(&mut self, to: usize) {
-        self.window.index = to;
-        self.window.fit(self.shown.len());
+        self.window.go(to, self.shown.len());
     }
 
     fn point_at(&mut self, seq: Option<u64>) {
         let at = seq.and_then(|seq| self.shown.iter().position(|shown| *shown == seq));
         self.go(at.unwrap_or(0));
-    }
-
-    /// Tells how many rows are on the screen.
-    pub fn set_height(&mut self, height: usize) {
-        self.window.height = height;
-        self.window.fit(self.shown.len());
     }
 }

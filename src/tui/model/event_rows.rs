@@ -23,18 +23,18 @@ pub struct EventRow {
     pub time: Time,
     /// Its glyph and how that is meant.
     pub glyph: (char, Role),
-    /// What happened, in a word or two.
+    /// Name of the event, in a word or two.
     pub what: String,
     /// To which sandbox.
     pub id: Option<SandboxId>,
-    /// What that, or the snapshot, is called.
+    /// Name of that, or of the snapshot.
     pub name: String,
     /// Actor that caused it.
     pub by: String,
     /// Why, and what else is told of it.
     pub why: String,
     pub(super) kind: EventKind,
-    /// What the filter looks at, in small letters: kind, sandbox, who, host, reason, the rest.
+    /// Texts that the filter looks at, in small letters: kind, sandbox, who, host, reason, the rest.
     facets: [String; 6],
 }
 
@@ -62,7 +62,7 @@ pub struct EventRows {
     rows: VecDeque<EventRow>,
     /// Whether older events are left out.
     is_cut: bool,
-    /// What sandboxes were called when something was told of them.
+    /// Names of sandboxes when something was told of them.
     names: HashMap<SandboxId, String>,
     /// Why the removal of each began.
     reasons: HashMap<SandboxId, String>,

@@ -8,9 +8,9 @@ pub enum Load {
     /// The answer is not there yet.
     #[default]
     Loading,
-    /// It is there.
+    /// The answer.
     Ready,
-    /// It could not be read.
+    /// The error that kept it from being read.
     Failed(Error),
 }
 

@@ -29,14 +29,14 @@ struct Word {
     pattern: Pattern,
 }
 
-/// What a row must match, or must not.
+/// Text that a row must match, or must not.
 #[derive(Debug, Clone)]
 struct Test<T> {
     negated: bool,
     of: T,
 }
 
-/// What of a row is looked at, clean and lowercase but for labels and actor.
+/// Parts of a row that the filter looks at, clean and lowercase but for labels and actor.
 #[derive(Debug, Clone, Copy)]
 pub struct Facets<'a> {
     /// Id, name, profile, host.
@@ -47,7 +47,7 @@ pub struct Facets<'a> {
     pub degraded: bool,
     /// Its labels.
     pub labels: &'a BTreeMap<String, String>,
-    /// Who made it, where that is known of the row.
+    /// Actor who made it, where that is known of the row.
     pub actor: Option<&'a Actor>,
 }
 
@@ -117,12 +117,12 @@ impl Filter {
         }
     }
 
-    /// As typed.
+    /// Text as typed.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// What of it is not understood, and what may be meant.
+    /// Word of it that is not understood, and what may be meant.
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
@@ -164,7 +164,7 @@ impl Filter {
         self.passes_facets(&facets, matcher)
     }
 
-    /// As [`Self::passes`], for whatever has such facets.
+    /// Whether something with such facets passes: see [`Self::passes`].
     pub fn passes_facets(&self, facets: &Facets<'_>, matcher: &mut Matcher) -> bool {
         let mut chars = Vec::new();
         self.fields.iter().all(|test| facets.has(test.of.0, &test.of.1) != test.negated)

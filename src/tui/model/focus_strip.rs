@@ -10,7 +10,7 @@ use crate::domain::{State, telling::last_telling_line};
 use crate::present::{Spans as Line, sandbox};
 use crate::tui::keymap::{Action, Mode};
 
-/// What is said of a row.
+/// Lines on a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Strip {
     /// Which row, and how it is.
@@ -44,7 +44,7 @@ impl Model {
         usize::from(screen.strip.width.max(screen.details.width).saturating_sub(2))
     }
 
-    /// What the strip says.
+    /// Lines of the strip.
     pub fn strip(&self) -> Option<Strip> {
         match self.focus {
             Pane::Hosts => self.hosts.selected().map(|selected| host(self, selected)),

@@ -36,7 +36,7 @@ use crate::client::Error;
 use crate::domain::Time;
 use crate::domain::lineage::SnapshotView;
 
-/// What a form is for.
+/// Purpose of a form.
 #[derive(Debug, Clone)]
 pub enum FormKind {
     /// A new sandbox.
@@ -81,9 +81,9 @@ impl FormKind {
 /// How far a form has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FormState {
-    /// It is filled in.
+    /// The operator fills it in.
     Open,
-    /// It was asked for and not answered; the job that it was asked in, where it is one.
+    /// Asked for and not answered; the job that it was asked in, where it is one.
     Asked(Option<JobId>),
 }
 
@@ -92,7 +92,7 @@ pub enum FormState {
 pub struct Form {
     /// Its number, by which a late answer is recognised.
     pub number: u64,
-    /// What it is for.
+    /// Its purpose.
     pub kind: FormKind,
     /// The fields.
     pub fields: Fields,
@@ -127,13 +127,25 @@ impl Form {
         self.kind.definition().title()
     }
 
-    /// What its keys do, in a word or two: enter, the one that leaves, and the one that looks again.
+    /// Words for its keys: enter, the one that leaves, and the one that looks again.
     pub fn verbs(&self) -> (&'static str, &'static str, Option<&'static str>) {
-        let definition = self.kind.definition();
-        (definition.verb(), definition.leave(), definition.looks_again())
+        match &self.kind {
+            FormKind::Create(_) => ("create", "other profile", Some("preview")),
+            FormKind::Snapshot(_) => ("take it", "leave", None),
+            FormKind::Restore(_) => ("restore", "leave", Some("compare again")),
+            FormKind::AddPatch(_) => ("add it", "leave", None),
+            FormKind::RollOut(_) => ("apply", "leave", None),
+            FormKind::Extend(_) => ("extend", "leave", None),
+            FormKind::Grant(_) => ("grant", "leave", None),
+            FormKind::Labels(labels) => {
+                ("write", "leave", labels.refused().next().map(|_| "look again"))
+            }
+            FormKind::LogOptions(_) => ("read it", "leave", None),
+            FormKind::SaveLog(_) => ("save", "leave", None),
+        }
     }
 
-    /// What it asks for; the sentence that says why it asks for nothing.
+    /// Request that it asks for; the sentence that says why it asks for nothing.
     pub fn asked(&self) -> Result<Asked, String> {
         self.kind.definition().asked(&self.fields)
     }
@@ -181,18 +193,11 @@ impl Form {
             FormKind::Restore(restore) if self.state == FormState::Open => {
                 Some(&mut restore.target.view)
             }
-            FormKind::Restore(_)
-            | FormKind::Create(_)
-            | FormKind::Snapshot(_)
-            | FormKind::Extend(_)
-            | FormKind::Grant(_)
-            | FormKind::Labels(_)
-            | FormKind::LogOptions(_)
-            | FormKind::SaveLog(_) => None,
+            _ => None,
         }
     }
 
-    /// What stands below the fields, a line each.
+    /// Lines below the fields.
     pub fn notes(&self, now: Time) -> Notes {
         let mut notes = Notes::new();
         if self.is_asked() {

@@ -34,20 +34,10 @@ impl Overlay {
 
     /// Whether something is asked for, chosen or typed in it, and not only read.
     fn acts(&self) -> bool {
-        match self.mode() {
-            Mode::Picker | Mode::Form | Mode::Confirm | Mode::Palette | Mode::Shell => true,
-            Mode::Main
-            | Mode::Filter
-            | Mode::TextBlock
-            | Mode::Jobs
-            | Mode::Logs
-            | Mode::LogField
-            | Mode::Patches
-            | Mode::Reap
-            | Mode::Events
-            | Mode::EventField
-            | Mode::SearchField => false,
-        }
+        matches!(
+            self.mode(),
+            Mode::Picker | Mode::Form | Mode::Confirm | Mode::Palette | Mode::Shell
+        )
     }
 
     /// The mark of one with buttons, or whose enter changes something: whether a frame showed it as it is.

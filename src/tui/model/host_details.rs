@@ -1,4 +1,4 @@
-//! One host, as text to be read: how it stands and why, what it says of itself, what is on it.
+//! A host, as text to be read: how it stands and why, what it says of itself, what is on it.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ impl HostDetails {
         Self { name, offset: 0 }
     }
 
-    /// What is known of it as lines of a width.
+    /// Facts on it as lines of a width.
     pub fn block(&self, width: usize, model: &Model) -> TextBlock {
         let mut document = Document::default();
         let (now, sandboxes) = (model.now, &model.sandboxes);
@@ -145,7 +145,7 @@ fn recorded(
     }
 }
 
-/// What of the host is stale, recorded or not, and what is never reaped, each with its reason.
+/// Stale things on the host, recorded or not, and what is never reaped, each with its reason.
 fn stale<'a>(document: &mut Document, items: impl Iterator<Item = &'a StaleItem>) {
     let mut items = items.peekable();
     if items.peek().is_none() {

@@ -25,10 +25,10 @@ const SLOW_MS: u64 = 1000;
 /// Rows of a host in the pane.
 pub const ROWS_EACH: usize = 2;
 
-/// One host.
+/// Host of the list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Host {
-    /// As the client sees it.
+    /// View of the client.
     pub view: HostView,
     /// Its place in the configuration.
     pub place: usize,
@@ -64,7 +64,7 @@ pub enum Sampling {
     Off,
     /// The next one is due after a while.
     Waiting,
-    /// One is under way.
+    /// A look is under way.
     Asked,
 }
 
@@ -75,11 +75,11 @@ pub enum Standing {
     Forbidden,
     /// Nobody has an answer yet.
     Connecting,
-    /// It answers.
+    /// Answering.
     Up,
-    /// It answers late, or is late to answer.
+    /// Answering late, or late to answer.
     Slow,
-    /// It does not answer.
+    /// Not answering.
     Down,
 }
 
@@ -99,7 +99,7 @@ pub fn standing_glyph(standing: Standing) -> (char, Role) {
 pub struct Hosts {
     /// Whether they were read.
     pub load: Load,
-    /// Those that are down first, forbidden ones last, and in the configuration's order.
+    /// Hosts that are down first, forbidden ones last, and in the configuration's order.
     pub list: Vec<Host>,
     /// The cursor, and what is on the screen.
     pub window: Window,
@@ -112,9 +112,9 @@ pub struct Hosts {
 /// Change of a host that is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostChange {
-    /// It answers again.
+    /// Answering again.
     CameUp,
-    /// It answers no more.
+    /// Answering no more.
     WentDown,
 }
 
@@ -196,8 +196,7 @@ impl Hosts {
 
     /// Moves the cursor to a place.
     pub fn go(&mut self, index: usize) {
-        self.window.index = index;
-        self.window.fit(self.list.len());
+        self.window.go(index, self.list.len());
         self.wanted = self.selected().map(|host| host.view.name.clone());
     }
 
@@ -207,12 +206,6 @@ impl Hosts {
         let wanted = self.wanted.as_ref();
         let at = wanted.and_then(|name| self.list.iter().position(|host| host.view.name == *name));
         self.window.index = at.unwrap_or(self.window.index);
-        self.window.fit(self.list.len());
-    }
-
-    /// Tells how many rows are on the screen.
-    pub fn set_height(&mut self, rows: usize) {
-        self.window.height = (rows / ROWS_EACH).max(1);
         self.window.fit(self.list.len());
     }
 
@@ -256,7 +249,7 @@ impl Hosts {
         hosts
     }
 
-    /// What a sandbox uses, by its host's last sample.
+    /// Usage of a sandbox, by its host's last sample.
     pub fn used(&self, host: &str, id: &SandboxId) -> Option<&SandboxUse> {
         self.get(host)?.sample()?.sandboxes.get(id)
     }
@@ -289,12 +282,8 @@ impl Host {
     fn urgency(&self) -> u8 {
         match self.view.state {
             HostState::Down => 0,
-            HostState::Unknown
-            | HostState::Connecting
-            | HostState::Up
-            | HostState::Slow
-            | HostState::Other(_) => 1,
             HostState::Forbidden => 2,
+            _ => 1,
         }
     }
 

@@ -5,7 +5,7 @@ use crate::client::HubBacklog;
 use crate::domain::Time;
 use crate::present::error::hinted;
 
-/// What waits for less is on its way, in seconds: nobody has to look.
+/// Longest wait that is on its way, in seconds: nobody has to look at less.
 const ON_ITS_WAY_S: u64 = 60;
 
 /// Backlog as it was read last.

@@ -1,4 +1,4 @@
-//! One operation: what it is at, what it wrote, how it ended.
+//! An operation: what it is at, what it wrote, how it ended.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -82,7 +82,7 @@ impl JobState {
     }
 }
 
-/// What came of a job that is done.
+/// Outcome of a job that is done.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum JobResult {
     /// That it is done.
@@ -111,22 +111,22 @@ pub struct ExternalProcess {
     pub pid: u32,
     /// Its machine.
     pub host: String,
-    /// Who asked for it.
+    /// Actor who asked for it.
     pub actor: Actor,
 }
 
-/// One job.
+/// Operation of this process or of another.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
     /// Its number.
     pub id: JobId,
-    /// What it does.
+    /// Its kind.
     pub kind: OperationKind,
     /// On which sandbox; none until a create was answered.
     pub sandbox: Option<SandboxId>,
     /// On which snapshot.
     pub snapshot: Option<SnapshotId>,
-    /// What it is about, for people.
+    /// Its subject, for people.
     pub title: String,
     /// The operation, once the client answered.
     pub operation: Option<OperationId>,
@@ -136,7 +136,7 @@ pub struct Job {
     pub external: Option<ExternalProcess>,
     /// How far it has come.
     pub state: JobState,
-    /// What came of it, once it is done.
+    /// Its outcome, once it is done.
     pub result: JobResult,
     /// Where its end is told.
     pub told_in: ToldIn,
@@ -148,7 +148,7 @@ pub struct Job {
     pub rate: Option<f64>,
     /// Bytes that its step moved.
     pub(super) bytes: Option<u64>,
-    /// As of the last measurement of the rate.
+    /// Time and bytes of the last measurement of the rate.
     pub(super) rated: Option<(Time, u64)>,
     /// When it began.
     pub started: Time,
@@ -156,7 +156,7 @@ pub struct Job {
     pub ended: Option<Time>,
     /// How long its operation took, where that is known more exactly.
     pub took: Option<Duration>,
-    /// What it wrote, the last lines.
+    /// Last lines of its output.
     pub output: VecDeque<String>,
     /// How many earlier lines were dropped.
     pub dropped: u64,
@@ -288,7 +288,7 @@ impl Job {
         self.output.back().map(String::as_str)
     }
 
-    /// What a cancel leaves.
+    /// Remains of a cancel, in words.
     pub fn cancel_leaves(&self) -> &'static str {
         if self.is_rollout() {
             return "no further sandbox is begun; a patch that runs goes on to its end";

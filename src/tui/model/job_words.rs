@@ -15,7 +15,7 @@ use crate::present::operation::step_words;
 const SAME_END: Duration = Duration::from_secs(10);
 
 impl Job {
-    /// What it does, and on what.
+    /// Words for what it does, and on what.
     pub fn what(&self) -> String {
         format!("{} {}", self.kind, self.title)
     }
@@ -53,7 +53,7 @@ impl Job {
 }
 
 impl Model {
-    /// What a sandbox is called, whether it is in the list or only an operation tells of it.
+    /// Name of a sandbox, whether it is in the list or only an operation tells of it.
     pub fn name_of(&self, id: &SandboxId) -> Option<String> {
         let listed = self.sandboxes.get(id).map(|entry| entry.record.title().to_owned());
         listed.or_else(|| {
@@ -120,22 +120,8 @@ impl Model {
 
     /// The line that says most of why, as the record of what it failed to make has it.
     fn recorded_line(&self, job: &Job) -> Option<String> {
-        let makes = match job.kind {
-            OperationKind::Create | OperationKind::Recreate | OperationKind::Restore => true,
-            OperationKind::Destroy
-            | OperationKind::Snapshot
-            | OperationKind::Sleep
-            | OperationKind::Wake
-            | OperationKind::Patch
-            | OperationKind::Copy
-            | OperationKind::Verify
-            | OperationKind::Import
-            | OperationKind::Delete
-            | OperationKind::Check
-            | OperationKind::Recover
-            | OperationKind::Reap
-            | OperationKind::Other(_) => false,
-        };
+        use OperationKind::{Create, Recreate, Restore};
+        let makes = matches!(job.kind, Create | Recreate | Restore);
         let entry = self.sandboxes.get(job.sandbox.as_ref().filter(|_| makes)?)?;
         let record = &entry.record;
         // The failure of that time, not one of a later operation.
@@ -145,7 +131,7 @@ impl Model {
         last_telling_line(&failure.output).map(str::to_owned)
     }
 
-    /// What a snapshot came to: its name and size.
+    /// Result of a snapshot: its name and size.
     fn made(&self, job: &Job) -> Option<String> {
         let id = job.snapshot.as_ref().filter(|_| job.kind == OperationKind::Snapshot)?;
         let record = &self.snapshots.get(id)?.record;

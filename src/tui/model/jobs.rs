@@ -17,12 +17,12 @@ const KEPT_JOBS: usize = 200;
 /// How far the time of an event may be from that of its operation, in seconds: a console counts in whole ones.
 const CLOCKS: u64 = 2;
 
-/// What became of another process's operation since it was looked at last.
+/// News of another process's operation since it was looked at last.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Moved {
-    /// It runs, and was not known.
+    /// Running, and not known before.
     Began(JobId),
-    /// It has ended; how it stood before.
+    /// Ended; how it stood before.
     Ended(JobId, JobState),
 }
 
@@ -105,12 +105,12 @@ impl Jobs {
         self.list.iter()
     }
 
-    /// Those that run, the oldest first.
+    /// Jobs that run, the oldest first.
     pub fn running(&self) -> impl Iterator<Item = &Job> {
         self.list.iter().rev().filter(|job| job.is_running())
     }
 
-    /// Those that run in this process, the oldest first: it cannot leave before they ended.
+    /// Jobs that run in this process, the oldest first: it cannot leave before they ended.
     pub fn running_here(&self) -> impl Iterator<Item = &Job> {
         self.running().filter(|job| job.external.is_none())
     }
@@ -130,14 +130,14 @@ impl Jobs {
         self.list.iter_mut().find(|job| job.id == id)
     }
 
-    /// What runs on a sandbox: of this process or, if it does nothing there, of another.
+    /// Job that runs on a sandbox: of this process or, if it does nothing there, of another.
     pub fn of_sandbox(&self, id: &SandboxId) -> Option<&Job> {
         let on_it =
             || self.list.iter().filter(|job| job.is_running() && job.sandbox.as_ref() == Some(id));
         on_it().find(|job| job.external.is_none()).or_else(|| on_it().next())
     }
 
-    /// What is being done to a snapshot, or with it, by whichever process is heard of.
+    /// Work on a snapshot, or with it, by whichever process is heard of.
     pub fn of_snapshot(&self, id: &SnapshotId) -> Option<&Job> {
         self.list
             .iter()

@@ -28,7 +28,7 @@ const HOSTS_AND_CREDITS: u16 = 7;
 /// From this width on details of the row under the cursor stand beside the list.
 const DETAILS_BESIDE: u16 = 200;
 
-/// What the map depends on.
+/// State that the map depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrangement {
     /// Columns and rows of the terminal.

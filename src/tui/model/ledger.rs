@@ -28,7 +28,7 @@ pub struct Ledger {
     charged: BTreeMap<i64, Usd>,
     /// Sandboxes whose hold is open.
     open: HashMap<SandboxId, Open>,
-    /// What the last day's sandboxes cost above their holds.
+    /// Cost of the last day's sandboxes above their holds.
     shortfall: Usd,
 }
 
@@ -101,7 +101,7 @@ impl Ledger {
         (!words.is_empty()).then(|| words.join(", "))
     }
 
-    /// What the last day's sandboxes cost above their holds, if they did.
+    /// Cost of the last day's sandboxes above their holds, if there was any.
     pub fn shortfall(&self) -> Option<Usd> {
         Some(self.shortfall).filter(|amount| *amount > Usd::ZERO)
     }

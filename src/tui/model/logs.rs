@@ -1,13 +1,13 @@
 //! A log as it is followed: what is kept of it, which part is on the screen, what is searched for.
 
+mod matches;
+mod rows;
 mod tail;
 
-use std::collections::{BTreeMap, VecDeque};
-use std::ops::Range;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tui_input::Input;
-use unicode_segmentation::UnicodeSegmentation;
 
 use super::search_pattern::SearchPattern;
 use crate::domain::Time;
@@ -15,6 +15,10 @@ use crate::domain::error::Error;
 use crate::domain::name::SandboxId;
 use crate::domain::text::columns;
 
+use matches::Matches;
+use rows::Rows;
+
+pub use rows::{LogRow, Place};
 pub use tail::{KEPT_BYTES, KEPT_LINES, LogTail, LogText};
 
 /// A service's name takes this many columns at most.
@@ -23,23 +27,14 @@ const NAME: usize = 14;
 /// How the stream stands.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LogState {
-    /// It was asked for.
+    /// Asked for.
     Opening,
     /// Lines come.
     Open,
-    /// It ended by itself.
+    /// Ended by itself.
     Ended,
-    /// It could not be opened, or broke.
+    /// Not to be opened, or broken.
     Failed(Error),
-}
-
-/// A place in a log: a line, and a row of it where it is wrapped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
-    /// The line's number.
-    pub line: u64,
-    /// The row within the line.
-    pub row: usize,
 }
 
 /// Search that is being typed.
@@ -59,7 +54,7 @@ const LINES: u64 = 500;
 pub struct Logs {
     /// Which sandbox.
     pub id: SandboxId,
-    /// What it is called.
+    /// Name of its sandbox.
     pub title: String,
     /// Its services.
     pub services: Vec<String>,
@@ -83,28 +78,10 @@ pub struct Logs {
     pub top: Option<Place>,
     /// The end when it stopped following, to count what came since.
     pub seen: u64,
-    /// What is searched for: set by [`Logs::search_for`].
-    pub pattern: SearchPattern,
-    /// The numbers of the lines that match it.
-    matching: VecDeque<u64>,
-    /// The line that was found last.
-    pub found: Option<u64>,
+    matches: Matches,
     /// The search, while one types.
     pub search: Option<LogSearch>,
     names: usize,
-}
-
-/// A row on the screen.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogRow<'a> {
-    /// Its line.
-    pub line: &'a LogText,
-    /// Its line's number.
-    pub number: u64,
-    /// The part of the line's text that stands here.
-    pub part: Range<usize>,
-    /// Whether the line begins here.
-    pub begins: bool,
 }
 
 impl Logs {
@@ -131,9 +108,7 @@ impl Logs {
             asked: now,
             top: None,
             seen: 0,
-            pattern: SearchPattern::default(),
-            matching: VecDeque::new(),
-            found: None,
+            matches: Matches::default(),
             search: None,
             names,
         }
@@ -144,19 +119,15 @@ impl Logs {
         (self.generation, self.asked) = (generation, now);
         self.state = LogState::Opening;
         self.tail = LogTail::default();
-        self.matching.clear();
+        self.matches = Matches::new(self.matches.pattern.clone(), &self.tail);
         self.top = None;
-        self.found = None;
     }
 
     /// Goes to the next service, or back: all of them, then each.
     pub fn turn(&mut self, by: isize) {
         let count = self.services.len() + 1;
-        let at = self
-            .service
-            .as_ref()
-            .and_then(|name| self.services.iter().position(|other| other == name));
-        let at = at.map_or(0, |at| at + 1);
+        let is_shown = |name: &String| self.service.as_ref() == Some(name);
+        let at = self.services.iter().position(is_shown).map_or(0, |at| at + 1);
         let next = (at + count).saturating_add_signed(by) % count;
         self.service = next.checked_sub(1).and_then(|at| self.services.get(at).cloned());
     }
@@ -172,42 +143,40 @@ impl Logs {
         self.names = self.names.max(widest.min(NAME));
         let before = self.tail.end();
         self.tail.extend(missed, lines);
-        self.match_from(before);
+        self.matches.take(&self.tail, before);
         // What is looked at may have been dropped.
         let first = self.tail.first();
-        if let Some(top) = self.top.filter(|top| top.line < first) {
-            self.top = Some(Place { line: first.max(top.line), row: 0 });
+        if self.top.is_some_and(|top| top.line < first) {
+            self.top = Some(Place { line: first, row: 0 });
         }
-        self.found = self.found.filter(|line| *line >= first);
     }
 
     /// Searches for something else.
     pub fn search_for(&mut self, pattern: SearchPattern) {
-        (self.pattern, self.found) = (pattern, None);
-        self.matching.clear();
-        self.match_from(self.tail.first());
+        self.matches = Matches::new(pattern, &self.tail);
     }
 
-    /// Takes the lines from this number on that match in, and those out that were dropped.
-    fn match_from(&mut self, from: u64) {
-        let first = self.tail.first();
-        while self.matching.front().is_some_and(|line| *line < first) {
-            self.matching.pop_front();
-        }
-        if self.pattern.is_empty() {
-            return;
-        }
-        for number in from.max(first)..self.tail.end() {
-            if self.tail.line(number).is_some_and(|line| self.pattern.is_in(&line.text)) {
-                self.matching.push_back(number);
-            }
-        }
+    /// Pattern that is searched for: set by [`Self::search_for`].
+    pub fn pattern(&self) -> &SearchPattern {
+        &self.matches.pattern
+    }
+
+    /// The line that was found last.
+    pub fn found(&self) -> Option<u64> {
+        self.matches.found
     }
 
     /// The place of the line that was found last among those that match, and how many these are.
     pub fn count(&self) -> (Option<usize>, usize) {
-        let at = self.found.and_then(|found| self.matching.binary_search(&found).ok());
-        (at, self.matching.len())
+        self.matches.count()
+    }
+
+    /// Finds the next line that matches and shows it: from a line on, that one included, or above it; round the end once.
+    /// Whether it went round, or none when nothing matches.
+    pub fn find(&mut self, from: u64, down: bool, size: (usize, usize)) -> Option<bool> {
+        let (line, went_round) = self.matches.next(from, down)?;
+        self.show(line, size);
+        Some(went_round)
     }
 
     /// Columns for the service's name and the mark behind it.
@@ -246,79 +215,24 @@ impl Logs {
         width.saturating_sub(self.prefix()).max(1)
     }
 
-    fn rows_of(&self, line: &LogText, width: usize) -> usize {
-        if self.wrap { rows(&line.text, width).len() } else { 1 }
+    /// Lines as rows, at this width of the whole.
+    fn rows(&self, width: usize) -> Rows<'_> {
+        let (left, inner) = (self.left(width), self.text_width(width));
+        Rows { tail: &self.tail, wrap: self.wrap, left, width: inner }
     }
 
     /// The rows on a screen of this size.
     pub fn window(&self, width: usize, height: usize) -> Vec<LogRow<'_>> {
-        let left = self.left(width);
-        let width = self.text_width(width);
-        let mut place = self.top.unwrap_or_else(|| self.bottom(width, height));
-        let mut window = Vec::with_capacity(height);
-        while window.len() < height {
-            let Some(line) = self.tail.line(place.line) else { break };
-            let parts = if self.wrap {
-                rows(&line.text, width)
-            } else {
-                vec![cut(&line.text, left, width)]
-            };
-            for (row, part) in parts.into_iter().enumerate().skip(place.row) {
-                if window.len() < height {
-                    window.push(LogRow { line, number: place.line, part, begins: row == 0 });
-                }
-            }
-            place = Place { line: place.line + 1, row: 0 };
-        }
-        window
-    }
-
-    /// The first row on the screen when the last one is at its bottom.
-    fn bottom(&self, width: usize, height: usize) -> Place {
-        self.back(Place { line: self.tail.end(), row: 0 }, height, width)
-    }
-
-    /// The place some rows above.
-    fn back(&self, from: Place, by: usize, width: usize) -> Place {
-        let Place { mut line, mut row } = from;
-        let mut left = by;
-        while left > row {
-            left -= row;
-            let Some(above) = line.checked_sub(1).and_then(|above| self.tail.line(above)) else {
-                return Place { line: self.tail.first(), row: 0 };
-            };
-            line -= 1;
-            row = self.rows_of(above, width);
-        }
-        Place { line, row: row - left }
-    }
-
-    /// The place some rows below.
-    fn forward(&self, from: Place, by: usize, width: usize) -> Place {
-        let Place { mut line, mut row } = from;
-        let mut left = by;
-        while left > 0 {
-            let Some(here) = self.tail.line(line) else { break };
-            let rest = self.rows_of(here, width).saturating_sub(row);
-            if left < rest {
-                return Place { line, row: row + left };
-            }
-            left -= rest;
-            (line, row) = (line + 1, 0);
-        }
-        Place { line, row }
+        let rows = self.rows(width);
+        rows.from(self.top.unwrap_or_else(|| rows.bottom(height)), height)
     }
 
     /// Scrolls by rows. Above the end it stops following; back at the end it follows again.
     pub fn scroll(&mut self, by: isize, (width, height): (usize, usize)) {
-        let width = self.text_width(width);
-        let bottom = self.bottom(width, height);
-        let top = self.top.unwrap_or(bottom);
-        let to = if by < 0 {
-            self.back(top, by.unsigned_abs(), width)
-        } else {
-            self.forward(top, by.unsigned_abs(), width)
-        };
+        let rows = self.rows(width);
+        let bottom = rows.bottom(height);
+        let (top, by_rows) = (self.top.unwrap_or(bottom), by.unsigned_abs());
+        let to = if by < 0 { rows.back(top, by_rows) } else { rows.forward(top, by_rows) };
         self.go(Some(to).filter(|to| *to < bottom));
     }
 
@@ -332,40 +246,13 @@ impl Logs {
 
     /// Stops at what is on the screen now.
     pub fn hold(&mut self, (width, height): (usize, usize)) {
-        let width = self.text_width(width);
-        let bottom = self.bottom(width, height);
+        let bottom = self.rows(width).bottom(height);
         self.go(Some(bottom));
     }
 
     /// Lines that came since it stopped following.
     pub fn unseen(&self) -> u64 {
         if self.top.is_some() { self.tail.end().saturating_sub(self.seen) } else { 0 }
-    }
-
-    /// Finds the next line that matches, from a line on and that one included; round the end once. Whether it went
-    /// round, or none when nothing matches.
-    pub fn find(&mut self, from: u64, down: bool, size: (usize, usize)) -> Option<bool> {
-        if self.pattern.is_empty() || self.tail.is_empty() {
-            return None;
-        }
-        let (first, end) = (self.tail.first(), self.tail.end());
-        let from = from.clamp(first, end - 1);
-        let matches = |number: &u64| {
-            self.tail.line(*number).is_some_and(|line| self.pattern.is_in(&line.text))
-        };
-        let found = if down {
-            (from..end)
-                .find(matches)
-                .map(|at| (at, false))
-                .or_else(|| (first..from).find(matches).map(|at| (at, true)))
-        } else {
-            let above = (first..=from).rev().find(matches).map(|at| (at, false));
-            above.or_else(|| (from + 1..end).rev().find(matches).map(|at| (at, true)))
-        };
-        let (line, round) = found?;
-        self.show(line, size);
-        self.found = Some(line);
-        Some(round)
     }
 
     /// Brings a line on the screen, with something above it.
@@ -377,13 +264,14 @@ impl Logs {
                 self.hold((width, height));
             }
         } else {
-            let bottom = self.bottom(inner, height);
-            let to = self.back(Place { line, row: 0 }, height / 3, inner);
-            self.go(Some(to.min(bottom)));
+            let rows = self.rows(width);
+            let to = rows.back(Place { line, row: 0 }, height / 3).min(rows.bottom(height));
+            self.go(Some(to));
         }
         if !self.wrap
             && let Some(found) = self.tail.line(line).and_then(|line| {
-                self.pattern
+                self.matches
+                    .pattern
                     .next_in(&line.text, 0)
                     .map(|part| columns(&line.text[..part.start])..columns(&line.text[..part.end]))
             })
@@ -394,49 +282,10 @@ impl Logs {
     }
 }
 
-/// The rows of a text at a width: broken anywhere between two graphemes. At least one.
-fn rows(text: &str, width: usize) -> Vec<Range<usize>> {
-    let width = width.max(1);
-    if text.is_ascii() {
-        let count = text.len().div_ceil(width).max(1);
-        return (0..count).map(|row| row * width..((row + 1) * width).min(text.len())).collect();
-    }
-    let (mut rows, mut start, mut used) = (Vec::new(), 0, 0);
-    for (at, grapheme) in text.grapheme_indices(true) {
-        let cells = columns(grapheme);
-        if used + cells > width && at > start {
-            rows.push(start..at);
-            (start, used) = (at, 0);
-        }
-        used += cells;
-    }
-    rows.push(start..text.len());
-    rows
-}
-
-/// The part of a text from a column on that fits a width.
-fn cut(text: &str, left: usize, width: usize) -> Range<usize> {
-    if text.is_ascii() {
-        return left.min(text.len())..(left + width).min(text.len());
-    }
-    let (mut used, mut start, mut end) = (0, text.len(), text.len());
-    for (at, grapheme) in text.grapheme_indices(true) {
-        if used >= left {
-            start = start.min(at);
-        }
-        used += columns(grapheme);
-        if used > left + width {
-            end = at;
-            break;
-        }
-    }
-    start.min(end)..end
-}
-
 #[cfg(test)]
 mod tests {
+    use super::tail::line;
     use super::*;
-    use crate::domain::output::{LogLine, Source};
 
     fn logs(texts: &[&str]) -> Logs {
         let mut logs = Logs::new(
@@ -448,16 +297,6 @@ mod tests {
         );
         logs.extend(0, texts.iter().map(|text| line(text)).collect());
         logs
-    }
-
-    fn line(text: &str) -> Arc<LogText> {
-        let line = LogLine {
-            service: "web".to_owned(),
-            source: Source::Stdout,
-            bytes: text.into(),
-            cut: false,
-        };
-        Arc::new(LogText::new(&line, "web".into()))
     }
 
     fn shown(logs: &Logs, size: (usize, usize)) -> Vec<String> {
@@ -519,15 +358,11 @@ mod tests {
         logs.turn(1);
         logs.restart(3, Time::from_unix(2));
         logs.extend(0, vec![line("short")]);
-        assert_eq!(
-            shown(&logs, (10, 5)),
-            ["short"],
-            "clamped while what was long is not there yet"
-        );
+        let why = "clamped while what was long is not there yet";
+        assert_eq!(shown(&logs, (10, 5)), ["short"], "{why}");
         logs.extend(0, vec![line("a line that is far longer than the screen")]);
         assert_eq!(shown(&logs, (10, 5)), ["", "ar longer "]);
     }
-
     #[test]
     fn what_is_looked_at_stays_until_it_is_dropped() {
         let mut logs = logs(&["first"]);
@@ -543,17 +378,17 @@ mod tests {
         logs.search_for(SearchPattern::new("error"));
         assert_eq!(logs.count(), (None, 2));
         assert_eq!(logs.find(logs.tail.end(), false, size), Some(false));
-        assert_eq!((logs.found, logs.count()), (Some(3), (Some(1), 2)));
+        assert_eq!((logs.found(), logs.count()), (Some(3), (Some(1), 2)));
         assert_eq!(logs.find(2, false, size), Some(false));
-        assert_eq!(logs.found, Some(1));
+        assert_eq!(logs.found(), Some(1));
         assert_eq!(logs.find(0, false, size), Some(true));
-        assert_eq!(logs.found, Some(3));
+        assert_eq!(logs.found(), Some(3));
         logs.extend(0, (0..KEPT_LINES - 3).map(|_| line("x")).chain([line("an error")]).collect());
         assert_eq!(logs.count(), (Some(0), 2), "what is dropped counts no more");
-        assert_eq!(logs.found, Some(3));
+        assert_eq!(logs.found(), Some(3));
         logs.search_for(SearchPattern::new("Error"));
         assert_eq!(logs.find(0, true, size), Some(false));
-        assert_eq!(logs.found, Some(3));
+        assert_eq!(logs.found(), Some(3));
         logs.search_for(SearchPattern::new("nowhere"));
         assert_eq!(logs.find(0, true, size), None);
     }

@@ -21,7 +21,7 @@ impl ThemeName {
     pub const ALL: &'static [Self] =
         &[Self::Terminal, Self::Dark, Self::Light, Self::HighContrast, Self::Mono];
 
-    /// As configured.
+    /// Sign set of the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Terminal => "terminal",

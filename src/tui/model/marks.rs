@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 /// Marked rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Marks<Id> {
+pub struct Marks<Id> {
     ids: BTreeSet<Id>,
     /// The row that was marked or unmarked last, from which a range goes.
     last: Option<Id>,
@@ -18,22 +18,22 @@ impl<Id> Default for Marks<Id> {
 
 impl<Id: Ord + Clone> Marks<Id> {
     /// The marked ids.
-    pub(super) fn ids(&self) -> &BTreeSet<Id> {
+    pub fn ids(&self) -> &BTreeSet<Id> {
         &self.ids
     }
 
     /// Whether nothing is marked.
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
 
     /// Whether a row is marked.
-    pub(super) fn holds(&self, id: &Id) -> bool {
+    pub fn holds(&self, id: &Id) -> bool {
         self.ids.contains(id)
     }
 
     /// Marks a row, or unmarks it.
-    pub(super) fn toggle(&mut self, id: Id) {
+    pub fn toggle(&mut self, id: Id) {
         if !self.ids.remove(&id) {
             self.ids.insert(id.clone());
         }
@@ -41,7 +41,7 @@ impl<Id: Ord + Clone> Marks<Id> {
     }
 
     /// Marks from the row that was marked last to the one under the cursor; rows without an id are passed over.
-    pub(super) fn mark_to(&mut self, rows: &[Option<Id>], cursor: usize) {
+    pub fn mark_to(&mut self, rows: &[Option<Id>], cursor: usize) {
         let last = self.last.as_ref();
         let from = last.and_then(|id| rows.iter().position(|row| row.as_ref() == Some(id)));
         let from = from.unwrap_or(cursor);
@@ -51,7 +51,7 @@ impl<Id: Ord + Clone> Marks<Id> {
     }
 
     /// Marks all of these; if all are marked, unmarks them.
-    pub(super) fn toggle_all(&mut self, shown: &BTreeSet<Id>) {
+    pub fn toggle_all(&mut self, shown: &BTreeSet<Id>) {
         if shown.is_subset(&self.ids) {
             self.ids.retain(|id| !shown.contains(id));
         } else {
@@ -60,17 +60,17 @@ impl<Id: Ord + Clone> Marks<Id> {
     }
 
     /// Unmarks a row that is gone.
-    pub(super) fn remove(&mut self, id: &Id) {
+    pub fn remove(&mut self, id: &Id) {
         self.ids.remove(id);
     }
 
     /// Unmarks what does not pass.
-    pub(super) fn retain(&mut self, keep: impl FnMut(&Id) -> bool) {
+    pub fn retain(&mut self, keep: impl FnMut(&Id) -> bool) {
         self.ids.retain(keep);
     }
 
     /// Unmarks everything.
-    pub(super) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         *self = Self::default();
     }
 }

@@ -82,7 +82,7 @@ impl Offer {
     }
 }
 
-/// What an argument of a verb is called.
+/// Noun for an argument of a verb.
 fn argument_noun(verb: &str) -> &str {
     match verb {
         "sort" => "column",
@@ -144,7 +144,7 @@ impl Model {
         found
     }
 
-    /// What a verb can be said of, each by its name; none where it takes no argument.
+    /// Things that a verb can be said of, each by its name; none where it takes no argument.
     fn known(&self, verb: &str) -> Option<Vec<(String, Offer)>> {
         let filter = |value: &str| (value.to_owned(), Offer::Filter(format!("{verb}:{value}")));
         let known = match verb {

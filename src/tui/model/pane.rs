@@ -20,7 +20,7 @@ impl Pane {
     pub const ALL: &'static [Self] =
         &[Self::Sandboxes, Self::Snapshots, Self::Hosts, Self::Credits, Self::Activity];
 
-    /// As its title says.
+    /// Name in its title.
     pub fn title(self) -> &'static str {
         match self {
             Self::Sandboxes => "Sandboxes",

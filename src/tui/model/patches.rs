@@ -5,13 +5,14 @@ use super::fetch::Fetch;
 use super::window::Window;
 use crate::client::{PatchStanding, PatchStatus};
 use crate::domain::name::{PatchId, SandboxId, SnapshotId};
+use crate::domain::patch::PatchState;
 
 /// The overlay: below each patch its sandboxes.
 #[derive(Debug, Clone)]
 pub struct Patches {
     /// The snapshot.
     pub snapshot: SnapshotId,
-    /// What it is called.
+    /// Name of its snapshot.
     pub title: String,
     /// Whether they were read.
     pub load: Load,
@@ -23,13 +24,21 @@ pub struct Patches {
     pub window: Window,
 }
 
-/// One row.
+/// Row of the list.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PatchRow<'a> {
     /// The patch.
     pub status: &'a PatchStatus,
     /// The sandbox, where it is a sandbox's row.
     pub standing: Option<&'a PatchStanding>,
+}
+
+impl PatchRow<'_> {
+    /// How many sandboxes have the patch.
+    pub fn applied(&self) -> usize {
+        let sandboxes = self.status.sandboxes.iter();
+        sandboxes.filter(|standing| standing.state == PatchState::Applied).count()
+    }
 }
 
 impl Patches {
@@ -92,7 +101,7 @@ impl Patches {
         None
     }
 
-    /// What each row says.
+    /// Text of each row.
     pub fn words(&self) -> Vec<String> {
         let words = |row: PatchRow<'_>| match row.standing {
             None => {
@@ -113,26 +122,9 @@ impl Patches {
         self.row(self.window.index)
     }
 
-    /// The places of the rows on the screen.
-    pub fn places(&self) -> std::ops::Range<usize> {
-        self.window.rows(self.len())
-    }
-
-    /// The cursor's place.
-    pub fn index(&self) -> usize {
-        self.window.index
-    }
-
-    /// Tells how many rows are on the screen.
-    pub fn set_height(&mut self, height: usize) {
-        self.window.height = height;
-        self.window.fit(self.len());
-    }
-
     /// Moves the cursor.
     pub fn go(&mut self, index: usize) {
-        self.window.index = index;
-        self.window.fit(self.len());
+        self.window.go(index, self.len());
         self.wanted = self.selected().map(|row| {
             (row.status.patch.id.clone(), row.standing.map(|standing| standing.id.clone()))
         });

@@ -15,9 +15,9 @@ pub struct Picker {
     pub profiles: Vec<ProfileView>,
     /// The profile under the cursor.
     pub index: usize,
-    /// What the profiles are searched by.
+    /// Text that the profiles are searched by.
     pub search: Input,
-    /// What was typed in the form of a profile that was chosen before.
+    /// Texts that were typed in the form of a profile that was chosen before.
     pub typed: Vec<Field>,
 }
 

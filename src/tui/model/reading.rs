@@ -1,6 +1,6 @@
-//! What the overlays that are read say, as a text block: the view paints it, the update scrolls it.
+//! Texts of the overlays that are read, as text blocks: the view paints one, the update scrolls it.
 
-use super::text_block::TextBlock;
+use super::text_block::{TextBlock, line_text};
 use super::{Job, JobState, Model, Overlay, Present, Role, state_glyph, state_role};
 use crate::domain::State;
 use crate::domain::error::Error;
@@ -13,9 +13,9 @@ use crate::tui::keymap::Mode;
 /// A script, or what it wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextOverlay {
-    /// What it is.
+    /// Its kind.
     pub title: String,
-    /// What it says.
+    /// Its text.
     pub text: String,
     /// The first line on the screen.
     pub offset: usize,
@@ -123,7 +123,7 @@ impl Model {
     /// The line of the help at which a mode's keys begin.
     pub fn help_place(&self, mode: Mode) -> usize {
         let block = self.help(usize::from(self.screen().overlay_text().width));
-        block.lines.iter().position(|line| line.text() == mode.title()).unwrap_or_default()
+        block.lines.iter().position(|line| line_text(line) == mode.title()).unwrap_or_default()
     }
 
     fn help(&self, width: usize) -> TextBlock {

@@ -19,7 +19,7 @@ use crate::domain::time::Time;
 pub enum Judged {
     /// A plan, which can be applied.
     Plan(Box<ReapPlan>),
-    /// What is stale, to be looked at only.
+    /// A look at what is stale, without a plan.
     Report(Box<StaleReport>),
 }
 
@@ -32,7 +32,7 @@ pub enum ReapRow {
     Host(usize),
 }
 
-/// What makes a plan one that can be applied.
+/// Number and terms of a plan that can be applied.
 #[derive(Debug, Clone, PartialEq)]
 struct Issued {
     id: PlanId,
@@ -61,7 +61,7 @@ pub struct Reap {
     pub job: Option<JobId>,
     issued: Option<Issued>,
     items: Vec<StaleItem>,
-    /// What is to be done about each item.
+    /// Disposal of each item.
     pub(super) chosen: Vec<ReapAction>,
     results: HashMap<usize, ReapItem>,
     /// Ids of what the last reap destroyed or removed.
@@ -177,12 +177,12 @@ impl Reap {
         }
     }
 
-    /// What is to be done about an item.
+    /// Disposal of an item.
     pub fn choice(&self, at: usize) -> &ReapAction {
         self.chosen.get(at).unwrap_or(&ReapAction::Keep)
     }
 
-    /// What was done about an item.
+    /// Result for an item.
     pub fn result(&self, at: usize) -> Option<&ReapItem> {
         self.results.get(&at)
     }
@@ -304,25 +304,8 @@ impl Reap {
         self.selected().and_then(|row| self.item(row))
     }
 
-    /// The places of the rows on the screen.
-    pub fn places(&self) -> std::ops::Range<usize> {
-        self.window.rows(self.rows.len())
-    }
-
-    /// The cursor's place among the rows.
-    pub fn index(&self) -> usize {
-        self.window.index
-    }
-
-    /// Tells how many rows are on the screen.
-    pub fn set_height(&mut self, height: usize) {
-        self.window.height = height;
-        self.window.fit(self.rows.len());
-    }
-
     /// Moves the cursor.
     pub fn go(&mut self, index: usize) {
-        self.window.index = index;
-        self.window.fit(self.rows.len());
+        self.window.go(index, self.rows.len());
     }
 }

@@ -36,7 +36,7 @@ impl Model {
         to_do.filter(|at| self.reap_change(*at).is_some()).collect()
     }
 
-    /// What changed of an item since the plan, by its record and by what was judged since.
+    /// Change of an item since the plan, by its record and by what was judged since.
     pub fn reap_change(&self, at: usize) -> Option<String> {
         let reap = &self.reap;
         let item = reap.items().get(at).filter(|_| reap.job.is_none())?;

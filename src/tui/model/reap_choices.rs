@@ -60,7 +60,7 @@ impl Reap {
         Ok(())
     }
 
-    /// What a tick means: as planned, else what takes nothing away.
+    /// Meaning of a tick: as planned, else what takes nothing away.
     fn default_of(&self, at: usize) -> Option<ReapAction> {
         let item = self.items().get(at)?;
         let planned = Some(&item.action).filter(|action| **action != ReapAction::Keep);

@@ -60,7 +60,7 @@ impl Model {
         }
     }
 
-    /// What is ticked, or what came of it.
+    /// Tick of the row, or its result.
     fn tick(&self, at: usize, item: &StaleItem) -> (Role, String) {
         let running = self.reap.job.and_then(|id| self.jobs.get(id)).is_some_and(Job::is_running);
         match (self.reap.result(at), self.reap.choice(at)) {
@@ -75,7 +75,7 @@ impl Model {
         }
     }
 
-    /// What is to be done; another colour where the operator chose it.
+    /// Word for what is to be done; another colour where the operator chose it.
     fn action_words(&self, at: usize, item: &StaleItem) -> (Role, String) {
         let chosen = self.reap.choice(at);
         let role = match chosen {
@@ -103,7 +103,7 @@ impl Model {
         ]
     }
 
-    /// What is told of the row under the cursor: why it is stale and what is done, or why nothing is; then its keys.
+    /// Lines on the row under the cursor: why it is stale and what is done, or why nothing is; then its keys.
     pub fn reap_strip(&self, width: usize, height: usize) -> Vec<Spans> {
         let Some(row) = self.reap.selected() else { return Vec::new() };
         let (role, text) = match row {
@@ -167,7 +167,7 @@ impl Model {
         spans
     }
 
-    /// What each row says, to be searched.
+    /// Text of each row, to be searched.
     pub fn reap_texts(&self) -> Vec<String> {
         let text = |row: &ReapRow| {
             let lines = self.reap_row(*row, 3).into_iter().flatten();

@@ -63,7 +63,7 @@ impl Model {
         }
     }
 
-    /// What stands above the items: what to know before, what is done, sums by class and host.
+    /// Lines above the items: what to know before, what is done, sums by class and host.
     fn reap_head(&self, width: usize) -> Vec<Spans> {
         let mut lines = self.reap_notes();
         lines.extend(self.reap_sums());
@@ -93,7 +93,7 @@ impl Model {
         vec![(Role::Title, sum), (Role::Plain, classes), (Role::Dim, hosts)]
     }
 
-    /// What to know before anything is pressed, the most important first.
+    /// Warnings before anything is pressed, the most important first.
     fn reap_notes(&self) -> Vec<(Role, String)> {
         let reap = &self.reap;
         let key = |action| self.keymap.first(Mode::Reap, action).unwrap_or_default();

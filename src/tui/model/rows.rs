@@ -1,4 +1,4 @@
-//! One row of the list, what may be wrong with it, and the orders it can be sorted in.
+//! Rows of the list, what may be wrong with them, and the orders they can be sorted in.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -45,14 +45,14 @@ impl Entry {
     }
 }
 
-/// What a row needs a look for, the most urgent first.
+/// Reason why a row needs a look, the most urgent first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trouble {
-    /// It failed.
+    /// Failed.
     Failed,
     /// Its host says that it is gone.
     Lost,
-    /// It is stale in another way: its time is over, or nobody finishes what was begun.
+    /// Stale in another way: its time is over, or nobody finishes what was begun.
     Stale,
     /// Something is being done to it.
     Running,
@@ -118,7 +118,7 @@ impl Conditions {
         class.is_some_and(|class| *class == StaleClass::Stuck || entry.record.operation.is_none())
     }
 
-    /// What a row needs a look for.
+    /// Reason why a row needs a look.
     pub fn trouble(&self, entry: &Entry) -> Trouble {
         let record = &entry.record;
         match record.state {
@@ -130,19 +130,15 @@ impl Conditions {
             _ if entry.degraded > 0 => Trouble::Degraded,
             _ if self.is_expiring(entry) => Trouble::Expiring,
             _ if self.hosts.holds(&entry.words[3]) => Trouble::Silent,
-            State::Ready
-            | State::Sleeping
-            | State::Destroyed
-            | State::Forgotten
-            | State::Other(_) => Trouble::None,
+            _ => Trouble::None,
         }
     }
 }
 
-/// What the list is sorted by.
+/// Order of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SortKey {
-    /// What needs a look first, then the youngest.
+    /// Rows that need a look first, then the youngest.
     Trouble,
     /// When it was created.
     Age,
@@ -162,7 +158,7 @@ pub enum SortKey {
     Cpu,
     /// Memory it uses, the most first.
     Memory,
-    /// What it came to so far, the most first.
+    /// Cost so far, the most first.
     Cost,
 }
 
@@ -241,7 +237,7 @@ pub struct Order {
     pub sort: Sort,
     /// Time and hosts.
     pub conditions: Conditions,
-    /// What sandboxes use, where the sort asks for it.
+    /// Usage of sandboxes, where the sort asks for it.
     pub uses: HashMap<SandboxId, SandboxUse>,
 }
 
@@ -289,7 +285,7 @@ fn deadline(entry: &Entry) -> (bool, i64) {
     entry.record.expires_at.map_or((true, 0), |end| (false, end.unix()))
 }
 
-/// What needs a look first.
+/// Rows that need a look first.
 fn rank(entry: &Entry) -> u8 {
     match entry.record.state {
         State::Failed => 0,

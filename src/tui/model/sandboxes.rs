@@ -1,7 +1,7 @@
 //! The list: records, their order, what of them is shown, cursor and marks. Cursor and marks are ids: they follow
 //! their sandbox through every sort, filter and refresh.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Load;
@@ -23,7 +23,7 @@ pub struct Sandboxes {
     records: HashMap<SandboxId, Arc<Entry>>,
     /// All of them, in order.
     sorted: Vec<Arc<Entry>>,
-    /// Those that pass the filter, in the same order.
+    /// Rows that pass the filter, in the same order.
     shown: Vec<Arc<Entry>>,
     order: Order,
     /// The next deadline that is not near yet.
@@ -32,15 +32,15 @@ pub struct Sandboxes {
     longest_name: u16,
     /// Whether one has a price.
     has_prices: bool,
-    /// Those that are over, where the filter asks for them: shown in place of the others, never counted, marked or acted on.
+    /// Destroyed ones, where the filter asks for them: shown in place of the others, never counted, marked or acted on.
     destroyed: Vec<Arc<Entry>>,
     filter: Filter,
     /// The sandbox the operator pointed at, shown or not.
     wanted: Option<SandboxId>,
-    /// Where the cursor is, or was when `wanted` was shown last; what is on the screen.
-    /// The cursor, and the rows around it.
+    /// The cursor, which stays where `wanted` was shown last, and the rows around it.
     pub window: Window,
-    marks: Marks<SandboxId>,
+    /// The marked ones.
+    pub marks: Marks<SandboxId>,
     counts: Counts,
 }
 
@@ -173,7 +173,7 @@ impl Sandboxes {
         self.settle();
     }
 
-    /// What is shown only.
+    /// The filter: only rows that pass it are shown.
     pub fn filter(&self) -> &Filter {
         &self.filter
     }
@@ -252,28 +252,12 @@ impl Sandboxes {
         self.counts
     }
 
-    /// Tells how many rows are on the screen.
-    pub fn set_height(&mut self, height: usize) {
-        self.window.height = height;
-        self.window.fit(self.shown.len());
-    }
-
     /// The rows on the screen.
     pub fn window(&self) -> &[Arc<Entry>] {
         &self.shown[self.window.rows(self.shown.len())]
     }
 
-    /// The place of the first row on the screen.
-    pub fn offset(&self) -> usize {
-        self.window.offset
-    }
-
-    /// The cursor's place among those shown.
-    pub fn index(&self) -> usize {
-        self.window.index
-    }
-
-    /// Those that pass the filter.
+    /// Rows that pass the filter.
     pub fn shown(&self) -> &[Arc<Entry>] {
         &self.shown
     }
@@ -305,8 +289,7 @@ impl Sandboxes {
 
     /// Moves the cursor to a place among those shown.
     pub fn go(&mut self, index: usize) {
-        self.window.index = index;
-        self.window.fit(self.shown.len());
+        self.window.go(index, self.shown.len());
         self.wanted = self.selected().map(|entry| entry.record.id.clone());
     }
 
@@ -328,11 +311,6 @@ impl Sandboxes {
     pub fn point_at(&mut self, id: SandboxId) {
         self.wanted = Some(id);
         self.settle();
-    }
-
-    /// The marked ids.
-    pub fn marks(&self) -> &BTreeSet<SandboxId> {
-        self.marks.ids()
     }
 
     /// How many marked ones the filter hides.
@@ -371,12 +349,7 @@ impl Sandboxes {
         self.marks.toggle_all(&self.shown.iter().map(|entry| entry.record.id.clone()).collect());
     }
 
-    /// Unmarks everything.
-    pub fn clear_marks(&mut self) {
-        self.marks.clear();
-    }
-
-    /// What a verb acts on: the marked ones in the list's order, or the one under the cursor.
+    /// Targets of a verb: the marked rows in the list's order, or the one under the cursor.
     pub fn targets(&self) -> Vec<Arc<Entry>> {
         if self.marks.is_empty() {
             let selected = self.selected().filter(|_| !self.shows_destroyed());

@@ -1,4 +1,4 @@
-//! What a console remembers for its next run: pane, sort and how far its operator has seen events, never a filter or marks.
+//! State of a console for its next run: pane, sort and how far its operator has seen events, never a filter or marks.
 //! Whoever starts one sees everything.
 //! Optional; a broken file is as good as none, and what an earlier version wrote beside these is passed over.
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{LastLook, Model, Pane, Sort, SortKey};
 use crate::domain::Time;
 
-/// What is remembered.
+/// State that is remembered.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SavedState {
     /// The focused pane.
@@ -18,7 +18,7 @@ pub struct SavedState {
     pub last_look: Option<LastLook>,
 }
 
-/// As it stands in the file.
+/// Fields of the file.
 #[derive(Serialize, Deserialize, Default)]
 #[serde(default)]
 struct Stored {
@@ -51,7 +51,7 @@ impl SavedState {
         }
     }
 
-    /// As a file's text.
+    /// Text of the file.
     pub fn to_json(&self) -> String {
         let pane = match self.pane {
             Some(Pane::Sandboxes) => "sandboxes",
@@ -73,7 +73,7 @@ impl SavedState {
 }
 
 impl Model {
-    /// What is to be remembered for the next run.
+    /// State for the next run.
     pub fn saved_state(&self) -> SavedState {
         SavedState {
             pane: Some(self.focus),

@@ -12,9 +12,9 @@ use super::{Job, Model, Overlay};
 pub struct Search {
     depth: usize,
     overlay: Discriminant<Overlay>,
-    /// What is searched for.
+    /// Pattern that is searched for.
     pub pattern: SearchPattern,
-    /// What was found last: its place among the matches, which stays when rows are wrapped anew.
+    /// Match that was found last: its place among the matches, which stays when rows are wrapped anew.
     pub found: Option<usize>,
     /// The text field, while one types.
     pub field: Option<Input>,
@@ -93,7 +93,7 @@ impl Model {
         rows.filter(|(_, text)| search.pattern.is_in(text)).map(|(row, _)| row).collect()
     }
 
-    /// What the rows of an overlay that is a list say.
+    /// Texts of the rows of an overlay that is a list.
     fn rows_of(&self, overlay: &Overlay) -> Vec<String> {
         match overlay {
             Overlay::Jobs(_) => self.jobs.list().map(job_words).collect(),
@@ -104,7 +104,7 @@ impl Model {
     }
 }
 
-/// What a job's row says.
+/// Text of a job's row.
 fn job_words(job: &Job) -> String {
     let said = job.state.problem().map(|problem| problem.message.as_str()).or(job.last_line());
     let who = job.external.as_ref().map(|external| external.actor.to_string()).unwrap_or_default();

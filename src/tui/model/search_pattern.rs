@@ -17,7 +17,7 @@ impl SearchPattern {
         Self { text: text.to_owned(), folded }
     }
 
-    /// As it was typed.
+    /// Text as it was typed.
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -9,7 +9,7 @@ use crate::domain::sandbox::Service;
 pub struct ShellChoice {
     /// The sandbox's exact id.
     pub id: String,
-    /// What it is called.
+    /// Name of its sandbox.
     pub title: String,
     /// The workspace on the host.
     pub workdir: String,
@@ -32,7 +32,7 @@ impl ShellChoice {
         }
     }
 
-    /// What is asked for, and what it is called.
+    /// Request, and the name of its shell.
     pub fn request(&self) -> (ShellRequest, String) {
         let service = self
             .at

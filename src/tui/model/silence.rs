@@ -4,7 +4,7 @@ use super::{Model, Standing, age};
 use crate::domain::Time;
 
 impl Model {
-    /// What to know of a host that does not answer, if it does not.
+    /// Warning of a host that does not answer, if it does not.
     pub fn silence(&self, name: &str, observed: Option<Time>) -> Option<String> {
         if !self.hosts.is_silent(name, self.now, self.started) {
             return None;

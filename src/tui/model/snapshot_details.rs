@@ -1,4 +1,4 @@
-//! One snapshot's whole record, as text to be read.
+//! A snapshot's whole record, as text to be read.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::present::{self, Document, Present, lineage, snapshot};
 /// The overlay.
 #[derive(Debug, Clone)]
 pub struct SnapshotDetails {
-    /// As it was read last; it stays when the snapshot is gone.
+    /// Snapshot as it was read last; it stays when the snapshot is gone.
     pub view: Arc<SnapshotView>,
     /// The first line on the screen.
     pub offset: usize,

@@ -1,7 +1,7 @@
 //! Snapshots and what hangs on them: a tree with a cursor and marks, which are ids and follow their row through every
 //! refresh and filter.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use nucleo_matcher::Matcher;
@@ -32,7 +32,8 @@ pub struct Snapshots {
     wanted: Option<NodeId>,
     /// The cursor, and the rows around it.
     pub window: Window,
-    marks: Marks<SnapshotId>,
+    /// The marked ones.
+    pub marks: Marks<SnapshotId>,
 }
 
 impl Snapshots {
@@ -102,7 +103,7 @@ impl Snapshots {
         self.grow();
     }
 
-    /// What is shown only.
+    /// The filter: only snapshots that pass it are shown.
     pub fn filter(&self) -> &Filter {
         &self.filter
     }
@@ -147,22 +148,6 @@ impl Snapshots {
         &self.rows[self.window.rows(self.rows.len())]
     }
 
-    /// The place of the first row on the screen.
-    pub fn offset(&self) -> usize {
-        self.window.offset
-    }
-
-    /// The cursor's place.
-    pub fn index(&self) -> usize {
-        self.window.index
-    }
-
-    /// Tells how many rows are on the screen.
-    pub fn set_height(&mut self, height: usize) {
-        self.window.height = height;
-        self.window.fit(self.rows.len());
-    }
-
     /// The row under the cursor.
     pub fn selected(&self) -> Option<&Node> {
         self.rows.get(self.window.index)
@@ -175,8 +160,7 @@ impl Snapshots {
 
     /// Moves the cursor to a row.
     pub fn go(&mut self, index: usize) {
-        self.window.index = index;
-        self.window.fit(self.rows.len());
+        self.window.go(index, self.rows.len());
         self.wanted = self.selected().map(|row| row.id.clone());
     }
 
@@ -184,11 +168,6 @@ impl Snapshots {
     pub fn point_at(&mut self, id: NodeId) {
         self.wanted = Some(id);
         self.settle();
-    }
-
-    /// The marked snapshots.
-    pub fn marks(&self) -> &BTreeSet<SnapshotId> {
-        self.marks.ids()
     }
 
     /// Marks or unmarks the snapshot under the cursor and goes down; `false` on a sandbox's row.
@@ -212,12 +191,7 @@ impl Snapshots {
         self.marks.toggle_all(&shown.collect());
     }
 
-    /// Unmarks everything.
-    pub fn clear_marks(&mut self) {
-        self.marks.clear();
-    }
-
-    /// What a verb on snapshots acts on: the marked ones, or the one under the cursor.
+    /// Targets of a verb on snapshots: the marked ones, or the one under the cursor.
     pub fn targets(&self) -> Vec<Arc<SnapshotView>> {
         if self.marks.is_empty() {
             return self.pointed().cloned().into_iter().collect();
@@ -249,7 +223,7 @@ fn passes(
     filter.passes_facets(&facets, matcher)
 }
 
-/// What to know of a snapshot before one trusts it, in a few words; none where all is well.
+/// Doubts on a snapshot, to be known before one trusts it, in a few words; none where all is well.
 pub fn caveat(view: &SnapshotView) -> Option<String> {
     let words = caveats(&view.record).join("; ");
     (!words.is_empty()).then_some(words)

@@ -92,7 +92,7 @@ impl Stale {
         found.filter(|found| found.is_same(item))
     }
 
-    /// What is stale on a host.
+    /// Stale things on a host.
     pub fn on_host<'a>(&'a self, host: &'a str) -> impl Iterator<Item = &'a StaleItem> {
         self.items().iter().filter(move |item| item.host.same(host))
     }

@@ -5,12 +5,12 @@ use std::time::Duration;
 /// Whether this console ends what has expired.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Sweep {
-    /// It does not: it is told not to, or has not begun.
+    /// Not sweeping: told not to, or not begun.
     #[default]
     Off,
-    /// It does.
+    /// Sweeping.
     On,
-    /// It would, and holds back for this reason.
+    /// Willing to sweep, and held back for this reason.
     Paused(String),
 }
 

@@ -9,7 +9,7 @@ use crate::domain::name::{PatchId, SandboxId, SnapshotId};
 use crate::domain::{State, Time};
 use crate::present::sandbox::short_profile;
 
-/// One frozen sandbox.
+/// Frozen sandbox.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
     /// Its id.
@@ -28,9 +28,9 @@ pub struct Target {
     pub created_at: Time,
     /// Labelled `protect=true`.
     pub protected: bool,
-    /// What else to know before: its host has not answered since then.
+    /// Warning to be known before: its host has not answered since then.
     pub silent: Option<String>,
-    /// What will be done to it beyond the verb, a sentence each.
+    /// Acts on it beyond the verb, a sentence each.
     pub notes: Vec<String>,
     /// Whether an undo snapshot is taken of it first.
     pub undo: bool,
@@ -72,14 +72,14 @@ impl Target {
     }
 }
 
-/// One frozen snapshot.
+/// Frozen snapshot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SnapshotTarget {
-    /// As the operator saw it.
+    /// Snapshot as the operator saw it.
     pub view: Arc<SnapshotView>,
-    /// What depends on it, a line each.
+    /// Dependents, a line each.
     pub dependants: Vec<String>,
-    /// What else to know before: its host has not answered since then.
+    /// Warning to be known before: its host has not answered since then.
     pub silent: Option<String>,
     /// Why it is left out, if it is.
     pub left_out: Option<String>,
@@ -122,13 +122,13 @@ pub struct PlanTarget {
 pub struct PatchTarget {
     /// Its snapshot.
     pub snapshot: SnapshotId,
-    /// What that is called.
+    /// Title of that.
     pub title: String,
     /// The patch.
     pub id: PatchId,
     /// Its place in the order.
     pub sequence: u64,
-    /// What it is for.
+    /// Its description.
     pub description: Option<String>,
     /// How many sandboxes have it, and how many would have got it.
     pub counts: (usize, usize),

@@ -6,31 +6,18 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::search_pattern::SearchPattern;
 use crate::domain::text::{clean_line, columns};
-use crate::present::{Document, Piece, Role};
+use crate::present::{Document, Piece, Role, Spans};
 
 /// A line of another program's text is cut at this many columns.
 const LINE: usize = 4000;
 /// A value is cut at this many: one endless message must not push everything else away.
 const PAIR: usize = 1000;
 
-/// A piece of a line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Span {
-    /// How it is meant.
-    pub role: Role,
-    /// What it says, cleaned.
-    pub text: String,
-}
-
-/// A line.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TextLine(pub Vec<Span>);
-
 /// Lines that fit a width.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TextBlock {
-    /// The lines.
-    pub lines: Vec<TextLine>,
+    /// The lines, cleaned.
+    pub lines: Vec<Spans>,
     width: usize,
     /// Rows that go on with the text of the row above.
     joints: Vec<Joint>,
@@ -54,16 +41,9 @@ pub struct Match {
     pub parts: Vec<(usize, Range<usize>)>,
 }
 
-impl TextLine {
-    /// A line of spans.
-    pub fn of<T: Into<String>>(spans: impl IntoIterator<Item = (Role, T)>) -> Self {
-        Self(spans.into_iter().map(|(role, text)| Span { role, text: text.into() }).collect())
-    }
-
-    /// The text without roles.
-    pub fn text(&self) -> String {
-        self.0.iter().map(|span| span.text.as_str()).collect()
-    }
+/// A line's text, without roles.
+pub fn line_text(line: &[(Role, String)]) -> String {
+    line.iter().map(|(_, text)| text.as_str()).collect()
 }
 
 impl TextBlock {
@@ -97,14 +77,14 @@ impl TextBlock {
     /// Adds an empty line.
     pub fn gap(&mut self) {
         if !self.lines.is_empty() {
-            self.lines.push(TextLine::default());
+            self.lines.push(Spans::new());
         }
     }
 
     /// Adds a heading with a gap above it.
     pub fn heading(&mut self, text: &str) {
         self.gap();
-        self.lines.push(TextLine::of([(Role::Title, text)]));
+        self.lines.push(vec![(Role::Title, text.to_owned())]);
     }
 
     /// Adds text from anywhere, cleaned, wrapped at the width under an indent.
@@ -114,7 +94,7 @@ impl TextBlock {
             let parts = wrap(&raw, self.width.saturating_sub(indent));
             self.join(&raw, &parts, indent);
             for part in parts {
-                self.lines.push(TextLine::of([(Role::Plain, " ".repeat(indent)), (role, part)]));
+                self.lines.push(vec![(Role::Plain, " ".repeat(indent)), (role, part)]);
             }
         }
     }
@@ -129,7 +109,7 @@ impl TextBlock {
         for part in parts {
             let key = if first { clean_line(key, KEY - 1) } else { String::new() };
             let pad = " ".repeat(KEY - columns(&key).min(KEY));
-            self.lines.push(TextLine::of([(Role::Dim, format!("  {key}{pad}")), (role, part)]));
+            self.lines.push(vec![(Role::Dim, format!("  {key}{pad}")), (role, part)]);
             first = false;
         }
     }
@@ -153,13 +133,13 @@ impl TextBlock {
         let mut row = 0;
         while row < self.lines.len() {
             // A text, and where its rows are in it.
-            let mut text = self.lines[row].text();
+            let mut text = line_text(&self.lines[row]);
             let mut rows = vec![RowPart { begin: 0, end: text.len(), row, indent: 0 }];
             row += 1;
             while let Some(joint) = joints.next_if(|joint| joint.row == row) {
                 text.push_str(if joint.space { " " } else { "" });
                 let begin = text.len();
-                let line = self.lines[row].text();
+                let line = line_text(&self.lines[row]);
                 text.push_str(line.get(joint.indent..).unwrap_or_default());
                 rows.push(RowPart { begin, end: text.len(), row, indent: joint.indent });
                 row += 1;
@@ -183,11 +163,11 @@ impl TextBlock {
     /// Adds a line of spans, cut at the width.
     pub fn spans<T: Into<String>>(&mut self, spans: impl IntoIterator<Item = (Role, T)>) {
         let mut room = self.width;
-        let mut line = TextLine::default();
+        let mut line = Spans::new();
         for (role, text) in spans {
             let text = clean_line(&text.into(), room);
             room -= columns(&text);
-            line.0.push(Span { role, text });
+            line.push((role, text));
         }
         self.lines.push(line);
     }
@@ -273,7 +253,7 @@ mod tests {
         let mut block = TextBlock::new(24);
         block.text(Role::Plain, 2, "dial tcp: connection refused by peer");
         block.pair("url", Role::Code, "http://example.org/refused");
-        let shown: Vec<String> = block.lines.iter().map(TextLine::text).collect();
+        let shown: Vec<String> = block.lines.iter().map(|line| line_text(line)).collect();
         assert_eq!(
             shown,
             [

@@ -16,9 +16,9 @@ use crate::tui::keymap::Action;
 pub struct UndoTarget {
     /// Its id; what comes back has another one.
     pub id: SandboxId,
-    /// What it was called.
+    /// Name that it had.
     pub title: String,
-    /// What it will be called, where it had a name.
+    /// Name that it will have, where it had one.
     pub name: Option<String>,
     /// The snapshot that was taken of it.
     pub snapshot: SnapshotId,
@@ -34,7 +34,7 @@ pub struct UndoTarget {
     pub before: Option<String>,
 }
 
-/// What is pointed at.
+/// Thing that is pointed at.
 enum Pointed {
     /// A sandbox, by its id.
     Sandbox(SandboxId),
@@ -59,7 +59,7 @@ impl Model {
         made_again || !matches!(entry.record.state, State::Ready | State::Sleeping)
     }
 
-    /// What came back of a snapshot already.
+    /// Sandbox that came back of a snapshot already.
     fn came_back(&self, snapshot: &SnapshotRecord) -> Option<&SandboxRecord> {
         let came = |record: &SandboxRecord| {
             record.undo_of.as_ref() == Some(&snapshot.sandbox_id)
@@ -77,28 +77,16 @@ impl Model {
         if !is_why || self.read_only || !self.undo_profiles.contains(&entry.record.profile.id) {
             return None;
         }
-        match job.kind {
-            OperationKind::Destroy => Some((Action::Destroy, "again, or without undo")),
-            OperationKind::Recreate => Some((Action::Recreate, "again, or without undo")),
-            OperationKind::Create
-            | OperationKind::Restore
-            | OperationKind::Snapshot
-            | OperationKind::Sleep
-            | OperationKind::Wake
-            | OperationKind::Patch
-            | OperationKind::Copy
-            | OperationKind::Verify
-            | OperationKind::Import
-            | OperationKind::Delete
-            | OperationKind::Check
-            | OperationKind::Recover
-            | OperationKind::Reap
-            | OperationKind::Other(_) => None,
-        }
+        let removals = [
+            (OperationKind::Destroy, Action::Destroy),
+            (OperationKind::Recreate, Action::Recreate),
+        ];
+        let (_, action) = removals.into_iter().find(|(kind, _)| *kind == job.kind)?;
+        Some((action, "again, or without undo"))
     }
 
-    /// What is to come back: of the overlay, or under the cursor; else what was removed last and did not come back: by the last
-    /// reap, all of it.
+    /// Removals to be undone: of the overlay, or under the cursor; else what was removed last and did not come back: by
+    /// the last reap, all of it.
     ///
     /// Errors: why there is nothing, a sentence.
     pub fn undo_meant(&self) -> Result<Vec<UndoTarget>, String> {
@@ -142,7 +130,7 @@ impl Model {
         Ok(found.into_iter().map(|snapshot| self.undo_target(snapshot)).collect())
     }
 
-    /// What is pointed at; none where what was removed last is meant.
+    /// Thing that is pointed at; none where what was removed last is meant.
     fn undo_pointed(&self) -> Option<Pointed> {
         let undo =
             |view: &SnapshotView| is_undo(view).then(|| Pointed::Snapshot(view.record.id.clone()));

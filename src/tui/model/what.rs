@@ -8,7 +8,7 @@ use crate::present::sandbox;
 const BAR: usize = 5;
 
 impl Model {
-    /// What the last column says of a row, in `width` cells.
+    /// Text of a row's last column, in `width` cells.
     pub fn what(&self, entry: &Entry, silent: bool, width: usize) -> (Role, String) {
         let record = &entry.record;
         let job = self.jobs.of_sandbox(&record.id);

@@ -34,6 +34,18 @@ impl Window {
         self.offset = self.offset.min(count.saturating_sub(height));
     }
 
+    /// Moves the cursor, within `count` rows.
+    pub fn go(&mut self, to: usize, count: usize) {
+        self.index = to;
+        self.fit(count);
+    }
+
+    /// Takes how many rows of `count` are on the screen.
+    pub fn resize(&mut self, height: usize, count: usize) {
+        self.height = height;
+        self.fit(count);
+    }
+
     /// The rows on the screen, of `count`.
     pub fn rows(&self, count: usize) -> Range<usize> {
         let end = (self.offset + self.height).min(count);

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::toast::say;
 use super::{Effect, details};
 use crate::client::Error;
 use crate::domain::event::{Event, EventKind};
@@ -82,7 +83,7 @@ pub(super) fn settle(model: &mut Model, height: usize) -> Vec<Effect> {
     effects
 }
 
-/// What the sandbox of an event is called; empty where it is about none.
+/// Name of an event's sandbox; empty where it is about none.
 pub(super) fn name(model: &Model, event: &Event) -> String {
     let listed = event.sandbox_id.as_ref().and_then(|id| model.name_of(id));
     let told = || event.sandbox_name().map(str::to_owned);
@@ -197,10 +198,7 @@ fn open_line(model: &mut Model, number: u64) -> Vec<Effect> {
             Vec::new()
         }
         (None, Some(id)) => details::open_sandbox(model, id),
-        (None, None) => {
-            model.say(Role::Dim, line.text);
-            Vec::new()
-        }
+        (None, None) => say(model, Role::Dim, line.text),
     }
 }
 
@@ -232,7 +230,7 @@ pub(super) fn tell(model: &mut Model, id: JobId) {
     }
 }
 
-/// Who is to be told that a job failed: an operator who looks elsewhere, not the one who looks at its output.
+/// Operator who is to be told that a job failed: one who looks elsewhere, not the one who looks at its output.
 pub(super) fn notify(model: &Model, id: JobId) -> Option<Effect> {
     let is_output = |overlay: &Overlay| matches!(overlay, Overlay::Output(of, _) if *of == id);
     let looks = model.overlays.iter().any(is_output);

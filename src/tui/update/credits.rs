@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::toast::say;
 use super::{Effect, Timer, details};
 use crate::client::Error;
 use crate::domain::event::Event;
@@ -18,7 +19,7 @@ pub(super) fn read(model: &mut Model) -> Vec<Effect> {
     vec![Effect::After(GATHER, Box::new(Timer::Credits))]
 }
 
-/// It is time to read them. What is asked for from here on is not in the answer.
+/// Time to read them. A change from here on is not in the answer.
 pub(super) fn due(model: &mut Model) -> Vec<Effect> {
     model.credits.reading = Fetch::Running;
     vec![Effect::Credits(model.now)]
@@ -56,6 +57,5 @@ pub(super) fn open_row(model: &mut Model) -> Vec<Effect> {
     }
     let note = entry.entry.note.as_deref().map(|note| format!(": {note}")).unwrap_or_default();
     let text = format!("{} by {}{note}", entry.entry.kind, entry.entry.actor);
-    model.say(Role::Dim, text);
-    Vec::new()
+    say(model, Role::Dim, text)
 }

@@ -30,7 +30,7 @@ fn read(model: &mut Model) -> Vec<Effect> {
     vec![Effect::ListDestroyed(model.now.minus_seconds(SHOWN_S))]
 }
 
-/// One more was destroyed: they are read again, where they are shown.
+/// A removal more: they are read again, where they are shown.
 pub(super) fn read_again(model: &mut Model) -> Vec<Effect> {
     if model.wants_destroyed { read(model) } else { Vec::new() }
 }

@@ -1,5 +1,6 @@
 //! The events overlay's keys, and what it hears.
 
+use super::toast::say;
 use super::{Effect, details};
 use crate::client::Error;
 use crate::domain::event::Event;
@@ -84,8 +85,7 @@ pub(super) fn open_row(model: &mut Model) -> Vec<Effect> {
         return details::open_sandbox(model, id);
     }
     let text = format!("{} by {}  {}", row.what, row.by, row.why);
-    model.say(Role::Dim, text);
-    Vec::new()
+    say(model, Role::Dim, text)
 }
 
 /// A key of the table in the filter's text field.
@@ -108,7 +108,7 @@ pub(super) fn field_act(model: &mut Model, action: Action) -> Vec<Effect> {
     read(model)
 }
 
-/// What stands in the text field is the filter.
+/// The text field's text becomes the filter.
 pub(super) fn typed(model: &mut Model) -> Vec<Effect> {
     let now = model.now;
     if let Some(log) = open_log(model)

@@ -1,4 +1,4 @@
-//! What other processes do, and what became of services while nobody looked.
+//! Operations of other processes, and news of services while nobody looked.
 
 use super::{Effect, activity};
 use crate::domain::error::Error;

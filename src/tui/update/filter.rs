@@ -51,7 +51,7 @@ pub(super) fn walk(model: &mut Model, action: Action) {
     }
 }
 
-/// What stands in the text field is the filter.
+/// The text field's text becomes the filter.
 pub(super) fn typed(model: &mut Model) {
     let Some(field) = &model.filter_field else { return };
     if field.value() != model.filter().text() {

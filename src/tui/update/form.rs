@@ -196,13 +196,7 @@ fn look_again(model: &mut Model) -> Vec<Effect> {
                 labels.refused().map(|target| target.id.clone()).collect();
             records::look_again(model, refused)
         }
-        FormKind::Snapshot(_)
-        | FormKind::AddPatch(_)
-        | FormKind::RollOut(_)
-        | FormKind::Extend(_)
-        | FormKind::Grant(_)
-        | FormKind::LogOptions(_)
-        | FormKind::SaveLog(_) => Vec::new(),
+        _ => Vec::new(),
     }
 }
 
@@ -271,7 +265,7 @@ fn begin(model: &mut Model, new: Vec<NewJob>) -> Vec<Effect> {
         }
     } else {
         model.overlays.pop();
-        model.sandboxes.clear_marks();
+        model.sandboxes.marks.clear();
     }
     effects
 }

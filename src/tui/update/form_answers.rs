@@ -22,7 +22,7 @@ pub(super) fn refused(model: &mut Model, job: JobId, problem: &Error) -> bool {
     form.map(|form| form.refuse(problem.clone())).is_some()
 }
 
-/// What came of what a form asked for; its form is closed then. None: it was refused, which the form shows, or a toast.
+/// Answer to a form's request; its form is closed then. None: it was refused, which the form shows, or a toast.
 fn done<T>(model: &mut Model, number: u64, what: &str, answer: Result<T, Error>) -> Option<T> {
     let is_it = |form: &Form| form.number == number;
     match answer {
@@ -140,7 +140,7 @@ pub(super) fn labelled(
     }
     if let Some(what) = all_written(labels, id) {
         model.close_form(is_of_labels);
-        model.sandboxes.clear_marks();
+        model.sandboxes.marks.clear();
         model.say(Role::Good, format!("the labels of {what} are written"));
     }
     effects
@@ -150,7 +150,7 @@ fn is_of_labels(form: &Form) -> bool {
     matches!(form.kind, FormKind::Labels(_))
 }
 
-/// What all labels are written of; none while some are not.
+/// Targets whose labels are all written; none while some are not.
 fn all_written(labels: &EditLabels, id: &SandboxId) -> Option<String> {
     labels.is_written().then(|| match labels.targets.len() {
         1 => id.to_string(),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Effect;
+use super::toast::say;
 use crate::client::SnapshotDiffRequest;
 use crate::domain::extension::Capability;
 use crate::domain::lineage::SnapshotView;
@@ -25,8 +26,7 @@ fn marked(model: &Model) -> Vec<Arc<Entry>> {
 pub(super) fn snapshot(model: &mut Model) -> Vec<Effect> {
     let entries = marked(model);
     if entries.is_empty() {
-        model.say(Role::Dim, "there is no sandbox here: a snapshot is taken of one");
-        return Vec::new();
+        return say(model, Role::Dim, "there is no sandbox here: a snapshot is taken of one");
     }
     let freeze = |entry: &Arc<Entry>| {
         let mut target = model.freeze(entry);
@@ -35,8 +35,7 @@ pub(super) fn snapshot(model: &mut Model) -> Vec<Effect> {
     };
     let targets: Vec<Target> = entries.iter().map(freeze).collect();
     if let [Target { left_out: Some(reason), .. }] = targets.as_slice() {
-        model.say(Role::Warn, format!("snapshot: {reason}"));
-        return Vec::new();
+        return say(model, Role::Warn, format!("snapshot: {reason}"));
     }
     model.open_form(FormKind::Snapshot(TakeSnapshot { targets }));
     Vec::new()
@@ -45,13 +44,15 @@ pub(super) fn snapshot(model: &mut Model) -> Vec<Effect> {
 /// A restore, from the snapshot that is pointed at.
 pub(super) fn restore(model: &mut Model) -> Vec<Effect> {
     let Some(view) = model.pointed_snapshot().cloned() else {
-        model.say(Role::Dim, "a restore is from a snapshot: put the cursor on one in their pane");
-        return Vec::new();
+        return say(
+            model,
+            Role::Dim,
+            "a restore is from a snapshot: put the cursor on one in their pane",
+        );
     };
     let record = &view.record;
     if record.state != SnapshotState::Ready {
-        model.say(Role::Warn, format!("restore: {} is {}", record.title(), record.state));
-        return Vec::new();
+        return say(model, Role::Warn, format!("restore: {} is {}", record.title(), record.state));
     }
     let hosts = model.hosts.list.iter().map(|host| host.view.name.to_string()).collect();
     let target = model.freeze_snapshot(&view);
@@ -79,13 +80,11 @@ pub(super) fn roll_out(model: &mut Model, view: Arc<SnapshotView>) -> Vec<Effect
 /// A later deadline, of the sandbox that is pointed at.
 pub(super) fn extend(model: &mut Model) -> Vec<Effect> {
     let Some(entry) = model.pointed_sandbox() else {
-        model.say(Role::Dim, "there is no sandbox here: a deadline is one's");
-        return Vec::new();
+        return say(model, Role::Dim, "there is no sandbox here: a deadline is one's");
     };
     let record = Arc::clone(&entry.record);
     if record.expires_at.is_none() {
-        model.say(Role::Warn, format!("extend: {} has no deadline", record.title()));
-        return Vec::new();
+        return say(model, Role::Warn, format!("extend: {} has no deadline", record.title()));
     }
     model.open_form(FormKind::Extend(Extend { record }));
     Vec::new()
@@ -111,7 +110,7 @@ pub(super) fn labels(model: &mut Model) -> Vec<Effect> {
     Vec::new()
 }
 
-/// What is read of the log on top.
+/// Options of the log on top.
 pub(super) fn log_options(model: &mut Model) -> Vec<Effect> {
     let Some(Overlay::Logs(logs)) = model.overlays.last() else { return Vec::new() };
     let (title, service) = (logs.title.clone(), logs.service.clone());
@@ -124,8 +123,7 @@ pub(super) fn log_options(model: &mut Model) -> Vec<Effect> {
 pub(super) fn save_log(model: &mut Model) -> Vec<Effect> {
     let Some(Overlay::Logs(logs)) = model.overlays.last() else { return Vec::new() };
     if logs.tail.is_empty() {
-        model.say(Role::Dim, "there is nothing to save");
-        return Vec::new();
+        return say(model, Role::Dim, "there is nothing to save");
     }
     let service = logs.service.as_ref().map(|name| format!("-{name}")).unwrap_or_default();
     let file = format!("{}{service}.log", logs.id);

@@ -1,4 +1,4 @@
-//! What is heard: events, the ends of operations, and what changed of records and hosts.
+//! News from the client: events, the ends of operations, and what changed of records and hosts.
 
 use std::time::Duration;
 

@@ -62,7 +62,7 @@ pub(super) fn tick(model: &mut Model) -> Vec<Effect> {
     names.into_iter().flat_map(|name| ask(model, name)).collect()
 }
 
-/// It is time to ask a host. One timer a host is under way at most: what is asked beside it sets none.
+/// Time to ask a host. At most one timer a host is under way: what is asked beside it sets none.
 pub(super) fn due(model: &mut Model, name: HostName) -> Vec<Effect> {
     if let Some(host) = model.hosts.get_mut(name.as_str()) {
         host.next = None;
@@ -153,7 +153,7 @@ fn start_sampling(host: &mut Host, pace: Duration) -> Option<Effect> {
     Some(Effect::After(pause, Box::new(Timer::Sample(name))))
 }
 
-/// It is time to sample a host.
+/// Time to sample a host.
 pub(super) fn sample_due(model: &mut Model, name: HostName) -> Vec<Effect> {
     match model.hosts.get_mut(name.as_str()) {
         Some(host) if host.sampling == Sampling::Waiting => {

@@ -82,7 +82,7 @@ pub(super) fn ask_cancel(model: &mut Model) -> Vec<Effect> {
     Vec::new()
 }
 
-/// What is being done to a sandbox.
+/// Job on a sandbox.
 fn job_on(model: &mut Model, id: &SandboxId) -> Option<JobId> {
     if let Some(job) = model.jobs.of_sandbox(id) {
         return Some(job.id);

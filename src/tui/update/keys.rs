@@ -3,6 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use tui_input::Input;
 
+use super::toast::say;
 use super::{
     Effect, activity, confirm, copy, credits, details, events, external_operations, filter, form,
     forms, hosts, jobs, logs, overlay, palette, panes, patches, picker, reap, records, search,
@@ -10,9 +11,7 @@ use super::{
 };
 use crate::tui::keymap::{Action, Key, Mode};
 use crate::tui::message::Completion;
-use crate::tui::model::{
-    Filter, Leaving, Model, NodeId, Offer, Overlay, Pane, Purpose, Role, Sort,
-};
+use crate::tui::model::{Filter, Leaving, Model, NodeId, Offer, Overlay, Pane, Role, Sort, Verb};
 
 /// A key was pressed. One with Alt that is not bound is Esc and then the key: terminals and slow links join them.
 pub(super) fn key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
@@ -97,7 +96,7 @@ pub(super) fn paste(model: &mut Model, text: &str) -> Vec<Effect> {
     }
 }
 
-/// What stands in the text field of one line may be another text.
+/// Text in the text field of one line may be another now.
 fn typed(model: &mut Model, mode: Mode) -> Vec<Effect> {
     match mode {
         Mode::Filter => filter::typed(model),
@@ -123,8 +122,7 @@ fn typed(model: &mut Model, mode: Mode) -> Vec<Effect> {
 /// Does an action in the panes or on an overlay that is read.
 pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
     if let Some(reason) = model.unavailable(action) {
-        model.say(Role::Warn, format!("{}: {reason}", action.name().replace('_', " ")));
-        return Vec::new();
+        return say(model, Role::Warn, format!("{}: {reason}", action.name().replace('_', " ")));
     }
     match action {
         Action::Quit => jobs::leave(model),
@@ -145,9 +143,9 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
         }
         Action::Create => picker::open(model),
         Action::Destroy if snapshots::are_meant(model) => snapshots::ask_delete(model),
-        Action::Destroy => confirm::ask(model, Purpose::Destroy),
-        Action::Recreate => confirm::ask(model, Purpose::Recreate),
-        Action::Sleep => confirm::ask(model, Purpose::Sleep),
+        Action::Destroy => confirm::ask(model, Verb::Destroy),
+        Action::Recreate => confirm::ask(model, Verb::Recreate),
+        Action::Sleep => confirm::ask(model, Verb::Sleep),
         Action::Wake => confirm::ask_wake(model),
         Action::Snapshot => forms::snapshot(model),
         Action::Restore => forms::restore(model),
@@ -194,17 +192,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Vec<Effect> {
             Mode::Patches => patches::act(model, action),
             Mode::Reap => reap::act(model, action),
             Mode::Events => events::act(model, action),
-            Mode::Main
-            | Mode::Filter
-            | Mode::TextBlock
-            | Mode::Picker
-            | Mode::Form
-            | Mode::Confirm
-            | Mode::Jobs
-            | Mode::LogField
-            | Mode::EventField
-            | Mode::SearchField
-            | Mode::Palette => {
+            _ => {
                 overlay::scroll(model, action);
                 Vec::new()
             }
@@ -245,8 +233,16 @@ fn pane(model: &mut Model, action: Action) -> Vec<Effect> {
         _ => match model.focus {
             Pane::Sandboxes => panes::in_list(model, action),
             Pane::Snapshots => return snapshots::in_pane(model, action),
-            Pane::Hosts => panes::in_hosts(model, action),
-            Pane::Credits => panes::in_credits(model, action),
+            Pane::Hosts => {
+                if let Some(to) = model.hosts.window.moved(action) {
+                    model.hosts.go(to);
+                }
+            }
+            Pane::Credits => {
+                if let Some(to) = model.credits.window.moved(action) {
+                    model.credits.go(to);
+                }
+            }
             Pane::Activity => activity::step(model, action),
         },
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tui_input::Input;
 
+use super::toast::say;
 use super::{Effect, activity, forms, hosts};
 use crate::client::{Error, LogsRequest};
 use crate::tui::keymap::Action;
@@ -92,7 +93,7 @@ pub(super) fn end_when_closed(model: &mut Model) -> Option<Effect> {
 
 /// Ends the search in the log on top; whether there was one.
 pub(super) fn end_search(model: &mut Model) -> bool {
-    let Some(logs) = top(model).filter(|logs| !logs.pattern.is_empty()) else { return false };
+    let Some(logs) = top(model).filter(|logs| !logs.pattern().is_empty()) else { return false };
     logs.search_for(SearchPattern::default());
     true
 }
@@ -158,35 +159,30 @@ fn again(model: &mut Model) -> Vec<Effect> {
 fn next(model: &mut Model, down: bool) -> Vec<Effect> {
     let size = size(model);
     let Some(logs) = top(model) else { return Vec::new() };
-    if logs.pattern.is_empty() {
-        model.say(Role::Dim, "nothing is searched for: / searches");
-        return Vec::new();
+    if logs.pattern().is_empty() {
+        return say(model, Role::Dim, "nothing is searched for: / searches");
     }
-    let from = match (logs.found, down) {
+    let from = match (logs.found(), down) {
         (Some(found), true) => found + 1,
-        (Some(found), false) => found.checked_sub(1).unwrap_or(u64::MAX),
+        (Some(found), false) => found,
         (None, true) => logs.top.map_or(0, |top| top.line),
         (None, false) => u64::MAX,
     };
-    // Behind the last one it begins at the first one again.
-    let round = down && from >= logs.tail.end();
-    let outcome = logs.find(if round { 0 } else { from }, down, size);
-    let round =
-        round || outcome == Some(true) || (!down && logs.found.is_some() && from == u64::MAX);
-    match outcome {
-        None => {
-            let text = format!("'{}' is not in what is kept", logs.pattern.text());
-            model.say(Role::Warn, text);
+    match logs.find(from, down, size) {
+        None => say_none(model),
+        Some(true) => {
+            let first = if down { "first" } else { "last" };
+            model.say(Role::Dim, format!("from the {first} line again"));
         }
-        Some(_) if round => {
-            model.say(
-                Role::Dim,
-                if down { "from the first line again" } else { "from the last line again" },
-            );
-        }
-        Some(_) => {}
+        Some(false) => {}
     }
     Vec::new()
+}
+
+fn say_none(model: &mut Model) {
+    let Some(logs) = top(model) else { return };
+    let text = format!("'{}' is not in what is kept", logs.pattern().text());
+    model.say(Role::Warn, text);
 }
 
 /// Reads the log of a service, or of all, with so many lines of each.
@@ -196,7 +192,7 @@ pub(super) fn read(model: &mut Model, service: Option<String>, lines: u64) -> Ve
     again(model)
 }
 
-/// What is kept of the log that lies on top but for a form.
+/// Lines that are kept of the log that lies on top but for a form.
 pub(super) fn kept(model: &Model) -> Vec<Arc<LogText>> {
     let logs = model.overlays.iter().rev().find_map(|overlay| match overlay {
         Overlay::Logs(logs) => Some(logs),
@@ -218,9 +214,8 @@ pub(super) fn field_act(model: &mut Model, action: Action) -> Vec<Effect> {
         }
         Action::Submit => {
             logs.search = None;
-            if logs.found.is_none() && !logs.pattern.is_empty() {
-                let text = format!("'{}' is not in what is kept", logs.pattern.text());
-                model.say(Role::Warn, text);
+            if logs.found().is_none() && !logs.pattern().is_empty() {
+                say_none(model);
             }
         }
         _ => {}
@@ -234,7 +229,7 @@ pub(super) fn typed(model: &mut Model) {
     let Some(logs) = top(model) else { return };
     let Some(search) = &logs.search else { return };
     let (pattern, before) = (SearchPattern::new(search.field.value()), search.before);
-    if pattern == logs.pattern {
+    if pattern == *logs.pattern() {
         return;
     }
     logs.search_for(pattern);

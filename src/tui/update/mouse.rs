@@ -83,13 +83,13 @@ fn click(model: &mut Model, column: u16, row: u16) -> Vec<Effect> {
         }
     } else if screen.list.holds(column, row) {
         model.focus_on(Pane::Sandboxes);
-        let at = model.sandboxes.offset() + usize::from(row - screen.list.y);
+        let at = model.sandboxes.window.offset + usize::from(row - screen.list.y);
         if at < model.sandboxes.shown().len() {
             model.sandboxes.go(at);
         }
     } else if screen.snapshots.holds(column, row) {
         model.focus_on(Pane::Snapshots);
-        model.snapshots.go(model.snapshots.offset() + usize::from(row - screen.snapshots.y));
+        model.snapshots.go(model.snapshots.window.offset + usize::from(row - screen.snapshots.y));
     } else if screen.hosts.holds(column, row) {
         model.focus_on(Pane::Hosts);
         let row = usize::from(row - screen.hosts.y) / ROWS_EACH;

@@ -1,5 +1,6 @@
 //! Overlays that are read and scrolled.
 
+use super::toast::say;
 use super::{Effect, details, hosts};
 use crate::domain::name::SandboxId;
 use crate::tui::keymap::Action;
@@ -24,8 +25,8 @@ fn last(model: &Model) -> usize {
 pub(super) fn position(model: &Model) -> usize {
     match model.overlays.last() {
         Some(Overlay::Jobs(at)) => *at,
-        Some(Overlay::Patches(patches)) => patches.index(),
-        Some(Overlay::Reap) => model.reap.index(),
+        Some(Overlay::Patches(patches)) => patches.window.index,
+        Some(Overlay::Reap) => model.reap.window.index,
         // One that follows its end: where that is has to be counted.
         Some(Overlay::Output(_, None)) => last(model),
         Some(overlay) => overlay.offset(0),
@@ -84,16 +85,17 @@ pub(super) fn settle(model: &mut Model) {
     model.searches.keep_open(&model.overlays);
     let height = height(model);
     if let Some(Overlay::Patches(patches)) = model.overlays.last_mut() {
-        return patches.set_height(height.saturating_sub(1));
+        return patches.window.resize(height.saturating_sub(1), patches.len());
     }
     if let Some(Overlay::Reap) = model.overlays.last() {
         let layout = model.reap_layout();
-        return model.reap.set_height(usize::from(layout.list.height / layout.each.max(1)));
+        let rows = usize::from(layout.list.height / layout.each.max(1));
+        return model.reap.window.resize(rows, model.reap.rows().len());
     }
     if let Some(Overlay::Events(_)) = model.overlays.last() {
         let height = usize::from(model.event_rows().height);
         if let Some(Overlay::Events(log)) = model.overlays.last_mut() {
-            log.set_height(height);
+            log.window.resize(height, log.count().0);
         }
         return;
     }
@@ -137,8 +139,7 @@ pub(super) fn open_its_host(model: &mut Model) -> Vec<Effect> {
     if let Some(name) = name {
         hosts::open(model, name)
     } else {
-        model.say(Role::Dim, "this is about no one host");
-        Vec::new()
+        say(model, Role::Dim, "this is about no one host")
     }
 }
 

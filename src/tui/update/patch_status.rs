@@ -18,7 +18,7 @@ pub(super) fn read_again(model: &mut Model) -> Vec<Effect> {
     effects
 }
 
-/// It is known how they stand.
+/// The stand of its patches is known.
 pub(super) fn taken(
     model: &mut Model,
     id: &SnapshotId,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::toast::say;
 use super::{Effect, confirm, forms, jobs, patch_status, snapshots};
 use crate::client::{Error, RolloutItem};
 use crate::domain::error::Code;
@@ -11,8 +12,8 @@ use crate::domain::operation::CancelOutcome;
 use crate::domain::patch::{Patch, PatchState};
 use crate::tui::keymap::Action;
 use crate::tui::model::{
-    Confirm, JobId, JobResult, Model, Overlay, PatchTarget, Patches, Purpose, Role, Script,
-    TextOverlay, many,
+    Confirm, JobId, JobResult, Model, Overlay, PatchTarget, Patches, Role, Script, TextOverlay,
+    Verb, many,
 };
 
 /// Opens the patches of the snapshot that is pointed at, or of the one that a sandbox is based on.
@@ -28,8 +29,7 @@ pub(super) fn open(model: &mut Model) -> Vec<Effect> {
         } else {
             "there is no snapshot here"
         };
-        model.say(Role::Dim, format!("{what}: patches are on snapshots"));
-        return Vec::new();
+        return say(model, Role::Dim, format!("{what}: patches are on snapshots"));
     };
     let (id, title) = (view.record.id.clone(), view.record.title().to_owned());
     model.overlays.push(Overlay::Patches(Box::new(Patches::new(id.clone(), title))));
@@ -94,8 +94,7 @@ pub(super) fn open_row(model: &mut Model) -> Vec<Effect> {
         Some(standing) => {
             let Some(run) = &standing.run else {
                 let words = format!("patch {} has not run on {} yet", patch.sequence, standing.id);
-                model.say(Role::Dim, words);
-                return Vec::new();
+                return say(model, Role::Dim, words);
             };
             let end = run.exit_status.map(|status| format!(", exit {status}")).unwrap_or_default();
             let title = format!("Patch {} on {}: {}{end}", patch.sequence, standing.id, run.state);
@@ -110,16 +109,10 @@ fn ask_remove(model: &mut Model) -> Vec<Effect> {
     let Some(patches) = top(model) else { return Vec::new() };
     let title = patches.title.clone();
     let Some(row) = patches.selected() else {
-        model.say(Role::Dim, "there is no patch to take away");
-        return Vec::new();
+        return say(model, Role::Dim, "there is no patch to take away");
     };
     let patch = &row.status.patch;
-    let has = row
-        .status
-        .sandboxes
-        .iter()
-        .filter(|standing| standing.state == PatchState::Applied)
-        .count();
+    let has = row.applied();
     let target = PatchTarget {
         snapshot: patch.snapshot_id.clone(),
         title,
@@ -159,12 +152,11 @@ fn ask_apply(model: &mut Model) -> Vec<Effect> {
     };
     let retry = matches!(state, PatchState::Failed | PatchState::Unknown);
     let Some(entry) = model.sandboxes.get(&id).cloned() else {
-        model.say(Role::Dim, format!("{id} is not listed"));
-        return Vec::new();
+        return say(model, Role::Dim, format!("{id} is not listed"));
     };
     let mut target = model.freeze(&entry);
-    target.patches = confirm::patches(model, Purpose::Apply { retry }, &entry.record);
-    model.overlays.push(Overlay::Confirm(Confirm::about(Purpose::Apply { retry }, vec![target])));
+    target.patches = confirm::patches(model, Verb::Apply { retry }, &entry.record);
+    model.overlays.push(Overlay::Confirm(Confirm::about(Verb::Apply { retry }, vec![target])));
     Vec::new()
 }
 

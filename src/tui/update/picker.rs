@@ -1,5 +1,6 @@
 //! Choice of a profile: searched by typing, and opened as the form of a create.
 
+use super::toast::say;
 use super::{Effect, hosts, plan};
 use crate::client::{Error, ProfileView};
 use crate::tui::keymap::Action;
@@ -64,8 +65,7 @@ fn choose(model: &mut Model) -> Vec<Effect> {
     let Some(view) = picker.profile().cloned() else { return Vec::new() };
     let typed = std::mem::take(&mut picker.typed);
     if let Some(reason) = unavailable(&view) {
-        model.say(Role::Warn, reason);
-        return Vec::new();
+        return say(model, Role::Warn, reason);
     }
     model.open_form(FormKind::Create(Box::new(Create::new(view, hosts))));
     if let Some(form) = model.form() {
@@ -87,7 +87,7 @@ fn unavailable(view: &ProfileView) -> Option<String> {
     }
 }
 
-/// What is typed searches the profiles.
+/// Text that is typed searches the profiles.
 pub(super) fn typed(model: &mut Model) {
     if let Some(picker) = open_picker(model) {
         picker.point_at_first();

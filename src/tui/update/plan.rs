@@ -27,7 +27,7 @@ pub(super) fn ask(model: &mut Model, pause: Duration) -> Vec<Effect> {
     well.then(timer).into_iter().collect()
 }
 
-/// It is time to plan, if nothing was typed since.
+/// Time to plan, if nothing was typed since.
 pub(super) fn due(model: &mut Model, generation: u64) -> Vec<Effect> {
     match model.create_form() {
         Some((create, fields)) if create.generation == generation => {
@@ -37,7 +37,7 @@ pub(super) fn due(model: &mut Model, generation: u64) -> Vec<Effect> {
     }
 }
 
-/// What a create would do is known.
+/// Plan of a create, as answered.
 pub(super) fn planned(
     model: &mut Model,
     generation: u64,

@@ -1,7 +1,8 @@
 //! The reap plan: asked for, changed, applied after a question; and what comes of each item while it runs.
 
+use super::toast::say;
 use super::{Effect, jobs, snapshots};
-use crate::client::{Error, PlanSource, ReapItem, ReapReport, ReapRequest, Request};
+use crate::client::{Error, PlanSource, ReapItem, ReapPlan, ReapReport, ReapRequest, Request};
 use crate::domain::OperationKind;
 use crate::domain::name::{HostName, OperationId};
 use crate::domain::stale::{ReapAction, ReapOutcome};
@@ -108,13 +109,10 @@ fn ask_apply(model: &mut Model) {
 }
 
 /// Applies what was asked about. A plan that became too old meanwhile is not begun.
-pub(super) fn apply(model: &mut Model, confirm: Confirm) -> Vec<Effect> {
-    let Some(target) = confirm.plan else { return Vec::new() };
+pub(super) fn apply(model: &mut Model, plan: ReapPlan) -> Vec<Effect> {
     if let Some(why) = model.reap_refusal() {
-        model.say(Role::Warn, why);
-        return Vec::new();
+        return say(model, Role::Warn, why);
     }
-    let plan = target.plan;
     let count = plan.to_do().count();
     let title = many(count, "stale item", "stale items");
     let job = model.jobs.start(OperationKind::Reap, None, title, model.now);
@@ -140,7 +138,7 @@ pub(super) fn reaped(model: &mut Model, operation: &OperationId, item: ReapItem)
     Vec::new()
 }
 
-/// It ended with an error: some of it could not be done, or it was cancelled. What was done was told item by item.
+/// End with an error: some of it could not be done, or it was cancelled. What was done was told item by item.
 pub(super) fn ended_badly(model: &mut Model) -> Vec<Effect> {
     let hosts: Vec<HostName> = model.reap.to_do().map(|(_, item)| item.host.clone()).collect();
     look_again(model, hosts.iter())
@@ -156,7 +154,7 @@ fn look_again<'a>(model: &mut Model, hosts: impl Iterator<Item = &'a HostName>) 
     snapshots::read(model)
 }
 
-/// It ended, and this is what it did.
+/// End, and all that it did.
 pub(super) fn ended(model: &mut Model, id: JobId, report: &ReapReport) -> Vec<Effect> {
     if model.reap.job == Some(id) {
         model.reap.done_all(report);

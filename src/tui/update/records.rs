@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::toast::say;
 use super::{Effect, credits, external_operations, hub, snapshots, stale};
 use crate::client::Error;
 use crate::domain::Time;
@@ -88,7 +89,7 @@ fn refresh_details(model: &mut Model, entries: &[Arc<Entry>]) {
     }
 }
 
-/// One sandbox was read.
+/// Record of a sandbox, as read.
 pub(super) fn got(
     model: &mut Model,
     id: &SandboxId,
@@ -122,10 +123,7 @@ fn show_wanted(model: &mut Model, answer: Result<Box<Entry>, Error>) -> Vec<Effe
             vec![Effect::Events(Some(id), None)]
         }
         Ok(_) => Vec::new(),
-        Err(problem) => {
-            model.say(Role::Warn, problem.message);
-            Vec::new()
-        }
+        Err(problem) => say(model, Role::Warn, problem.message),
     }
 }
 
@@ -153,8 +151,7 @@ pub(super) fn fetch(model: &mut Model) -> Vec<Effect> {
 /// Takes those whose labels were refused as they are now, in the form of labels and by reading them anew.
 pub(super) fn look_again(model: &mut Model, refused: Vec<SandboxId>) -> Vec<Effect> {
     if refused.is_empty() {
-        model.say(Role::Dim, "none was refused");
-        return Vec::new();
+        return say(model, Role::Dim, "none was refused");
     }
     let entries = refused.iter().filter_map(|id| model.sandboxes.get(id)).cloned();
     let entries: Vec<Arc<Entry>> = entries.collect();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::toast::say;
 use super::{Effect, Timer, details, patch_status};
 use crate::client::{Error, ExtensionView, Request, SnapshotDeleteRequest};
 use crate::domain::OperationKind;
@@ -24,7 +25,7 @@ pub(super) fn read(model: &mut Model) -> Vec<Effect> {
     vec![Effect::After(GATHER, Box::new(Timer::Snapshots))]
 }
 
-/// It is time to read them. What is asked for from here on is not in the answer.
+/// Time to read them. A change from here on is not in the answer.
 pub(super) fn due(model: &mut Model) -> Vec<Effect> {
     model.reading_snapshots = Fetch::Running;
     vec![Effect::Snapshots]
@@ -108,7 +109,7 @@ pub(super) fn in_pane(model: &mut Model, action: Action) -> Vec<Effect> {
         }
         Action::MarkRange => tree.mark_range(),
         Action::MarkAll => tree.mark_all(),
-        Action::Clear if !tree.marks().is_empty() => tree.clear_marks(),
+        Action::Clear if !tree.marks.is_empty() => tree.marks.clear(),
         Action::Clear if !tree.filter().is_empty() => tree.set_filter(Filter::default()),
         _ => {
             if let Some(to) = tree.window.moved(action) {
@@ -164,8 +165,7 @@ pub(super) fn ask_delete(model: &mut Model) -> Vec<Effect> {
         None => model.snapshots.targets(),
     };
     if views.is_empty() {
-        model.say(Role::Dim, "there is no snapshot to act on");
-        return Vec::new();
+        return say(model, Role::Dim, "there is no snapshot to act on");
     }
     let targets = views.iter().map(|view| model.freeze_snapshot(view)).collect();
     model.overlays.push(Overlay::Confirm(Confirm::delete(targets)));
@@ -193,6 +193,6 @@ pub(super) fn delete(model: &mut Model, confirm: &Confirm) -> Vec<Effect> {
         };
         effects.push(Effect::Start(job, Request::DeleteSnapshot(request)));
     }
-    model.snapshots.clear_marks();
+    model.snapshots.marks.clear();
     effects
 }

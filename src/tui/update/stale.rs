@@ -1,5 +1,5 @@
-//! What is stale: asked after each look at a host, which work on it leads to, and only by what hosts said last. No host is asked
-//! for it.
+//! Stale things: asked after each look at a host, which work on it leads to, and only by what hosts said last. No host
+//! is asked for it.
 
 use std::time::Duration;
 
@@ -18,13 +18,13 @@ pub(super) fn read(model: &mut Model) -> Vec<Effect> {
     vec![Effect::After(GATHER, Box::new(Timer::Stale))]
 }
 
-/// It is time to ask. What is news from here on is not in the answer.
+/// Time to ask. News from here on is not in the answer.
 pub(super) fn due(model: &mut Model) -> Vec<Effect> {
     model.stale.reading = Fetch::Running;
     vec![Effect::Stale]
 }
 
-/// It was judged, or could not be: then what was known stays.
+/// Judgement, or none: then what was known stays.
 pub(super) fn taken(model: &mut Model, answer: Result<Box<StaleReport>, Error>) -> Vec<Effect> {
     let again = model.stale.reading.end();
     match answer {

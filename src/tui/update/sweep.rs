@@ -27,7 +27,7 @@ pub(super) fn due(model: &mut Model) -> Vec<Effect> {
     effects
 }
 
-/// One came to its end.
+/// End of a sweep.
 pub(super) fn swept(
     model: &mut Model,
     number: u64,

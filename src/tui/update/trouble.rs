@@ -70,7 +70,7 @@ fn go(model: &mut Model) -> bool {
     down.is_some()
 }
 
-/// What needs a look and is in no row that is shown.
+/// Trouble that is in no row that is shown.
 fn without_row(model: &Model) -> Option<String> {
     let hidden = model.sandboxes.hidden_troubles();
     if hidden > 0 {

@@ -3,7 +3,7 @@
 use super::Effect;
 use crate::client::{Request, UndoRequest};
 use crate::domain::OperationKind;
-use crate::tui::model::{Confirm, Model, Overlay, Role};
+use crate::tui::model::{Confirm, Model, Overlay, Role, UndoTarget};
 
 /// Opens the question about what is meant; says why where there is nothing.
 pub(super) fn ask(model: &mut Model) -> Vec<Effect> {
@@ -18,14 +18,12 @@ pub(super) fn ask(model: &mut Model) -> Vec<Effect> {
 }
 
 /// Brings back what was asked about, each by a job of its own, from the snapshot that was named.
-pub(super) fn run(model: &mut Model, confirm: Confirm) -> Vec<Effect> {
-    let mut effects = Vec::new();
-    for target in confirm.undo {
-        let request = UndoRequest { id: Some(target.snapshot.to_string()) };
-        let title = target.name.unwrap_or(target.title);
-        let kind = OperationKind::Restore;
-        let job = model.jobs.start_on(kind, target.snapshot, title, model.now);
-        effects.push(Effect::Start(job, Request::Undo(request)));
-    }
-    effects
+pub(super) fn run(model: &mut Model, targets: &[UndoTarget]) -> Vec<Effect> {
+    let bring_back = |target: &UndoTarget| {
+        let (snapshot, kind) = (target.snapshot.clone(), OperationKind::Restore);
+        let request = UndoRequest { id: Some(snapshot.to_string()) };
+        let title = target.name.as_ref().unwrap_or(&target.title).clone();
+        Effect::Start(model.jobs.start_on(kind, snapshot, title, model.now), Request::Undo(request))
+    };
+    targets.iter().map(bring_back).collect()
 }

@@ -113,24 +113,8 @@ fn refused_in_form(model: &mut Model, job: JobId, problem: Error) -> Vec<Effect>
 
 /// Whether an operation changes a snapshot.
 fn is_on_snapshot(kind: &OperationKind) -> bool {
-    match kind {
-        OperationKind::Snapshot
-        | OperationKind::Copy
-        | OperationKind::Verify
-        | OperationKind::Import
-        | OperationKind::Delete => true,
-        OperationKind::Create
-        | OperationKind::Destroy
-        | OperationKind::Recreate
-        | OperationKind::Restore
-        | OperationKind::Sleep
-        | OperationKind::Wake
-        | OperationKind::Patch
-        | OperationKind::Check
-        | OperationKind::Recover
-        | OperationKind::Reap
-        | OperationKind::Other(_) => false,
-    }
+    use OperationKind::{Copy, Delete, Import, Snapshot, Verify};
+    matches!(kind, Snapshot | Copy | Verify | Import | Delete)
 }
 
 /// A job's operation ended.
@@ -198,17 +182,10 @@ pub(super) fn skipped(model: &mut Model, job: JobId, reason: String) -> Vec<Effe
     Vec::new()
 }
 
-/// What became of a sandbox's patches in a job that applies them: a patch that failed is no failure of the job.
+/// Result of a sandbox's patches in a job that applies them: a patch that failed is no failure of the job.
 fn patched(model: &Model, job: JobId, record: &SandboxRecord) -> JobResult {
-    let applies = |kind: &OperationKind| {
-        matches!(
-            kind,
-            OperationKind::Restore
-                | OperationKind::Wake
-                | OperationKind::Recreate
-                | OperationKind::Patch
-        )
-    };
+    use OperationKind::{Patch, Recreate, Restore, Wake};
+    let applies = |kind: &OperationKind| matches!(kind, Restore | Wake | Recreate | Patch);
     let Some(job) = model.jobs.get(job).filter(|job| applies(&job.kind)) else {
         return JobResult::Done;
     };

@@ -6,8 +6,8 @@ use super::paint::Paint;
 use super::reap;
 use crate::domain::text::columns;
 use crate::tui::model::{
-    Area, Confirm, Job, Model, PatchTarget, Purpose, Role, Target, UndoTarget, age, bytes, many,
-    wrap,
+    Area, Confirm, Job, Model, PatchTarget, Purpose, Role, Target, UndoTarget, Verb, age, bytes,
+    many, wrap,
 };
 
 /// Draws the dialog; answers where the text cursor is.
@@ -23,35 +23,21 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, confirm: &Confirm) -> O
     let room = usize::from(area.height.saturating_sub(3 + demand));
     let offset = confirm.offset.min(lines.len().saturating_sub(room));
     for (row, line) in lines.iter().skip(offset).take(room).enumerate() {
-        let spans: Vec<(Role, &str)> =
-            line.iter().map(|(role, text)| (*role, text.as_str())).collect();
-        paint.spans(area.x, area.y + 1 + u16::try_from(row).unwrap_or(0), area.width, &spans);
+        let y = area.y + 1 + u16::try_from(row).unwrap_or(0);
+        paint.row(Area { y, ..area }, line);
     }
     if lines.len() > room {
-        let text = format!(
-            " {} to {} of {} lines, PgDn ",
-            offset + 1,
-            (offset + room).min(lines.len()),
-            lines.len()
-        );
+        let (from, to, all) = (offset + 1, (offset + room).min(lines.len()), lines.len());
+        let text = format!(" {from} to {to} of {all} lines, PgDn ");
         paint.put_right(area, outer.y + outer.height.saturating_sub(1), &text, Role::Warn);
     }
     let bottom = area.y + area.height.saturating_sub(1);
     let cursor = confirm.demand.as_ref().map(|(wanted, what)| {
         let y = bottom.saturating_sub(2);
         let typed = confirm.typed.value();
-        let x = paint.spans(
-            area.x,
-            y,
-            area.width,
-            &[
-                (Role::Plain, "type "),
-                (Role::Plain, what),
-                (Role::Plain, ", "),
-                (Role::Title, wanted),
-                (Role::Plain, ": "),
-            ],
-        );
+        let asks = format!("type {what}, ");
+        let spans = [(Role::Plain, asks.as_str()), (Role::Title, wanted), (Role::Plain, ": ")];
+        let x = paint.spans(area.x, y, area.width, &spans);
         let room = (area.x + area.width).saturating_sub(x);
         let field = format!("{typed:<12}");
         paint.put(x, y, room, &field, Role::Field);
@@ -68,28 +54,31 @@ fn title(model: &Model, confirm: &Confirm) -> String {
     };
     let many = named(confirm.taken().count(), "this sandbox", "sandboxes");
     let silent = if confirm.again { " although the host is silent" } else { "" };
-    match confirm.purpose {
-        Purpose::Destroy => format!("Destroy {many}{silent}?"),
-        Purpose::Recreate => format!("Rebuild {many}{silent}?"),
-        Purpose::Sleep => format!("Put {many} to sleep{silent}?"),
-        Purpose::Wake => format!("Wake {many}{silent}?"),
-        Purpose::Apply { retry: false } => format!("Apply the patches that wait{silent}?"),
-        Purpose::Apply { retry: true } => format!("Run the patch once more{silent}?"),
-        Purpose::DeleteSnapshots => {
+    match &confirm.purpose {
+        Purpose::Sandboxes(Verb::Destroy, _) => format!("Destroy {many}{silent}?"),
+        Purpose::Sandboxes(Verb::Recreate, _) => format!("Rebuild {many}{silent}?"),
+        Purpose::Sandboxes(Verb::Sleep, _) => format!("Put {many} to sleep{silent}?"),
+        Purpose::Sandboxes(Verb::Wake, _) => format!("Wake {many}{silent}?"),
+        Purpose::Sandboxes(Verb::Apply { retry: false }, _) => {
+            format!("Apply the patches that wait{silent}?")
+        }
+        Purpose::Sandboxes(Verb::Apply { retry: true }, _) => {
+            format!("Run the patch once more{silent}?")
+        }
+        Purpose::DeleteSnapshots(_) => {
             let many = named(confirm.taken_snapshots().count(), "this snapshot", "snapshots");
             format!("Delete {many}{silent}?")
         }
-        Purpose::RemovePatch => "Take this patch away?".to_owned(),
-        Purpose::Undo => {
-            let many = named(confirm.undo.len(), "this sandbox", "sandboxes");
-            format!("Bring {many} back{silent}?")
+        Purpose::RemovePatch(_) => "Take this patch away?".to_owned(),
+        Purpose::Undo(targets) => {
+            format!("Bring {} back{silent}?", named(targets.len(), "this sandbox", "sandboxes"))
         }
-        Purpose::Reap => {
-            let count = confirm.plan.as_ref().map_or(0, |target| target.plan.to_do().count());
+        Purpose::Reap(target) => {
+            let count = target.plan.to_do().count();
             format!("Reap {}{silent}?", named(count, "this stale item", "stale items"))
         }
         Purpose::CancelJob(id) => {
-            let what = model.jobs.get(id).map(Job::what).unwrap_or_default();
+            let what = model.jobs.get(*id).map(Job::what).unwrap_or_default();
             format!("Cancel {what}?")
         }
         Purpose::Quit => "Jobs are running".to_owned(),
@@ -118,9 +107,9 @@ fn wrapped(lines: Vec<Line>, width: usize) -> Vec<Line> {
 
 fn body(model: &Model, confirm: &Confirm) -> Vec<Line> {
     let mut lines = Vec::new();
-    match confirm.purpose {
+    match &confirm.purpose {
         Purpose::CancelJob(id) => {
-            let Some(job) = model.jobs.get(id) else { return lines };
+            let Some(job) = model.jobs.get(*id) else { return lines };
             if !job.is_running() {
                 lines.push(vec![(Role::Good, "it has ended meanwhile".to_owned())]);
             }
@@ -145,26 +134,24 @@ fn body(model: &Model, confirm: &Confirm) -> Vec<Line> {
                 lines.extend(running(model, job));
             }
         }
-        Purpose::DeleteSnapshots => lines.extend(deletion(model, confirm)),
-        Purpose::RemovePatch => lines.extend(confirm.patch.iter().flat_map(removal)),
-        Purpose::Undo => {
-            lines.extend(confirm.undo.iter().flat_map(|target| coming_back(model, target)));
+        Purpose::DeleteSnapshots(_) => lines.extend(deletion(model, confirm)),
+        Purpose::RemovePatch(patch) => lines.extend(removal(patch)),
+        Purpose::Undo(targets) => {
+            lines.extend(targets.iter().flat_map(|target| coming_back(model, target)));
         }
-        Purpose::Reap => {
-            lines.extend(confirm.plan.iter().flat_map(|target| reap::question(model, target)));
-        }
-        purpose => {
+        Purpose::Reap(target) => lines.extend(reap::question(model, target)),
+        Purpose::Sandboxes(verb, targets) => {
             let narrow = model.screen().whole.width < 100;
             let sums = confirm.sums();
             if !sums.is_empty() {
                 // What is lost stays in sight, however long the list is.
-                lines.push(vec![(Role::Dim, consequence(purpose).to_owned())]);
+                lines.push(vec![(Role::Dim, consequence(*verb).to_owned())]);
                 lines.extend(sums.into_iter().map(|sum| vec![(Role::Plain, sum)]));
                 lines.push(Vec::new());
             }
-            lines.extend(confirm.targets.iter().flat_map(|target| named(model, target, narrow)));
+            lines.extend(targets.iter().flat_map(|target| named(model, target, narrow)));
             lines.push(Vec::new());
-            lines.push(vec![(Role::Dim, consequence(purpose).to_owned())]);
+            lines.push(vec![(Role::Dim, consequence(*verb).to_owned())]);
             if confirm.taken().next().is_none() {
                 lines.push(vec![(Role::Warn, "Nothing is left to act on.".to_owned())]);
             }
@@ -198,38 +185,32 @@ fn coming_back(model: &Model, target: &UndoTarget) -> Vec<Line> {
     lines
 }
 
-/// What a verb means for each of its sandboxes.
-fn consequence(purpose: Purpose) -> &'static str {
-    match purpose {
-        Purpose::Recreate => {
+/// Consequences of a verb for each of its sandboxes.
+fn consequence(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Recreate => {
             "Each is destroyed and made again: same id, profile version and inputs; its files are gone."
         }
-        Purpose::Sleep => {
+        Verb::Sleep => {
             "What runs is stopped; files and volumes stay, and the deadline goes on. Ports may be others after waking."
         }
-        Purpose::Wake => {
+        Verb::Wake => {
             "What ran is started again; it is ready once its patches ended. The first that fails stops the rest."
         }
-        Purpose::Apply { retry: false } => {
+        Verb::Apply { retry: false } => {
             "They run now, one after the other, while it is ready. The first that fails stops the rest."
         }
-        Purpose::Apply { retry: true } => {
+        Verb::Apply { retry: true } => {
             "What failed, or may have run, runs once more, then the rest. A script that is not made for that may do harm."
         }
-        Purpose::Destroy
-        | Purpose::DeleteSnapshots
-        | Purpose::RemovePatch
-        | Purpose::Reap
-        | Purpose::Undo
-        | Purpose::CancelJob(_)
-        | Purpose::Quit => "Containers, networks, volumes and the workspace are removed.",
+        Verb::Destroy => "Containers, networks, volumes and the workspace are removed.",
     }
 }
 
 /// Each snapshot with its size, age and hosts; below it what depends on it.
 fn deletion(model: &Model, confirm: &Confirm) -> Vec<Line> {
     let mut lines = Vec::new();
-    for target in &confirm.snapshots {
+    for target in confirm.snapshots() {
         let record = &target.view.record;
         let (id_role, role) = if target.left_out.is_some() {
             (Role::Dim, Role::Dim)
@@ -294,12 +275,8 @@ fn removal(patch: &PatchTarget) -> Vec<Line> {
 }
 
 fn running(model: &Model, job: &Job) -> [Line; 2] {
-    let stage = job
-        .stage
-        .as_ref()
-        .map(|(stage, step, steps)| format!("  {step}/{steps} {stage}"))
-        .unwrap_or_default();
-    let what = format!("{} {}{stage}  {}", job.kind, job.title, age(job.seconds(model.now)));
+    let stage = job.stage_words().map(|stage| format!("  {stage}")).unwrap_or_default();
+    let what = format!("{}{stage}  {}", job.what(), age(job.seconds(model.now)));
     [
         vec![(Role::Busy, "◐ ".to_owned()), (Role::Plain, what)],
         vec![(Role::Dim, format!("    {}", job.cancel_leaves()))],

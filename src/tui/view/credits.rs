@@ -1,8 +1,7 @@
 //! The credits: their sums, what the last day cost, and the last entries of the ledger.
 
-use super::paint::Paint;
+use super::paint::{Paint, cells};
 use super::pane;
-use crate::domain::text::columns;
 use crate::present::credit::{AGE, AMOUNT, BALANCE, KIND};
 use crate::tui::model::{Area, CreditsLayout, EntryRow, Load, Model, Pane, Role, Screen, WIDE};
 
@@ -25,7 +24,8 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
     let area = screen.credits;
     if let Some(lines) = model.instead_of_credits(usize::from(area.height)) {
         for (y, line) in (area.y..area.y + area.height).zip(&lines) {
-            paint.spans(area.x + 2, y, area.width.saturating_sub(3), &borrowed(line));
+            let (x, width) = (area.x + 2, area.width.saturating_sub(3));
+            paint.row(Area { x, y, width, ..area }, line);
         }
         return;
     }
@@ -33,10 +33,6 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
     sums(model, paint, layout.sums);
     spent(model, paint, layout.spent);
     entries(model, paint, &layout);
-}
-
-fn borrowed(spans: &[(Role, String)]) -> Vec<(Role, &str)> {
-    spans.iter().map(|(role, text)| (*role, text.as_str())).collect()
 }
 
 /// Trouble, and that the ledger could not be read again.
@@ -65,8 +61,7 @@ fn sums(model: &Model, paint: &mut Paint<'_>, area: Area) {
     let gap = if area.width < NARROW { 1 } else { 2 };
     let mut x = area.x + 2;
     for (at, (role, text)) in model.credit_sums().into_iter().enumerate() {
-        let width = u16::try_from(columns(&text)).unwrap_or(u16::MAX);
-        if at > 0 && x.saturating_add(width) > end {
+        if at > 0 && x.saturating_add(cells(&text)) > end {
             break;
         }
         x = paint.put(x, area.y, end.saturating_sub(x), &text, role) + x + gap;
@@ -137,6 +132,5 @@ fn entry(paint: &mut Paint<'_>, area: Area, row: &EntryRow) {
     if area.width >= WIDE {
         paint.put_right(left(COLUMNS.balance), area.y, &row.balance.1, row.balance.0);
     }
-    let about = left(area.width);
-    paint.spans(about.x, about.y, about.width, &borrowed(&row.about));
+    paint.row(left(area.width), &row.about);
 }

@@ -2,10 +2,8 @@
 
 use ratatui::layout::Position;
 
-use super::footer::skip_columns;
 use super::paint::Paint;
-use super::pane;
-use crate::domain::text::columns;
+use super::{footer, pane};
 use crate::tui::keymap::{Action, Mode};
 use crate::tui::model::{Area, EventLog, EventRow, Load, Model, Role, day_and_time};
 
@@ -30,7 +28,10 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, log: &EventLog) -> Opti
         paint.put(area.x + 1, y, area.width.saturating_sub(1), text, *role);
     }
     rows(model, paint, below, log);
-    log.field.as_ref().map(|_| field(model, paint, log))
+    let input = log.field.as_ref()?;
+    let about = "kind: sandbox: by: host: reason: since:2h before:1d  ! negates ";
+    paint.clear(screen.footer);
+    Some(footer::filter(paint, screen.footer, input, about, log.filter().problem()))
 }
 
 fn title(log: &EventLog) -> String {
@@ -86,29 +87,4 @@ fn line_of(model: &Model, paint: &mut Paint<'_>, area: Area, row: &EventRow) {
     put(if wide { 18 } else { 10 }, &row.name, Role::Title);
     put(if wide { 16 } else { 11 }, &row.by, Role::Dim);
     put(end.saturating_sub(area.x), &row.why, Role::Plain);
-}
-
-/// The filter's text field, on the footer's row.
-fn field(model: &Model, paint: &mut Paint<'_>, log: &EventLog) -> Position {
-    let area = model.screen().footer;
-    paint.clear(area);
-    let (Some(field), x) =
-        (&log.field, paint.spans(area.x, area.y, area.width, &[(Role::Accent, " /")]))
-    else {
-        return Position::new(area.x, area.y);
-    };
-    let room = area.width.saturating_sub(3);
-    let scroll = field.visual_scroll(usize::from(room));
-    paint.put(x, area.y, room, &skip_columns(field.value(), scroll), Role::Plain);
-    let used = u16::try_from(columns(field.value())).unwrap_or(u16::MAX);
-    let about = "kind: sandbox: by: host: reason: since:2h before:1d  ! negates ";
-    if let Some(problem) = log.filter().problem() {
-        let x = x.saturating_add(used).saturating_add(2).min(area.x + area.width);
-        let told = Area { x, width: (area.x + area.width).saturating_sub(x), ..area };
-        paint.put_right(told, area.y, &format!("⚠ {problem} "), Role::Warn);
-    } else if usize::from(used) + columns(about) < usize::from(room) {
-        paint.put_right(area, area.y, about, Role::Dim);
-    }
-    let at = u16::try_from(field.visual_cursor().saturating_sub(scroll)).unwrap_or(0);
-    Position::new(x + at, area.y)
 }

@@ -1,7 +1,7 @@
 //! The strip below the list. From 200 columns on its lines stand above the details beside the list.
 
 use super::paint::Paint;
-use crate::tui::model::{Area, Details, Model, Present, Role, Screen};
+use crate::tui::model::{Area, Details, Model, Present, Screen};
 
 /// Rows of the strip above the details.
 const ABOVE_DETAILS: u16 = 4;
@@ -10,22 +10,17 @@ const ABOVE_DETAILS: u16 = 4;
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
     let area = if screen.details.height > 0 { screen.details } else { screen.strip };
     let Some(strip) = model.strip().filter(|_| area.height > 0) else { return };
-    put(paint, Area { y: area.y - 1, height: 1, ..area }, &strip.title);
+    paint.row(Area { y: area.y - 1, ..area }, &strip.title);
     let mut lines = strip.lines;
     // Where there is no third row the footer has the keys.
     lines.push(strip.keys);
     let inside = Area { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
     for (y, line) in (area.y..area.y + area.height).zip(&lines) {
-        put(paint, Area { y, height: 1, ..inside }, line);
+        paint.row(Area { y, ..inside }, line);
     }
     if screen.details.height > 0 {
         details(model, paint, inside);
     }
-}
-
-fn put(paint: &mut Paint<'_>, area: Area, line: &[(Role, String)]) {
-    let spans: Vec<(Role, &str)> = line.iter().map(|(role, text)| (*role, text.as_str())).collect();
-    paint.spans(area.x, area.y, area.width, &spans);
 }
 
 /// The record below the strip's lines.
@@ -37,6 +32,6 @@ fn details(model: &Model, paint: &mut Paint<'_>, area: Area) {
     let block = details.block(usize::from(area.width), present, host, &model.snapshots);
     let rows = area.y + ABOVE_DETAILS..area.y + area.height;
     for (y, line) in rows.zip(&block.lines) {
-        paint.line(area, y, line);
+        paint.row(Area { y, ..area }, line);
     }
 }

@@ -1,29 +1,16 @@
 //! The last row: the filter's field, a toast, or the keys that matter now.
 
 use ratatui::layout::Position;
+use tui_input::Input;
 
-use super::paint::Paint;
-use crate::domain::text::columns;
+use super::paint::{Paint, cells};
 use crate::tui::model::{Area, Model, Role};
 
 /// Draws the footer; answers where the text cursor is.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, area: Area) -> Option<Position> {
-    if let Some(field) = &model.filter_field {
-        let x = paint.spans(area.x, area.y, area.width, &[(Role::Accent, " /")]);
-        let room = area.width.saturating_sub(3);
-        let scroll = field.visual_scroll(usize::from(room));
-        let text: String = skip_columns(field.value(), scroll);
-        paint.put(x, area.y, room, &text, Role::Plain);
-        let used = u16::try_from(columns(field.value())).unwrap_or(u16::MAX);
+    if let Some(input) = &model.filter_field {
         let about = "host: state: profile: label: by:  ! negates  enter keeps, esc clears ";
-        if let Some(problem) = model.filter().problem() {
-            let told = Area { x: x + used + 2, width: room.saturating_sub(used + 2), ..area };
-            paint.put_right(told, area.y, &format!("⚠ {problem} "), Role::Warn);
-        } else if usize::from(used) + columns(about) < usize::from(room) {
-            paint.put_right(area, area.y, about, Role::Dim);
-        }
-        let at = u16::try_from(field.visual_cursor().saturating_sub(scroll)).unwrap_or(0);
-        return Some(Position::new(x + at, area.y));
+        return Some(filter(paint, area, input, about, model.filter().problem()));
     }
     if let Some(toast) = &model.toast {
         paint.put(area.x + 1, area.y, area.width.saturating_sub(2), &toast.text, toast.role);
@@ -39,15 +26,23 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, area: Area) -> Option<P
     None
 }
 
-/// A text without its first columns.
-pub(super) fn skip_columns(text: &str, skip: usize) -> String {
-    let mut left = skip;
-    text.chars()
-        .skip_while(|c| {
-            let wide = columns(&c.to_string());
-            let skipped = left > 0;
-            left = left.saturating_sub(wide);
-            skipped
-        })
-        .collect()
+/// Draws a filter's text field; beside it what is wrong with it, or what it may say. Answers where the text cursor is.
+pub(super) fn filter(
+    paint: &mut Paint<'_>,
+    area: Area,
+    input: &Input,
+    about: &str,
+    problem: Option<&str>,
+) -> Position {
+    let x = paint.spans(area.x, area.y, area.width, &[(Role::Accent, " /")]);
+    let room = Area { x, width: (area.x + area.width).saturating_sub(x), ..area };
+    let used = cells(input.value()).saturating_add(2).min(room.width);
+    let cursor = paint.field(room, input, Role::Plain);
+    if let Some(problem) = problem {
+        let told = Area { x: x + used, width: room.width - used, ..area };
+        paint.put_right(told, area.y, &format!("⚠ {problem} "), Role::Warn);
+    } else if used.saturating_add(cells(about)) <= room.width {
+        paint.put_right(area, area.y, about, Role::Dim);
+    }
+    cursor
 }

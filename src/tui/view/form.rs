@@ -2,11 +2,9 @@
 
 use ratatui::layout::Position;
 
-use super::footer::skip_columns;
-use super::paint::Paint;
-use crate::domain::text::columns;
+use super::paint::{Paint, cells};
 use crate::tui::keymap::{Action, Mode};
-use crate::tui::model::{Field, FieldKind, Form, FormLayout, Model, Role};
+use crate::tui::model::{Area, Field, FieldKind, Form, FormLayout, Model, Role};
 
 /// Draws the form; answers where the text cursor is.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, form: &Form) -> Option<Position> {
@@ -61,7 +59,6 @@ fn one(
     };
     paint.put(layout.below.x + 2, y, layout.label.saturating_sub(2), &label, role);
     let value = field.input.value();
-    let scroll = field.input.visual_scroll(usize::from(room.saturating_sub(1)));
     let is_choice = matches!(field.kind, FieldKind::Choice(_));
     let (shown, role) = match (value, field.default.as_str()) {
         ("", "") => ("…", Role::Dim),
@@ -69,15 +66,17 @@ fn one(
         (value, _) if focused && !is_choice => (value, Role::Title),
         (value, _) => (value, Role::Plain),
     };
-    match (focused, is_choice) {
-        (true, true) => paint.put(x, y, room, &format!("‹ {shown} ›"), role),
-        (true, false) if !value.is_empty() => {
-            paint.put(x, y, room, &skip_columns(shown, scroll), role)
+    if focused && !is_choice {
+        let place = Area { x, y, width: room, height: 1 };
+        let cursor = paint.field(place, &field.input, role);
+        if value.is_empty() {
+            paint.put(x, y, room, shown, role);
         }
-        (true | false, _) => paint.put(x, y, room, shown, role),
-    };
-    let at = u16::try_from(field.input.visual_cursor().saturating_sub(scroll)).unwrap_or(0);
-    (focused && !is_choice).then(|| Position::new(x + at.min(room.saturating_sub(1)), y))
+        return Some(cursor);
+    }
+    let chosen = format!("‹ {shown} ›");
+    paint.put(x, y, room, if focused { &chosen } else { shown }, role);
+    None
 }
 
 /// Draws what is said of a field: below its value, or an error beside it where only one row is there.
@@ -90,7 +89,7 @@ fn said(paint: &mut Paint<'_>, layout: &FormLayout, y: u16, field: &Field, help:
     if let Some(error) = field.error.as_ref().filter(|_| help.is_empty()) {
         let value = field.input.value();
         let shown = if value.is_empty() { field.default.as_str() } else { value };
-        let used = u16::try_from(columns(shown)).unwrap_or(room).min(room) + 2;
+        let used = cells(shown).min(room) + 2;
         paint.put(x + used, y, room.saturating_sub(used), &format!("✗ {error}"), role);
     }
 }

@@ -24,7 +24,7 @@ enum Weight {
     Clock,
     /// How things are when all is well.
     Calm,
-    /// Who this is.
+    /// Name of the program.
     Brand,
 }
 
@@ -71,9 +71,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, area: Area) {
         } else if at > 0 {
             x += u16::try_from(part.gap).unwrap_or(0);
         }
-        let spans: Vec<(Role, &str)> =
-            part.spans.iter().map(|(role, text)| (*role, text.as_str())).collect();
-        x = paint.spans(x, area.y, end.saturating_sub(x), &spans);
+        x = paint.row(Area { x, width: end.saturating_sub(x), ..area }, &part.spans);
     }
 }
 
@@ -148,7 +146,7 @@ fn since(model: &Model, host: &Host) -> String {
     format!(" down{}", since.map(|since| format!(" {since}")).unwrap_or_default())
 }
 
-/// What is otherwise than usual with this console.
+/// Unusual states of this console.
 fn modes(model: &Model) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut part = |role: Role, text: String| {

@@ -1,6 +1,6 @@
 //! The hosts: two rows each. Load of the last hour and what is used of memory and disk, or why it does not answer.
 
-use super::paint::Paint;
+use super::paint::{Paint, cells};
 use super::pane;
 use crate::domain::text::columns;
 use crate::tui::keymap::{Action, Mode};
@@ -49,7 +49,7 @@ fn nothing(model: &Model, paint: &mut Paint<'_>, area: Area) {
             paint.put(x, area.y, room, &format!("✗ {}", problem.message), Role::Bad);
             let again = model.keymap.first(Mode::Main, Action::Redraw).unwrap_or_default();
             let y = area.y + 1;
-            paint.spans(x, y, room, &[(Role::Key, &again), (Role::Dim, " tries again")]);
+            paint.key(x, y, room, &again, "tries again");
         }
         Load::Ready => drop(paint.put(x, area.y, room, "no hosts are configured", Role::Plain)),
     }
@@ -61,18 +61,15 @@ fn host(model: &Model, paint: &mut Paint<'_>, rows: Area, host: &Host) {
     let (name, x, end) =
         (host.view.name.as_str(), rows.x + 3, (rows.x + rows.width).saturating_sub(1));
     // Name first: what stands on its right is cut, not the name.
-    let named = u16::try_from(columns(name)).unwrap_or(u16::MAX).min(end.saturating_sub(x));
+    let named = cells(name).min(end.saturating_sub(x));
     let room = end.saturating_sub(x + named + 1);
     let said = model.host_rows(host, usize::from(room));
     paint.put(x, rows.y, named, name, said.name);
     let needed: usize = said.first.iter().map(|(_, text)| columns(text)).sum();
     let needed = u16::try_from(needed).unwrap_or(u16::MAX).min(room);
-    paint.spans(end - needed, rows.y, needed, &borrowed(&said.first));
+    paint.row(Area { x: end - needed, width: needed, ..rows }, &said.first);
     if rows.height > 1 {
-        paint.spans(x, rows.y + 1, end.saturating_sub(x), &borrowed(&said.second));
+        let (y, width) = (rows.y + 1, end.saturating_sub(x));
+        paint.row(Area { x, y, width, ..rows }, &said.second);
     }
-}
-
-fn borrowed(spans: &[(Role, String)]) -> Vec<(Role, &str)> {
-    spans.iter().map(|(role, text)| (*role, text.as_str())).collect()
 }

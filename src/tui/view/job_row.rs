@@ -1,7 +1,6 @@
 //! Row of an operation, the same in Activity and in the list of jobs: `◐ create shop-7   3/6 transfer 45%   12s`.
 
-use super::paint::Paint;
-use crate::domain::text::columns;
+use super::paint::{Paint, cells};
 use crate::tui::model::{ActivityLine, Area, Job, Model, Role, age, bytes, took};
 
 /// Columns from which on a row also says how long ago it was.
@@ -26,7 +25,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, row: Area, job: &Job) {
     } else {
         // Where there is room for one only: of a failure, when it was.
         let last = when.filter(|_| failed).unwrap_or(ran);
-        right(paint, row, &last, TOOK.max(width(&last)))
+        right(paint, row, &last, TOOK.max(cells(&last)))
     };
     let (glyph, role) = job.sign();
     // However long a name is, what came of it has room.
@@ -45,7 +44,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, row: Area, job: &Job) {
 /// Draws an event that belongs to no operation.
 pub(super) fn draw_line(model: &Model, paint: &mut Paint<'_>, row: Area, line: &ActivityLine) {
     let when = ago(model.now.since(line.time).as_secs());
-    let left = right(paint, row, &when, width(&when).max(TOOK));
+    let left = right(paint, row, &when, cells(&when).max(TOOK));
     let role = if line.role == Role::Bad { Role::Bad } else { Role::Plain };
     paint.spans(
         left.x + 1,
@@ -64,15 +63,11 @@ fn ago(seconds: u64) -> String {
     format!("{} ago", age(seconds))
 }
 
-fn width(text: &str) -> u16 {
-    u16::try_from(columns(text)).unwrap_or(u16::MAX)
-}
-
 /// Puts a text at the right end; what is left beside a column of that width.
-fn right(paint: &mut Paint<'_>, row: Area, text: &str, cells: u16) -> Area {
+fn right(paint: &mut Paint<'_>, row: Area, text: &str, width: u16) -> Area {
     let inside = Area { width: row.width.saturating_sub(1), ..row };
     paint.put_right(inside, row.y, text, Role::Dim);
-    Area { width: row.width.saturating_sub(cells + 3), ..row }
+    Area { width: row.width.saturating_sub(width + 3), ..row }
 }
 
 /// Texts one after the other, as far as there is room.

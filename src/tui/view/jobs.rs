@@ -2,9 +2,9 @@
 
 use super::job_row;
 use super::paint::Paint;
-use super::pane::cursor;
+use super::pane::{cursor, lines};
 use crate::tui::keymap::{Action, Mode};
-use crate::tui::model::{Area, Model, Role};
+use crate::tui::model::{Model, Role};
 
 /// Draws the overlay; `at` is the row under the cursor.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, at: usize) {
@@ -17,28 +17,17 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, at: usize) {
         (key(Action::CancelJob), "cancel"),
     ];
     let running = model.jobs.running().count();
-    paint.overlay(
-        outer,
-        &format!("Jobs  {running} running of {}", model.jobs.list().len()),
-        &hints,
-    );
-    if model.jobs.list().len() == 0 {
-        paint.put(
-            area.x + 1,
-            area.y + 1,
-            area.width.saturating_sub(2),
-            "nothing was done in the last day",
-            Role::Dim,
-        );
-        return;
+    let jobs: Vec<_> = model.jobs.list().collect();
+    paint.overlay(outer, &format!("Jobs  {running} running of {}", jobs.len()), &hints);
+    if jobs.is_empty() {
+        let (room, words) = (area.width.saturating_sub(2), "nothing was done in the last day");
+        paint.put(area.x + 1, area.y + 1, room, words, Role::Dim);
     }
-    let height = usize::from(area.height);
-    let offset = at.saturating_sub(height.saturating_sub(1));
-    for (row, job) in model.jobs.list().skip(offset).take(height).enumerate() {
-        let y = area.y + u16::try_from(row).unwrap_or(u16::MAX);
-        job_row::draw(model, paint, Area { y, height: 1, ..area }, job);
-        if offset + row == at {
-            cursor(paint, Area { y, height: 1, ..area }, 1);
+    for (row, line) in lines(area, at) {
+        let Some(job) = jobs.get(row) else { break };
+        job_row::draw(model, paint, line, job);
+        if row == at {
+            cursor(paint, line, 1);
         }
     }
 }

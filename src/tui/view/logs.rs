@@ -1,12 +1,9 @@
 //! A log: the rows of its window, how it stands, and a text field while one is open.
 
 use ratatui::layout::Position;
-use tui_input::Input;
 
-use super::footer::skip_columns;
-use super::paint::Paint;
+use super::paint::{Paint, cells};
 use super::search::place_among;
-use crate::domain::text::columns;
 use crate::tui::keymap::{Action, Mode};
 use crate::tui::model::{Area, LogRow, LogState, Logs, Model, Role, age, many};
 
@@ -45,7 +42,9 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, logs: &Logs) -> Option<
     }
     let below = Area { y: area.y + area.height, height: 1, ..area };
     if let Some(search) = &logs.search {
-        return Some(search_field(paint, below, &search.field));
+        let x = paint.spans(below.x + 1, below.y, below.width, &[(Role::Accent, "/")]);
+        let place = Area { x, width: (below.x + below.width).saturating_sub(x), ..below };
+        return Some(paint.field(place, &search.field, Role::Title));
     }
     standing(model, paint, below, logs);
     None
@@ -67,14 +66,15 @@ fn line(paint: &mut Paint<'_>, area: Area, y: u16, logs: &Logs, row: &LogRow<'_>
     let (mark, role) = if row.line.stderr { ("!", Role::Warn) } else { ("│", role) };
     paint.put(x.saturating_sub(2), y, 1, mark, role);
     let (text, part) = (row.line.text.as_str(), row.part.clone());
-    let found = if logs.found == Some(row.number) { Role::Found } else { Role::Match };
+    let found = if logs.found() == Some(row.number) { Role::Found } else { Role::Match };
     let mut at = part.start;
     // A match may have begun in the row above.
-    let mut from = part.start.saturating_sub(logs.pattern.text().len());
+    let mut from = part.start.saturating_sub(logs.pattern().text().len());
     while !text.is_char_boundary(from) {
         from -= 1;
     }
-    while let Some(place) = logs.pattern.next_in(text, from).filter(|place| place.start < part.end)
+    while let Some(place) =
+        logs.pattern().next_in(text, from).filter(|place| place.start < part.end)
     {
         from = place.end;
         let (start, stop) = (place.start.max(part.start), place.end.min(part.end));
@@ -113,20 +113,11 @@ fn empty(model: &Model, paint: &mut Paint<'_>, area: Area, logs: &Logs) {
                 "the log ended, and nothing was written"
             };
             paint.put(x, y, room, text, Role::Plain);
-            paint.spans(x, y + 2, room, &[(Role::Key, &again), (Role::Dim, " asks again")]);
+            paint.key(x, y + 2, room, &again, "asks again");
         }
         LogState::Failed(problem) => {
-            paint.put(x, y, room, &format!("✗ {}", problem.message), Role::Bad);
-            let mut row = y + 1;
-            for cause in problem.causes.iter().take(4) {
-                paint.put(x + 2, row, room.saturating_sub(2), cause, Role::Plain);
-                row += 1;
-            }
-            if let Some(hint) = &problem.hint {
-                paint.put(x + 2, row, room.saturating_sub(2), hint, Role::Key);
-                row += 1;
-            }
-            paint.spans(x, row + 1, room, &[(Role::Key, &again), (Role::Dim, " asks again")]);
+            let row = paint.error(Area { x, y, width: room, ..area }, problem, 4);
+            paint.key(x, row + 1, room, &again, "asks again");
         }
     }
 }
@@ -146,12 +137,12 @@ fn standing(model: &Model, paint: &mut Paint<'_>, area: Area, logs: &Logs) {
         let words = if area.width < 90 { "dropped" } else { "earlier lines dropped" };
         right = format!("{} {words}, {right}", logs.tail.dropped());
     }
-    if !logs.pattern.is_empty() {
+    if !logs.pattern().is_empty() {
         let (at, of) = logs.count();
         let count = place_among(at, of);
-        right = format!("/{}  {count}  {right}", logs.pattern.text());
+        right = format!("/{}  {count}  {right}", logs.pattern().text());
     }
-    let taken = u16::try_from(columns(&right)).unwrap_or(u16::MAX).min(area.width);
+    let taken = cells(&right).min(area.width);
     let room = area.width.saturating_sub(taken + 2);
     let (since, reason);
     let spans: Vec<(Role, &str)> = match &logs.state {
@@ -178,13 +169,4 @@ fn standing(model: &Model, paint: &mut Paint<'_>, area: Area, logs: &Logs) {
     };
     paint.spans(area.x + 1, area.y, room, &spans);
     paint.put_right(area, area.y, &right, Role::Dim);
-}
-
-fn search_field(paint: &mut Paint<'_>, area: Area, field: &Input) -> Position {
-    let x = paint.spans(area.x + 1, area.y, area.width, &[(Role::Accent, "/")]);
-    let room = (area.x + area.width).saturating_sub(x);
-    let scroll = field.visual_scroll(usize::from(room.saturating_sub(1)));
-    paint.put(x, area.y, room, &skip_columns(field.value(), scroll), Role::Title);
-    let at = u16::try_from(field.visual_cursor().saturating_sub(scroll)).unwrap_or(0);
-    Position::new(x + at.min(room.saturating_sub(1)), area.y)
 }

@@ -1,12 +1,19 @@
 //! Putting text into cells, never outside of an area.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::style::{Modifier, Style};
+use tui_input::Input;
 
 use super::theme::Theme;
+use crate::domain::error::Error;
 use crate::domain::text::{clean_line, columns};
-use crate::tui::model::{Area, Role, TextLine};
+use crate::tui::model::{Area, Role};
+
+/// Cells that a text takes.
+pub(super) fn cells(text: &str) -> u16 {
+    u16::try_from(columns(text)).unwrap_or(u16::MAX)
+}
 
 /// A buffer with a theme.
 pub(super) struct Paint<'a> {
@@ -26,7 +33,7 @@ impl Paint<'_> {
         self.put_styled(x, y, width, text, style)
     }
 
-    /// As [`Self::put`], with a style.
+    /// Text with a style: see [`Self::put`].
     pub(super) fn put_styled(
         &mut self,
         x: u16,
@@ -57,18 +64,42 @@ impl Paint<'_> {
         at
     }
 
-    /// Puts text so that it ends before a column.
-    pub(super) fn put_right(&mut self, area: Area, y: u16, text: &str, role: Role) {
-        let width = u16::try_from(columns(text)).unwrap_or(u16::MAX).min(area.width);
-        self.put(area.x + area.width - width, y, width, text, role);
+    /// Puts spans into the first row of an area; says where the next would go.
+    pub(super) fn row(&mut self, area: Area, spans: &[(Role, String)]) -> u16 {
+        let spans: Vec<_> = spans.iter().map(|(role, text)| (*role, text.as_str())).collect();
+        self.spans(area.x, area.y, area.width, &spans)
     }
 
-    /// Puts a line of a text block.
-    pub(super) fn line(&mut self, area: Area, y: u16, line: &TextLine) {
-        let mut at = area.x;
-        for span in &line.0 {
-            at += self.put(at, y, (area.x + area.width).saturating_sub(at), &span.text, span.role);
+    /// Puts a key, and what it does.
+    pub(super) fn key(&mut self, x: u16, y: u16, width: u16, key: &str, does: &str) {
+        self.spans(x, y, width, &[(Role::Key, key), (Role::Dim, &format!(" {does}"))]);
+    }
+
+    /// Puts an error where rows would be: its sentence, its first causes and its hint; says where the next row is.
+    pub(super) fn error(&mut self, area: Area, error: &Error, causes: usize) -> u16 {
+        self.put(area.x, area.y, area.width, &format!("✗ {}", error.message), Role::Bad);
+        let causes = error.causes.iter().take(causes).map(|cause| (Role::Plain, cause));
+        let mut y = area.y + 1;
+        for (role, text) in causes.chain(error.hint.iter().map(|hint| (Role::Key, hint))) {
+            self.put(area.x + 2, y, area.width.saturating_sub(2), text, role);
+            y += 1;
         }
+        y
+    }
+
+    /// Puts what is typed into a text field, as far as there is room; answers where the text cursor is.
+    pub(super) fn field(&mut self, area: Area, input: &Input, role: Role) -> Position {
+        let last = area.width.saturating_sub(1);
+        let scroll = input.visual_scroll(usize::from(last));
+        self.put(area.x, area.y, area.width, &skip_columns(input.value(), scroll), role);
+        let at = u16::try_from(input.visual_cursor().saturating_sub(scroll)).unwrap_or(0);
+        Position::new(area.x + at.min(last), area.y)
+    }
+
+    /// Puts text so that it ends before a column.
+    pub(super) fn put_right(&mut self, area: Area, y: u16, text: &str, role: Role) {
+        let width = cells(text).min(area.width);
+        self.put(area.x + area.width - width, y, width, text, role);
     }
 
     /// Empties an area.
@@ -183,4 +214,17 @@ impl Paint<'_> {
         let text = format!("{}{}", "▓".repeat(full), "░".repeat(usize::from(width) - full));
         self.put(x, y, width, &text, role);
     }
+}
+
+/// A text without its first columns.
+fn skip_columns(text: &str, skip: usize) -> String {
+    let mut left = skip;
+    text.chars()
+        .skip_while(|c| {
+            let wide = columns(&c.to_string());
+            let skipped = left > 0;
+            left = left.saturating_sub(wide);
+            skipped
+        })
+        .collect()
 }

@@ -31,14 +31,19 @@ pub(super) fn title(
 ) {
     let room = screen.title(pane);
     let role = if is_focused(model, pane) { Role::Accent } else { Role::Plain };
-    let name = format!(" {} ", pane.title());
-    let mut spans = vec![(role, name.as_str())];
-    spans.extend(rest.iter().map(|(role, text)| (*role, text.as_str())));
-    paint.spans(room.x, room.y, room.width, &spans);
+    let name = [(role, format!(" {} ", pane.title()))];
+    paint.row(room, &[&name[..], rest].concat());
     for (other, area) in screen.tabs(pane) {
         let name = format!(" {} ", other.title());
         paint.put(area.x, area.y, area.width, &name, Role::Dim);
     }
+}
+
+/// Lines of a list from the first row that is shown, so that one is in sight.
+pub(super) fn lines(area: Area, shown: usize) -> impl Iterator<Item = (usize, Area)> {
+    let first = shown.saturating_sub(usize::from(area.height).saturating_sub(1));
+    let lines = (area.y..area.y + area.height).map(move |y| Area { y, height: 1, ..area });
+    (first..).zip(lines)
 }
 
 /// Draws the cursor of a focused pane over a row; its first cells keep their colours.

@@ -2,7 +2,6 @@
 
 use super::paint::Paint;
 use super::pane::cursor;
-use crate::domain::patch::PatchState;
 use crate::present::patch::{last_said, script_words, standing_words};
 use crate::present::{Role, many, patch_glyph, patch_role};
 use crate::tui::keymap::{Action, Mode};
@@ -24,64 +23,40 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, patches: &Patches) {
     }
     hints.push((key(Action::Retry), "read again"));
     paint.overlay(outer, &format!("Patches of {}", patches.title), &hints);
-    match &patches.load {
-        Load::Failed(problem) if patches.is_empty() => {
-            paint.put(
-                area.x + 1,
-                area.y + 1,
-                area.width.saturating_sub(2),
-                &format!("✗ {}", problem.message),
-                Role::Bad,
-            );
-            return;
-        }
-        Load::Loading if patches.is_empty() => {
-            paint.put(
-                area.x + 1,
-                area.y + 1,
-                area.width.saturating_sub(2),
-                "reading the patches…",
-                Role::Dim,
-            );
-            return;
-        }
-        Load::Ready if patches.is_empty() => {
-            return nothing(model, paint, area, &key(Action::AddPatch));
-        }
-        Load::Loading | Load::Ready | Load::Failed(_) => {}
+    if patches.is_empty() {
+        return nothing(model, paint, area, patches);
     }
-    for (row, place) in patches.places().enumerate() {
+    for (row, place) in patches.window.rows(patches.len()).enumerate() {
         let y = area.y + u16::try_from(row).unwrap_or(u16::MAX);
         let Some(found) = patches.row(place) else { break };
         line(paint, area, y, found);
-        if place == patches.index() {
+        if place == patches.window.index {
             cursor(paint, Area { y, height: 1, ..area }, 1);
         }
     }
     if let Load::Failed(problem) = &patches.load {
-        let y = area.y + area.height.saturating_sub(1);
-        paint.put(
-            area.x + 1,
-            y,
-            area.width.saturating_sub(2),
-            &format!("not read again: {}", problem.message),
-            Role::Bad,
-        );
+        let (y, words) = (area.y + area.height.saturating_sub(1), &problem.message);
+        let words = format!("not read again: {words}");
+        paint.put(area.x + 1, y, area.width.saturating_sub(2), &words, Role::Bad);
     }
 }
 
-fn nothing(model: &Model, paint: &mut Paint<'_>, area: Area, add: &str) {
-    let (x, room) = (area.x + 1, area.width.saturating_sub(2));
-    paint.put(x, area.y + 1, room, "no patches", Role::Plain);
-    match model.unavailable(Action::AddPatch) {
-        Some(reason) => paint.spans(x, area.y + 2, room, &[(Role::Dim, &reason)]),
-        None => paint.spans(
-            x,
-            area.y + 2,
-            room,
-            &[(Role::Key, add), (Role::Dim, " adds one, and shows who will get it")],
-        ),
+fn nothing(model: &Model, paint: &mut Paint<'_>, area: Area, patches: &Patches) {
+    let (x, y, room) = (area.x + 1, area.y + 1, area.width.saturating_sub(2));
+    let (role, words) = match &patches.load {
+        Load::Failed(problem) => (Role::Bad, format!("✗ {}", problem.message)),
+        Load::Loading => (Role::Dim, "reading the patches…".to_owned()),
+        Load::Ready => (Role::Plain, "no patches".to_owned()),
     };
+    paint.put(x, y, room, &words, role);
+    match model.unavailable(Action::AddPatch) {
+        _ if patches.load != Load::Ready => {}
+        Some(reason) => drop(paint.put(x, y + 1, room, &reason, Role::Dim)),
+        None => {
+            let add = model.keymap.first(Mode::Patches, Action::AddPatch).unwrap_or_default();
+            paint.key(x, y + 1, room, &add, "adds one, and shows who will get it");
+        }
+    }
 }
 
 fn line(paint: &mut Paint<'_>, area: Area, y: u16, row: PatchRow<'_>) {
@@ -90,12 +65,7 @@ fn line(paint: &mut Paint<'_>, area: Area, y: u16, row: PatchRow<'_>) {
     let Some(standing) = row.standing else {
         let number = format!("{:>3}  ", patch.sequence);
         let about = patch.description.as_deref().unwrap_or("no description");
-        let has = row
-            .status
-            .sandboxes
-            .iter()
-            .filter(|standing| standing.state == PatchState::Applied)
-            .count();
+        let has = row.applied();
         let of = many(row.status.sandboxes.len(), "sandbox", "sandboxes");
         let facts = format!("  {}, on {has} of {of}", script_words(patch));
         paint.spans(

@@ -2,7 +2,6 @@
 
 use ratatui::layout::Position;
 
-use super::footer::skip_columns;
 use super::paint::Paint;
 use super::pane::cursor;
 use crate::client::ProfileView;
@@ -16,40 +15,28 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, picker: &Picker) -> Opt
     let key = |action| model.keymap.first(Mode::Picker, action).unwrap_or_default();
     let hints = [(key(Action::Choose), "choose"), (key(Action::Leave), "leave")];
     paint.overlay(outer, "New sandbox: which profile?", &hints);
+    let (x, y, room) = (area.x + 1, area.y + 1, area.width.saturating_sub(2));
     match &picker.load {
         Load::Loading => {
-            paint.put(area.x + 1, area.y + 1, area.width, "reading the profiles…", Role::Dim);
+            paint.put(x, y, room, "reading the profiles…", Role::Dim);
             return None;
         }
         Load::Failed(problem) => {
-            paint.put(
-                area.x + 1,
-                area.y + 1,
-                area.width.saturating_sub(2),
-                &format!("✗ {}", problem.message),
-                Role::Bad,
-            );
-            let hint = problem.hint.as_deref().unwrap_or_default();
-            paint.put(area.x + 1, area.y + 2, area.width.saturating_sub(2), hint, Role::Key);
+            paint.error(Area { x, y, width: room, ..area }, problem, 0);
             return None;
         }
         Load::Ready if picker.profiles.is_empty() => {
-            paint.put(area.x + 1, area.y + 1, area.width, "there are no profiles", Role::Dim);
+            paint.put(x, y, room, "there are no profiles", Role::Dim);
             return None;
         }
         Load::Ready => {}
     }
     let x = paint.spans(area.x, area.y, area.width, &[(Role::Accent, " /")]);
-    let room = (area.x + area.width).saturating_sub(x);
-    let scroll = picker.search.visual_scroll(usize::from(room.saturating_sub(1)));
-    let typed = skip_columns(picker.search.value(), scroll);
-    if typed.is_empty() {
-        paint.put(x + 1, area.y, room.saturating_sub(1), "type to search", Role::Dim);
-    } else {
-        paint.put(x, area.y, room, &typed, Role::Title);
+    let place = Area { x, width: (area.x + area.width).saturating_sub(x), ..area };
+    let cursor = paint.field(place, &picker.search, Role::Title);
+    if picker.search.value().is_empty() {
+        paint.put(x + 1, area.y, place.width.saturating_sub(1), "type to search", Role::Dim);
     }
-    let at = u16::try_from(picker.search.visual_cursor().saturating_sub(scroll)).unwrap_or(0);
-    let cursor = Position::new(x + at.min(room.saturating_sub(1)), area.y);
     let shown = picker.shown();
     if shown.is_empty() {
         paint.put(area.x + 2, area.y + 1, area.width, "no profile matches", Role::Dim);

@@ -1,6 +1,7 @@
 //! The reap plan: sums and what to know above its items, which are several lines each, and below them the one under the cursor.
 
 use super::paint::Paint;
+use crate::domain::error::Error;
 use crate::tui::keymap::{Action, Mode};
 use crate::tui::model::{Area, Job, Load, Model, PlanTarget, ReapLayout, Role, Spans, summed};
 
@@ -14,7 +15,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>) {
             let words = "looking at the hosts, to see what is stale…";
             paint.put(area.x + 1, area.y + 1, area.width.saturating_sub(2), words, Role::Dim);
         }
-        Load::Failed(_) => failed(model, paint, area),
+        Load::Failed(error) => failed(model, paint, area, error),
         Load::Ready => plan(model, paint, area),
     }
 }
@@ -40,24 +41,17 @@ fn hints(model: &Model) -> Vec<(String, &'static str)> {
     hints
 }
 
-fn failed(model: &Model, paint: &mut Paint<'_>, area: Area) {
-    let Load::Failed(error) = &model.reap.load else { return };
-    let (x, room) = (area.x + 1, area.width.saturating_sub(2));
-    paint.put(x, area.y + 1, room, &format!("✗ {}", error.message), Role::Bad);
-    let mut y = area.y + 2;
-    let causes = error.causes.iter().take(3).map(|cause| (Role::Plain, cause.as_str()));
-    for (role, text) in causes.chain(error.hint.as_deref().map(|hint| (Role::Key, hint))) {
-        paint.put(x + 2, y, room.saturating_sub(2), text, role);
-        y += 1;
-    }
+fn failed(model: &Model, paint: &mut Paint<'_>, area: Area, error: &Error) {
+    let (x, y, width) = (area.x + 1, area.y + 1, area.width.saturating_sub(2));
+    let y = paint.error(Area { x, y, width, ..area }, error, 3);
     let again = model.keymap.first(Mode::Reap, Action::Retry).unwrap_or_default();
-    paint.spans(x + 2, y + 1, room, &[(Role::Key, &again), (Role::Dim, " asks again")]);
+    paint.key(x + 2, y + 1, width, &again, "asks again");
 }
 
 fn plan(model: &Model, paint: &mut Paint<'_>, area: Area) {
     let layout = model.reap_layout();
     for (y, line) in (area.y..).zip(&layout.head) {
-        spans(paint, Area { y, height: 1, ..area }, line);
+        paint.row(Area { y, ..area }, line);
     }
     let reap = &model.reap;
     if reap.rows().is_empty() {
@@ -65,25 +59,25 @@ fn plan(model: &Model, paint: &mut Paint<'_>, area: Area) {
         paint.put(area.x + 1, y, area.width.saturating_sub(2), "nothing is stale", Role::Good);
         return;
     }
-    for (row, place) in reap.places().enumerate() {
+    for (row, place) in reap.window.rows(reap.rows().len()).enumerate() {
         let y = layout.list.y + u16::try_from(row).unwrap_or(u16::MAX).saturating_mul(layout.each);
         let room = Area { x: area.x + 1, y, width: area.width.saturating_sub(1), height: 1 };
         let Some(found) = reap.rows().get(place) else { break };
         let lines = model.reap_row(*found, layout.each);
         for (y, line) in (y..y + layout.each).zip(&lines) {
             if y < layout.list.y + layout.list.height {
-                spans(paint, Area { y, ..room }, line);
+                paint.row(Area { y, ..room }, line);
             }
         }
-        if place == reap.index() {
+        if place == reap.window.index {
             cursor(paint, area, y, &layout);
         }
     }
     let (width, height) = (usize::from(layout.strip.width), usize::from(layout.strip.height));
     for (y, line) in (layout.strip.y..).zip(&model.reap_strip(width, height)) {
-        spans(paint, Area { y, height: 1, ..layout.strip }, line);
+        paint.row(Area { y, ..layout.strip }, line);
     }
-    let place = format!(" {}/{} ", reap.index() + 1, reap.rows().len());
+    let place = format!(" {}/{} ", reap.window.index + 1, reap.rows().len());
     paint.put_right(area, model.screen().overlay().y, &place, Role::Dim);
 }
 
@@ -96,11 +90,6 @@ fn cursor(paint: &mut Paint<'_>, area: Area, y: u16, layout: &ReapLayout) {
     let style = paint.style(Role::Selected);
     let line = Area { x: area.x + 1, y, width: area.width.saturating_sub(1), height: 1 };
     paint.tint(line, style);
-}
-
-fn spans(paint: &mut Paint<'_>, area: Area, line: &Spans) {
-    let line: Vec<(Role, &str)> = line.iter().map(|(role, text)| (*role, text.as_str())).collect();
-    paint.spans(area.x, area.y, area.width, &line);
 }
 
 /// Lines of the question whether to apply it: sums first, then each item, and what changed while it is asked.

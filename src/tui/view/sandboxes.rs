@@ -22,7 +22,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
             entry,
             area: Area { y, height: 1, ..screen.list },
             silent: hosts.holds(&entry.words[3]),
-            selected: model.sandboxes.offset() + at == model.sandboxes.index(),
+            selected: model.sandboxes.window.offset + at == model.sandboxes.window.index,
         };
         line(model, paint, &row, &columns);
     }
@@ -49,7 +49,7 @@ fn title(model: &Model, paint: &mut Paint<'_>, screen: &Screen, columns: &[Place
     if !list.filter().is_empty() {
         part(Role::Accent, format!("/{}", list.filter().text()));
     }
-    match (list.marks().len(), list.hidden_marks()) {
+    match (list.marks.ids().len(), list.hidden_marks()) {
         (0, _) => {}
         (marked, 0) => part(Role::Warn, format!("{marked} marked")),
         (marked, hidden) => {
@@ -109,18 +109,8 @@ fn nothing(model: &Model, paint: &mut Paint<'_>, area: Area) {
             paint.put(x, y, room, "reading the sandboxes…", Role::Dim);
         }
         Load::Failed(problem) => {
-            paint.put(x, y, room, &format!("✗ {}", problem.message), Role::Bad);
-            let mut row = y + 1;
-            for cause in problem.causes.iter().take(3) {
-                paint.put(x + 2, row, room, cause, Role::Plain);
-                row += 1;
-            }
-            if let Some(hint) = &problem.hint {
-                paint.put(x + 2, row, room, hint, Role::Key);
-                row += 1;
-            }
-            let again = key(Action::Redraw);
-            paint.spans(x + 2, row + 1, room, &[(Role::Key, &again), (Role::Dim, " tries again")]);
+            let row = paint.error(Area { x, y, width: room, ..area }, problem, 3);
+            paint.key(x + 2, row + 1, room, &key(Action::Redraw), "tries again");
         }
         Load::Ready if !model.sandboxes.filter().is_empty() => {
             let text = format!(
@@ -129,18 +119,16 @@ fn nothing(model: &Model, paint: &mut Paint<'_>, area: Area) {
                 model.sandboxes.filter().text()
             );
             paint.put(x, y, room, &text, Role::Plain);
-            let clear = key(Action::Clear);
-            paint.spans(x, y + 1, room, &[(Role::Key, &clear), (Role::Dim, " shows all of them")]);
+            paint.key(x, y + 1, room, &key(Action::Clear), "shows all of them");
         }
         Load::Ready => {
             paint.put(x, y, room, "no sandboxes", Role::Plain);
-            let create = key(Action::Create);
-            let what = if model.read_only {
-                " would create one, but this console is read-only"
+            let does = if model.read_only {
+                "would create one, but this console is read-only"
             } else {
-                " creates one"
+                "creates one"
             };
-            paint.spans(x, y + 1, room, &[(Role::Key, &create), (Role::Dim, what)]);
+            paint.key(x, y + 1, room, &key(Action::Create), does);
         }
     }
 }
@@ -182,7 +170,7 @@ fn line(model: &Model, paint: &mut Paint<'_>, row: &Row<'_>, columns: &[Placed])
 /// Mark, or the sign of a stale one; and the glyph.
 fn marks(model: &Model, paint: &mut Paint<'_>, row: &Row<'_>) {
     let record = &row.entry.record;
-    let marked = model.sandboxes.marks().contains(&record.id);
+    let marked = model.sandboxes.marks.holds(&record.id);
     let (mark, role) = match (marked, model.stale.of(&record.id)) {
         (true, _) => ("✓", Role::Accent),
         (false, Some(_)) => ("◷", Role::Warn),
@@ -199,7 +187,7 @@ fn marks(model: &Model, paint: &mut Paint<'_>, row: &Row<'_>) {
     paint.put(row.area.x + 2, row.area.y, 1, &glyph.to_string(), role);
 }
 
-/// What a column says of a row.
+/// Text of a column for a row.
 fn cell(model: &Model, row: &Row<'_>, column: Column, width: usize) -> (Role, String) {
     if matches!(column, Column::Cpu | Column::Memory) {
         return used(model, row, column);
@@ -230,7 +218,7 @@ fn role(model: &Model, row: &Row<'_>, column: Column) -> Role {
     }
 }
 
-/// What its containers use of the processor or of memory, as its host said last.
+/// Usage of its containers, of the processor or of memory, as its host said last.
 fn used(model: &Model, row: &Row<'_>, column: Column) -> (Role, String) {
     let record = &row.entry.record;
     if row.silent {
@@ -251,7 +239,7 @@ fn scrollbar(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
         return;
     }
     let thumb = (height * height / count).max(1);
-    let top = model.sandboxes.offset() * (height - thumb) / (count - height).max(1);
+    let top = model.sandboxes.window.offset * (height - thumb) / (count - height).max(1);
     // On the frame: no column ends below it.
     let x = screen.list.x + screen.list.width;
     for row in top..top + thumb {

@@ -2,10 +2,8 @@
 
 use ratatui::layout::Position;
 
-use super::footer::skip_columns;
-use super::paint::Paint;
-use crate::domain::text::columns;
-use crate::tui::model::{Area, Model, Role, Search, SearchPattern};
+use super::paint::{Paint, cells};
+use crate::tui::model::{Area, Model, Role, Search, SearchPattern, line_text};
 
 /// Draws the search, if there is one; answers where the text cursor is.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>) -> Option<Position> {
@@ -27,9 +25,9 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>) -> Option<Position> {
                     let Some(line) = block.lines.get(*row).filter(|_| y < area.height) else {
                         continue;
                     };
-                    let text = line.text();
+                    let text = line_text(line);
                     let (before, inside) = (&text[..part.start], &text[part.clone()]);
-                    let x = u16::try_from(columns(before)).unwrap_or(u16::MAX).min(area.width);
+                    let x = cells(before).min(area.width);
                     paint.put(area.x + x, area.y + y, area.width - x, inside, role);
                 }
             }
@@ -43,7 +41,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>) -> Option<Position> {
         width: outer.width.saturating_sub(4),
     };
     let count = count(search, found);
-    let taken = u16::try_from(columns(&count)).unwrap_or(u16::MAX).min(edge.width);
+    let taken = cells(&count).min(edge.width);
     let role = if found == 0 && !search.pattern.is_empty() { Role::Warn } else { Role::Dim };
     let Some(field) = &search.field else {
         let text = format!(" /{}  {count} ", search.pattern.text());
@@ -52,12 +50,10 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>) -> Option<Position> {
     };
     paint.clear(edge);
     let x = paint.spans(edge.x, edge.y, edge.width, &[(Role::Accent, " /")]);
-    let room = (edge.x + edge.width).saturating_sub(x + taken + 2);
-    let scroll = field.visual_scroll(usize::from(room.saturating_sub(1)));
-    paint.put(x, edge.y, room, &skip_columns(field.value(), scroll), Role::Title);
+    let width = (edge.x + edge.width).saturating_sub(x + taken + 2);
+    let cursor = paint.field(Area { x, width, ..edge }, field, Role::Title);
     paint.put_right(edge, edge.y, &format!("{count} "), role);
-    let at = u16::try_from(field.visual_cursor().saturating_sub(scroll)).unwrap_or(0);
-    Some(Position::new(x + at.min(room.saturating_sub(1)), edge.y))
+    Some(cursor)
 }
 
 /// `3 of 17`, `17` where none was found last, `none`.

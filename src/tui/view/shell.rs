@@ -1,9 +1,9 @@
 //! Where in a sandbox a shell is opened.
 
 use super::paint::Paint;
-use super::pane::cursor;
+use super::pane::{cursor, lines};
 use crate::tui::keymap::{Action, Mode};
-use crate::tui::model::{Area, Model, Role, ShellChoice};
+use crate::tui::model::{Model, Role, ShellChoice};
 
 /// Draws the overlay.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, choice: &ShellChoice) {
@@ -14,9 +14,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, choice: &ShellChoice) {
     let hints = [(key(Action::Choose), "open the shell"), (key(Action::Close), "leave")];
     paint.overlay(outer, &format!("A shell in {}: where?", choice.title), &hints);
     let area = outer.inner(1);
-    let height = usize::from(area.height);
-    let offset = choice.at.saturating_sub(height.saturating_sub(1));
-    for (row, y) in (offset..=choice.services.len()).zip(area.y..area.y + area.height) {
+    for (row, line) in lines(area, choice.at).take_while(|(row, _)| *row <= choice.services.len()) {
         let (name, role, about) = match row.checked_sub(1).and_then(|at| choice.services.get(at)) {
             None => ("workspace", Role::Title, choice.workdir.clone()),
             Some(service) if service.state == "running" => {
@@ -28,10 +26,10 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, choice: &ShellChoice) {
                 (service.name.as_str(), Role::Dim, format!("{}{code}", service.state))
             }
         };
-        paint.put(area.x + 2, y, 20, name, role);
-        paint.put(area.x + 23, y, area.width.saturating_sub(24), &about, Role::Dim);
+        paint.put(line.x + 2, line.y, 20, name, role);
+        paint.put(line.x + 23, line.y, line.width.saturating_sub(24), &about, Role::Dim);
         if row == choice.at {
-            cursor(paint, Area { y, height: 1, ..area }, 1);
+            cursor(paint, line, 1);
         }
     }
 }

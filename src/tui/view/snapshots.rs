@@ -26,7 +26,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
     let focused = pane::is_focused(model, Pane::Snapshots);
     for (row, node) in model.snapshots.window().iter().enumerate() {
         let y = area.y + u16::try_from(row).unwrap_or(u16::MAX);
-        let selected = model.snapshots.offset() + row == model.snapshots.index();
+        let selected = model.snapshots.window.offset + row == model.snapshots.window.index;
         match node.sandbox() {
             None => snapshot(model, paint, area, y, node, selected),
             Some(sandbox) => based(model, paint, area, y, node, sandbox),
@@ -49,25 +49,19 @@ fn title(model: &Model, paint: &mut Paint<'_>, screen: &Screen) {
         };
         spans.push((Role::Plain, count));
     }
+    let mut part = |role: Role, text: String| {
+        spans.extend([(Role::Border, "─ ".to_owned()), (role, format!("{text} "))]);
+    };
     if !tree.filter().is_empty() {
-        spans.extend([
-            (Role::Border, "─ ".to_owned()),
-            (Role::Accent, format!("/{} ", tree.filter().text())),
-        ]);
+        part(Role::Accent, format!("/{}", tree.filter().text()));
     }
-    if !tree.marks().is_empty() {
-        spans.extend([
-            (Role::Border, "─ ".to_owned()),
-            (Role::Warn, format!("{} marked ", tree.marks().len())),
-        ]);
+    if !tree.marks.is_empty() {
+        part(Role::Warn, format!("{} marked", tree.marks.ids().len()));
     }
     if let Load::Failed(problem) = &tree.load
         && !tree.all().is_empty()
     {
-        spans.extend([
-            (Role::Border, "─ ".to_owned()),
-            (Role::Bad, format!("not read again: {} ", problem.message)),
-        ]);
+        part(Role::Bad, format!("not read again: {}", problem.message));
     }
     pane::title(model, paint, screen, Pane::Snapshots, &spans);
 }
@@ -81,43 +75,24 @@ fn nothing(model: &Model, paint: &mut Paint<'_>, area: Area) {
         Load::Loading => drop(paint.put(x, y, room, "reading the snapshots…", Role::Dim)),
         Load::Failed(problem) => {
             paint.put(x, y, room, &format!("✗ {}", problem.message), Role::Bad);
-            let cause = problem
-                .causes
-                .first()
-                .or(problem.hint.as_ref())
-                .map(String::as_str)
-                .unwrap_or_default();
-            paint.put(x + 2, y + 1, room.saturating_sub(2), cause, Role::Plain);
-            paint.spans(
-                x + 2,
-                y + 2,
-                room.saturating_sub(2),
-                &[(Role::Key, &key(Action::Redraw)), (Role::Dim, " tries again")],
-            );
+            let why = problem.causes.first().or(problem.hint.as_ref());
+            let (x, room) = (x + 2, room.saturating_sub(2));
+            paint.put(x, y + 1, room, why.map_or("", String::as_str), Role::Plain);
+            paint.key(x, y + 2, room, &key(Action::Redraw), "tries again");
         }
         Load::Ready if !model.snapshots.filter().is_empty() => {
-            paint.put(
-                x,
-                y,
-                room,
-                &format!("nothing matches '{}'", model.snapshots.filter().text()),
-                Role::Plain,
-            );
-            paint.spans(
-                x,
-                y + 1,
-                room,
-                &[(Role::Key, &key(Action::Clear)), (Role::Dim, " shows all of them")],
-            );
+            let words = format!("nothing matches '{}'", model.snapshots.filter().text());
+            paint.put(x, y, room, &words, Role::Plain);
+            paint.key(x, y + 1, room, &key(Action::Clear), "shows all of them");
         }
         Load::Ready => {
             paint.put(x, y, room, "no snapshots", Role::Plain);
-            let what = if model.read_only {
-                " would take one, but this console is read-only"
+            let does = if model.read_only {
+                "would take one, but this console is read-only"
             } else {
-                " on a sandbox takes one"
+                "on a sandbox takes one"
             };
-            paint.spans(x, y + 1, room, &[(Role::Key, &key(Action::Snapshot)), (Role::Dim, what)]);
+            paint.key(x, y + 1, room, &key(Action::Snapshot), does);
         }
     }
 }
@@ -125,7 +100,7 @@ fn nothing(model: &Model, paint: &mut Paint<'_>, area: Area) {
 /// `▌✓◆ my-env  114.4MiB  2h  2 patches  3 boxes`
 fn snapshot(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, node: &Node, selected: bool) {
     let record = &node.view.record;
-    let marked = model.snapshots.marks().contains(&record.id);
+    let marked = model.snapshots.marks.holds(&record.id);
     paint.put(area.x + 1, y, 1, if marked { "✓" } else { " " }, Role::Accent);
     let role = match record.state {
         SnapshotState::Ready if record.is_lost() => Role::Bad,
@@ -164,7 +139,7 @@ fn snapshot(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, node: &Nod
     }
 }
 
-/// What is known of a snapshot, in as many columns as there are.
+/// Facts on a snapshot, in as many columns as there are.
 fn facts(model: &Model, node: &Node, room: usize) -> Vec<(Role, String)> {
     let record = &node.view.record;
     let old = age(model.now.since(record.created_at).as_secs());
@@ -218,7 +193,7 @@ fn facts(model: &Model, node: &Node, room: usize) -> Vec<(Role, String)> {
     shown
 }
 
-/// What is being done, and how far it has come: `creating 45.2MiB 12MiB/s`.
+/// Work on it, and how far it has come: `creating 45.2MiB 12MiB/s`.
 fn at_work(job: &Job) -> String {
     let mut words = match (&job.state, &job.stage) {
         (JobState::Cancelling, _) => job.state.word().to_owned(),
@@ -275,9 +250,8 @@ fn based(model: &Model, paint: &mut Paint<'_>, area: Area, y: u16, node: &Node, 
         room,
         &[(role, &glyph), (plain, sandbox.id.as_str()), (plain, &name), (Role::Dim, &word)],
     );
-    let mut spans = vec![(Role::Plain, "  ")];
-    spans.extend(marks.iter().map(|(role, text)| (*role, text.as_str())));
-    paint.spans(x, y, end.saturating_sub(x), &spans);
+    let x = x + 2;
+    paint.row(Area { x, y, width: end.saturating_sub(x), ..area }, &marks);
 }
 
 /// A glyph for each patch; of many, how many there are of each.

@@ -1,8 +1,10 @@
 //! Overlays that are read: details, a job's output, help, an error.
 
+use std::fmt::Display;
+
 use super::paint::Paint;
 use crate::tui::keymap::{Action, Mode};
-use crate::tui::model::{Job, Model, Overlay, Role, age};
+use crate::tui::model::{Area, Job, Model, Overlay, Role, age};
 
 /// Draws one.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
@@ -13,7 +15,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
     let height = usize::from(area.height);
     let last = block.last_offset(height);
     let mut hints = vec![(key(Action::Close), "close")];
-    let (title, offset) = match overlay {
+    let title = match overlay {
         Overlay::Details(details) => {
             hints.extend([
                 (key(Action::Logs), "logs"),
@@ -33,8 +35,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
                 ]);
             }
             let record = &details.record;
-            let name = record.name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
-            (format!("{}{name} on {}", record.id, record.host), details.offset)
+            titled(&record.id, record.name.as_ref(), &record.host)
         }
         Overlay::Snapshot(details) => {
             hints.extend([
@@ -48,35 +49,35 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
                 hints.push((key(Action::Destroy), "delete"));
             }
             let record = &details.view.record;
-            let name = record.name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
-            (format!("{}{name} on {}", record.id, record.host), details.offset)
+            titled(&record.id, record.name.as_ref(), &record.host)
         }
         Overlay::Text(page) => {
             hints.push((key(Action::CopyId), "copy"));
-            (page.title.clone(), page.offset)
+            page.title.clone()
         }
         Overlay::Host(host) => {
             hints.push((key(Action::Raw), "as YAML"));
-            (format!("Host {}", host.name), host.offset)
+            format!("Host {}", host.name)
         }
-        Overlay::Output(id, offset) => {
+        Overlay::Output(id, _) => {
             let job = model.jobs.get(*id);
             if job.is_some_and(Job::is_running) {
                 hints.push((key(Action::CancelJob), "cancel"));
             }
-            (job.map(|job| output_title(model, job)).unwrap_or_default(), offset.unwrap_or(last))
+            job.map(|job| output_title(model, job)).unwrap_or_default()
         }
-        Overlay::Help(offset) => ("Keys".to_owned(), *offset),
-        Overlay::Error(problem, offset) => {
+        Overlay::Help(_) => "Keys".to_owned(),
+        Overlay::Error(problem, _) => {
             if let Some(job) = model.jobs.of_problem(problem) {
                 hints.push((key(Action::Logs), "its output"));
                 hints.extend(model.way_without_undo(job).map(|(action, what)| (key(action), what)));
             }
             hints.push((key(Action::CopyId), "copy"));
-            ("Error".to_owned(), *offset)
+            "Error".to_owned()
         }
-        _ => (String::new(), 0),
+        _ => String::new(),
     };
+    let offset = overlay.offset(last);
     if last > 0 {
         hints.push((format!("{} {}", key(Action::Down), key(Action::Up)), "scroll"));
         if !matches!(overlay, Overlay::Details(_) | Overlay::Snapshot(_)) {
@@ -84,14 +85,20 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, overlay: &Overlay) {
         }
     }
     paint.overlay(outer, &title, &hints);
-    for (row, line) in block.lines.iter().skip(offset).take(height).enumerate() {
-        paint.line(area, area.y + u16::try_from(row).unwrap_or(u16::MAX), line);
+    for (y, line) in (area.y..).zip(block.lines.iter().skip(offset).take(height)) {
+        paint.row(Area { y, ..area }, line);
     }
     if last > 0 {
         let end = (offset + height).min(block.lines.len());
         let place = format!(" {end}/{} ", block.lines.len());
         paint.put_right(area, outer.y, &place, Role::Dim);
     }
+}
+
+/// `a1b2c3d4 my-env on bardock`.
+fn titled(id: &dyn Display, name: Option<&String>, host: &dyn Display) -> String {
+    let name = name.map(|name| format!(" {name}")).unwrap_or_default();
+    format!("{id}{name} on {host}")
 }
 
 fn output_title(model: &Model, job: &Job) -> String {

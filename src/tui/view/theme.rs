@@ -1,4 +1,4 @@
-//! What a meaning looks like: roles to styles, glyphs to ASCII.
+//! Looks of a meaning: roles to styles, glyphs to ASCII.
 
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier, Style};

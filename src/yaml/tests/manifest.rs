@@ -3,7 +3,7 @@
 use crate::domain::extension::Capability;
 use crate::domain::manifest::{ExtensionManifest, Rates};
 use crate::domain::usd::Usd;
-use crate::yaml::read_manifest;
+use crate::yaml::{Document, read_manifest};
 
 const HEAD: &str = "id: ext.x\nversion: 1.0.0\nkind: builtin\n";
 
@@ -99,11 +99,45 @@ fn config_is_checked_with_paths_and_nearest_names() {
         found,
         [
             "config.inner.sped: ext.x has no setting 'sped' Some(\"speed\")",
-            "config.list[1].k: \"x\" is not of type \"integer\" None",
+            "config.list[1].k: 'config.list[1].k' must be a whole number, not a text None",
             "config.rot: ext.x has no setting 'rot' Some(\"root\")",
             "config: ext.x needs the setting 'root' None",
         ]
     );
+}
+
+#[test]
+fn config_is_told_in_the_sentences_of_every_file() {
+    for (schema, value, message, near) in [
+        ("{type: string}", "5", "'config.a' must be a text, not a number; put it in quotes", None),
+        ("{type: boolean}", "yes", "'config.a' must be true or false, not 'yes'", Some("true")),
+        (
+            "{type: [integer, 'null']}",
+            "[]",
+            "'config.a' must be nothing or a whole number, not a list",
+            None,
+        ),
+        ("{enum: [fast, slow]}", "fats", "'fats' is not one of fast, slow", Some("fast")),
+        ("{minimum: 1}", "0", "'config.a' must be 1 or more", None),
+        ("{exclusiveMinimum: 0}", "0", "'config.a' must be more than 0", None),
+        ("{maximum: 9}", "10", "'config.a' must be 9 or less", None),
+        ("{exclusiveMaximum: 9}", "9", "'config.a' must be less than 9", None),
+        ("{multipleOf: 5}", "9", "'config.a' must be a multiple of 5", None),
+        ("{minLength: 1}", "''", "'config.a' must have 1 character or more", None),
+        ("{maxLength: 2}", "abc", "'config.a' must have 2 characters or less", None),
+        ("{minItems: 2}", "[1]", "'config.a' must have 2 items or more", None),
+        ("{maxItems: 1}", "[1, 2]", "'config.a' must have 1 item or less", None),
+        ("{uniqueItems: true}", "[1, 1]", "'config.a' must have no item twice", None),
+        ("{const: 4}", "5", "'config.a' must be 4", None),
+        ("{pattern: '^/'}", "srv", "'config.a' must match '^/'", None),
+    ] {
+        let schema = format!("{HEAD}config_schema: {{properties: {{a: {schema}}}}}\n");
+        let manifest = read_manifest("ext.yaml", &schema).unwrap();
+        let config = Document::parse("x.yaml", &format!("a: {value}\n")).unwrap().value().clone();
+        let found = manifest.check_config("config", &config);
+        let [problem] = &found[..] else { panic!("{schema}: {found:?}") };
+        assert_eq!((problem.message.as_str(), problem.suggestion.as_deref()), (message, near));
+    }
 }
 
 #[test]

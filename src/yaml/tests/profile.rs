@@ -99,7 +99,7 @@ fn defaults_are_the_contracts() {
     assert_eq!(self::profile("max_ttl: 1h\n").ttl, Some(Seconds::hours(1)));
 }
 
-/// What follows the head of a profile, and what is said of it.
+/// Lines after the head of a profile, and what is said of them.
 const MEANINGLESS: &[(&str, &str)] = &[
     ("ttl: 2d\nmax_ttl: 1d\n", "x.yaml:4:6: 'ttl' (2d) is above 'max_ttl' (1d)"),
     ("ttl: none\nmax_ttl: 1d\n", "x.yaml:4:6: 'ttl' cannot be none where 'max_ttl' (1d) is set"),

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::rust_source::{House, read, root};
+use super::within;
 
 /// Word that is not used any more: in small letters with `_` as a part of a name, with a capital as the whole name of a type;
 /// and what is said instead.
@@ -76,6 +77,12 @@ const IN_NAMES: &[Replaced] = &[
     ("Kept", "RawJson"),
     ("shelf", "archive_dir"),
 ];
+
+/// Words that no comment of an item opens with: its noun does.
+const NO_NOUNS: &[&str] = &["What", "One", "Who", "Those", "It", "As"];
+
+/// Rooms in which that holds so far; elsewhere such comments are texts of the help and of the schemas too.
+const NOUN_FIRST: &[&str] = &["client", "present", "tui", "yaml"];
 
 /// Name or text, with its words in small letters between `_`.
 struct Spoken {
@@ -160,6 +167,26 @@ fn replaced_words_do_not_come_back() {
         }
     }
     assert!(wrong.is_empty(), "words that were replaced (docs/glossary.md):\n{wrong}");
+}
+
+#[test]
+fn comments_open_with_their_noun() {
+    let mut wrong = String::new();
+    for file in &House::read().files {
+        if !NOUN_FIRST.iter().any(|room| within(&file.module, room)) {
+            continue;
+        }
+        let source = read(&root().join(&file.shown));
+        let lines: Vec<&str> = source.lines().map(str::trim_start).collect();
+        for (line, text) in comments(&source) {
+            let is_of_item = ["///", "//!"].iter().any(|mark| lines[line - 1].starts_with(mark));
+            let opening = text.split(' ').next().unwrap_or_default();
+            if is_of_item && NO_NOUNS.contains(&opening) {
+                let _ = writeln!(wrong, "{}:{line}: {text}", file.shown);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "comments that open with no noun:\n{wrong}");
 }
 
 #[test]

@@ -22,8 +22,8 @@ async fn a_snapshot_is_asked_for_by_the_sandboxs_id() {
     let ran = run(&console, "snapshot a1b2 --json").await;
     assert_eq!((ran.status, &ran.json()["state"], ran.stderr.as_str()), (0, &json!("ready"), ""));
     assert_eq!(console.last().1["mode"], Value::Null);
-    assert_eq!(run(&console, "snapshot nothing").await.status, 3);
-    assert_eq!(run(&console, "snapshot my-env --mode paus").await.status, 2);
+    assert_eq!(exits(&console, "snapshot nothing").await, 3);
+    assert_eq!(exits(&console, "snapshot my-env --mode paus").await, 2);
 }
 
 #[tokio::test]
@@ -53,14 +53,14 @@ async fn what_a_profiles_keep_deleted_is_told() {
     let mut source = ready("a1b2c3d4");
     source.profile.id = "profile.e2e-kept".into();
     console.put(source).await;
-    assert_eq!(run(&console, "snapshot my-env --name old").await.status, 0);
+    assert_eq!(exits(&console, "snapshot my-env --name old").await, 0);
     console.script.pass(60);
     let ran = run(&console, "snapshot my-env").await;
     let told =
         ran.stderr.lines().find(|line| line.contains("keeps 1")).unwrap_or_else(|| panic!("{ran}"));
     assert!(told.contains("deleted old") && !ran.stdout.contains("keeps"), "{ran}");
     console.script.pass(60);
-    let json = run(&console, "snapshot my-env --json").await.json();
+    let json = document(&console, "snapshot my-env").await;
     assert!(json["message"].as_str().unwrap().contains("keeps 1"), "{json}");
     console.script.pass(60);
     assert_eq!(run(&console, "snapshot my-env --quiet").await.stderr, "");
@@ -127,7 +127,7 @@ async fn restore_makes_another_one() {
         "strict": true});
     assert_eq!((ran.status, console.last()), (0, ("restore".to_owned(), asked)), "{ran}");
     assert!(ran.stdout.contains("name       try\n"), "{ran}");
-    assert_eq!(run(&console, "restore nothing").await.status, 3);
+    assert_eq!(exits(&console, "restore nothing").await, 3);
 }
 
 /// A world with a sandbox that is kept for undo when it is removed.
@@ -159,7 +159,7 @@ async fn a_destroy_without_an_undo_is_asked_for() {
     let said = "no undo snapshot of d1d2d3d4 was taken: --no-undo";
     assert_eq!(ran.json(), json!([{"id": "d1d2d3d4", "ok": true, "message": said}]));
     assert!(console.calls().iter().any(|call| call.contains("\"no_undo\":true")));
-    assert_eq!(run(&console, "undo").await.status, 3);
+    assert_eq!(exits(&console, "undo").await, 3);
 }
 
 #[tokio::test]
@@ -188,7 +188,7 @@ async fn sleep_and_wake_and_nothing_to_do() {
     assert_eq!((ran.status, &ran.json()["state"]), (0, &json!("sleeping")));
     assert_eq!(console.last(), ("sleep".to_owned(), json!({"id": "b1b1b1b1", "revision": null})));
     let ran = run(&console, "sleep one").await;
-    assert_eq!((ran.status, ran.stderr.as_str()), (0, "one is asleep: nothing to do\n"));
+    assert_eq!(ran.said(), (0, "one is asleep: nothing to do\n"));
     console.script.patch.lock().unwrap().push_back(Script::Exits(7));
     let ran = run(&console, "wake one").await;
     assert!(

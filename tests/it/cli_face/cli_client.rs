@@ -22,7 +22,7 @@ type Pieces<T> = BoxStream<'static, Result<T, Error>>;
 /// The client of a world.
 pub(crate) struct Watched {
     client: Arc<LocalClient>,
-    /// What was asked that is more than a look, in order.
+    /// Requests that are more than a look, in order.
     calls: Mutex<Vec<(String, Value)>>,
     answers: Mutex<BTreeMap<String, Box<dyn Any + Send>>>,
 }

@@ -51,12 +51,12 @@ impl Deref for Console {
 }
 
 impl Console {
-    /// What was asked that is more than a look, in order.
+    /// Calls that are more than a look, in order.
     pub(crate) fn calls(&self) -> Vec<String> {
         self.client.calls().into_iter().map(|(verb, asked)| format!("{verb} {asked}")).collect()
     }
 
-    /// What was asked last.
+    /// Call that came last.
     pub(crate) fn last(&self) -> (String, Value) {
         self.client.calls().pop().unwrap()
     }
@@ -94,7 +94,7 @@ pub(crate) fn script() -> Scripted {
     }
 }
 
-/// What a host finds of a sandbox that runs.
+/// Finding of a host on a sandbox that runs.
 pub(crate) fn there() -> Inspection {
     let resources = vec![Resource { kind: "directory".into(), id: "/srv/sbx".into() }];
     Inspection { resources, ready: true, ..Inspection::default() }
@@ -220,7 +220,7 @@ impl Tty for Desk {
 #[allow(clippy::struct_excessive_bools, reason = "each is an independent fact of the terminal")]
 pub(crate) struct World {
     pub(crate) terminal: bool,
-    /// What is typed at a question, or what a script's standard input is.
+    /// Text that is typed at a question, or that a script's standard input is.
     pub(crate) types: &'static str,
     /// Whether the locale is not UTF-8.
     pub(crate) plain_locale: bool,
@@ -229,9 +229,9 @@ pub(crate) struct World {
     /// Whether stderr leads into a file on a terminal too.
     pub(crate) stderr_to_file: bool,
     pub(crate) presses: usize,
-    /// What happens before the first of them.
+    /// Event to be awaited before the first of them.
     pub(crate) after: Option<Arc<Notify>>,
-    /// What the extension is asked before any of them.
+    /// Verb that the extension is asked before any of them.
     pub(crate) once: Option<&'static str>,
     pub(crate) width: Option<usize>,
     pub(crate) stdout: Option<io::ErrorKind>,
@@ -243,15 +243,35 @@ pub(crate) struct Ran {
     pub(crate) status: u8,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    /// What was shown on the terminal that is asked on.
+    /// Screen of the terminal that is asked on.
     pub(crate) tty: String,
     pub(crate) left_at_once: bool,
 }
 
 impl Ran {
-    pub(crate) fn json(&self) -> Value {
+    pub(crate) fn document(&self) -> Value {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("{error}: {:?}", self.stdout))
+    }
+
+    /// Its status, and all that it wrote.
+    pub(crate) fn all(&self) -> (u8, &str, &str) {
+        (self.status, self.stdout.as_str(), self.stderr.as_str())
+    }
+
+    /// Its status, and what it wrote to its output.
+    pub(crate) fn out(&self) -> (u8, &str) {
+        (self.status, self.stdout.as_str())
+    }
+
+    /// Its status, and what it said beside its output.
+    pub(crate) fn said(&self) -> (u8, &str) {
+        (self.status, self.stderr.as_str())
+    }
+
+    /// Its status, and the code of its error.
+    pub(crate) fn code(&self) -> (u8, String) {
+        (self.status, self.error()["code"].as_str().unwrap().to_owned())
     }
 
     pub(crate) fn error(&self) -> Value {
@@ -264,11 +284,8 @@ impl Ran {
 
 impl std::fmt::Display for Ran {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "status {}\n--- stdout\n{}--- stderr\n{}",
-            self.status, self.stdout, self.stderr
-        )?;
+        let (status, stdout, stderr) = self.all();
+        write!(f, "status {status}\n--- stdout\n{stdout}--- stderr\n{stderr}")?;
         if self.tty.is_empty() { Ok(()) } else { write!(f, "--- /dev/tty\n{}", self.tty) }
     }
 }
@@ -357,6 +374,16 @@ fn presses(
     pressed.chain(stream::pending()).boxed()
 }
 
+/// Status that a line exits with.
+pub(crate) async fn exits(console: &Console, line: &str) -> u8 {
+    run(console, line).await.status
+}
+
+/// Document that a line answers with.
+pub(crate) async fn document(console: &Console, line: &str) -> Value {
+    run(console, &format!("{line} --json")).await.json()
+}
+
 pub(crate) async fn run(console: &Console, line: &str) -> Ran {
     run_in(World::default(), console, line).await
 }
@@ -382,7 +409,7 @@ pub(crate) async fn fleet() -> Console {
     with(vec![ready("a1b2c3d4"), degraded, silent, over, failed("e0000001")]).await
 }
 
-/// What `doctor` finds here: with `--claim` everything is well.
+/// Findings of `doctor` here: with `--claim` everything is well.
 pub(crate) fn checks(claim: bool) -> Vec<Check> {
     let check = |name: &str, state, message: &str, hint: Option<&str>| Check {
         name: name.into(),
@@ -393,18 +420,10 @@ pub(crate) fn checks(claim: bool) -> Vec<Check> {
     let mut checks = vec![check("ssh", CheckState::Ok, "OpenSSH_9.2p1", None)];
     if !claim {
         let host = "host coulombcore\u{1b}[2J";
-        checks.push(check(
-            "terminal",
-            CheckState::Warning,
-            "the locale is not UTF-8",
-            Some("--ascii"),
-        ));
-        checks.push(check(
-            host,
-            CheckState::Failed,
-            "refuses the connection\nssh: port 22: refused",
-            Some("look"),
-        ));
+        let (plain, refused) =
+            ("the locale is not UTF-8", "refuses the connection\nssh: port 22: refused");
+        checks.push(check("terminal", CheckState::Warning, plain, Some("--ascii")));
+        checks.push(check(host, CheckState::Failed, refused, Some("look")));
     }
     checks
 }

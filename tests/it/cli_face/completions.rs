@@ -1,4 +1,4 @@
-//! What the completion scripts ask, and bash's script as bash runs it.
+//! Completion scripts: their question, and bash's script as bash runs it.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -17,7 +17,7 @@ use crate::test_env::fixture::host;
 async fn answer(console: &Console, words: &[&str]) -> String {
     let args = ["sandboxer", "__complete"].iter().chain(words).map(|word| (*word).to_owned());
     let ran = run_args(World::default(), console, args.collect()).await;
-    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{words:?}");
+    assert_eq!(ran.said(), (0, ""), "{words:?}");
     ran.stdout
 }
 

@@ -105,7 +105,7 @@ async fn history_shows_every_entry_with_the_balance_behind_it() {
     let env = nothing().await;
     let ran = run(&env, "credits history").await;
     assert!(ran.stderr.contains("credits grant USD"), "{ran}");
-    assert_eq!(run(&env, "credits history --json").await.json(), serde_json::json!([]));
+    assert_eq!(document(&env, "credits history").await, serde_json::json!([]));
 }
 
 #[tokio::test]

@@ -74,7 +74,7 @@ async fn the_status_is_that_of_all_hosts() {
             no_archive(&console);
             no_archive(&console);
         }
-        assert_eq!(run(&console, &line).await.status, status, "{line}");
+        assert_eq!(exits(&console, &line).await, status, "{line}");
         assert!(
             !console.calls().iter().any(|call| call.contains("prod")),
             "what is out of bounds is left alone: {line}"
@@ -91,7 +91,7 @@ async fn the_status_is_that_of_all_hosts() {
         (&json[0]["state"], &json[0]["deep"]["steps"][4]["stage"]),
         (&json!("up"), &json!("snapshot"))
     );
-    assert_eq!(run(&fleet().await, "hosts list --json").await.json()[3].get("deep"), None);
+    assert_eq!(document(&fleet().await, "hosts list").await[3].get("deep"), None);
 }
 
 /// The hosts that run are waited for, and none is begun any more.

@@ -72,6 +72,6 @@ async fn ctrl_c_leaves_a_flush() {
 #[tokio::test]
 async fn flags_of_events_are_none_of_flush() {
     for line in ["events --follow flush", "events flush --since 1h"] {
-        assert_eq!(run(&nothing().await, line).await.status, 2, "{line}");
+        assert_eq!(exits(&nothing().await, line).await, 2, "{line}");
     }
 }

@@ -44,7 +44,7 @@ async fn exec_passes_bytes_on_and_ends_as_the_command_did() {
         runs(vec![out(b"a\n\x1b[31mred\x00"), err(b"\xe2\x98\x83 no newline"), out(b"b"), ends(7)])
             .await;
     let ran = run(&console, "exec my-env -- make test").await;
-    assert_eq!((ran.status, ran.stdout.as_str()), (7, "a\n\u{1b}[31mred\0b"));
+    assert_eq!(ran.out(), (7, "a\n\u{1b}[31mred\0b"));
     assert_eq!(ran.stderr, "☃ no newline");
     assert_eq!(
         asked(&console),
@@ -69,7 +69,7 @@ async fn what_follows_the_commands_first_word_is_the_commands() {
     ] {
         let console = runs(vec![ends(0)]).await;
         let ran = run(&console, line).await;
-        assert_eq!((ran.status, ran.stdout.as_str()), (0, ""), "{line}: {ran}");
+        assert_eq!(ran.out(), (0, ""), "{line}: {ran}");
         assert_eq!(
             (&asked(&console)["command"], &asked(&console)["service"]),
             (&command, &service),
@@ -109,7 +109,7 @@ async fn failures_of_our_own_are_125() {
         "exec my-env -- ''",
     ] {
         let ran = run(&fleet().await, line).await;
-        assert_eq!((ran.status, ran.stdout.as_str()), (125, ""), "{line}: {ran}");
+        assert_eq!(ran.out(), (125, ""), "{line}: {ran}");
         assert!(ran.stderr.starts_with("error: "), "{line}: {ran}");
     }
     let broken = runs(vec![
@@ -118,24 +118,24 @@ async fn failures_of_our_own_are_125() {
     ])
     .await;
     let ran = run(&broken, "exec my-env -- ls").await;
-    assert_eq!((ran.status, ran.stdout.as_str()), (125, "half"));
+    assert_eq!(ran.out(), (125, "half"));
     let ran = run(&broken, "exec my-env --json -- ls").await;
     assert_eq!(
         (ran.status, ran.stdout.as_str(), &ran.error()["code"]),
         (125, "", &json!("host_unreachable"))
     );
     let ran = run(&fleet().await, "--json exec").await;
-    assert_eq!((ran.status, &ran.error()["code"]), (125, &json!("usage")));
+    assert_eq!(ran.code(), (125, "usage".to_owned()));
     // Only of exec.
-    assert_eq!(run(&fleet().await, "get").await.status, 2);
-    assert_eq!(run(&fleet().await, "get exec --nosuch").await.status, 2);
+    assert_eq!(exits(&fleet().await, "get").await, 2);
+    assert_eq!(exits(&fleet().await, "get exec --nosuch").await, 2);
 }
 
 #[tokio::test]
 async fn exec_as_one_document() {
     let console = runs(vec![out(b"a\n\xff"), err(b"b"), out(b"c"), ends(3)]).await;
     let ran = run(&console, "exec my-env --json -- ls").await;
-    assert_eq!((ran.status, ran.stderr.as_str()), (3, ""));
+    assert_eq!(ran.said(), (3, ""));
     let expected =
         json!({"exit_status": 3, "stdout": "a\n\u{fffd}c", "stderr": "b", "truncated": false});
     assert_eq!(ran.json(), expected);
@@ -152,13 +152,13 @@ async fn ctrl_c_ends_the_command() {
     let once = || pressed(1, "exec");
     let console = runs(vec![out(b"working\n")]).await;
     let ran = run_in(once(), &console, "exec my-env -- sleep 1000").await;
-    assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (130, "working\n", ""));
+    assert_eq!(ran.all(), (130, "working\n", ""));
     let ran = run_in(once(), &console, "exec my-env --json -- sleep 1000").await;
-    assert_eq!((ran.status, &ran.error()["code"]), (130, &json!("cancelled")));
+    assert_eq!(ran.code(), (130, "cancelled".to_owned()));
     // Also while a reader that reads nothing is waited for.
     let stuck = World { takes: Some(|_| false), ..once() };
     let ran = run_in(stuck, &console, "exec my-env -- yes").await;
-    assert_eq!((ran.status, ran.stdout.as_str()), (130, ""));
+    assert_eq!(ran.out(), (130, ""));
 }
 
 #[tokio::test]
@@ -166,7 +166,7 @@ async fn a_reader_that_left_ends_the_command_and_is_no_success() {
     let world = |kind| World { stdout: Some(kind), ..World::default() };
     let console = runs(vec![out(b"a"), ends(0)]).await;
     let ran = run_in(world(io::ErrorKind::BrokenPipe), &console, "exec my-env -- yes").await;
-    assert_eq!((ran.status, ran.stderr.as_str()), (141, ""));
+    assert_eq!(ran.said(), (141, ""));
     let ran = run_in(world(io::ErrorKind::StorageFull), &console, "exec my-env -- yes").await;
     assert_eq!(ran.status, 125);
     assert!(ran.stderr.contains("standard output cannot be written"), "{ran}");
@@ -184,11 +184,7 @@ async fn a_shell_has_the_terminal_and_its_status_is_ours() {
         let console = fleet().await;
         *console.script.shell.lock().unwrap() = vec!["sh", "-c", script];
         let ran = run_in(on_terminal(""), &console, "shell my-env --service web").await;
-        assert_eq!(
-            (ran.status, ran.stdout.as_str(), ran.stderr.as_str()),
-            (status, "", ""),
-            "{script}"
-        );
+        assert_eq!(ran.all(), (status, "", ""), "{script}");
         assert_eq!(asked(&console), json!({"id": "a1b2c3d4", "service": "web"}));
     }
     let console = fleet().await;
@@ -208,7 +204,7 @@ async fn a_shell_needs_a_terminal() {
     hint: sandboxer exec my-env --service web -- CMD... runs one command
     ");
     let ran = run_in(on_terminal(""), &console, "shell my-env --json").await;
-    assert_eq!((ran.status, &ran.error()["code"]), (2, &json!("usage")));
+    assert_eq!(ran.code(), (2, "usage".to_owned()));
     assert!(console.calls().is_empty());
 }
 
@@ -217,7 +213,7 @@ fn line(service: &str, text: &[u8]) -> LogLine {
     LogLine { service, source, bytes: text.to_vec(), cut: false }
 }
 
-/// What two services wrote.
+/// Lines of two services.
 fn chatter() -> Vec<LogLine> {
     let warned = LogLine { source: Source::Stderr, cut: true, ..line("database", b"warning \xff") };
     vec![line("web", b"GET /\t\x1b[31m500\x1b[0m"), warned, line("web", b"")]
@@ -261,17 +257,14 @@ async fn logs_in_words_and_exact() {
 async fn logs_that_are_empty_or_break_off() {
     let env = chatty(LogScript::Ended(Vec::new())).await;
     let ran = run(&env, "logs my-env").await;
-    assert_eq!(
-        (ran.status, ran.stdout.as_str(), ran.stderr.as_str()),
-        (0, "", "nothing was written\n")
-    );
+    assert_eq!(ran.all(), (0, "", "nothing was written\n"));
     assert_eq!(run(&env, "logs my-env --json").await.stderr, "");
     let gone = Error::new(Code::HostUnreachable, "coulombcore does not answer");
     let env = chatty(LogScript::Broken(vec![line("web", b"last words")], gone)).await;
     let ran = run(&env, "logs my-env").await;
-    assert_eq!((ran.status, ran.stdout.as_str()), (5, "web      | last words\n"));
+    assert_eq!(ran.out(), (5, "web      | last words\n"));
     for wrong in ["--tail many", "--tail -1", "--tail 1.5", "--tail"] {
-        assert_eq!(run(&env, &format!("logs my-env {wrong}")).await.status, 2, "{wrong}");
+        assert_eq!(exits(&env, &format!("logs my-env {wrong}")).await, 2, "{wrong}");
     }
 }
 
@@ -282,10 +275,10 @@ async fn following_ends_quietly() {
     assert_eq!((ran.status, ran.stdout.lines().count(), ran.stderr.as_str()), (130, 3, ""));
     let closed = World { stdout: Some(io::ErrorKind::BrokenPipe), ..World::default() };
     let ran = run_in(closed, &env, "logs my-env --follow").await;
-    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+    assert_eq!(ran.said(), (0, ""));
     let stuck = World { takes: Some(|_| false), ..pressed(1, "logs") };
     let ran = run_in(stuck, &env, "logs my-env").await;
-    assert_eq!((ran.status, ran.stdout.as_str()), (130, ""));
+    assert_eq!(ran.out(), (130, ""));
     // Nothing is written, and whoever read has left.
     let env = chatty(LogScript::Open(Vec::new())).await;
     let left = World { reader_left: Some(|| true), ..World::default() };
@@ -309,7 +302,7 @@ async fn labels_are_set_and_taken_away_together() {
         let ran = run(&console, &format!("label my-env {wrong}")).await;
         assert_eq!((ran.status, console.calls().len()), (2, 0), "{wrong}: {ran}");
     }
-    assert_eq!(run(&fleet().await, "label nothing a=b").await.status, 3);
+    assert_eq!(exits(&fleet().await, "label nothing a=b").await, 3);
 }
 
 #[tokio::test]

@@ -89,7 +89,7 @@ async fn the_status_of_inspect_host_is_that_of_hosts_check() {
     ] {
         for verb in ["inspect host", "hosts check"] {
             let line = format!("{verb} {names}");
-            assert_eq!(run(&fleet().await, line.trim()).await.status, status, "{line}");
+            assert_eq!(exits(&fleet().await, line.trim()).await, status, "{line}");
         }
     }
 }

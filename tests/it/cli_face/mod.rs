@@ -131,7 +131,7 @@ async fn help_and_version_end_well_and_on_stdout() {
         ["--help", "-h", "create --help", "help", "help create", "hosts check --help", "--version"]
     {
         let ran = run(&console, line).await;
-        assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{line}");
+        assert_eq!(ran.said(), (0, ""), "{line}");
         assert!(!ran.stdout.is_empty() && !ran.stdout.contains('\u{1b}'), "{line}");
     }
 }
@@ -163,7 +163,7 @@ async fn wrong_usage_in_words_and_as_json() {
     ] {
         let line = line.replace("$'\\x1b[2Jx'", "'\u{1b}[2Jx'");
         let ran = run(&console, &line).await;
-        assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{line}");
+        assert_eq!(ran.out(), (2, ""), "{line}");
         assert!(!ran.stderr.contains('\u{1b}'), "{line}: {:?}", ran.stderr);
         if !line.is_empty() {
             text.push_str(&format!(
@@ -173,7 +173,7 @@ async fn wrong_usage_in_words_and_as_json() {
             ));
         }
         let ran = run(&console, &format!("--json {line}")).await;
-        assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{line}");
+        assert_eq!(ran.out(), (2, ""), "{line}");
         assert_eq!(ran.error()["code"], "usage", "{line}");
     }
     assert_snapshot!("wrong_usage", text);
@@ -228,7 +228,7 @@ fn the_dashboard_is_asked_for_by_name_or_by_nothing_on_a_terminal() {
 #[tokio::test]
 async fn a_server_is_not_there_yet() {
     let ran = run(&fleet().await, "--server http://127.0.0.1:1 list --json").await;
-    assert_eq!((ran.status, &ran.error()["code"]), (7, &json!("unsupported")));
+    assert_eq!(ran.code(), (7, "unsupported".to_owned()));
 }
 
 // --- list and get
@@ -245,7 +245,7 @@ async fn list_for_a_person_and_for_a_script() {
     let colours =
         run_in(World { width: Some(120), ..on_terminal("") }, &fleet().await, "list").await;
     assert_snapshot!("list_in_colours", colours.stdout.replace('\u{1b}', "␛"));
-    let json = run(&fleet().await, "list --json").await.json();
+    let json = document(&fleet().await, "list").await;
     assert_eq!(json.as_array().unwrap().len(), 5);
     assert_eq!(json[0]["reachability"]["endpoints"][0]["host_port"], 32768);
 }
@@ -285,7 +285,7 @@ async fn get_for_a_person_and_for_a_script() {
     let console = fleet().await;
     assert_snapshot!("get", run(&console, "get my-env").await);
     assert_snapshot!("get_failed", run(&console, "get e000").await);
-    let json = run(&console, "get a1b2c3d4 --json").await.json();
+    let json = document(&console, "get a1b2c3d4").await;
     let mut expected = serde_json::to_value(console.client.get("a1b2c3d4").await.unwrap()).unwrap();
     expected["lineage"] = json!({"ancestors": [], "snapshots": []});
     assert_eq!(json, expected);
@@ -301,7 +301,7 @@ async fn get_for_a_person_and_for_a_script() {
         "get_without_lineage",
         ran.replace(&console.folder.path().display().to_string(), "DATA")
     );
-    let json = run(&console, "get my-env --json").await.json();
+    let json = document(&console, "get my-env").await;
     assert_eq!((&json["id"], &json["lineage"]), (&json!("a1b2c3d4"), &Value::Null));
     assert_eq!(json["unread"]["code"], "store_corrupt");
 }
@@ -364,7 +364,7 @@ async fn text_of_others_never_moves_the_cursor() {
     }
     assert!(run(&console, "list").await.stdout.lines().count() == 2);
     // Exact where a program reads it.
-    assert_eq!(run(&console, "get a1b2c3d4 --json").await.json()["name"], evil);
+    assert_eq!(document(&console, "get a1b2c3d4").await["name"], evil);
     let ran = run_in(on_terminal("n\n"), &console, "destroy a1b2c3d4 --no-color").await;
     assert!(!ran.stderr.contains('\u{1b}'), "{ran}");
 }
@@ -377,7 +377,7 @@ async fn an_id_of_ten_thousand_characters() {
         assert_eq!(ran.status, 3, "{verb}");
         assert!(ran.stderr.len() < 3000, "{verb}: {}", ran.stderr.len());
     }
-    assert_eq!(run(&fleet().await, &format!("list --state {long}")).await.status, 2);
+    assert_eq!(exits(&fleet().await, &format!("list --state {long}")).await, 2);
 }
 
 #[tokio::test]
@@ -394,13 +394,13 @@ async fn a_closed_pipe_ends_quietly_and_a_full_disk_does_not() {
         "hosts list --json",
     ] {
         let ran = run_in(closed(), &console, line).await;
-        assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{line}");
+        assert_eq!(ran.said(), (0, ""), "{line}");
     }
     // What failed, failed, whether or not anybody read the list.
     assert_eq!(run_in(closed(), &console, "destroy nothing").await.status, 3);
     let full = World { stdout: Some(io::ErrorKind::StorageFull), ..World::default() };
     let ran = run_in(full, &console, "list --json").await;
-    assert_eq!((ran.status, &ran.error()["code"]), (1, &json!("internal")));
+    assert_eq!(ran.code(), (1, "internal".to_owned()));
 }
 
 // --- create
@@ -417,7 +417,7 @@ async fn create_prints_how_to_get_there() {
     assert_snapshot!("create", run(&console, &format!("{line} --name my-env")).await);
     assert_snapshot!("create_call", console.calls().join("\n"));
     let quiet = run(&console, &format!("{line} --quiet")).await;
-    assert_eq!((quiet.status, quiet.stderr.as_str()), (0, ""));
+    assert_eq!(quiet.said(), (0, ""));
     let ran = run(&console, &format!("{line} --json --name other")).await;
     assert_eq!(ran.json()["name"], "other");
     let lines: Vec<Value> =
@@ -434,7 +434,7 @@ async fn a_repeated_create_prints_the_sandbox_as_it_is() {
     let first = run(&console, "create --idempotency-key k --json").await;
     let ran = run(&console, "create --idempotency-key k --json").await;
     assert_eq!((ran.status, &ran.json()), (0, &first.json()));
-    assert_eq!(run(&console, "list --json").await.json().as_array().unwrap().len(), 1);
+    assert_eq!(document(&console, "list").await.as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -450,7 +450,7 @@ async fn a_failed_create_shows_its_evidence() {
     );
     assert_snapshot!("create_failed", run(&console, "create --quiet").await);
     let ran = run(&console, "create --json").await;
-    assert_eq!((ran.status, ran.stdout.as_str()), (1, ""));
+    assert_eq!(ran.out(), (1, ""));
     let evidence = "\u{1b}[31mno such image\u{1b}[0m\nthe compose stack did not start";
     assert_eq!(ran.error()["details"]["failure"]["output"], evidence);
     assert_snapshot!("create_failed_with_leftovers", run(&console, "create --quiet").await);
@@ -546,7 +546,7 @@ async fn a_second_ctrl_c_leaves_at_once() {
     console.script(&[Act::Hang, Act::Hang], &[], &[Act::Hang, Act::Hang]);
     let ran = run_in(pressed(2, "provision"), &console, "create --json").await;
     assert!(ran.left_at_once);
-    assert_eq!((ran.status, &ran.error()["code"]), (130, &json!("cancelled")));
+    assert_eq!(ran.code(), (130, "cancelled".to_owned()));
     assert_snapshot!(run_in(pressed(2, "provision"), &console, "create --quiet").await, @r"
     status 130
     --- stdout
@@ -583,7 +583,7 @@ async fn destroy_prints_an_array_in_the_order_given() {
     "c0000001" false "host_unreachable"
     "a1b2c3d4" true null
     "#);
-    assert_eq!((ran.status, &ran.error()["code"]), (8, &json!("partial")));
+    assert_eq!(ran.code(), (8, "partial".to_owned()));
     let destroyed = console.calls().iter().filter(|call| call.starts_with("destroy")).count();
     assert_eq!(destroyed, 3, "{:?}", console.calls());
 }
@@ -605,9 +605,9 @@ async fn a_bulk_verb_has_the_one_code_that_all_failures_have() {
         ("destroy no-1", 3),
     ] {
         let console = fleet().await;
-        assert_eq!(run(&console, line).await.status, status, "{line}");
+        assert_eq!(exits(&console, line).await, status, "{line}");
         // What is destroyed already is no failure.
-        assert_eq!(run(&console, &format!("{line} --json")).await.status, status, "{line}");
+        assert_eq!(exits(&console, &format!("{line} --json")).await, status, "{line}");
     }
 }
 
@@ -619,7 +619,7 @@ async fn never_destroyed_when_nobody_saw_it_gone() {
     let ran = run(&console, "destroy c0000001").await;
     assert!(ran.status == 5 && !ran.stdout.contains("destroyed"), "{ran}");
     assert_eq!(console.client.get("c0000001").await.unwrap().state, State::Destroying);
-    assert_eq!(run(&console, "destroy c0000001 --forget --yes").await.status, 0);
+    assert_eq!(exits(&console, "destroy c0000001 --forget --yes").await, 0);
 }
 
 #[tokio::test]
@@ -777,12 +777,12 @@ async fn wait_asks_the_host_whether_it_is_still_ready() {
     let console = with(vec![ready("a1b2c3d4")]).await;
     observed(&console, &[("exited", Some(3)), ("exited", Some(3))]);
     let ran = run(&console, "wait a1b2").await;
-    assert_eq!((ran.status, ran.stdout.as_str()), (1, ""), "{ran}");
+    assert_eq!(ran.out(), (1, ""), "{ran}");
     assert!(ran.stderr.contains("my-env is not ready any more: db exit 3"), "{ran}");
     assert!(ran.stderr.contains("sandboxer logs a1b2c3d4"), "{ran}");
     // Engines that start it again say so, or that it ended, for a moment.
     observed(&console, &[("exited", Some(3)), ("restarting", Some(3)), ("running", None)]);
-    assert_eq!(run(&console, "wait a1b2").await.status, 0);
+    assert_eq!(exits(&console, "wait a1b2").await, 0);
     observed(&console, &[("restarting", Some(3))]);
     let ran = run(&console, "wait a1b2 --timeout 1s").await;
     assert_eq!(ran.status, 5, "{ran}");
@@ -805,9 +805,9 @@ async fn wait_says_that_the_host_does_not_answer_when_its_time_is_over() {
     away(1);
     assert_eq!(run(&console, "wait a1b2 --json").await.error()["code"], "host_unreachable");
     away(2);
-    assert_eq!(run(&console, "wait a1b2 --timeout 20s").await.status, 0, "it was back in time");
+    assert_eq!(exits(&console, "wait a1b2 --timeout 20s").await, 0, "it was back in time");
     away(20);
-    assert_eq!(run(&console, "wait a1b2 --timeout 1s").await.status, 5);
+    assert_eq!(exits(&console, "wait a1b2 --timeout 1s").await, 5);
 }
 
 // --- events, hosts, profiles
@@ -882,7 +882,7 @@ async fn hosts_that_answer_and_hosts_that_do_not() {
         ("hosts check prod railiance01", 5),
         ("hosts check prod coulombcore", 8),
     ] {
-        assert_eq!(run(&console, line).await.status, status, "{line}");
+        assert_eq!(exits(&console, line).await, status, "{line}");
     }
     assert_snapshot!("hosts_check", run(&console, "hosts check").await);
     assert_snapshot!(
@@ -898,7 +898,7 @@ async fn hosts_that_answer_and_hosts_that_do_not() {
     let error = ran.error();
     assert_eq!((&error["code"], ran.json().as_array().unwrap().len()), (&json!("partial"), 1));
     assert_eq!(error["details"]["failed"][0]["id"], "nowhere");
-    let json = run(&console, "hosts check --json").await.json();
+    let json = document(&console, "hosts check").await;
     assert_eq!(json.as_array().unwrap().len(), 3, "a forbidden one is not even probed");
 }
 
@@ -915,7 +915,7 @@ async fn profiles_and_their_files() {
     };
     assert_snapshot!("profiles_list", masked("profiles list").await);
     assert_snapshot!("profiles_show", masked("profiles show sandbox-canary").await);
-    assert_eq!(run(&console, "profiles show nothing").await.status, 3);
+    assert_eq!(exits(&console, "profiles show nothing").await, 3);
     assert_snapshot!(
         "profiles_validate",
         run(&console, "profiles validate good.yaml bad.yaml").await
@@ -926,7 +926,7 @@ async fn profiles_and_their_files() {
         ("profiles validate bad.yaml worse.yaml", 2),
         ("profiles validate bad.yaml good.yaml", 8),
     ] {
-        assert_eq!(run(&console, line).await.status, status, "{line}");
+        assert_eq!(exits(&console, line).await, status, "{line}");
     }
     let ran = run(&console, "profiles validate bad.yaml --json").await;
     assert_eq!(ran.json()[0]["error"]["code"], "invalid_profile");

@@ -56,9 +56,9 @@ async fn patches_in_their_order() {
     );
     without_patches(&console).await;
     let ran = run(&console, "patches list base").await;
-    assert_eq!((ran.status, ran.stderr.as_str()), (0, "snapshot base has no patches\n"));
+    assert_eq!(ran.said(), (0, "snapshot base has no patches\n"));
     assert_eq!(run(&console, "patches list base --json").await.stdout, "[]\n");
-    assert_eq!(run(&console, "patches list nothing").await.status, 3);
+    assert_eq!(exits(&console, "patches list nothing").await, 3);
 }
 
 #[tokio::test]
@@ -102,27 +102,21 @@ async fn what_is_no_script_is_refused_before_anything_is_asked() {
     }
     assert!(console.calls().is_empty());
     let most = file("most", &vec![b'#'; 96 * 1024]);
-    assert_eq!(run(&console, &format!("patches add base --script-file {most}")).await.status, 0);
-    assert_eq!(run(&console, "patches add base").await.status, 2);
+    assert_eq!(exits(&console, &format!("patches add base --script-file {most}")).await, 0);
+    assert_eq!(exits(&console, "patches add base").await, 2);
 }
 
 #[tokio::test]
 async fn removing_says_what_and_the_second_time_not_found() {
     let console = patched().await;
     let ran = run(&console, "patches remove base 2 --yes").await;
-    assert_eq!(
-        (ran.status, ran.stdout.as_str()),
-        (0, "removed patch 2 (pat-00000002) from base\n")
-    );
+    assert_eq!(ran.out(), (0, "removed patch 2 (pat-00000002) from base\n"));
     assert_eq!(console.last().1, json!([A, "pat-00000002"]));
     assert_eq!(
         run(&console, "patches remove base 2 --yes --json").await.error()["code"],
         "not_found"
     );
-    assert_eq!(
-        run(&console, "patches remove base pat-00000001 --yes --json").await.json()["sequence"],
-        1
-    );
+    assert_eq!(document(&console, "patches remove base pat-00000001 --yes").await["sequence"], 1);
 }
 
 #[tokio::test]
@@ -156,11 +150,7 @@ async fn removing_asks_on_a_terminal_and_needs_yes_off_it() {
     ] {
         for json in ["", " --json"] {
             let console = patched().await;
-            assert_eq!(
-                run(&console, &format!("{line}{json}")).await.status,
-                status,
-                "{line}{json}"
-            );
+            assert_eq!(exits(&console, &format!("{line}{json}")).await, status, "{line}{json}");
             assert_eq!(
                 console.calls().is_empty(),
                 status == 2,
@@ -243,7 +233,7 @@ async fn a_rollout_ends_like_a_bulk_verb() {
         assert_eq!(ran.status, status, "{errors:?}");
         assert_eq!(console.last().1, json!({"snapshot": A, "canary": 1}));
         fits("rollout", &ran.json());
-        assert_eq!(run(&console, "patches apply --all base").await.status, status, "{errors:?}");
+        assert_eq!(exits(&console, "patches apply --all base").await, status, "{errors:?}");
     }
     let items = vec![item("b1b1b1b1", true, None), item("b2b2b2b2", false, Some(Code::Conflict))];
     let console = patched().await.answers("roll_out", items);
@@ -260,7 +250,7 @@ async fn a_rollout_ends_like_a_bulk_verb() {
         "--all base --canary x",
     ] {
         let console = patched().await;
-        assert_eq!(run(&console, &format!("patches apply {wrong}")).await.status, 2, "{wrong}");
+        assert_eq!(exits(&console, &format!("patches apply {wrong}")).await, 2, "{wrong}");
         assert!(console.calls().is_empty());
     }
     let ran = run(&patched_with(vec![]).await, "patches apply --all base").await;
@@ -278,7 +268,7 @@ fn skipped(text: &str, ok: bool, reason: &str) -> RolloutItem {
     }
 }
 
-/// One that sleeps, and one that was not begun, have not failed.
+/// A sandbox that sleeps, and one that was not begun, have not failed.
 #[tokio::test]
 async fn whom_a_rollout_skips_has_not_failed() {
     let asleep = skipped("b2b2b2b2", true, "it sleeps, and gets them on its next wake");
@@ -301,7 +291,7 @@ async fn whom_a_rollout_skips_has_not_failed() {
         let ran = run(&console, "patches apply --all base --json").await;
         assert_eq!(ran.status, status, "{items:?} {ran}");
         fits("rollout", &ran.json());
-        assert_eq!(run(&console, "patches apply --all base").await.status, status, "{items:?}");
+        assert_eq!(exits(&console, "patches apply --all base").await, status, "{items:?}");
     }
     let items = vec![first(Some(Code::OperationFailed)), asleep, late];
     let console = patched().await.answers("roll_out", items);
@@ -400,7 +390,7 @@ async fn wait_for_patched_knows_every_state() {
     }
     assert_eq!(run(&with(vec![one()]).await, PATCHED).await.status, 0);
     let gone = owing_in(PatchState::Pending, None, State::Destroying).await;
-    assert_eq!(run(&gone, "wait one --for patched").await.status, 4);
+    assert_eq!(exits(&gone, "wait one --for patched").await, 4);
 }
 
 /// Whoever works on a sandbox may write down late what it owes.
@@ -408,19 +398,19 @@ async fn wait_for_patched_knows_every_state() {
 async fn wait_for_patched_goes_by_what_is_owed() {
     for (said, ran) in [(PatchState::None, None), (PatchState::Applied, None)] {
         assert_eq!(
-            run(&owing(said, ran).await, PATCHED).await.status,
+            exits(&owing(said, ran).await, PATCHED).await,
             5,
             "it owes the patch that is there by now"
         );
     }
     for line in ["patches remove base 2 --yes", "snapshots delete base --force --yes"] {
         let console = owing(PatchState::Failed, Some(PatchState::Failed)).await;
-        assert_eq!(run(&console, line).await.status, 0, "{line}");
-        assert_eq!(run(&console, PATCHED).await.status, 0, "the bad one was taken away: {line}");
+        assert_eq!(exits(&console, line).await, 0, "{line}");
+        assert_eq!(exits(&console, PATCHED).await, 0, "the bad one was taken away: {line}");
     }
     let silent = owing(PatchState::Applied, Some(PatchState::Unknown)).await;
     let ran = run(&silent, PATCHED).await;
-    assert_eq!((ran.status, ran.stderr.as_str()), (1, "error: its patches are not all in\n"));
+    assert_eq!(ran.said(), (1, "error: its patches are not all in\n"));
 }
 
 #[tokio::test]
@@ -428,12 +418,12 @@ async fn every_document_fits_its_schema() {
     let console = patched().await;
     let piped = World { types: "make all\n", ..World::default() };
     fits("patch", &run_in(piped, &console, "patches add base --script-file - --json").await.json());
-    fits("patches", &run(&console, "patches list base --json").await.json());
-    fits("patch", &run(&console, "patches remove base 1 --yes --json").await.json());
-    fits("sandbox", &run(&console, "patches apply one --json").await.json());
+    fits("patches", &document(&console, "patches list base").await);
+    fits("patch", &document(&console, "patches remove base 1 --yes").await);
+    fits("sandbox", &document(&console, "patches apply one").await);
     let refused = Error::new(Code::Unsupported, "ext.saas-stub has no patches");
     console.client.answers::<Started>("start", Err(refused));
     let ran = run(&console, "patches apply one --json").await;
-    assert_eq!((ran.status, &ran.error()["code"]), (7, &json!("unsupported")));
+    assert_eq!(ran.code(), (7, "unsupported".to_owned()));
     fits("error", &json!({"error": ran.error()}));
 }

@@ -89,11 +89,11 @@ async fn off_a_terminal_without_yes_no_host_is_asked() {
     for line in ["reap-stale", "reap-stale --class expired", "reap-stale --plan plan-0000000a"] {
         let console = reaps(two(), vec![]).await;
         let ran = run(&console, line).await;
-        assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{line}: {ran}");
+        assert_eq!(ran.out(), (2, ""), "{line}: {ran}");
         assert!(ran.stderr.contains("reap-stale needs --yes where nobody can be asked"), "{ran}");
         // Under --json nobody can be asked, terminal or not.
         let ran = run_in(on_terminal("y\n"), &console, &format!("{line} --json")).await;
-        assert_eq!((ran.status, &ran.error()["code"]), (2, &"usage".into()), "{line}: {ran}");
+        assert_eq!(ran.code(), (2, "usage".to_owned()), "{line}: {ran}");
         assert!(console.calls().is_empty(), "{line}: {:?}", console.calls());
     }
 }
@@ -170,7 +170,7 @@ async fn nobody_is_asked_about_a_plan_that_may_not_be_applied() {
         assert_eq!((ran.status, ran.tty.as_str(), reaped(&console)), (4, "", false), "{ran}");
         assert!(ran.stderr.contains(&held.message), "{ran}");
         let ran = run(&console, "reap-stale --yes --json").await;
-        assert_eq!((ran.status, &ran.error()["code"]), (4, &"conflict".into()), "{ran}");
+        assert_eq!(ran.code(), (4, "conflict".to_owned()), "{ran}");
         assert!(!reaped(&console), "{ran}");
     }
     // A clock that jumped is no news where there is nothing to do; a copy is.
@@ -191,7 +191,7 @@ async fn where_there_is_nothing_to_do_nobody_is_asked() {
     );
     assert!(!reaped(&console));
     let ran = run(&only_kept().await, "reap-stale --yes --json").await;
-    assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (0, "[]\n", ""));
+    assert_eq!(ran.all(), (0, "[]\n", ""));
     let ran = run(&reaps(plan(vec![], read(), None), vec![]).await, "reap-stale --yes").await;
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", "nothing is stale\n"));
 }
@@ -221,7 +221,7 @@ async fn a_plan_is_given_by_its_id_or_as_a_file() {
         "{ran}"
     );
     let console = reaps(two(), items()).await;
-    assert_eq!(run(&console, &format!("{line} --yes")).await.status, 0);
+    assert_eq!(exits(&console, &format!("{line} --yes")).await, 0);
     assert_eq!(console.calls().len(), 1, "no host is asked for a plan");
 }
 
@@ -260,7 +260,7 @@ async fn flags_that_do_not_go_together_are_wrong_usage() {
     ] {
         let console = reaps(two(), vec![]).await;
         let ran = run(&console, line).await;
-        assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{line}: {ran}");
+        assert_eq!(ran.out(), (2, ""), "{line}: {ran}");
         assert!(console.calls().is_empty(), "{line}");
     }
     let ran = run(&fleet().await, "reap-stale --yes --class foreign").await;
@@ -324,15 +324,12 @@ async fn a_timer_hears_one_line_and_nothing_where_nothing_is_stale() {
     const LINE: &str = "reap-stale --yes --quiet --actor atm:systemd";
     for items in [vec![], vec![foreign(), archive()]] {
         let ran = run(&reaps(plan(items, read(), None), vec![]).await, LINE).await;
-        assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""));
+        assert_eq!(ran.all(), (0, "", ""));
     }
     let items = vec![removed(&expired()), skipped(&orphan())];
     let console = reaps(two(), items).await;
     let ran = run(&console, LINE).await;
-    assert_eq!(
-        (ran.status, ran.stdout.as_str(), ran.stderr.as_str()),
-        (0, "2 found, 1 removed, 1 skipped, 0 failed\n", "")
-    );
+    assert_eq!(ran.all(), (0, "2 found, 1 removed, 1 skipped, 0 failed\n", ""));
     assert!(console.calls()[1].contains("\"alone\":true"), "{:?}", console.calls());
     let outcomes = [
         ReapOutcome::Recovered,
@@ -347,7 +344,7 @@ async fn a_timer_hears_one_line_and_nothing_where_nothing_is_stale() {
         ran.stdout,
         "5 found, 1 removed, 1 recovered, 1 closed, 1 adopted, 0 skipped, 1 failed\n"
     );
-    assert_eq!((ran.status, ran.stderr.as_str()), (8, "error: a0000001: done\n"));
+    assert_eq!(ran.said(), (8, "error: a0000001: done\n"));
 }
 
 #[tokio::test]
@@ -372,7 +369,7 @@ async fn ctrl_c_ends_a_reap_and_says_what_was_done() {
     let stays = console.client.get("a0000008").await.unwrap();
     assert_eq!((stays.state, stays.operation), (State::Ready, None));
     let ran = run_in(once(), &waits().await, "reap-stale --yes --json").await;
-    assert_eq!((ran.status, &ran.error()["code"]), (130, &"cancelled".into()), "{ran}");
+    assert_eq!(ran.code(), (130, "cancelled".to_owned()), "{ran}");
     assert_eq!(ran.json().as_array().unwrap().len(), 8, "{ran}");
     // It came to its end first.
     let ended = ended(&OperationId::new("op-1"), OperationState::Succeeded, now());

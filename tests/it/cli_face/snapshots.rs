@@ -42,9 +42,9 @@ async fn snapshots_in_a_table_and_as_a_tree() {
         (&json!([B]), 2)
     );
     let ran = run(&nothing().await, "snapshots list").await;
-    assert_eq!((ran.status, ran.stdout.as_str()), (0, ""));
+    assert_eq!(ran.out(), (0, ""));
     assert_eq!(run(&nothing().await, "snapshots list --json").await.stdout, "[]\n");
-    assert_eq!(run(&console, "snapshots").await.status, 2);
+    assert_eq!(exits(&console, "snapshots").await, 2);
 }
 
 #[tokio::test]
@@ -82,7 +82,7 @@ async fn failed_ones_only_with_all() {
     let console = family().await;
     let broken = Act::Fail(Code::OperationFailed, "no space left");
     console.script.shelf.capture.lock().unwrap().push_back(broken);
-    assert_eq!(run(&console, "snapshot my-env").await.status, 1);
+    assert_eq!(exits(&console, "snapshot my-env").await, 1);
     let count = |ran: &Ran| ran.json().as_array().unwrap().len();
     assert_eq!(count(&run(&console, "snapshots list --json").await), 2);
     assert_eq!(count(&run(&console, "snapshots list --all --json").await), 3);
@@ -101,7 +101,7 @@ async fn get_shows_where_a_sandbox_comes_from() {
     assert_snapshot!("get_deep", run(&console, "get three").await);
     let ran = run(&console, "get three --json").await;
     assert_eq!(ran.json()["lineage"], json!({"ancestors": [B, A], "snapshots": []}));
-    assert_eq!(run(&console, "get one --json").await.json()["lineage"]["snapshots"], json!([B]));
+    assert_eq!(document(&console, "get one").await["lineage"]["snapshots"], json!([B]));
     // Somebody insisted.
     run(&console, &format!("snapshots delete {B} --force --yes")).await;
     assert!(run(&console, "get three").await.stdout.contains("based on   snap-1000000b  (gone)\n"));
@@ -124,7 +124,7 @@ async fn delete_prints_an_array_in_the_order_given() {
             format!("{A:?} false \"in_use\""),
         ]
     );
-    assert_eq!((ran.status, &ran.error()["code"]), (8, &json!("partial")));
+    assert_eq!(ran.code(), (8, "partial".to_owned()));
     for (line, status) in [
         ("snapshots delete base", 4),
         ("snapshots delete no-1 no-2", 3),
@@ -136,8 +136,8 @@ async fn delete_prints_an_array_in_the_order_given() {
         ("snapshots delete snap-1000000b snap-0000", 2),
         ("snapshots delete snap-1000000b --force --yes", 0),
     ] {
-        assert_eq!(run(&family().await, line).await.status, status, "{line}");
-        assert_eq!(run(&family().await, &format!("{line} --json")).await.status, status, "{line}");
+        assert_eq!(exits(&family().await, line).await, status, "{line}");
+        assert_eq!(exits(&family().await, &format!("{line} --json")).await, status, "{line}");
     }
     assert_snapshot!("delete_in_use", run(&family().await, "snapshots delete base nothing").await);
 }
@@ -178,7 +178,7 @@ async fn delete_asks_and_shows_what_depends_on_it() {
     // Under --json nobody can be asked.
     let ran =
         run_in(on_terminal("y\n"), &family().await, "snapshots delete base --force --json").await;
-    assert_eq!((ran.status, &ran.error()["code"]), (2, &json!("usage")));
+    assert_eq!(ran.code(), (2, "usage".to_owned()));
 }
 
 /// Two more of the same sandbox, of which the older one may go.
@@ -197,11 +197,8 @@ async fn prune_names_both_ways_to_say_what_is_old() {
     let ran = run(&old().await, "snapshots prune").await;
     assert_eq!(ran.status, 2, "{ran}");
     assert!(ran.stderr.contains("--keep <N>") && ran.stderr.contains("--older-than <D>"), "{ran}");
-    assert_eq!(run(&old().await, "snapshots prune --older-than 1d --dry-run").await.status, 0);
-    assert_eq!(
-        run(&old().await, "snapshots prune --older-than 1d --keep 1 --dry-run").await.status,
-        0
-    );
+    assert_eq!(exits(&old().await, "snapshots prune --older-than 1d --dry-run").await, 0);
+    assert_eq!(exits(&old().await, "snapshots prune --older-than 1d --keep 1 --dry-run").await, 0);
 }
 
 #[tokio::test]
@@ -211,7 +208,7 @@ async fn off_a_terminal_a_prune_needs_yes_whatever_it_would_find() {
     {
         for json in ["", " --json"] {
             let ran = run(&console, &format!("snapshots prune {rule}{json}")).await;
-            assert_eq!((ran.status, ran.stdout.as_str()), (2, ""), "{rule}{json}: {ran}");
+            assert_eq!(ran.out(), (2, ""), "{rule}{json}: {ran}");
             assert!(
                 ran.stderr.contains("snapshots prune needs --yes where nobody can be asked"),
                 "{ran}"
@@ -223,15 +220,11 @@ async fn off_a_terminal_a_prune_needs_yes_whatever_it_would_find() {
             console.calls()
         );
         assert_eq!(
-            run(&console, &format!("snapshots prune {rule} --dry-run")).await.status,
+            exits(&console, &format!("snapshots prune {rule} --dry-run")).await,
             0,
             "{rule}"
         );
-        assert_eq!(
-            run(&console, &format!("snapshots prune {rule} --yes")).await.status,
-            0,
-            "{rule}"
-        );
+        assert_eq!(exits(&console, &format!("snapshots prune {rule} --yes")).await, 0, "{rule}");
     }
 }
 
@@ -266,14 +259,10 @@ async fn prune_deletes_what_it_showed_and_nothing_else() {
     );
     assert_snapshot!("prune", run(&old().await, "snapshots prune --keep 1 --yes").await);
     for wrong in ["", "--keep -1", "--keep many", "--older-than yesterday"] {
-        assert_eq!(
-            run(&old().await, &format!("snapshots prune {wrong}")).await.status,
-            2,
-            "{wrong}"
-        );
+        assert_eq!(exits(&old().await, &format!("snapshots prune {wrong}")).await, 2, "{wrong}");
     }
     let ran = run(&nothing().await, "snapshots prune --keep 1 --yes").await;
-    assert_eq!((ran.status, ran.stderr.as_str()), (0, "no snapshot is that old: nothing to do\n"));
+    assert_eq!(ran.said(), (0, "no snapshot is that old: nothing to do\n"));
 }
 
 #[tokio::test]
@@ -322,7 +311,7 @@ async fn prune_skips_what_is_not_old_any_more() {
     let console = old().await;
     let rule = PruneRequest { keep: Some(1), dry_run: true, ..PruneRequest::default() };
     let plan = console.client.prune_snapshots(rule).await.unwrap();
-    assert_eq!(run(&console, "snapshots delete snap-0000000c").await.status, 0);
+    assert_eq!(exits(&console, "snapshots delete snap-0000000c").await, 0);
     let console = console.answers("prune_snapshots", plan);
     let before = console.calls().len();
     let ran = run_in(on_terminal("y\n"), &console, "snapshots prune --keep 1 --no-color").await;
@@ -339,13 +328,10 @@ async fn prune_skips_what_is_not_old_any_more() {
 async fn verify_and_copy() {
     let console = family().await;
     let ran = run(&console, "snapshots verify base").await;
-    assert_eq!(
-        (ran.status, ran.stdout.as_str()),
-        (0, "base (snap-0000000a) is what was recorded, on coulombcore\n")
-    );
-    assert_eq!(run(&console, "snapshots verify base --json").await.json()["id"], A);
+    assert_eq!(ran.out(), (0, "base (snap-0000000a) is what was recorded, on coulombcore\n"));
+    assert_eq!(document(&console, "snapshots verify base").await["id"], A);
     console.script.shelf.verify.lock().unwrap().push_back(Act::Altered);
-    assert_eq!(run(&console, "snapshots verify base").await.status, 1);
+    assert_eq!(exits(&console, "snapshots verify base").await, 1);
     let console = family().await;
     let ran = run(&console, "snapshots copy base --to sandboxer01").await;
     assert_eq!(
@@ -410,12 +396,12 @@ async fn diff_in_words_and_as_json() {
     let console = family().await.answers("diff_snapshot", difference());
     assert_snapshot!("diff", run(&console, "snapshots diff base").await);
     assert_eq!(console.last().1, json!({"a": A, "b": null}));
-    assert_eq!(run(&console, "snapshots diff base --json").await.json()["bytes"], -2_000_000);
+    assert_eq!(document(&console, "snapshots diff base").await["bytes"], -2_000_000);
     for (b, id) in [("my-env", "a1b2c3d4"), ("a1b2", "a1b2c3d4"), (B, B), ("base", A)] {
-        assert_eq!(run(&console, &format!("snapshots diff base {b}")).await.status, 0, "{b}");
+        assert_eq!(exits(&console, &format!("snapshots diff base {b}")).await, 0, "{b}");
         assert_eq!(console.last().1["b"], id, "{b}");
     }
-    assert_eq!(run(&console, "snapshots diff base nothing").await.status, 3);
+    assert_eq!(exits(&console, "snapshots diff base nothing").await, 3);
     // A name that both have could mean either.
     let mut fixture = relatives();
     fixture.snapshots.push(snapshot("snap-0000000d", Some("my-env"), "a1b2c3d4"));
@@ -449,7 +435,7 @@ async fn export_writes_a_whole_file_or_none() {
     let ran = run(&console, &line).await;
     assert_eq!((ran.status, std::fs::read(&file).unwrap()), (4, whole), "{ran}");
     std::fs::remove_file(&file).unwrap();
-    assert_eq!(run(&console, &format!("{line} --json")).await.json()["id"], A);
+    assert_eq!(document(&console, &line).await["id"], A);
     std::fs::remove_file(&file).unwrap();
     // It breaks off, or somebody presses Ctrl-C: nothing is left.
     let names = || std::fs::read_dir(folder.path()).unwrap().count();
@@ -460,7 +446,7 @@ async fn export_writes_a_whole_file_or_none() {
         .lock()
         .unwrap()
         .push(Err(Error::new(Code::HostUnreachable, "coulombcore does not answer")));
-    assert_eq!((run(&console, &line).await.status, names()), (5, 0));
+    assert_eq!((exits(&console, &line).await, names()), (5, 0));
     console.script.shelf.pieces.lock().unwrap().pop();
     *console.script.shelf.exports_for_ever.lock().unwrap() = true;
     let ran = run_in(World { presses: 1, ..World::default() }, &console, &line).await;
@@ -478,11 +464,7 @@ async fn export_writes_a_whole_file_or_none() {
         "/proc/x".to_owned(),
     ] {
         let ran = run(&console, &format!("snapshots export base {path} --json")).await;
-        assert_eq!(
-            (ran.status, &ran.error()["code"]),
-            (2, &json!("invalid_input")),
-            "{path}: {ran}"
-        );
+        assert_eq!(ran.code(), (2, "invalid_input".to_owned()), "{path}: {ran}");
     }
     assert_eq!(console.calls().len(), asked);
 }
@@ -520,7 +502,7 @@ async fn export_to_a_pipe_and_never_to_a_terminal() {
     let ran = run(&console, "snapshots export base -").await;
     assert_eq!((ran.status, ran.stdout.ends_with("}\nabc"), ran.stderr.as_str()), (0, true, ""));
     assert_eq!(run_in(on_terminal(""), &console, "snapshots export base -").await.status, 2);
-    assert_eq!(run(&console, "snapshots export base - --json").await.status, 2);
+    assert_eq!(exits(&console, "snapshots export base - --json").await, 2);
     // Half of it is no success, whoever closed the pipe.
     for (kind, status) in
         [(std::io::ErrorKind::BrokenPipe, 141), (std::io::ErrorKind::StorageFull, 1)]
@@ -540,7 +522,7 @@ async fn export_to_a_pipe_and_never_to_a_terminal() {
         .lock()
         .unwrap()
         .push(Err(Error::new(Code::HostUnreachable, "coulombcore does not answer")));
-    assert_eq!(run(&console, "snapshots export base -").await.status, 5);
+    assert_eq!(exits(&console, "snapshots export base -").await, 5);
 }
 
 #[tokio::test]
@@ -560,14 +542,14 @@ async fn import_reads_a_file_to_its_end() {
     assert_eq!(ran.status, 0, "{ran}");
     assert_eq!(console.last().1, json!({"host": "coulombcore", "name": "again"}));
     assert!(*console.script.shelf.imported.lock().unwrap() == content);
-    assert_eq!(run(&console, "snapshots import /nowhere/file --host coulombcore").await.status, 2);
+    assert_eq!(exits(&console, "snapshots import /nowhere/file --host coulombcore").await, 2);
     assert_eq!(
         run(&console, &format!("snapshots import {} --host coulombcore", folder.path().display()))
             .await
             .status,
         2
     );
-    assert_eq!(run(&console, "snapshots import x").await.status, 2);
+    assert_eq!(exits(&console, "snapshots import x").await, 2);
     assert_eq!(
         run_in(on_terminal(""), &console, "snapshots import - --host coulombcore").await.status,
         2
@@ -590,6 +572,6 @@ async fn every_document_fits_its_schema() {
         ("get one", "sandbox_detail"),
         ("sleep my-env", "sandbox"),
     ] {
-        fits(schema, &run(&console, &format!("{line} --json")).await.json());
+        fits(schema, &document(&console, line).await);
     }
 }

@@ -143,12 +143,12 @@ async fn inspect_stale_of_many_hosts_ends_by_those_that_could_not_be_read() {
         let hosts =
             || (0..).zip(&states).map(|(n, state)| pass(&format!("h{n}"), (*state).clone()));
         let ran = run(&stale(vec![], hosts().collect(), None).await, "inspect stale").await;
-        assert_eq!((ran.status, ran.stdout.as_str()), (status, ""), "{states:?}: {ran}");
+        assert_eq!(ran.out(), (status, ""), "{states:?}: {ran}");
         assert!(!ran.stderr.contains('\u{1b}'), "{ran}");
         // Nothing is said of what was not read.
         assert_eq!(ran.stderr.contains("nothing is stale\n"), status == 0, "{states:?}: {ran}");
         let ran = run(&stale(vec![], hosts().collect(), None).await, "inspect stale --json").await;
-        assert_eq!((ran.status, ran.stdout.as_str()), (status, "[]\n"), "{states:?}: {ran}");
+        assert_eq!(ran.out(), (status, "[]\n"), "{states:?}: {ran}");
         if status != 0 {
             assert_eq!(ran.error()["code"], code, "{states:?}: {ran}");
             assert!(ran.error()["causes"][0].as_str().unwrap().starts_with('h'), "{ran}");

@@ -12,7 +12,7 @@ use super::cli_world::*;
 use crate::test_env::fixture::{self, Fixture};
 use crate::test_env::script::Act;
 
-/// What is due of a sandbox, and how its removal goes.
+/// Due removal of a sandbox, and how it goes.
 #[derive(Clone, Copy)]
 enum Due {
     /// Its time is over.
@@ -102,11 +102,11 @@ async fn a_sweep_with_nothing_to_do_is_quiet_off_a_terminal_and_wants_to_be_alon
 #[tokio::test]
 async fn a_sweep_that_holds_back_says_why() {
     let env = due(&[Done]).await;
-    assert_eq!(run(&env, "sweep").await.status, 0);
+    assert_eq!(exits(&env, "sweep").await, 0);
     env.script.jump(3600);
     let ran = run(&env, "sweep").await;
     let words = "remark: this machine's clock went on 3600 s further than the machine ran: it was suspended, or its clock was set; nothing was ended; the next sweep judges by the clock as it is now\n";
-    assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", words));
+    assert_eq!(ran.all(), (0, "", words));
     env.script.jump(3600);
     let ran = run(&env, "sweep --json").await;
     assert_eq!((ran.status, &ran.json()["held_back"]["reason"]), (0, &"clock_jumped".into()));
@@ -117,7 +117,7 @@ async fn a_sweep_that_holds_back_says_why() {
     let ran = run(&copy, "sweep").await;
     assert!(ran.status == 4 && ran.stderr.contains("`sandboxer doctor --claim`"), "{ran}");
     let ran = run(&copy, "sweep --json").await;
-    assert_eq!((ran.status, &ran.error()["code"]), (4, &"conflict".into()));
+    assert_eq!(ran.code(), (4, "conflict".to_owned()));
     assert_eq!(copy.client.get("a0000001").await.unwrap().state, State::Ready);
 }
 

@@ -1,65 +1,19 @@
 //! Questions on a real terminal: the binary in a pty, with its streams led elsewhere.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
+use crate::dashboard::pty::Place;
 use crate::support::pty::Console;
-use crate::support::{base_path, busy_machine};
 
-/// A home with one sandbox in it, on this machine.
-struct Place {
-    folder: tempfile::TempDir,
-    home: PathBuf,
-    bin: PathBuf,
-    id: String,
+/// Runs a line of a shell on a terminal; `$1` is the binary, `$2` the sandbox, `$3` a folder.
+fn types(place: &Place, line: &str) -> Console {
+    let (id, folder) = (place.only_id(), place.home().to_str().unwrap());
+    let args = ["-c", line, "sh", env!("CARGO_BIN_EXE_sandboxer"), &id, folder];
+    Console::start_program("sh", &args, &place.env(), 120, 30)
 }
 
-impl Place {
-    fn with_a_canary() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let (home, bin) = (folder.path().join("home"), folder.path().join("bin"));
-        std::fs::create_dir(&home).unwrap();
-        busy_machine::take_all(&home);
-        base_path::make(&bin);
-        let mut place = Self { folder, home, bin, id: String::new() };
-        let made = place.sandboxer(&[
-            "create",
-            "--profile",
-            "sandbox-canary",
-            "--host",
-            "local",
-            "--json",
-        ]);
-        let made: serde_json::Value = serde_json::from_slice(&made).unwrap();
-        made["id"].as_str().unwrap().clone_into(&mut place.id);
-        place
-    }
-
-    fn env(&self) -> [(&str, &Path); 2] {
-        [("HOME", &self.home), ("PATH", &self.bin)]
-    }
-
-    fn sandboxer(&self, args: &[&str]) -> Vec<u8> {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sandboxer"));
-        command.env_clear().envs(self.env()).args(args);
-        command.output().unwrap().stdout
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// Runs a line of a shell on a terminal; `$1` is the binary, `$2` the sandbox, `$3` a folder.
-    fn types(&self, line: &str) -> Console {
-        let folder = self.folder.path().to_str().unwrap();
-        let args = ["-c", line, "sh", env!("CARGO_BIN_EXE_sandboxer"), &self.id, folder];
-        Console::start_program("sh", &args, &self.env(), 120, 30)
-    }
-
-    fn is_there(&self) -> bool {
-        String::from_utf8(self.sandboxer(&["list", "--json"])).unwrap().contains(&self.id)
-    }
+fn is_there(place: &Place) -> bool {
+    !place.only().is_null()
 }
 
 fn ends(console: &mut Console, status: u32) {
@@ -68,46 +22,42 @@ fn ends(console: &mut Console, status: u32) {
 
 #[test]
 fn a_destroy_asks_on_the_terminal_and_only_what_is_typed_then_answers() {
-    let place = Place::with_a_canary();
+    let place = Place::new();
+    place.make(&["create", "--profile", "sandbox-canary", "--host", "local", "--json"]);
     // Where stderr leads is nobody's answer.
     for line in [
         "exec \"$1\" destroy \"$2\" 2>\"$3/err\"",
         "\"$1\" destroy \"$2\" 2>&1 >\"$3/out\" | cat >\"$3/err\"; exit 130",
     ] {
-        let mut console = place.types(line);
+        let mut console = types(&place, line);
         console.wait_for("Destroy this sandbox? [y/N]");
         console.keys("n\r");
         ends(&mut console, 130);
-        assert_eq!(
-            std::fs::read_to_string(place.file("err")).unwrap(),
-            "error: nothing was changed\n"
-        );
-        assert!(place.is_there(), "{line}");
+        let said = std::fs::read_to_string(place.home().join("err")).unwrap();
+        assert_eq!(said, "error: nothing was changed\n");
+        assert!(is_there(&place), "{line}");
     }
     // What was typed before the question was meant for something else.
-    let mut console =
-        place.types("echo typing; while ! [ -e \"$3/go\" ]; do sleep 0.05; done; exec \"$1\" destroy \"$2\" --quiet");
+    let line = "echo typing; while ! [ -e \"$3/go\" ]; do sleep 0.05; done; exec \"$1\" destroy \"$2\" --quiet";
+    let mut console = types(&place, line);
     console.wait_for("typing");
     console.keys("y\r");
     console.wait_for("typing\ny");
-    std::fs::write(place.file("go"), "").unwrap();
+    std::fs::write(place.home().join("go"), "").unwrap();
     console.wait_for("Destroy this sandbox? [y/N]");
     console.keys("\r");
     ends(&mut console, 130);
-    assert!(place.is_there());
+    assert!(is_there(&place));
     // No terminal of its own: nobody can be asked, and standard input is one all the same.
-    let mut console = place.types("exec setsid -w \"$1\" destroy \"$2\"");
+    let mut console = types(&place, "exec setsid -w \"$1\" destroy \"$2\"");
     console.wait_for("asks on /dev/tty, which cannot be used");
     ends(&mut console, 2);
-    assert!(place.is_there());
-    let mut console = place.types("exec \"$1\" destroy \"$2\" 2>/dev/null");
-    console.wait_for("Destroy this sandbox? [y/N]");
-    console.keys("\u{3}");
-    ends(&mut console, 130);
-    assert!(place.is_there());
-    let mut console = place.types("exec \"$1\" destroy \"$2\" 2>/dev/null");
-    console.wait_for("Destroy this sandbox? [y/N]");
-    console.keys("yes\r");
-    ends(&mut console, 0);
-    assert!(!place.is_there());
+    assert!(is_there(&place));
+    for (keys, status) in [("\u{3}", 130), ("yes\r", 0)] {
+        let mut console = types(&place, "exec \"$1\" destroy \"$2\" 2>/dev/null");
+        console.wait_for("Destroy this sandbox? [y/N]");
+        console.keys(keys);
+        ends(&mut console, status);
+        assert_eq!(is_there(&place), status != 0);
+    }
 }

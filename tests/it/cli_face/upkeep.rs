@@ -65,21 +65,12 @@ async fn operations_in_words_and_as_json() {
         "operations_get_failed",
         run(&busy().await, "operations get op-00000001").await
     );
-    assert_eq!(
-        run(&busy().await, "operations list --json").await.json().as_array().unwrap().len(),
-        3
-    );
-    assert_eq!(
-        run(&busy().await, "operations get op-1a2b --json").await.json()["id"],
-        "op-1a2b3c4d"
-    );
-    assert_eq!(run(&busy().await, "operations get op-9999").await.status, 3);
-    assert_eq!(run(&busy().await, "operations").await.status, 2);
+    assert_eq!(document(&busy().await, "operations list").await.as_array().unwrap().len(), 3);
+    assert_eq!(document(&busy().await, "operations get op-1a2b").await["id"], "op-1a2b3c4d");
+    assert_eq!(exits(&busy().await, "operations get op-9999").await, 3);
+    assert_eq!(exits(&busy().await, "operations").await, 2);
     let none = run(&fleet().await, "operations list").await;
-    assert_eq!(
-        (none.status, none.stdout.as_str(), none.stderr.as_str()),
-        (0, "", "no operations in the last day\n")
-    );
+    assert_eq!(none.all(), (0, "", "no operations in the last day\n"));
 }
 
 #[tokio::test]
@@ -104,20 +95,14 @@ async fn cancelling_asks_and_says_what_happens_next() {
 async fn cancelling_what_has_ended_is_nothing_to_do() {
     let console = busy().await;
     let ran = run(&console, "operations cancel op-00000001").await;
-    assert_eq!(
-        (ran.status, ran.stdout.as_str()),
-        (0, "op-00000001 has ended already (failed): nothing to do\n")
-    );
+    assert_eq!(ran.out(), (0, "op-00000001 has ended already (failed): nothing to do\n"));
     assert!(console.calls().is_empty());
     // It ends while it is asked.
     let mut ended = operation("op-1a2b3c4d", "running");
     ended.state = OperationState::Cancelled;
     let console = busy().await.answers("operation op-1a2b3c4d", ended);
     let ran = run(&console, "operations cancel op-1a2b").await;
-    assert_eq!(
-        (ran.status, ran.stdout.as_str()),
-        (0, "op-1a2b3c4d has ended already (cancelled): nothing to do\n")
-    );
+    assert_eq!(ran.out(), (0, "op-1a2b3c4d has ended already (cancelled): nothing to do\n"));
 }
 
 #[tokio::test]
@@ -151,7 +136,7 @@ async fn a_cancelled_operation_says_whether_it_was_undone_stopped_or_done_anyway
         assert!(got.contains(&format!("cancel   {words}")), "{got}");
         assert!(run(&console, "operations list").await.stdout.contains(short));
         assert_eq!(
-            run(&console, "operations get op-1a2b --json").await.json()["cancel_outcome"],
+            document(&console, "operations get op-1a2b").await["cancel_outcome"],
             json!(outcome.as_str())
         );
     }
@@ -293,7 +278,7 @@ async fn doctor_ends_with_1_when_a_check_failed() {
 async fn completions_of_every_shell() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let ran = run(&fleet().await, &format!("completions {shell}")).await;
-        assert_eq!((ran.status, ran.stderr.as_str()), (0, ""), "{shell}");
+        assert_eq!(ran.said(), (0, ""), "{shell}");
         for word in ["operations", "force-protected", "completions"] {
             assert!(ran.stdout.contains(word), "{shell}: {word}");
         }
@@ -301,23 +286,23 @@ async fn completions_of_every_shell() {
     for (line, status) in
         [("completions tcsh", 2), ("completions", 2), ("completions bash --json", 2)]
     {
-        assert_eq!(run(&fleet().await, line).await.status, status, "{line}");
+        assert_eq!(exits(&fleet().await, line).await, status, "{line}");
     }
 }
 
 #[tokio::test]
 async fn the_manual_in_one_page_or_a_folder_of_them() {
     let ran = run(&fleet().await, "man").await;
-    assert_eq!((ran.status, ran.stderr.as_str()), (0, ""));
+    assert_eq!(ran.said(), (0, ""));
     assert_snapshot!("man", ran.stdout.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("man/man1");
     let ran = run(&fleet().await, &format!("man --dir {}", dir.display())).await;
-    assert_eq!((ran.status, ran.stdout.as_str()), (0, ""));
+    assert_eq!(ran.out(), (0, ""));
     for page in ["sandboxer.1", "sandboxer-exec.1", "sandboxer-operations-cancel.1"] {
         assert!(std::fs::read_to_string(dir.join(page)).unwrap().contains(".SH"), "{page}");
     }
-    assert_eq!(run(&fleet().await, "man --json").await.status, 2);
+    assert_eq!(exits(&fleet().await, "man --json").await, 2);
     std::fs::write(folder.path().join("file"), "").unwrap();
     let ran =
         run(&fleet().await, &format!("man --dir {}", folder.path().join("file").display())).await;

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::drive::{model_of, now, press, screen, type_text};
+use super::drive::{
+    self, confirm, model_of, now, press, progress, screen, shows, toast, type_text,
+};
 use crate::test_env::fixture::{ended, world};
 use sandboxer::client::{Error, Update};
 use sandboxer::domain::OperationKind;
@@ -28,15 +30,12 @@ fn calm() -> Model {
 
 /// An event of `agt:nightly` so many seconds ago.
 fn event(seq: u64, kind: &str, sandbox: Option<&str>, ago: u64, data: serde_json::Value) -> Event {
-    serde_json::from_value(serde_json::json!({
-        "seq": seq, "sandbox_seq": null, "id": format!("e{seq}"), "time": now().minus_seconds(ago), "kind": kind,
-        "sandbox_id": sandbox, "actor": {"type": "agt", "name": "nightly"}, "data": data
-    }))
-    .unwrap()
+    let actor = Actor { kind: ActorType::Agt, name: "nightly".to_owned() };
+    Event { time: now().minus_seconds(ago), actor, data, ..drive::event(seq, kind, sandbox) }
 }
 
 fn hear(model: &mut Model, event: Event) -> Vec<Effect> {
-    update(model, Msg::Heard(Box::new(Update::Event(event))))
+    drive::hear(model, Update::Event(event))
 }
 
 /// A create of another process that began so many seconds ago.
@@ -110,14 +109,12 @@ fn an_operation_of_another_process_is_one_row_from_its_begin_to_its_end() {
     assert!(rows(&model).is_empty(), "its operation is about to be read");
     read(&mut model, &[create(7, "shop-7", 0)]);
     assert_eq!(rows(&model), ["create shop-7"]);
-    let shown = screen(&mut model, (120, 36));
-    assert!(shown.contains("◐ create shop-7") && shown.contains("by agt:nightly"), "{shown}");
+    shows(&mut model, (120, 36), &["◐ create shop-7", "by agt:nightly"]);
     hear(&mut model, event(3, "sandbox.ready", Some(id), 0, none));
     read(&mut model, &[done(create(7, "shop-7", 3), 0)]);
     later(&mut model, 5);
     assert_eq!(rows(&model), ["create shop-7"], "its events are a part of it");
-    let shown = screen(&mut model, (120, 36));
-    assert!(shown.contains("✓ create shop-7") && shown.contains("3.0s"), "{shown}");
+    shows(&mut model, (120, 36), &["✓ create shop-7", "3.0s"]);
 }
 
 #[test]
@@ -300,11 +297,7 @@ fn what_happened_since_the_last_look_is_on_top_until_a_key_is_pressed_there() {
         assert_eq!(rows(&model), ["create fifth"], "{keys}");
         assert_eq!(model.activity.index, 0, "{keys}");
         if keys.ends_with("enter") {
-            let shown = screen(&mut model, (120, 36));
-            assert!(
-                shown.contains("failed e2e-core") && shown.contains("destroyed 00000002"),
-                "{shown}"
-            );
+            let shown = shows(&mut model, (120, 36), &["failed e2e-core", "destroyed 00000002"]);
             assert!(!shown.contains("00000001"), "that was seen: {shown}");
         }
     }
@@ -328,17 +321,11 @@ fn a_key_acts_on_the_sandbox_of_the_row() {
     let mut model = calm();
     hear(&mut model, event(1, "sandbox.labelled", Some("a1b2c3d4"), 0, serde_json::json!({})));
     press(&mut model, "5 g d");
-    let Some(Overlay::Confirm(confirm)) = model.overlays.last() else {
-        panic!("{:?}", model.overlays)
-    };
-    assert_eq!(confirm.targets.len(), 1);
-    assert_eq!(confirm.targets[0].id.as_str(), "a1b2c3d4");
+    let [target] = confirm(&model).targets() else { panic!("{:?}", model.overlays) };
+    assert_eq!(target.id.as_str(), "a1b2c3d4");
     // Marks belong to the list.
     press(&mut model, "esc 1 * 5 B");
-    let Some(Overlay::Confirm(confirm)) = model.overlays.last() else {
-        panic!("{:?}", model.overlays)
-    };
-    assert_eq!(confirm.targets.len(), 1);
+    assert_eq!(confirm(&model).targets().len(), 1);
     press(&mut model, "esc L");
     assert_eq!(model.mode(), Mode::Form);
     // Of one that is over there is a record, and nothing to be done.
@@ -347,7 +334,7 @@ fn a_key_acts_on_the_sandbox_of_the_row() {
     for key in ["d", "B", "L", "z", "!"] {
         press(&mut model, &format!("5 g {key}"));
         assert!(model.overlays.is_empty(), "{key}");
-        let said = model.toast.take().unwrap().text;
+        let said = toast(&mut model);
         assert!(said.contains("shop-7 is destroyed: enter shows its record"), "{key}: {said}");
     }
     assert_eq!(press(&mut model, "enter"), [Effect::Get("00000007".into())]);
@@ -365,7 +352,7 @@ fn the_output_of_the_row_is_one_key_away() {
         exit_status: Some(125),
         output: "pulling\nError: pinging container registry: connection refused".to_owned(),
     });
-    update(&mut model, Msg::Heard(Box::new(Update::Record(Box::new(record)))));
+    drive::hear(&mut model, Update::Record(Box::new(record)));
     let of_it = Operation {
         subject: Subject::Sandbox("0b1c2d3e".into()),
         ..failed(create(1, "nightly", 60), 30)
@@ -382,19 +369,12 @@ fn the_output_of_the_row_is_one_key_away() {
     // Of what runs here, what it wrote so far.
     let mut model = calm();
     let progress = Progress {
-        operation: OperationId::from_random(3),
-        kind: OperationKind::Recreate,
-        sandbox_id: Some("a1b2c3d4".into()),
-        snapshot_id: None,
-        stage: "transfer".to_owned(),
-        step: 3,
-        steps: 6,
         done: Some(45),
         of: Some(100),
-        bytes: None,
         message: Some("src/main.rs".to_owned()),
+        ..progress(OperationKind::Recreate, "a1b2c3d4", "transfer", 3)
     };
-    update(&mut model, Msg::Heard(Box::new(Update::Progress(progress))));
+    drive::hear(&mut model, Update::Progress(progress));
     assert_eq!(rows(&model), ["recreate e2e-core"]);
     let shown = screen(&mut model, (160, 36));
     let row = shown.lines().find(|line| line.contains("◐ recreate e2e-core")).unwrap();
@@ -430,7 +410,7 @@ fn destroyed_ones_are_read_when_asked_for_and_are_neither_counted_nor_acted_on()
         assert!(model.overlays.is_empty(), "{key}: {:?}", model.overlays.last());
     }
     press(&mut model, "space * V");
-    assert!(model.sandboxes.marks().is_empty());
+    assert!(model.sandboxes.marks.is_empty());
     assert_eq!(press(&mut model, "enter"), [Effect::Get("00000007".into())]);
     update(&mut model, Msg::Got("00000007".into(), Ok(Box::new(Entry::new(gone)))));
     assert!(matches!(model.overlays.last(), Some(Overlay::Details(_))));

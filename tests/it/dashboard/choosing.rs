@@ -6,7 +6,7 @@ use sandboxer::tui::model::{Create, Fields, Form, FormKind, Model, Overlay, Pick
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg};
 
-use super::drive::{press, screen, type_text, world_model};
+use super::drive::{self, press, screen, shows, type_text, world_model};
 use crate::test_env::fixture::profiles;
 
 // ---- forms ---------------------------------------------------------------------------------------------------------
@@ -19,8 +19,7 @@ fn picker(model: &Model) -> &Picker {
 }
 
 fn form(model: &Model) -> (&Create, &Fields) {
-    let Some(Overlay::Form(form)) = model.overlays.last() else { panic!("{:?}", model.overlays) };
-    match &**form {
+    match drive::form(model) {
         Form { kind: FormKind::Create(create), fields, .. } => (create, fields),
         other => panic!("{other:?}"),
     }
@@ -78,16 +77,15 @@ fn the_host_is_a_choice_with_what_placement_says_of_each() {
         "preview": {"bytes": 0, "files": 0, "rewrites": [], "refusals": [], "services": []}
     });
     let generation = form(&model).0.generation;
-    update(
+    let decision = serde_json::from_value(decision).unwrap();
+    update(&mut model, Msg::Planned(generation, Ok(Box::new(decision))));
+    shows(
         &mut model,
-        Msg::Planned(generation, Ok(Box::new(serde_json::from_value(decision).unwrap()))),
+        (80, 24),
+        &["‹ placement decides ›", "✓ coulombcore  sandboxer01  local  ✗ vm-haskell"],
     );
-    let shown = screen(&mut model, (80, 24));
-    assert!(shown.contains("‹ placement decides ›"), "{shown}");
-    assert!(shown.contains("✓ coulombcore  sandboxer01  local  ✗ vm-haskell"), "{shown}");
     press(&mut model, "v");
-    let shown = screen(&mut model, (80, 24));
-    assert!(shown.contains("‹ vm-haskell ›") && shown.contains("✗ it is down"), "{shown}");
+    shows(&mut model, (80, 24), &["‹ vm-haskell ›", "✗ it is down"]);
     assert_eq!(host(&model).as_deref(), Some("vm-haskell"));
     press(&mut model, "right");
     assert_eq!(host(&model), None, "round: placement decides again");
@@ -138,16 +136,14 @@ fn the_filter_line_tells_a_field_that_is_not_known() {
     let all = model.sandboxes.shown().len();
     press(&mut model, "/");
     type_text(&mut model, "hots:coul");
-    let shown = screen(&mut model, (80, 24));
-    assert!(shown.contains("there is no field hots: did you mean host:?"), "{shown}");
+    shows(&mut model, (80, 24), &["there is no field hots: did you mean host:?"]);
     assert_eq!(model.sandboxes.shown().len(), all, "what is not understood filters nothing");
     press(&mut model, "esc /");
     type_text(&mut model, "-host:coul by:kim");
     let left = model.sandboxes.shown().len();
     assert!(left > 0 && left < all);
-    assert!(
-        model.sandboxes.shown().iter().all(|entry| entry.record.host.as_str() != "coulombcore")
-    );
+    let mut shown = model.sandboxes.shown().iter();
+    assert!(shown.all(|entry| entry.record.host.as_str() != "coulombcore"));
 }
 
 #[test]
@@ -174,8 +170,7 @@ fn the_palette_lists_arguments_and_tells_one_that_is_not_known() {
     assert_eq!(model.palette_problem("host coul"), None);
     press(&mut model, ":");
     type_text(&mut model, "host kulombcore");
-    let shown = screen(&mut model, (80, 24));
-    assert!(shown.contains("did you mean coulombcore?"), "{shown}");
+    shows(&mut model, (80, 24), &["did you mean coulombcore?"]);
     press(&mut model, "enter");
     assert!(model.overlays.is_empty());
     press(&mut model, ":");

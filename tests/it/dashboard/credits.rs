@@ -11,7 +11,7 @@ use sandboxer::tui::model::{Ledger, Load, Model, Overlay, Role, ThemeName};
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg};
 
-use super::drive::{Drive, draw, model_of, now, press, screen, text};
+use super::drive::{Drive, draw, form, model_of, now, press, refused, screen, shows, text};
 use crate::test_env::fixture::{Fixture, ledger_entry, metered, metered_world, world};
 use crate::test_env::script::Scripted;
 
@@ -82,12 +82,8 @@ fn no_extension_that_costs_an_empty_ledger_and_one_that_is_not_there_yet_are_tol
     press(&mut loading, "4");
     let said = |model: &mut Model| {
         let shown = screen(model, (60, 15));
-        shown
-            .lines()
-            .skip(2)
-            .take(2)
-            .map(|line| line.trim_matches(['│', ' ']).to_owned())
-            .collect::<Vec<_>>()
+        let lines = shown.lines().skip(2).take(2);
+        lines.map(|line| line.trim_matches(['│', ' ']).to_owned()).collect::<Vec<_>>()
     };
     let band = |model: &mut Model| screen(model, (120, 36));
     assert!(band(&mut loading).contains("reading…"));
@@ -95,16 +91,12 @@ fn no_extension_that_costs_an_empty_ledger_and_one_that_is_not_there_yet_are_tol
     assert_eq!(said(&mut loading), ["reading…", ""]);
     let mut nothing = pane(world(now()));
     press(&mut nothing, "+");
-    assert_eq!(
-        said(&mut nothing),
-        ["nothing here costs credits", "no extension that is metered is in the catalogue"]
-    );
+    let none = "no extension that is metered is in the catalogue";
+    assert_eq!(said(&mut nothing), ["nothing here costs credits", none]);
     let mut none = pane(costs);
     press(&mut none, "+");
-    assert_eq!(
-        said(&mut none),
-        ["no credits were granted", "$ grants some; what costs is refused"]
-    );
+    let grants = "$ grants some; what costs is refused";
+    assert_eq!(said(&mut none), ["no credits were granted", grants]);
 }
 
 #[test]
@@ -124,11 +116,7 @@ fn an_unreadable_ledger_says_what_to_do_and_one_that_was_read_stays() {
     let mut model = pane(metered_world(now()));
     update(&mut model, Msg::Credits(Err(corrupt())));
     press(&mut model, "+");
-    let shown = screen(&mut model, (100, 20));
-    assert!(
-        shown.contains("$41.20") && shown.contains("not read again: credits.jsonl line 3"),
-        "{shown}"
-    );
+    shows(&mut model, (100, 20), &["$41.20", "not read again: credits.jsonl line 3"]);
 }
 
 #[test]
@@ -214,11 +202,8 @@ async fn a_grant_is_a_form_with_an_amount_and_a_note() {
     let script = Scripted { standing: Some(now()).into(), ..Scripted::default() };
     let mut drive = Drive::scripted(metered_world(now()), script).await;
     drive.until("the credits", |model| model.credits.load == Load::Ready).await;
-    drive
-        .until("the hosts", |model| {
-            model.hosts.list.iter().all(|host| host.view.checked_at.is_some())
-        })
-        .await;
+    let asked = |model: &Model| model.hosts.list.iter().all(|it| it.view.checked_at.is_some());
+    drive.until("the hosts", asked).await;
     drive.press("$ enter");
     assert!(drive.screen((120, 36)).contains("is required"));
     drive.type_text("0");
@@ -231,16 +216,13 @@ async fn a_grant_is_a_form_with_an_amount_and_a_note() {
     drive.press("tab");
     drive.type_text("for the demo");
     drive.model.toast = None;
-    let form = drive.screen((60, 15));
-    insta::assert_snapshot!("credits_grant", form);
+    insta::assert_snapshot!("credits_grant", drive.screen((60, 15)));
     drive.press("enter");
     drive.until("the form to close", |model| model.overlays.is_empty()).await;
     let history = drive.env.client.credit_history().await.unwrap();
     let LedgerEntry { kind, usd: granted, note, .. } = &history.last().unwrap().entry;
-    assert_eq!(
-        (kind, granted, note.as_deref()),
-        (&EntryKind::Grant, &usd("25.50"), Some("for the demo"))
-    );
+    let entry = (kind, granted, note.as_deref());
+    assert_eq!(entry, (&EntryKind::Grant, &usd("25.50"), Some("for the demo")));
     let toast = drive.model.toast.clone().unwrap();
     assert_eq!(toast.text, "granted: the balance is $66.70");
     drive.until("the balance", |model| model.credits.ledger.sums.balance_usd == usd("66.70")).await;
@@ -253,19 +235,11 @@ async fn a_grant_that_is_refused_keeps_its_form_and_says_why() {
     drive.press("$");
     drive.type_text("5");
     drive.press("enter");
-    drive
-        .until("the refusal", |model| {
-            matches!(model.overlays.last(), Some(Overlay::Form(form)) if form.error.is_some())
-        })
-        .await;
+    drive.until("the refusal", |model| form(model).error.is_some()).await;
     assert!(drive.screen((120, 36)).contains("credits.jsonl"));
 }
 
 #[test]
 fn a_console_that_is_read_only_grants_nothing() {
-    let mut model = pane(metered_world(now()));
-    model.read_only = true;
-    press(&mut model, "$");
-    assert!(model.overlays.is_empty());
-    assert!(model.toast.clone().unwrap().text.contains("read-only"));
+    refused(&mut pane(metered_world(now())), "$");
 }

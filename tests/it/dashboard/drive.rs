@@ -10,13 +10,17 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
-use sandboxer::client::{Client as _, PatchStatus};
-use sandboxer::domain::Time;
-use sandboxer::domain::host_view::HostState;
+use ratatui::style::Style;
+use sandboxer::client::{Client as _, PatchStatus, Request, Update};
+use sandboxer::domain::event::Event;
+use sandboxer::domain::host_view::{HostState, HostView};
+use sandboxer::domain::name::OperationId;
 use sandboxer::domain::sandbox::SandboxRecord;
+use sandboxer::domain::update::Progress;
+use sandboxer::domain::{OperationKind, Time};
 use sandboxer::tui::effects::Effects;
 use sandboxer::tui::keymap::Keymap;
-use sandboxer::tui::model::{Entry, Fetch, Load, Model};
+use sandboxer::tui::model::{Confirm, Entry, Fetch, Form, Load, Model, Overlay, Patches};
 use sandboxer::tui::update::{start, update};
 use sandboxer::tui::{Completion, Effect, Msg, view};
 use tokio::sync::mpsc;
@@ -41,28 +45,144 @@ pub(crate) fn world_model() -> Model {
     model_of(world(now()))
 }
 
-/// A world with its hosts' answers, and its snapshots.
-pub(crate) fn model_of(world: Fixture) -> Model {
+/// A console that has read nothing yet.
+pub(crate) fn empty_model() -> Model {
     let mut model = Model::new(now(), Keymap::new(&BTreeMap::new()).unwrap());
     "adm:kim".clone_into(&mut model.actor);
     model.listening = true;
     update(&mut model, Msg::Resize(120, 36));
-    let snapshots = world.snapshot_views();
-    list(&mut model, world.records);
+    model
+}
+
+/// A console that has read these sandboxes and nothing else.
+pub(crate) fn model_with(records: Vec<SandboxRecord>) -> Model {
+    let mut model = empty_model();
+    list(&mut model, records);
+    model
+}
+
+/// A console that has read sandboxes, and whose hosts answered.
+pub(crate) fn answered(records: Vec<SandboxRecord>, hosts: Vec<HostView>) -> Model {
+    let mut model = model_with(records);
     let unseen =
-        world.hosts.iter().map(|view| host(view.name.as_str(), HostState::Unknown, None)).collect();
+        hosts.iter().map(|view| host(view.name.as_str(), HostState::Unknown, None)).collect();
     update(&mut model, Msg::Hosts(Ok(unseen)));
-    for mut view in world.hosts {
-        view.checked_at = Some(now());
-        update(&mut model, Msg::HostChecked(view.name.clone(), Ok(Box::new(view))));
+    for view in hosts {
+        check(&mut model, HostView { checked_at: Some(now()), ..view });
     }
     update(&mut model, Msg::Events(None, Ok(Vec::new())));
+    model.toast = None;
+    model
+}
+
+/// A world with its hosts' answers, and its snapshots.
+pub(crate) fn model_of(world: Fixture) -> Model {
+    let snapshots = world.snapshot_views();
+    let mut model = answered(world.records, world.hosts);
     update(&mut model, Msg::Operations(Ok(Vec::new())));
     update(&mut model, Msg::Extensions(Ok(world.extensions)));
     update(&mut model, Msg::Snapshots(Ok(snapshots)));
     model.reading_snapshots = Fetch::Idle;
     model.toast = None;
     model
+}
+
+/// A host was asked, and this is how it is.
+pub(crate) fn check(model: &mut Model, view: HostView) -> Vec<Effect> {
+    update(model, Msg::HostChecked(view.name.clone(), Ok(Box::new(view))))
+}
+
+pub(crate) fn hear(model: &mut Model, heard: Update) -> Vec<Effect> {
+    update(model, Msg::Heard(Box::new(heard)))
+}
+
+/// An event of now, by `adm:kim`.
+pub(crate) fn event(seq: u64, kind: &str, sandbox: Option<&str>) -> Event {
+    serde_json::from_value(serde_json::json!({
+        "seq": seq, "sandbox_seq": null, "id": format!("e{seq}"), "time": now(), "kind": kind, "sandbox_id": sandbox,
+        "actor": {"type": "adm", "name": "kim"}, "data": {}
+    }))
+    .unwrap()
+}
+
+/// A step of an operation on a sandbox, of six.
+pub(crate) fn progress(kind: OperationKind, sandbox: &str, stage: &str, step: u32) -> Progress {
+    Progress {
+        operation: OperationId::from_random(0x77),
+        kind,
+        sandbox_id: Some(sandbox.into()),
+        snapshot_id: None,
+        stage: stage.to_owned(),
+        step,
+        steps: 6,
+        done: None,
+        of: None,
+        bytes: None,
+        message: None,
+    }
+}
+
+/// The cursor of the list on the sandbox of this name, or id.
+pub(crate) fn point_at(model: &mut Model, title: &str) {
+    let is_it = |record: &SandboxRecord| record.title() == title || record.id.as_str() == title;
+    let found = model.sandboxes.shown().iter().find(|entry| is_it(&entry.record));
+    let id = found.unwrap_or_else(|| panic!("{title} is not listed")).record.id.clone();
+    model.sandboxes.point_at(id);
+}
+
+/// Toast of the console, which is heard once.
+pub(crate) fn toast(model: &mut Model) -> String {
+    model.toast.take().map(|toast| toast.text).unwrap_or_default()
+}
+
+/// Panics unless all of these texts are on the screen, which comes back.
+pub(crate) fn shows(model: &mut Model, size: (u16, u16), texts: &[&str]) -> String {
+    let shown = screen(model, size);
+    for text in texts {
+        assert!(shown.contains(text), "{text:?} is not in\n{shown}");
+    }
+    shown
+}
+
+/// Panics unless a read-only console refuses each of these keys, and says so.
+pub(crate) fn refused(model: &mut Model, keys: &str) {
+    model.read_only = true;
+    let depth = model.overlays.len();
+    for key in keys.split(' ') {
+        assert_eq!(press(model, key), [], "{key}");
+        assert_eq!(model.overlays.len(), depth, "{key}: {:?}", model.overlays);
+        assert!(toast(model).contains("read-only"), "{key}");
+    }
+}
+
+/// Requests that start something.
+pub(crate) fn started(effects: &[Effect]) -> Vec<&Request> {
+    let request = effects.iter().filter_map(|effect| match effect {
+        Effect::Start(_, request) => Some(request),
+        _ => None,
+    });
+    request.collect()
+}
+
+pub(crate) fn confirm(model: &Model) -> &Confirm {
+    match model.overlays.last() {
+        Some(Overlay::Confirm(confirm)) => confirm,
+        other => panic!("nothing is asked: {other:?}"),
+    }
+}
+
+pub(crate) fn form(model: &Model) -> &Form {
+    match model.overlays.last() {
+        Some(Overlay::Form(form)) => form,
+        other => panic!("no form is open: {other:?}"),
+    }
+}
+
+pub(crate) fn patches(model: &Model) -> &Patches {
+    match model.overlays.last() {
+        Some(Overlay::Patches(patches)) => patches,
+        other => panic!("no patches are open: {other:?}"),
+    }
 }
 
 pub(crate) fn list(model: &mut Model, records: Vec<SandboxRecord>) -> Vec<Effect> {
@@ -152,6 +272,24 @@ pub(crate) fn text(buffer: &Buffer) -> String {
     (0..area.height).map(line).collect::<Vec<_>>().join("\n")
 }
 
+/// Runs of cells that look the same, each with its row, its first and last column, and its text.
+pub(crate) fn runs(buffer: &Buffer) -> Vec<(u16, u16, u16, Style, String)> {
+    let mut runs: Vec<(u16, u16, u16, Style, String)> = Vec::new();
+    for y in 0..buffer.area.height {
+        for x in 0..buffer.area.width {
+            let (style, symbol) = (buffer[(x, y)].style(), buffer[(x, y)].symbol());
+            match runs.last_mut() {
+                Some((row, _, end, own, text)) if *row == y && *own == style => {
+                    *end = x;
+                    text.push_str(symbol);
+                }
+                _ => runs.push((y, x, x, style, symbol.to_owned())),
+            }
+        }
+    }
+    runs
+}
+
 /// How the patches of a snapshot stand, as a client says it.
 pub(crate) fn patch_status(fixture: &Fixture, snapshot: &str) -> Vec<PatchStatus> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -159,7 +297,7 @@ pub(crate) fn patch_status(fixture: &Fixture, snapshot: &str) -> Vec<PatchStatus
     runtime.block_on(asked).unwrap()
 }
 
-/// What this thread has worked so far, to 10 ms: how long others kept it from working says nothing about it.
+/// Time that this thread has worked so far, to 10 ms: how long others kept it from working says nothing about it.
 pub(crate) fn on_cpu() -> Duration {
     let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
     let fields = stat.rsplit_once(") ").unwrap().1.split(' ').skip(11).take(2);
@@ -273,6 +411,15 @@ impl Drive {
         screen(&mut self.model, size)
     }
 
+    /// Waits until the form on top is answered.
+    pub(crate) async fn form_answered(&mut self) {
+        let answered = |model: &Model| match model.overlays.last() {
+            Some(Overlay::Form(form)) => !form.is_asked(),
+            _ => true,
+        };
+        self.until("an answer", answered).await;
+    }
+
     /// Waits until jobs were begun and none runs.
     pub(crate) async fn jobs_end(&mut self) {
         self.until("the jobs' end", |model| {
@@ -281,7 +428,7 @@ impl Drive {
         .await;
     }
 
-    /// What the extension was asked that begins so.
+    /// Calls of the extension that begin so.
     pub(crate) fn asked(&self, begins: &str) -> Vec<String> {
         self.env.script.asked().into_iter().filter(|asked| asked.starts_with(begins)).collect()
     }

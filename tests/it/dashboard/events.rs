@@ -14,7 +14,7 @@ use sandboxer::tui::model::{EventLog, EventRows, Load, Model, Overlay};
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg};
 
-use super::drive::{Drive, model_of, now, press, screen, type_text, world_model};
+use super::drive::{Drive, hear, model_of, now, press, screen, toast, type_text, world_model};
 use crate::test_env::fixture::world;
 use crate::test_env::script::Scripted;
 
@@ -38,6 +38,7 @@ fn history() -> Vec<Event> {
     let reaped = r#"{"host": "coulombcore", "was": "failed", "reason": "reaped"}"#;
     let over = r#"{"host": "local", "was": "ready", "reason": "ttl_expired"}"#;
     let down = r#"{"host": "vm-haskell", "message": "\u001b[31mno route to host"}"#;
+    let granted = r#"{"usd": 25.5, "note": "demo"}"#;
     let deleted = r#"{"snapshot_id": "snap-0000000a", "snapshot_name": "my-env"}"#;
     vec![
         event(1, EventKind::SandboxRequested, Some("77777777"), "adm:kim", json(shop)),
@@ -48,17 +49,11 @@ fn history() -> Vec<Event> {
         event(6, EventKind::SandboxDestroying, Some("88888888"), "atm:sweep", json(over)),
         event(7, EventKind::SandboxDestroyed, Some("88888888"), "atm:sweep", json("{}")),
         event(8, EventKind::SnapshotDeleted, Some("a1b2c3d4"), "adm:kim", json(deleted)),
-        event(
-            9,
-            EventKind::CreditsGranted,
-            None,
-            "adm:kim",
-            json(r#"{"usd": 25.5, "note": "demo"}"#),
-        ),
+        event(9, EventKind::CreditsGranted, None, "adm:kim", json(granted)),
     ]
 }
 
-/// What the overlay reads.
+/// Answer to the overlay's question.
 fn read(events: &[Event]) -> Msg {
     Msg::EventLog(Ok(Box::new(EventRows::of(events))))
 }
@@ -148,7 +143,7 @@ fn what_is_heard_is_on_top_and_the_cursor_stays_on_its_event() {
     let heard = |model: &mut Model, seq| {
         let came =
             event(seq, EventKind::SandboxReady, Some("77777777"), "adm:kim", serde_json::json!({}));
-        update(model, Msg::Heard(Box::new(Update::Event(came))));
+        hear(model, Update::Event(came));
     };
     heard(&mut model, 10);
     assert_eq!(log(&model).selected().unwrap().seq, 10, "with the newest");
@@ -181,7 +176,7 @@ fn of_many_events_the_last_are_kept_and_only_the_window_is_looked_at() {
     update(&mut model, read(&many[2_000..]));
     assert!(!screen(&mut model, (120, 36)).contains("left out"));
     let came = Event { seq: 12_001, ..history()[4].clone() };
-    update(&mut model, Msg::Heard(Box::new(Update::Event(came))));
+    hear(&mut model, Update::Event(came));
     assert_eq!(log(&model).count(), (10_000, 10_000));
     assert!(screen(&mut model, (120, 36)).contains("10000, older left out"));
 }
@@ -223,11 +218,9 @@ async fn enter_opens_the_sandbox_of_an_event_listed_or_not() {
     assert!(drive.model.toast.as_ref().unwrap().text.contains("granted"));
     // One that nobody knows any more says so, and the events stay.
     drive.press("j j enter");
-    drive
-        .until("the refusal", |model| {
-            model.toast.as_ref().is_some_and(|toast| toast.text.contains("88888888"))
-        })
-        .await;
+    let is_refused =
+        |model: &Model| model.toast.as_ref().is_some_and(|toast| toast.text.contains("88888888"));
+    drive.until("the refusal", is_refused).await;
     assert!(matches!(drive.model.overlays.last(), Some(Overlay::Events(_))));
 }
 
@@ -271,24 +264,19 @@ fn a_backlog_is_in_the_header_once_somebody_should_look() {
         dead: 3,
     };
     let mut model = hub(down);
-    assert!(
-        header(&mut model).contains("hub 3 refused, 42 waiting 2h00"),
-        "{}",
-        header(&mut model)
-    );
+    let shown = header(&mut model);
+    assert!(shown.contains("hub 3 refused, 42 waiting 2h00"), "{shown}");
     // It has no row to go to: it is said with the next trouble.
     press(&mut model, "F");
     assert!(model.sandboxes.selected().unwrap().degraded > 0);
-    assert!(model.toast.take().unwrap().text.contains("State Hub: refused 3 events"));
+    assert!(toast(&mut model).contains("State Hub: refused 3 events"));
     press(&mut model, "E");
     update(&mut model, read(&history()));
     insta::assert_snapshot!("events_hub", screen(&mut model, (120, 36)));
     assert_eq!(log(&model).window.height + 2, 30, "rows stay within what is left");
     let mut unreadable = world_model();
-    update(
-        &mut unreadable,
-        Msg::HubBacklog(Err(Error::new(Code::StoreCorrupt, "outbox cannot be read"))),
-    );
+    let corrupt = Error::new(Code::StoreCorrupt, "outbox cannot be read");
+    update(&mut unreadable, Msg::HubBacklog(Err(corrupt)));
     assert!(header(&mut unreadable).contains("hub: unreadable"));
 }
 

@@ -1,7 +1,10 @@
 //! Keys that must not act (on a screen that shows nothing, before a dialog was drawn, joined with an Esc), and keys in text:
 //! the palette, paths.
 
-use super::drive::{self, draw, model_of, now, press, screen, type_text, world_model};
+use super::drive::{
+    self, confirm, draw, event, form, model_of, now, press, screen, shows, started, type_text,
+    world_model,
+};
 use crate::test_env::fixture;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
 use sandboxer::client::Request;
@@ -20,10 +23,8 @@ fn alt(model: &mut Model, code: KeyCode) -> Vec<Effect> {
 }
 
 fn verbs(effects: &[Effect]) -> Vec<&Effect> {
-    effects
-        .iter()
-        .filter(|effect| !matches!(effect, Effect::SaveState(_) | Effect::After(..)))
-        .collect()
+    let is_verb = |effect: &&Effect| !matches!(effect, Effect::SaveState(_) | Effect::After(..));
+    effects.iter().filter(is_verb).collect()
 }
 
 // ---- a terminal that is too small ----------------------------------------------------------------------------------
@@ -39,18 +40,11 @@ fn where_nothing_is_shown_no_key_acts() {
         assert_eq!(verbs(&effects), Vec::<&Effect>::new(), "{size:?}");
         assert_eq!(type_text(&mut model, "destroy"), []);
         assert_eq!(update(&mut model, Msg::Paste("x".to_owned())), []);
-        let click = MouseEvent {
-            kind: MouseEventKind::ScrollDown,
-            column: 0,
-            row: 0,
-            modifiers: KeyModifiers::NONE,
-        };
-        assert_eq!(update(&mut model, Msg::Mouse(click)), []);
-        assert!(
-            model.overlays.is_empty()
-                && model.filter_field.is_none()
-                && model.sandboxes.marks().is_empty()
-        );
+        let (kind, modifiers) = (MouseEventKind::ScrollDown, KeyModifiers::NONE);
+        let wheel = MouseEvent { kind, column: 0, row: 0, modifiers };
+        assert_eq!(update(&mut model, Msg::Mouse(wheel)), []);
+        assert!(model.overlays.is_empty() && model.filter_field.is_none());
+        assert!(model.sandboxes.marks.is_empty());
         assert_eq!(model.jobs.list().count(), 0, "{size:?}");
         assert_eq!(press(&mut model, "ctrl-z"), [Effect::Suspend]);
         assert!(press(&mut model, "ctrl-l").contains(&Effect::Redraw));
@@ -67,13 +61,8 @@ fn a_dialog_or_form_that_no_longer_fits_is_closed_and_what_is_read_stays() {
         draw(&mut model, (39, 9));
         draw(&mut model, (120, 36));
         assert!(matches!(model.mode(), Mode::Main | Mode::Patches), "{open}: {:?}", model.mode());
-        assert_eq!(
-            verbs(&press(&mut model, "tab enter"))
-                .iter()
-                .filter(|e| matches!(e, Effect::Start(_, Request::Destroy(..))))
-                .count(),
-            0
-        );
+        let effects = press(&mut model, "tab enter");
+        assert!(!started(&effects).iter().any(|request| matches!(request, Request::Destroy(..))));
     }
     for (read, mode) in
         [("enter", Mode::TextBlock), ("G l", Mode::Logs), ("G l /", Mode::Logs), ("J", Mode::Jobs)]
@@ -96,8 +85,7 @@ fn quit_in_the_dark_waits_for_what_runs() {
     draw(&mut model, (39, 9));
     assert_eq!(press(&mut model, "q q"), []);
     assert_eq!(model.leaving, Some(Leaving::Waiting));
-    let shown = screen(&mut model, (39, 9));
-    assert!(shown.contains("needs 40x10") && shown.contains("leaving after 1 job"), "{shown}");
+    shows(&mut model, (39, 9), &["needs 40x10", "leaving after 1 job"]);
     assert!(update(&mut model, Msg::Skipped(job, "it changed".to_owned())).contains(&Effect::Quit));
 }
 
@@ -107,10 +95,7 @@ fn quit_in_the_dark_waits_for_what_runs() {
 fn what_is_typed_before_a_dialog_is_drawn_reaches_no_button() {
     let mut model = world_model();
     assert_eq!(burst(&mut model, "d tab enter"), []);
-    let Some(Overlay::Confirm(confirm)) = model.overlays.last() else {
-        panic!("it asks: {:?}", model.overlays)
-    };
-    assert_eq!(confirm.focus, 0);
+    assert_eq!(confirm(&model).focus, 0);
     // Now it is seen.
     update(&mut model, Msg::Drawn);
     assert_eq!(burst(&mut model, "tab enter").len(), 1);
@@ -126,8 +111,7 @@ fn what_is_typed_before_a_dialog_is_drawn_is_no_agreement() {
     press(&mut model, "*");
     burst(&mut model, "d");
     type_text(&mut model, "7");
-    let Some(Overlay::Confirm(confirm)) = model.overlays.last() else { panic!("it asks") };
-    assert_eq!(confirm.typed.value(), "");
+    assert_eq!(confirm(&model).typed.value(), "");
 }
 
 #[test]
@@ -192,11 +176,8 @@ fn alt_and_a_key_that_is_bound_or_edits_stays_one_key() {
     model.keymap = sandboxer::tui::keymap::Keymap::new(&keys).unwrap();
     press(&mut model, "space");
     alt(&mut model, KeyCode::Char('f'));
-    assert_eq!(
-        (model.mode(), model.sandboxes.marks().len()),
-        (Mode::Filter, 1),
-        "no Esc cleared the marks"
-    );
+    let (mode, marks) = (model.mode(), model.sandboxes.marks.ids().len());
+    assert_eq!((mode, marks), (Mode::Filter, 1), "no Esc cleared the marks");
     type_text(&mut model, "one two");
     alt(&mut model, KeyCode::Backspace);
     assert_eq!((model.mode(), model.sandboxes.filter().text()), (Mode::Filter, "one "));
@@ -231,12 +212,9 @@ fn the_palette_ranks_by_name_and_offers_what_destroys_by_its_name_alone() {
         assert_eq!(offered(&model, typed).first().map(String::as_str), Some(first), "{typed}");
     }
     let destructive = |typed: &str| {
-        let found = model.palette(typed);
-        found
-            .into_iter()
-            .filter(|offer| offer.action().is_destructive())
-            .map(|offer| offer.name())
-            .collect::<Vec<_>>()
+        let found = model.palette(typed).into_iter();
+        let found = found.filter(|offer| offer.action().is_destructive());
+        found.map(|offer| offer.name()).collect::<Vec<_>>()
     };
     for typed in ["snapshot", "new", "undo", "stroy", "job", "estr", "ance", "leep", "eep"] {
         assert_eq!(destructive(typed), Vec::<String>::new(), "{typed}");
@@ -280,11 +258,9 @@ fn tab_completes_a_path_and_goes_on_where_there_is_nothing_to_complete() {
     let mut model = model_of(fixture::lineage_world(now()));
     model.home = Some("/home/kim".into());
     press(&mut model, "2 g p a");
-    let focus = |model: &Model| match model.overlays.last() {
-        Some(Overlay::Form(form)) => {
-            (form.fields.focus, form.fields.list[0].input.value().to_owned())
-        }
-        other => panic!("{other:?}"),
+    let focus = |model: &Model| {
+        let fields = &form(model).fields;
+        (fields.focus, fields.list[0].input.value().to_owned())
     };
     type_text(&mut model, "~/fi");
     let asked = press(&mut model, "tab");
@@ -296,10 +272,8 @@ fn tab_completes_a_path_and_goes_on_where_there_is_nothing_to_complete() {
     update(&mut model, Msg::Completed("~/fi".to_owned(), Completion::To("~/fix.sh".to_owned())));
     assert_eq!(focus(&model), (0, "~/fix.sh".to_owned()));
     press(&mut model, "tab");
-    update(
-        &mut model,
-        Msg::Completed("~/fix.sh".to_owned(), Completion::Choices(vec!["fix.sh".to_owned()])),
-    );
+    let choices = Completion::Choices(vec!["fix.sh".to_owned()]);
+    update(&mut model, Msg::Completed("~/fix.sh".to_owned(), choices));
     assert_eq!(focus(&model).0, 0);
     update(&mut model, Msg::Completed("~/fix.sh".to_owned(), Completion::Nothing));
     assert_eq!(focus(&model).0, 1);
@@ -309,8 +283,7 @@ fn tab_completes_a_path_and_goes_on_where_there_is_nothing_to_complete() {
     assert_eq!(focus(&model).0, 0);
     update(&mut model, Msg::Completed("~/fix.sh".to_owned(), Completion::Nothing));
     assert_eq!(focus(&model), (1, "~/fix.sh".to_owned()));
-    let Some(Overlay::Form(form)) = model.overlays.last() else { panic!("{:?}", model.overlays) };
-    assert_eq!(form.fields.list[1].input.value(), "why");
+    assert_eq!(form(&model).fields.list[1].input.value(), "why");
     // Any other field, and down, go on at once.
     assert_eq!(press(&mut model, "tab"), []);
     assert_eq!(focus(&model).0, 2);
@@ -330,11 +303,7 @@ fn enter_on_a_line_of_activity_shows_one_that_is_destroyed() {
     let id = gone.id.clone();
     update(&mut model, Msg::Got(id.clone(), Ok(Box::new(Entry::new(gone.clone())))));
     assert!(model.sandboxes.get(&id).is_none());
-    let event = serde_json::json!({
-        "seq": 1, "sandbox_seq": 9, "id": "e1", "time": now(), "kind": "sandbox.destroyed", "sandbox_id": id,
-        "actor": {"type": "adm", "name": "kim"}, "data": {}
-    });
-    let event = serde_json::from_value(event).unwrap();
+    let event = event(1, "sandbox.destroyed", Some(id.as_str()));
     update(&mut model, Msg::Events(None, Ok(vec![event])));
     assert_eq!(model.activity.rows().len(), 1, "its operation may be told of yet");
     update(&mut model, Msg::Tick(now().plus_seconds(3)));
@@ -342,8 +311,7 @@ fn enter_on_a_line_of_activity_shows_one_that_is_destroyed() {
     assert_eq!(press(&mut model, "enter"), [Effect::Get(id.clone())]);
     let effects = update(&mut model, Msg::Got(id.clone(), Ok(Box::new(Entry::new(gone)))));
     assert_eq!(effects, [Effect::Events(Some(id), None)]);
-    let shown = screen(&mut model, (120, 36));
-    assert!(shown.contains("destroyed"), "{shown}");
+    shows(&mut model, (120, 36), &["destroyed"]);
     assert_eq!(press(&mut model, "d"), []);
     assert_eq!(model.mode(), Mode::TextBlock, "there is nothing to destroy");
 }

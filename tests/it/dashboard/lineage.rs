@@ -4,7 +4,6 @@ use sandboxer::tui::model::Model;
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg};
 
-pub(crate) use super::drive::real_now;
 use super::drive::{model_of, now, patch_status, press};
 use crate::test_env::fixture::lineage_world;
 
@@ -33,8 +32,4 @@ pub(crate) fn open_patches(model: &mut Model) {
     assert_eq!(press(model, "p"), [Effect::PatchStatus("snap-0000000a".into())]);
     let status = patch_status(&lineage_world(now()), "snap-0000000a");
     update(model, Msg::PatchStatus("snap-0000000a".into(), Ok(status)));
-}
-
-pub(crate) fn toast(model: &mut Model) -> String {
-    model.toast.take().map(|toast| toast.text).unwrap_or_default()
 }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::drive::{Drive, draw, on_cpu, press, real_now, screen, text, type_text, world_model};
+use super::drive::{
+    Drive, draw, on_cpu, point_at, press, real_now, screen, text, toast, type_text, world_model,
+};
 use crate::test_env::fixture::{log_line, log_lines, world};
 use crate::test_env::script::{LogScript, Scripted};
 use ratatui::style::Color;
@@ -34,9 +36,7 @@ fn logs_mut(model: &mut Model) -> &mut Logs {
 /// A log that is open, with the small stack's lines, of the sandbox `e2e-core`.
 fn open() -> Model {
     let mut model = world_model();
-    while model.sandboxes.selected().unwrap().record.name.as_deref() != Some("e2e-core") {
-        press(&mut model, "j");
-    }
+    point_at(&mut model, "e2e-core");
     let effects = press(&mut model, "l");
     assert!(
         matches!(
@@ -154,11 +154,11 @@ fn a_search_is_shown_as_it_is_typed_and_esc_goes_back() {
     press(&mut model, "n n");
     let found = logs(&model).found.unwrap();
     assert!(logs(&model).tail.line(found).unwrap().text.contains("item 7"), "round the end");
-    assert!(model.toast.take().unwrap().text.contains("from the first line"));
+    assert!(toast(&mut model).contains("from the first line"));
     press(&mut model, "G /");
     type_text(&mut model, "nowhere");
     press(&mut model, "enter");
-    assert!(model.toast.take().unwrap().text.contains("not in what is kept"));
+    assert!(toast(&mut model).contains("not in what is kept"));
     press(&mut model, "/ esc");
     assert_eq!(logs(&model).top, None, "it follows as before");
     // Letters in the field are text: none of them is a key.
@@ -205,10 +205,7 @@ async fn opened(log: LogScript) -> Drive {
     let script = Scripted::default();
     *script.log.lock().unwrap() = log;
     let mut drive = Drive::scripted(world(real_now()), script).await;
-    drive.press("G");
-    while drive.model.sandboxes.selected().unwrap().record.name.as_deref() != Some("e2e-core") {
-        drive.press("k");
-    }
+    point_at(&mut drive.model, "e2e-core");
     drive.press("l");
     drive
 }
@@ -247,6 +244,8 @@ async fn a_service_alone_is_asked_for_and_the_stream_before_is_dropped() {
 async fn why_there_is_no_log_is_said_with_the_key_that_asks_again() {
     let down =
         Error::new(Code::HostUnreachable, "coulombcore does not answer").hint("is the machine on?");
+    let is_over =
+        |model: &Model| matches!(logs(model).state, LogState::Ended | LogState::Failed(_));
     for (log, words) in [
         (
             LogScript::Refused(down.clone()),
@@ -260,19 +259,11 @@ async fn why_there_is_no_log_is_said_with_the_key_that_asks_again() {
         ),
     ] {
         let mut drive = opened(log).await;
-        drive
-            .until("its end", |model| {
-                matches!(logs(model).state, LogState::Ended | LogState::Failed(_))
-            })
-            .await;
+        drive.until("its end", is_over).await;
         let shown = drive.screen((120, 36));
         assert!(words.iter().all(|word| shown.contains(word)), "{words:?}: {shown}");
         drive.press("r");
-        drive
-            .until("its end", |model| {
-                matches!(logs(model).state, LogState::Ended | LogState::Failed(_))
-            })
-            .await;
+        drive.until("its end", is_over).await;
         assert_eq!(drive.asked("logs").len(), 2);
     }
 }
@@ -291,11 +282,7 @@ async fn what_is_kept_is_saved_and_nothing_is_overwritten() {
         }
         drive.type_text(path.to_str().unwrap());
         drive.press("enter");
-        let answered = |model: &Model| match model.overlays.last() {
-            Some(Overlay::Form(form)) => !form.is_asked(),
-            _ => true,
-        };
-        drive.until("an answer", answered).await;
+        drive.form_answered().await;
     }
     assert!(drive.screen((120, 36)).contains("is there already: choose another name"));
     let saved = std::fs::read_to_string(&path).unwrap();
@@ -307,7 +294,7 @@ async fn what_is_kept_is_saved_and_nothing_is_overwritten() {
     );
 }
 
-/// As fast as the machine can make lines: well above 50 MB/s where nothing slows it down.
+/// Lines as fast as the machine can make them: well above 50 MB/s where nothing slows it down.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flood_keeps_keys_quick_and_memory_bounded() {
     let line = log_line("web", Source::Stdout, &"0123456789 abcdef ".repeat(11));

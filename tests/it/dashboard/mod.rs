@@ -11,7 +11,7 @@ mod logs;
 mod overlays;
 mod patches;
 mod polling;
-mod pty;
+pub(crate) mod pty;
 mod reap;
 mod route;
 mod screens;

@@ -1,27 +1,22 @@
 //! Overlays that are read: their order, their search, the raw record, the host, the help, an error.
 
+use sandboxer::domain::OperationKind;
+use sandboxer::domain::error::{Code, Error};
 use sandboxer::domain::facts::{Certificate, HostFacts};
+use sandboxer::domain::host_view::HostState;
 use sandboxer::domain::name::HostName;
 use sandboxer::domain::sandbox::{Failure, State};
 use sandboxer::domain::telemetry::HostSample;
 use sandboxer::tui::keymap::{Action, Mode};
-use sandboxer::tui::model::{Model, NodeId, Overlay, Role};
+use sandboxer::tui::model::{Model, NodeId, Overlay, Role, line_text};
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg};
 
-use super::drive::{list, model_of, now, patch_status, press, screen, type_text, world_model};
+use super::drive::{
+    check, list, model_of, now, patch_status, patches, point_at, press, screen, type_text,
+    world_model,
+};
 use crate::test_env::fixture::{self, facts, record, world};
-
-fn point_at(model: &mut Model, id: &str) {
-    press(model, "g");
-    for _ in 0..20 {
-        if model.sandboxes.selected().unwrap().record.id.as_str() == id {
-            return;
-        }
-        press(model, "j");
-    }
-    panic!("{id} is not in the list");
-}
 
 /// The details of one that is ready, tall enough to be scrolled at 80x24.
 fn details() -> Model {
@@ -122,16 +117,11 @@ fn capitals_count_once_one_is_typed() {
 #[test]
 fn a_search_is_in_every_overlay_that_is_read_or_is_a_list() {
     let mut model = model_of(fixture::lineage_world(now()));
-    let job = model.jobs.start(
-        sandboxer::domain::OperationKind::Check,
-        None,
-        "coulombcore".to_owned(),
-        model.now,
-    );
+    let job = model.jobs.start(OperationKind::Check, None, "coulombcore".to_owned(), model.now);
     for line in ["one", "two refused", "three"] {
         model.jobs.get_mut(job).unwrap().write(line);
     }
-    model.jobs.start(sandboxer::domain::OperationKind::Wake, None, "shop".to_owned(), model.now);
+    model.jobs.start(OperationKind::Wake, None, "shop".to_owned(), model.now);
     let found = |model: &mut Model, text: &str| {
         press(model, "/");
         assert_eq!(model.mode(), Mode::SearchField, "{:?}", model.overlays.last());
@@ -153,10 +143,8 @@ fn a_search_is_in_every_overlay_that_is_read_or_is_a_list() {
     assert_eq!(model.jobs.list().nth(at).unwrap().id, job, "the cursor is on what was found");
     press(&mut model, "esc enter");
     found(&mut model, "refused");
-    assert!(
-        matches!(model.overlays.last(), Some(Overlay::Output(_, Some(_)))),
-        "it follows no more"
-    );
+    let held = matches!(model.overlays.last(), Some(Overlay::Output(_, Some(_))));
+    assert!(held, "it follows no more");
     press(&mut model, "esc esc esc 2");
     model.snapshots.point_at(NodeId::Snapshot("snap-0000000a".into()));
     press(&mut model, "enter");
@@ -165,10 +153,7 @@ fn a_search_is_in_every_overlay_that_is_read_or_is_a_list() {
     press(&mut model, "v");
     found(&mut model, "revision");
     press(&mut model, "esc esc esc esc p");
-    let Some(Overlay::Patches(patches)) = model.overlays.last() else {
-        panic!("{:?}", model.overlays)
-    };
-    let id = patches.snapshot.clone();
+    let id = patches(&model).snapshot.clone();
     let status = patch_status(&fixture::lineage_world(now()), id.as_str());
     update(&mut model, Msg::PatchStatus(id, Ok(status)));
     found(&mut model, "feature");
@@ -193,9 +178,9 @@ fn each_overlay_has_its_own_search() {
 fn headings(model: &Model) -> Vec<String> {
     let block = model.block().unwrap();
     let titles = block.lines.iter().filter(|line| {
-        line.0.first().is_some_and(|span| span.role == Role::Title && !span.text.starts_with(' '))
+        line.first().is_some_and(|(role, text)| *role == Role::Title && !text.starts_with(' '))
     });
-    titles.map(sandboxer::tui::model::TextLine::text).collect()
+    titles.map(|line| line_text(line)).collect()
 }
 
 #[test]
@@ -211,10 +196,8 @@ fn details_tell_the_failure_from_its_end_and_their_parts_in_order() {
     broken.failure = Some(Failure { step: "up".to_owned(), exit_status: Some(125), output });
     broken.leftovers =
         serde_json::from_value(serde_json::json!([{"kind": "network", "id": "n1"}])).unwrap();
-    broken.rewrites = serde_json::from_value(
-        serde_json::json!([{"path": "services.web", "what": "labels added"}]),
-    )
-    .unwrap();
+    let rewrites = serde_json::json!([{"path": "services.web", "what": "labels added"}]);
+    broken.rewrites = serde_json::from_value(rewrites).unwrap();
     let mut scenario = world(now());
     scenario.records = vec![broken];
     let mut model = model_of(scenario);
@@ -222,10 +205,8 @@ fn details_tell_the_failure_from_its_end_and_their_parts_in_order() {
     press(&mut model, "enter");
     let order = headings(&model);
     let place = |heading: &str| {
-        order
-            .iter()
-            .position(|own| own.starts_with(heading))
-            .unwrap_or_else(|| panic!("{heading}: {order:?}"))
+        let at = order.iter().position(|own| own.starts_with(heading));
+        at.unwrap_or_else(|| panic!("{heading}: {order:?}"))
     };
     let wanted = [
         "Failure",
@@ -237,7 +218,7 @@ fn details_tell_the_failure_from_its_end_and_their_parts_in_order() {
     ];
     assert!(wanted.map(place).is_sorted(), "{order:?}");
     let lines: Vec<String> =
-        model.block().unwrap().lines.iter().map(|line| line.text().trim().to_owned()).collect();
+        model.block().unwrap().lines.iter().map(|line| line_text(line).trim().to_owned()).collect();
     let at = lines.iter().position(|line| line == "Failure").unwrap();
     assert_eq!(lines[at + 1], "Error: connection refused", "why comes first");
     assert_eq!(lines[at + 2], "step          up, exit 125");
@@ -270,13 +251,9 @@ fn the_raw_record_is_yaml_and_is_copied_clean() {
     assert!(copied.starts_with("id: a1b2c3d4\n"), "{copied}");
     // Parts that are kept as JSON text are YAML too, and an escape sequence of others reaches no clipboard.
     let mut wicked = record("0badc0de", None, "sandbox-canary", "local", State::Ready, now());
-    let certificate = Certificate {
-        at: now(),
-        runtime: None,
-        exit_codes_trusted: Some(true),
-        ps_format: None,
-        findings: Vec::new(),
-    };
+    let (runtime, ps_format, findings) = (None, None, Vec::new());
+    let certificate =
+        Certificate { at: now(), runtime, exit_codes_trusted: Some(true), ps_format, findings };
     wicked.certificate = sandboxer::domain::raw_json::RawJson::new(&certificate).ok();
     wicked.message = Some("a\u{1b}]52;c;eA==\u{7}b\u{202e}".to_owned());
     list(&mut model, vec![wicked]);
@@ -296,17 +273,7 @@ fn a_host_that_is_down_says_why_what_to_do_and_when_it_is_tried_next() {
     type_text(&mut model, "host vm-h");
     press(&mut model, "enter");
     assert!(matches!(model.overlays.last(), Some(Overlay::Host(_))), "{:?}", model.overlays);
-    update(
-        &mut model,
-        Msg::HostChecked(
-            HostName::new("vm-haskell"),
-            Ok(Box::new(fixture::host(
-                "vm-haskell",
-                sandboxer::domain::host_view::HostState::Down,
-                None,
-            ))),
-        ),
-    );
+    check(&mut model, fixture::host("vm-haskell", HostState::Down, None));
     model.toast = None;
     insta::assert_snapshot!("host_down_80x24", screen(&mut model, (80, 24)));
 }
@@ -362,7 +329,7 @@ fn the_help_opens_at_the_mode_one_is_in_and_explains_every_sign() {
     press(&mut model, "q q ?");
     assert_eq!(first(&mut model), Mode::Main.title());
     let block = model.block().unwrap();
-    let help: Vec<String> = block.lines.iter().map(sandboxer::tui::model::TextLine::text).collect();
+    let help: Vec<String> = block.lines.iter().map(|line| line_text(line)).collect();
     let at = help.iter().position(|line| line == "Signs").unwrap();
     for state in State::ALL {
         let sign = sandboxer::tui::model::state_glyph(state).to_string();
@@ -376,21 +343,13 @@ fn the_help_opens_at_the_mode_one_is_in_and_explains_every_sign() {
 #[test]
 fn an_error_says_code_sentence_causes_and_hint_and_is_copied() {
     let mut model = world_model();
-    let mut problem = sandboxer::domain::error::Error::new(
-        sandboxer::domain::error::Code::OperationFailed,
-        "the stack could not be started",
-    )
-    .hint("look at its output");
+    let mut problem = Error::new(Code::OperationFailed, "the stack could not be started")
+        .hint("look at its output");
     problem.causes = vec!["exit 125".to_owned()];
     model.overlays.push(Overlay::Error(problem, 0));
     let shown = screen(&mut model, (80, 24));
-    for part in [
-        "operation_failed",
-        "the stack could not be started",
-        "exit 125",
-        "look at its output",
-        "copy",
-    ] {
+    let sentence = "the stack could not be started";
+    for part in ["operation_failed", sentence, "exit 125", "look at its output", "copy"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let effects = press(&mut model, "y");

@@ -1,14 +1,17 @@
 //! Sleep, wake and patches in the dashboard: what is asked before, with what the client is asked, and the screens.
 
-use super::drive::{Drive, model_of, now, patch_status, press, screen, type_text};
-use super::lineage::{go_to, lineage_model, open_patches, real_now, toast};
+use super::drive::{
+    Drive, confirm, model_of, now, patch_status, patches, point_at, press, real_now, screen, shows,
+    started, toast, type_text,
+};
+use super::lineage::{go_to, lineage_model, open_patches};
 use crate::test_env::fixture::{Fixture, lineage_world};
 use crate::test_env::script::{Script, Scripted};
-use sandboxer::client::{Client as _, Error, PatchRequest, Request};
+use sandboxer::client::{Client as _, Error, PatchRequest, Request, RolloutItem};
 use sandboxer::domain::error::Code;
 use sandboxer::domain::operation::OperationKind;
 use sandboxer::domain::sandbox::State;
-use sandboxer::tui::model::{JobState, Load, Model, Overlay};
+use sandboxer::tui::model::{JobId, JobState, Load, Model, Overlay, PatchRow};
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg};
 
@@ -38,7 +41,7 @@ fn sleep_asks_and_wake_only_where_there_is_more_to_it() {
     at_every_size("sleep", &mut model);
     assert_eq!(press(&mut model, "enter"), [], "the harmless button has the focus");
     let effects = press(&mut model, "z tab enter");
-    let [Effect::Start(_, Request::Sleep(request))] = &effects[..] else { panic!("{effects:?}") };
+    let [Request::Sleep(request)] = started(&effects)[..] else { panic!("{effects:?}") };
     assert_eq!((request.id.as_str(), request.revision), ("00000001", Some(3)));
     // It is not ready, or does not sleep.
     go_to(&mut model, "two");
@@ -67,20 +70,13 @@ fn many_or_protected_ones_are_put_to_sleep_only_when_that_is_typed() {
     }
     let mut model = model_of(world);
     press(&mut model, "1 * z tab enter");
-    let Some(Overlay::Confirm(confirm)) = model.overlays.last() else {
-        panic!("it wants a number")
-    };
-    assert_eq!(confirm.demand.as_ref().unwrap().0, "10", "the protected one is left out");
+    let demand = confirm(&model).demand.as_ref().unwrap();
+    assert_eq!(demand.0, "10", "the protected one is left out");
     type_text(&mut model, "10");
     assert_eq!(press(&mut model, "enter").len(), 0, "a host is silent: it asks again");
     let effects = press(&mut model, "tab enter");
-    assert_eq!(
-        effects
-            .iter()
-            .filter(|effect| matches!(effect, Effect::Start(_, Request::Sleep(..))))
-            .count(),
-        10
-    );
+    let begun = started(&effects);
+    assert!(begun.len() == 10 && begun.iter().all(|it| matches!(it, Request::Sleep(..))));
 }
 
 #[tokio::test]
@@ -88,16 +84,11 @@ async fn wake_is_a_job_and_says_what_was_applied() {
     let mut drive = Drive::new(two_patches()).await;
     go_to(&mut drive.model, "two");
     drive.press("w tab enter");
-    drive
-        .until("the end", |model| model.jobs.list().len() > 0 && model.jobs.running().count() == 0)
-        .await;
+    drive.jobs_end().await;
     let shown = drive.screen((160, 36));
     assert!(shown.contains("✓ wake two ") && shown.contains("1 patch applied"), "{shown}");
-    drive
-        .until("the tree", |model| {
-            model.snapshots.of_sandbox(&"00000002".into()).unwrap().1.owes.is_empty()
-        })
-        .await;
+    let owes = |model: &Model| model.snapshots.of_sandbox(&"00000002".into()).unwrap().1.owes.len();
+    drive.until("the tree", |model| owes(model) == 0).await;
     let shown = drive.screen((160, 36));
     assert!(
         shown.lines().any(|line| line.contains("● 00000002 two") && line.contains("✓✓")),
@@ -110,11 +101,9 @@ async fn a_sandbox_is_put_to_sleep() {
     let mut drive = Drive::new(two_patches()).await;
     go_to(&mut drive.model, "one");
     drive.press("z tab enter");
-    drive
-        .until("it sleeps", |model| {
-            model.sandboxes.get(&"00000001".into()).unwrap().record.state == State::Sleeping
-        })
-        .await;
+    let state =
+        |model: &Model| model.sandboxes.get(&"00000001".into()).unwrap().record.state.clone();
+    drive.until("it sleeps", |model| state(model) == State::Sleeping).await;
 }
 
 #[tokio::test]
@@ -149,31 +138,28 @@ fn patches_with_their_sandboxes_scripts_and_output() {
     press(&mut model, "j enter");
     assert!(screen(&mut model, (100, 30)).contains("Patch 1 on 00000001: applied, exit 0"));
     press(&mut model, "esc j j j j j j enter");
-    let shown = screen(&mut model, (100, 30));
-    assert!(shown.contains("Patch 3 on 00000001: failed, exit 1"), "{shown}");
-    assert!(shown.contains("ERROR: relation \"orders\" exists"), "{shown}");
+    shows(
+        &mut model,
+        (100, 30),
+        &["Patch 3 on 00000001: failed, exit 1", "ERROR: relation \"orders\" exists"],
+    );
     press(&mut model, "esc j enter");
     assert!(toast(&mut model).contains("patch 3 has not run on 00000002 yet"));
     // The cursor stays on its row when another patch comes before it.
-    let Some(Overlay::Patches(patches)) = model.overlays.last() else { panic!() };
-    assert_eq!(patches.index(), 8);
+    assert_eq!(patches(&model).window.index, 8);
     let mut world = lineage_world(now());
     world.patches.remove(0);
     let status = patch_status(&world, "snap-0000000a");
     update(&mut model, Msg::PatchStatus("snap-0000000a".into(), Ok(status)));
-    let Some(Overlay::Patches(patches)) = model.overlays.last() else { panic!() };
-    assert_eq!(patches.index(), 5);
+    assert_eq!(patches(&model).window.index, 5);
     // From a sandbox: those of the snapshot that it is based on.
     press(&mut model, "esc");
     go_to(&mut model, "three");
     assert_eq!(press(&mut model, "p"), [Effect::PatchStatus("snap-0000000b".into())]);
     update(&mut model, Msg::PatchStatus("snap-0000000b".into(), Ok(Vec::new())));
-    let shown = screen(&mut model, (100, 30));
-    assert!(shown.contains("no patches") && shown.contains("a adds one"), "{shown}");
+    shows(&mut model, (100, 30), &["no patches", "a adds one"]);
     press(&mut model, "esc 1");
-    while model.sandboxes.selected().unwrap().record.title() != "golden" {
-        press(&mut model, "j");
-    }
+    point_at(&mut model, "golden");
     assert_eq!(press(&mut model, "p"), []);
     assert!(toast(&mut model).contains("it is based on no snapshot"));
 }
@@ -194,11 +180,9 @@ fn who_will_get_a_patch_is_shown_before_it_is_added() {
     let effects = press(&mut model, "enter");
     let [Effect::AddPatch(number, request, file)] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!(file.as_deref(), Some(std::path::Path::new("/srv/fix.sh")));
-    assert_eq!(
-        (request.snapshot.as_str(), request.description.as_deref()),
-        ("snap-0000000a", Some("fix it"))
-    );
-    assert_eq!(request.run_in.as_deref(), Some("db"));
+    let (description, run_in) = (request.description.as_deref(), request.run_in.as_deref());
+    assert_eq!((request.snapshot.as_str(), description), ("snap-0000000a", Some("fix it")));
+    assert_eq!(run_in, Some("db"));
     let mut problem = Error::new(Code::InvalidInput, "/srv/fix.sh cannot be read");
     problem.details = serde_json::json!({"field": "script"});
     update(&mut model, Msg::PatchAdded(*number, Err(problem)));
@@ -207,10 +191,8 @@ fn who_will_get_a_patch_is_shown_before_it_is_added() {
     assert!(matches!(model.overlays.as_slice(), [Overlay::Patches(_)]));
     // From the editor: the script is there, so no file is asked for.
     assert_eq!(press(&mut model, "e"), [Effect::Write("snap-0000000a".into())]);
-    update(
-        &mut model,
-        Msg::Written("snap-0000000a".into(), Ok(Some("set -eu\ntouch done\n".to_owned()))),
-    );
+    let written = Ok(Some("set -eu\ntouch done\n".to_owned()));
+    update(&mut model, Msg::Written("snap-0000000a".into(), written));
     let shown = screen(&mut model, (100, 30));
     assert!(shown.contains("the script has 2 lines") && !shown.contains("script file"), "{shown}");
     update(&mut model, Msg::Drawn);
@@ -236,9 +218,7 @@ fn a_patch_is_taken_away_after_asking_and_applied_to_one_or_to_all() {
     press(&mut model, "j A");
     assert!(screen(&mut model, (100, 30)).contains("Run the patch once more?"));
     let effects = press(&mut model, "tab enter");
-    let [Effect::Start(_, Request::ApplyPatches(request))] = &effects[..] else {
-        panic!("{effects:?}")
-    };
+    let [Request::ApplyPatches(request)] = started(&effects)[..] else { panic!("{effects:?}") };
     assert_eq!((request.id.as_str(), request.revision, request.retry), ("00000001", Some(3), true));
     // One that sleeps gets it when it wakes.
     press(&mut model, "j A");
@@ -254,13 +234,17 @@ fn a_patch_is_taken_away_after_asking_and_applied_to_one_or_to_all() {
     let [Effect::RollOut(job, request)] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!((request.snapshot.as_str(), request.canary), ("snap-0000000a", Some(2)));
     // Only what was shown: the one that is ready, and the patches of that revision.
-    assert_eq!(
-        (request.revision, request.sandboxes.as_deref()),
-        (Some(2), Some(&["00000001".into()][..]))
-    );
+    let ready = &["00000001".into()][..];
+    assert_eq!((request.revision, request.sandboxes.as_deref()), (Some(2), Some(ready)));
     assert!(model.jobs.get(*job).unwrap().is_running());
     press(&mut model, "J c tab enter");
     assert_eq!(model.jobs.get(*job).unwrap().state, JobState::Cancelling);
+}
+
+/// Begins a rollout here.
+fn begin(model: &mut Model) -> JobId {
+    let title = "patches of my-env".to_owned();
+    model.jobs.start(OperationKind::Patch, None, title, real_now())
 }
 
 #[tokio::test]
@@ -271,39 +255,26 @@ async fn a_patch_goes_from_a_file_to_every_sandbox_and_stops_at_the_first_failur
     let mut drive = Drive::new(two_patches()).await;
     go_to(&mut drive.model, "my-env");
     drive.press("p");
-    let read = |count: usize| move |model: &Model| matches!(model.overlays.last(), Some(Overlay::Patches(patches)) if patches.status().len() == count);
+    let read = |count: usize| move |model: &Model| patches(model).status().len() == count;
     drive.until("the patches", read(2)).await;
     drive.press("a");
     drive.type_text(script.to_str().unwrap());
     drive.press("enter");
     drive.until("the third", read(3)).await;
-    assert!(
-        drive
-            .model
-            .toast
-            .take()
-            .unwrap()
-            .text
-            .contains("patch 4 is on my-env; it runs on the next wake")
-    );
+    let said = toast(&mut drive.model);
+    assert!(said.contains("patch 4 is on my-env; it runs on the next wake"), "{said}");
     drive.press("A enter");
-    drive
-        .until("the end", |model| model.jobs.list().len() > 0 && model.jobs.running().count() == 0)
-        .await;
+    drive.jobs_end().await;
     let rollout =
         |model: &Model| model.jobs.list().find(|job| job.sandbox.is_none()).unwrap().clone();
     let job = rollout(&drive.model);
     assert_eq!(job.state, JobState::Succeeded, "{:?}", job.output);
     assert!(job.output.iter().any(|line| line == "00000001 (first): got 4"), "{:?}", job.output);
-    let standing = |model: &Model| {
-        let Some(Overlay::Patches(patches)) = model.overlays.last() else { return 0 };
-        patches.status()[2]
-            .sandboxes
-            .iter()
-            .filter(|s| s.state == sandboxer::domain::patch::PatchState::Applied)
-            .count()
+    let applied = |model: &Model| {
+        let row = PatchRow { status: &patches(model).status()[2], standing: None };
+        row.applied()
     };
-    drive.until("how they stand", |model| standing(model) == 1).await;
+    drive.until("how they stand", |model| applied(model) == 1).await;
     // One that fails is told, with who has it by then.
     drive.env.script.patch.lock().unwrap().push_back(Script::Exits(1));
     drive.press("a");
@@ -311,59 +282,36 @@ async fn a_patch_goes_from_a_file_to_every_sandbox_and_stops_at_the_first_failur
     drive.press("enter");
     drive.until("the fourth", read(4)).await;
     drive.press("A enter");
-    drive
-        .until("the end", |model| {
-            model.jobs.running().count() == 0 && rollout(model).state != JobState::Succeeded
-        })
-        .await;
+    let is_over = |model: &Model| {
+        model.jobs.running().count() == 0 && rollout(model).state != JobState::Succeeded
+    };
+    drive.until("the end", is_over).await;
     let JobState::Failed(problem) = rollout(&drive.model).state else { panic!() };
     assert!(problem.message.contains("0 of 2 have them; 00000001: patch 5"), "{}", problem.message);
     // One that was passed over is told, and is no failure.
-    let job = drive.model.jobs.start(
-        OperationKind::Patch,
-        None,
-        "patches of my-env".to_owned(),
-        real_now(),
-    );
-    let item = |id: &str, ok: bool, code: Code| sandboxer::client::RolloutItem {
+    let job = begin(&mut drive.model);
+    let item = |id: &str, refused: Option<Code>| RolloutItem {
         id: id.into(),
-        ok,
+        ok: refused.is_none(),
         canary: false,
-        applied: if ok { vec![1] } else { Vec::new() },
+        applied: if refused.is_none() { vec![1] } else { Vec::new() },
         reason: None,
-        error: (!ok)
-            .then(|| sandboxer::domain::error::Error::new(code, "passed over: it is sleeping")),
+        error: refused.map(|code| Error::new(code, "passed over: it is sleeping")),
     };
-    let asleep = sandboxer::client::RolloutItem {
-        ok: true,
-        reason: Some("it sleeps, and gets them on its next wake".to_owned()),
-        error: None,
-        ..item("00000003", false, Code::Conflict)
-    };
-    let items = vec![
-        item("00000001", true, Code::Internal),
-        item("00000002", false, Code::Conflict),
-        asleep.clone(),
-    ];
+    let reason = Some("it sleeps, and gets them on its next wake".to_owned());
+    let asleep = RolloutItem { reason, applied: Vec::new(), ..item("00000003", None) };
+    let items =
+        vec![item("00000001", None), item("00000002", Some(Code::Conflict)), asleep.clone()];
     update(&mut drive.model, Msg::RolledOut(job, Ok(items)));
     assert_eq!(drive.model.jobs.get(job).unwrap().state, JobState::Succeeded);
     assert!(drive.model.toast.as_ref().unwrap().text.contains("1 sandbox has them; 2 passed over"));
     // One that was cancelled is, and nobody is called failed who was not begun.
-    let job = drive.model.jobs.start(
-        OperationKind::Patch,
-        None,
-        "patches of my-env".to_owned(),
-        real_now(),
-    );
-    let late = sandboxer::client::RolloutItem { ok: false, ..asleep };
-    update(
-        &mut drive.model,
-        Msg::RolledOut(job, Ok(vec![item("00000001", false, Code::Cancelled), late])),
-    );
-    assert!(
-        matches!(drive.model.jobs.get(job).unwrap().state, JobState::Stopped(_)),
-        "nobody says that it is as before"
-    );
+    let job = begin(&mut drive.model);
+    let late = RolloutItem { ok: false, ..asleep };
+    let items = vec![item("00000001", Some(Code::Cancelled)), late];
+    update(&mut drive.model, Msg::RolledOut(job, Ok(items)));
+    let state = &drive.model.jobs.get(job).unwrap().state;
+    assert!(matches!(state, JobState::Stopped(_)), "nobody says that it is as before");
 }
 
 #[tokio::test]
@@ -383,12 +331,7 @@ async fn a_rollout_that_is_stopped_begins_no_further_sandbox() {
     drive.until("the patch", added).await;
     go_to(&mut drive.model, "my-env");
     drive.press("p");
-    drive
-        .until(
-            "the patches",
-            |model| matches!(model.overlays.last(), Some(Overlay::Patches(patches)) if patches.load == Load::Ready),
-        )
-        .await;
+    drive.until("the patches", |model| patches(model).load == Load::Ready).await;
     drive.press("A enter J c tab enter");
     drive.until("the end", |model| model.jobs.running().count() == 0).await;
     let job = drive.model.jobs.list().find(|job| job.sandbox.is_none()).unwrap();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::drive::check;
 use crate::test_env::fixture::host;
 use sandboxer::client::Error;
 use sandboxer::domain::Time;
@@ -55,10 +56,6 @@ fn seen<'a>(model: &'a Model, name: &str) -> &'a Host {
     model.hosts.get(name).unwrap()
 }
 
-fn checked(model: &mut Model, view: HostView) -> Vec<Effect> {
-    update(model, Msg::HostChecked(view.name.clone(), Ok(Box::new(view))))
-}
-
 fn sampled(model: &mut Model, name: &str, answer: Result<HostSample, Code>) -> Vec<Effect> {
     let answer = answer.map(Box::new).map_err(|code| Error::new(code, "no"));
     update(model, Msg::HostSampled(name.into(), answer))
@@ -89,8 +86,8 @@ fn checks(effects: &[Effect]) -> usize {
 fn a_host_that_answers_is_sampled_at_its_own_pace_and_inventoried_every_half_minute() {
     let mut model = model(&["a", "b"]);
     let name: HostName = "a".into();
-    assert_eq!(checks(&update(&mut model, Msg::HostDue(name.clone()))), 1);
-    let effects = checked(&mut model, up("a"));
+    assert_eq!(checks(&update(&mut model, Msg::Due(Timer::Host(name.clone())))), 1);
+    let effects = check(&mut model, up("a"));
     assert_eq!(samples(&effects), 1);
     let set = timers(&effects);
     assert!((30..=33).contains(&set[0].0) && set[0].1 == Timer::Host(name.clone()), "{set:?}");
@@ -100,22 +97,22 @@ fn a_host_that_answers_is_sampled_at_its_own_pace_and_inventoried_every_half_min
     assert_eq!(seen(&model, "a").view.latency_ms, Some(7));
     // `b` has not answered yet, and nothing of the above waited for it.
     assert_eq!(seen(&model, "b").sampling, Sampling::Off);
-    assert_eq!(samples(&update(&mut model, Msg::SampleDue("b".into()))), 0);
-    assert_eq!(samples(&update(&mut model, Msg::SampleDue(name))), 1);
+    assert_eq!(samples(&update(&mut model, Msg::Due(Timer::Sample("b".into())))), 0);
+    assert_eq!(samples(&update(&mut model, Msg::Due(Timer::Sample(name)))), 1);
 }
 
 #[test]
 fn timers_that_come_late_all_at_once_lead_to_one_sample_a_host() {
     let mut model = model(&["a"]);
-    update(&mut model, Msg::HostDue("a".into()));
-    checked(&mut model, up("a"));
+    update(&mut model, Msg::Due(Timer::Host("a".into())));
+    check(&mut model, up("a"));
     sampled(&mut model, "a", Ok(sample(0, 1.0)));
     // Stopped for an hour, then everything that was due comes.
     update(&mut model, Msg::Tick(at(3600)));
     let mut effects = update(&mut model, Msg::Resumed);
     for _ in 0..5 {
-        effects.extend(update(&mut model, Msg::SampleDue("a".into())));
-        effects.extend(update(&mut model, Msg::HostDue("a".into())));
+        effects.extend(update(&mut model, Msg::Due(Timer::Sample("a".into()))));
+        effects.extend(update(&mut model, Msg::Due(Timer::Host("a".into()))));
     }
     assert_eq!((samples(&effects), checks(&effects)), (1, 1));
 }
@@ -123,8 +120,8 @@ fn timers_that_come_late_all_at_once_lead_to_one_sample_a_host() {
 #[test]
 fn what_is_asked_beside_the_timer_sets_no_second_one() {
     let mut model = model(&["a"]);
-    update(&mut model, Msg::HostDue("a".into()));
-    let mut set = timers(&checked(&mut model, up("a")));
+    update(&mut model, Msg::Due(Timer::Host("a".into())));
+    let mut set = timers(&check(&mut model, up("a")));
     sampled(&mut model, "a", Ok(sample(0, 1.0)));
     for _ in 0..4 {
         // Work on it ended.
@@ -134,7 +131,7 @@ fn what_is_asked_beside_the_timer_sets_no_second_one() {
         let effects = update(&mut model, Msg::Tick(now));
         assert_eq!(checks(&effects), 1);
         assert_eq!(checks(&update(&mut model, Msg::Tick(now))), 0, "it is being asked");
-        set.extend(timers(&checked(&mut model, HostView { checked_at: Some(now), ..up("a") })));
+        set.extend(timers(&check(&mut model, HostView { checked_at: Some(now), ..up("a") })));
     }
     let of_host = set.iter().filter(|(_, timer)| matches!(timer, Timer::Host(_))).count();
     assert_eq!(of_host, 1, "{set:?}");
@@ -143,8 +140,8 @@ fn what_is_asked_beside_the_timer_sets_no_second_one() {
 #[test]
 fn a_bulk_on_a_host_leads_to_an_inventory_when_it_has_settled() {
     let mut model = model(&["a"]);
-    update(&mut model, Msg::HostDue("a".into()));
-    checked(&mut model, HostView { checked_at: Some(at(0)), ..up("a") });
+    update(&mut model, Msg::Due(Timer::Host("a".into())));
+    check(&mut model, HostView { checked_at: Some(at(0)), ..up("a") });
     for second in 1..3 {
         model.hosts.get_mut("a").unwrap().changed = true;
         assert_eq!(checks(&update(&mut model, Msg::Tick(at(second)))), 0);
@@ -157,9 +154,9 @@ fn a_host_that_is_down_is_tried_ever_more_seldom_and_says_when() {
     let mut model = model(&["a"]);
     let mut waits = Vec::new();
     for _ in 0..6 {
-        update(&mut model, Msg::HostDue("a".into()));
+        update(&mut model, Msg::Due(Timer::Host("a".into())));
         assert_eq!(seen(&model, "a").next, None, "it is being asked");
-        let set = timers(&checked(&mut model, host("a", HostState::Down, None)));
+        let set = timers(&check(&mut model, host("a", HostState::Down, None)));
         assert_eq!(seen(&model, "a").next, Some(at(0).plus_seconds(set[0].0)));
         waits.push(set[0].0);
     }
@@ -167,29 +164,29 @@ fn a_host_that_is_down_is_tried_ever_more_seldom_and_says_when() {
     for (wait, least) in waits.iter().zip([5, 10, 20, 40, 60, 60]) {
         assert!((least..=least + least / 10).contains(wait), "{waits:?}");
     }
-    update(&mut model, Msg::HostDue("a".into()));
-    checked(&mut model, up("a"));
-    update(&mut model, Msg::HostDue("a".into()));
-    let set = timers(&checked(&mut model, host("a", HostState::Down, None)));
+    update(&mut model, Msg::Due(Timer::Host("a".into())));
+    check(&mut model, up("a"));
+    update(&mut model, Msg::Due(Timer::Host("a".into())));
+    let set = timers(&check(&mut model, host("a", HostState::Down, None)));
     assert_eq!(set[0].0, 5, "it had answered");
 }
 
 #[test]
 fn a_sample_that_fails_has_its_host_asked_at_once() {
     let mut model = model(&["a"]);
-    update(&mut model, Msg::HostDue("a".into()));
-    checked(&mut model, up("a"));
+    update(&mut model, Msg::Due(Timer::Host("a".into())));
+    check(&mut model, up("a"));
     let effects = sampled(&mut model, "a", Err(Code::HostUnreachable));
     assert_eq!(checks(&effects), 1);
-    let effects = checked(&mut model, host("a", HostState::Down, None));
+    let effects = check(&mut model, host("a", HostState::Down, None));
     assert_eq!((samples(&effects), seen(&model, "a").sampling), (0, Sampling::Off));
     assert_eq!(seen(&model, "a").view.state, HostState::Down);
     // Back again: samples go on by themselves.
-    update(&mut model, Msg::HostDue("a".into()));
-    let effects = checked(&mut model, up("a"));
+    update(&mut model, Msg::Due(Timer::Host("a".into())));
+    let effects = check(&mut model, up("a"));
     let set = timers(&effects);
     assert!(set.contains(&(4, Timer::Sample("a".into()))), "{set:?}");
-    assert_eq!(samples(&update(&mut model, Msg::SampleDue("a".into()))), 1);
+    assert_eq!(samples(&update(&mut model, Msg::Due(Timer::Sample("a".into())))), 1);
     sampled(&mut model, "a", Ok(sample(0, 1.0)));
     assert_eq!(seen(&model, "a").failed_samples, 0);
 }
@@ -197,19 +194,19 @@ fn a_sample_that_fails_has_its_host_asked_at_once() {
 #[test]
 fn a_host_that_answers_checks_and_no_samples_is_not_asked_in_a_circle() {
     let mut model = model(&["a"]);
-    update(&mut model, Msg::HostDue("a".into()));
-    checked(&mut model, up("a"));
+    update(&mut model, Msg::Due(Timer::Host("a".into())));
+    check(&mut model, up("a"));
     let (mut asked, mut waits) = (0, Vec::new());
     for _ in 0..8 {
         let effects = sampled(&mut model, "a", Err(Code::OperationFailed));
         asked += checks(&effects);
         let mut set = timers(&effects);
         if checks(&effects) > 0 {
-            set.extend(timers(&checked(&mut model, up("a"))));
+            set.extend(timers(&check(&mut model, up("a"))));
         }
         let wait = set.iter().find(|(_, timer)| matches!(timer, Timer::Sample(_))).unwrap().0;
         waits.push(wait);
-        update(&mut model, Msg::SampleDue("a".into()));
+        update(&mut model, Msg::Due(Timer::Sample("a".into())));
     }
     assert_eq!((asked, waits), (1, vec![4, 8, 16, 32, 64, 64, 64, 64]));
 }

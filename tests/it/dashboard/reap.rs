@@ -15,7 +15,9 @@ use sandboxer::tui::model::{JobId, JobState, Judged, Model, Overlay, Reap, ReapR
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg};
 
-use super::drive::{Drive, draw, list, model_of, now, press, screen, text, type_text};
+use super::drive::{
+    Drive, confirm, draw, hear, list, model_of, now, press, refused, screen, text, toast, type_text,
+};
 use crate::test_env::fixture::{Fixture, done, stale_world};
 use crate::test_env::script::Scripted;
 
@@ -62,19 +64,11 @@ fn begun(effects: &[Effect]) -> Option<(JobId, ReapPlan)> {
     })
 }
 
-fn told(model: &mut Model) -> String {
-    model.toast.take().map(|toast| toast.text).unwrap_or_default()
-}
-
 #[test]
 fn the_plan_shows_every_item_with_its_reason_at_every_size() {
     let mut model = opened(plan());
-    for (name, size) in [
-        ("reap_plan_120x36", (120, 36)),
-        ("reap_plan_80x24", (80, 24)),
-        ("reap_plan_60x15", (60, 15)),
-        ("reap_plan_40x10", (40, 10)),
-    ] {
+    for size in [(120, 36), (80, 24), (60, 15), (40, 10)] {
+        let name = format!("reap_plan_{}x{}", size.0, size.1);
         assert_snapshot!(name, screen(&mut model, size));
     }
     press(&mut model, "G");
@@ -95,13 +89,13 @@ fn loading_empty_and_error_are_told_apart() {
     assert!(seen.contains("✗ sandboxes.json cannot be parsed"), "{seen}");
     assert!(seen.contains("repair it") && seen.contains("r asks again"), "{seen}");
     press(&mut model, "A");
-    assert_eq!(told(&mut model), "there is no plan yet");
+    assert_eq!(toast(&mut model), "there is no plan yet");
     assert_eq!(press(&mut model, "r"), [Effect::PlanReap(2)]);
     let empty = ReapPlan { items: Vec::new(), hosts: Vec::new(), ..plan() };
     answer(&mut model, 2, Ok(Judged::Plan(Box::new(empty))));
     assert!(screen(&mut model, (80, 24)).contains("nothing is stale"));
     press(&mut model, "A");
-    assert_eq!(told(&mut model), "there is nothing to do in it");
+    assert_eq!(toast(&mut model), "there is nothing to do in it");
 }
 
 #[test]
@@ -114,24 +108,22 @@ fn items_are_unticked_adopted_removed_and_what_is_never_reaped_stays() {
     point_at(&mut model, "snap-0badcafe");
     press(&mut model, "space");
     let chosen = to_do(&model);
-    assert_eq!(
-        chosen,
-        [
-            "destroy 0b1c2d3e",
-            "recover 57c57c57",
-            "close 1057aaaa",
-            "remove 0a0a0a01",
-            "remove 0a0a0a02",
-            "remove 0a0a0a03",
-            // A tick on what the plan leaves takes nothing away.
-            "adopt snap-0badcafe",
-        ]
-    );
+    let wanted = [
+        "destroy 0b1c2d3e",
+        "recover 57c57c57",
+        "close 1057aaaa",
+        "remove 0a0a0a01",
+        "remove 0a0a0a02",
+        "remove 0a0a0a03",
+        // A tick on what the plan leaves takes nothing away.
+        "adopt snap-0badcafe",
+    ];
+    assert_eq!(chosen, wanted);
     for id in ["f0f0f0f0", "????", "0a0a0a04"] {
         point_at(&mut model, id);
         for key in ["space", "a", "x"] {
             press(&mut model, key);
-            assert!(!told(&mut model).is_empty(), "{id} {key}");
+            assert!(!toast(&mut model).is_empty(), "{id} {key}");
         }
     }
     press(&mut model, "*");
@@ -193,7 +185,7 @@ fn applying_asks_with_sums_and_the_count_and_cancel_has_the_focus() {
     press(&mut model, "enter");
     assert!(matches!(model.overlays.as_slice(), [Overlay::Reap]), "cancel has the focus");
     press(&mut model, "A tab enter");
-    assert_eq!(told(&mut model), "type their number first");
+    assert_eq!(toast(&mut model), "type their number first");
     type_text(&mut model, "7");
     let effects = press(&mut model, "enter");
     let (_, sent) = begun(&effects).expect("a reap");
@@ -202,9 +194,9 @@ fn applying_asks_with_sums_and_the_count_and_cancel_has_the_focus() {
     assert_eq!(sent.items.len(), 12, "what is kept is in it too");
     // It runs: what was applied is not changed any more, and applied once.
     press(&mut model, "space");
-    assert!(told(&mut model).contains("applied as it is"));
+    assert!(toast(&mut model).contains("applied as it is"));
     press(&mut model, "A");
-    assert!(told(&mut model).contains("this plan was applied"));
+    assert!(toast(&mut model).contains("this plan was applied"));
 }
 
 #[test]
@@ -224,8 +216,7 @@ fn keys_before_the_plan_or_its_question_was_on_the_screen_do_nothing() {
     for word in ["A", "tab", "enter", "7"] {
         key(&mut model, word);
     }
-    let Some(Overlay::Confirm(confirm)) = model.overlays.last() else { panic!("asked") };
-    assert_eq!((confirm.focus, confirm.typed.value()), (0, ""));
+    assert_eq!((confirm(&model).focus, confirm(&model).typed.value()), (0, ""));
 }
 
 #[test]
@@ -235,13 +226,12 @@ fn what_the_plan_would_not_take_away_asks_for_the_count_however_few_they_are() {
     assert_eq!(to_do(&model).len(), 0);
     point_at(&mut model, "0a0a0a02");
     press(&mut model, "space A");
-    let Some(Overlay::Confirm(confirm)) = model.overlays.last() else { panic!("asked") };
-    assert_eq!(confirm.demand, None, "one that the plan takes");
+    assert_eq!(confirm(&model).demand, None, "one that the plan takes");
     press(&mut model, "esc");
     point_at(&mut model, "snap-0badcafe");
     press(&mut model, "x A");
-    let Some(Overlay::Confirm(confirm)) = model.overlays.last() else { panic!("asked") };
-    assert_eq!(confirm.demand.as_ref().map(|(wanted, _)| wanted.as_str()), Some("2"));
+    let demand = confirm(&model).demand.as_ref();
+    assert_eq!(demand.map(|(wanted, _)| wanted.as_str()), Some("2"));
     assert!(screen(&mut model, (120, 36)).contains("1 of them the plan would not take away"));
 }
 
@@ -302,10 +292,10 @@ fn a_plan_that_is_too_old_is_not_applied() {
     type_text(&mut model, "7");
     update(&mut model, Msg::Tick(now().plus_seconds(3600)));
     assert_eq!(begun(&press(&mut model, "enter")), None);
-    assert!(told(&mut model).contains("too old to be applied: r makes a new one"));
+    assert!(toast(&mut model).contains("too old to be applied: r makes a new one"));
     assert!(screen(&mut model, (120, 36)).contains("⚠ this plan is too old"));
     press(&mut model, "A");
-    assert!(told(&mut model).contains("too old"));
+    assert!(toast(&mut model).contains("too old"));
 }
 
 #[test]
@@ -320,7 +310,7 @@ fn a_copied_data_directory_says_why_nothing_is_reaped_and_what_to_do() {
     let mut model = opened(ReapPlan { held_back: Some(held), ..plan() });
     assert_snapshot!("reap_held_back", screen(&mut model, (80, 24)));
     press(&mut model, "A");
-    assert!(told(&mut model).contains("this data directory is a copy"));
+    assert!(toast(&mut model).contains("this data directory is a copy"));
 }
 
 #[test]
@@ -343,10 +333,7 @@ fn a_console_that_only_looks_shows_what_is_stale_and_applies_nothing() {
     let report = stale_world(now()).stale.unwrap();
     answer(&mut model, 1, Ok(Judged::Report(Box::new(report))));
     assert_snapshot!("reap_read_only", screen(&mut model, (80, 24)));
-    for key in ["space", "a", "x", "*", "A"] {
-        press(&mut model, key);
-        assert!(told(&mut model).contains("read-only"), "{key}");
-    }
+    refused(&mut model, "space a x * A");
     assert!(matches!(model.overlays.as_slice(), [Overlay::Reap]));
 }
 
@@ -360,7 +347,7 @@ fn each_result_is_shown_as_it_comes_and_the_overlay_may_be_closed_meanwhile() {
     let items: Vec<_> = sent.to_do().map(done).collect();
     let reaped = |model: &mut Model, at: usize| {
         let item = Box::new(items[at].clone());
-        update(model, Msg::Heard(Box::new(Update::Reaped(operation.clone(), item))))
+        hear(model, Update::Reaped(operation.clone(), item))
     };
     // Before the start was answered.
     reaped(&mut model, 0);
@@ -381,10 +368,10 @@ fn each_result_is_shown_as_it_comes_and_the_overlay_may_be_closed_meanwhile() {
     assert_snapshot!("reap_running", screen(&mut model, (120, 36)));
     let other = OperationId::from_random(6);
     let last = Box::new(items[6].clone());
-    update(&mut model, Msg::Heard(Box::new(Update::Reaped(other, last))));
+    hear(&mut model, Update::Reaped(other, last));
     assert_eq!(model.reap.done_count(), 6, "another reap's");
     press(&mut model, "r");
-    assert!(told(&mut model).contains("being applied"));
+    assert!(toast(&mut model).contains("being applied"));
     let report = ReapReport { items, ..report };
     update(&mut model, Msg::Ended(job, Ok(report.into()), None));
     assert_snapshot!("reap_done", screen(&mut model, (120, 36)));
@@ -400,7 +387,7 @@ fn a_reap_that_was_cancelled_says_what_is_left() {
     type_text(&mut model, "7");
     let (job, sent) = begun(&press(&mut model, "enter")).unwrap();
     let item = Box::new(done(sent.to_do().next().unwrap()));
-    update(&mut model, Msg::Heard(Box::new(Update::Reaped(OperationId::from_random(5), item))));
+    hear(&mut model, Update::Reaped(OperationId::from_random(5), item));
     press(&mut model, "c");
     let seen = screen(&mut model, (120, 36));
     assert!(
@@ -448,7 +435,7 @@ fn enter_opens_a_recorded_ones_details_and_the_palette_knows_reap_and_stale() {
     }
 }
 
-/// What records alone tell of: four that are expired, three that dead processes left, one that is lost.
+/// Items that records alone tell of: four that are expired, three that dead processes left, one that is lost.
 fn stale_records() -> Fixture {
     let mut world = stale_world(now());
     for number in 2..5 {
@@ -475,11 +462,8 @@ async fn a_reap_runs_to_its_end_on_a_client() {
     drive.press("A tab");
     drive.type_text("8");
     drive.press("enter");
-    drive
-        .until("its end", |model| {
-            model.reap.job.and_then(|id| model.jobs.get(id)).is_some_and(|job| !job.is_running())
-        })
-        .await;
+    let job = |model: &Model| model.reap.job.and_then(|id| model.jobs.get(id)).cloned();
+    drive.until("its end", |model| job(model).is_some_and(|job| !job.is_running())).await;
     assert_eq!(drive.model.reap.done_count(), 8);
     let mut removed: Vec<_> = drive.model.reap.removed().to_vec();
     removed.sort();
@@ -487,9 +471,6 @@ async fn a_reap_runs_to_its_end_on_a_client() {
     for id in removed {
         assert_eq!(drive.env.client.get(id.as_str()).await.unwrap().state, State::Destroyed);
     }
-    drive
-        .until("what was destroyed to go", |model| {
-            model.sandboxes.get(&SandboxId::new("e1e1e1e1")).is_none()
-        })
-        .await;
+    let is_gone = |model: &Model| model.sandboxes.get(&SandboxId::new("e1e1e1e1")).is_none();
+    drive.until("what was destroyed to go", is_gone).await;
 }

@@ -10,7 +10,7 @@ use sandboxer::tui::model::{Details, Model, Overlay};
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg};
 
-use super::drive::{list, model_of, now, press, screen, type_text};
+use super::drive::{list, model_of, now, press, screen, shows, type_text};
 use crate::test_env::fixture::{decision, metered_world, profiles, world};
 use sandboxer::client::Decision;
 
@@ -119,8 +119,7 @@ fn the_create_form_shows_each_candidate_the_price_and_what_is_missing() {
         }
     });
     insta::assert_snapshot!("create_route", screen(&mut model, (120, 36)));
-    let shown = screen(&mut model, (80, 24));
-    assert!(shown.contains("coulombcore: 30 of 30") && shown.contains("ext.saas-stub"), "{shown}");
+    shows(&mut model, (80, 24), &["coulombcore: 30 of 30", "ext.saas-stub"]);
     let mut model = planned(|decision| {
         decision.candidates = candidates();
         decision.candidates[1].ok = false;
@@ -131,12 +130,14 @@ fn the_create_form_shows_each_candidate_the_price_and_what_is_missing() {
         decision.missing_usd = Some(Usd::from_micros(300_000));
         (decision.ok, decision.route) = (false, None);
     });
-    let shown = screen(&mut model, (120, 36));
-    assert!(shown.contains("✗ no candidate can take it"), "{shown}");
-    assert!(shown.contains("✗ $0.30 missing: grant that much first"), "{shown}");
-    assert!(
-        shown.contains("✗ ext.saas-stub  over-budget: it costs $0.80, there are $0.50"),
-        "{shown}"
+    shows(
+        &mut model,
+        (120, 36),
+        &[
+            "✗ no candidate can take it",
+            "✗ $0.30 missing: grant that much first",
+            "✗ ext.saas-stub  over-budget: it costs $0.80, there are $0.50",
+        ],
     );
 }
 
@@ -146,8 +147,7 @@ fn of_many_candidates_each_can_be_read_on_a_small_screen() {
         decision.candidates = (0..6).flat_map(|_| candidates()).collect();
         decision.verdicts.clear();
     });
-    let shown = screen(&mut model, (60, 15));
-    assert!(shown.contains("more lines, PgDn PgUp"), "{shown}");
+    shows(&mut model, (60, 15), &["more lines, PgDn PgUp"]);
     let last = |model: &mut Model| screen(model, (60, 15)).contains(" 0 more lines");
     for _ in 0..20 {
         press(&mut model, "pgdn");
@@ -166,9 +166,11 @@ fn a_ledger_that_became_unreadable_is_said_where_credits_are() {
     let Some((create, _)) = model.create_form() else { panic!("no form") };
     let generation = create.generation;
     update(&mut model, Msg::Planned(generation, Ok(Box::new(decision()))));
-    let shown = screen(&mut model, (120, 36));
-    assert!(shown.contains("⚠ entry 3 of the ledger is not JSON"), "{shown}");
-    assert!(shown.contains("what is said of credits is as they were before"), "{shown}");
+    shows(
+        &mut model,
+        (120, 36),
+        &["⚠ entry 3 of the ledger is not JSON", "what is said of credits is as they were before"],
+    );
 }
 
 #[test]

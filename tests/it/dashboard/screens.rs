@@ -1,10 +1,12 @@
 //! Every screen of the dashboard, as reviewed snapshots: text, and the colours of some.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::drive::{draw, list, now, press_beyond_folders as press, text, type_text};
-use crate::test_env::fixture::{self, decision, host, many, profiles, ready, record, world};
+use super::drive::{
+    answered, check, draw, empty_model, event, hear, list, now, point_at,
+    press_beyond_folders as press, progress, runs, screen, shows, text, type_text,
+};
+use crate::test_env::fixture::{self, decision, many, profiles, ready, record, world};
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier};
@@ -13,72 +15,37 @@ use sandboxer::domain::error::Code;
 use sandboxer::domain::event::Event;
 use sandboxer::domain::extension::Refusal;
 use sandboxer::domain::host_view::{HostState, HostView};
-use sandboxer::domain::name::OperationId;
 use sandboxer::domain::operation::OperationKind;
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::update::Progress;
 use sandboxer::tui::Msg;
-use sandboxer::tui::keymap::Keymap;
 use sandboxer::tui::model::{Model, ThemeName};
 use sandboxer::tui::update::update;
 
 const SIZES: [(u16, u16); 3] = [(120, 36), (80, 24), (60, 15)];
 
-fn empty_model() -> Model {
-    let mut model = Model::new(now(), Keymap::new(&BTreeMap::new()).unwrap());
-    "adm:kim".clone_into(&mut model.actor);
-    model.listening = true;
-    update(&mut model, Msg::Resize(120, 36));
-    model
-}
-
 /// The small world with its hosts' answers.
 fn world_model() -> Model {
-    let mut model = empty_model();
     let world = world(now());
-    list(&mut model, world.records);
-    let unseen =
-        world.hosts.iter().map(|view| host(view.name.as_str(), HostState::Unknown, None)).collect();
-    update(&mut model, Msg::Hosts(Ok(unseen)));
-    for mut view in world.hosts {
-        view.checked_at = Some(now());
-        update(&mut model, Msg::HostChecked(view.name.clone(), Ok(Box::new(view))));
-    }
-    update(&mut model, Msg::Events(None, Ok(Vec::new())));
-    model.toast = None;
-    model
+    answered(world.records, world.hosts)
 }
 
 /// Runs of cells that are not plain, a line each: row, columns, text, style.
 fn styles(buffer: &Buffer) -> String {
     let mut out = String::new();
-    for y in 0..buffer.area.height {
-        let mut x = 0;
-        while x < buffer.area.width {
-            let style = buffer[(x, y)].style();
-            let start = x;
-            let mut run = String::new();
-            while x < buffer.area.width && buffer[(x, y)].style() == style {
-                run.push_str(buffer[(x, y)].symbol());
-                x += 1;
-            }
-            let plain = |color: Option<Color>| color.is_none_or(|color| color == Color::Reset);
-            if plain(style.fg) && plain(style.bg) && style.add_modifier.is_empty() {
-                continue;
-            }
-            let mut words = Vec::new();
-            words.extend(style.fg.filter(|fg| *fg != Color::Reset).map(|fg| fg.to_string()));
-            words.extend(style.bg.filter(|bg| *bg != Color::Reset).map(|bg| format!("on {bg}")));
-            if style.add_modifier != Modifier::empty() {
-                words.push(format!("{:?}", style.add_modifier));
-            }
-            let run = run.trim();
-            let run = if run.chars().count() > 40 {
-                format!("{}…", run.chars().take(40).collect::<String>())
-            } else {
-                run.to_owned()
-            };
-            writeln!(out, "{y:>2} {start:>3}-{:<3} {}  {run}", x - 1, words.join(" ")).unwrap();
+    let colour = |colour: Option<Color>| colour.filter(|colour| *colour != Color::Reset);
+    for (y, start, end, style, run) in runs(buffer) {
+        let mut words = Vec::new();
+        words.extend(colour(style.fg).map(|fg| fg.to_string()));
+        words.extend(colour(style.bg).map(|bg| format!("on {bg}")));
+        if style.add_modifier != Modifier::empty() {
+            words.push(format!("{:?}", style.add_modifier));
+        }
+        let run = run.trim();
+        let cut = if run.chars().count() > 40 { "…" } else { "" };
+        let run: String = run.chars().take(40).collect();
+        if !words.is_empty() {
+            writeln!(out, "{y:>2} {start:>3}-{end:<3} {}  {run}{cut}", words.join(" ")).unwrap();
         }
     }
     out
@@ -87,10 +54,7 @@ fn styles(buffer: &Buffer) -> String {
 /// A snapshot of a model at every size.
 fn at_every_size(name: &str, model: &mut Model) {
     for (width, height) in SIZES {
-        insta::assert_snapshot!(
-            format!("{name}_{width}x{height}"),
-            text(&draw(model, (width, height)))
-        );
+        insta::assert_snapshot!(format!("{name}_{width}x{height}"), screen(model, (width, height)));
     }
 }
 
@@ -106,7 +70,7 @@ fn empty() {
     update(&mut model, Msg::Events(None, Ok(Vec::new())));
     at_every_size("empty", &mut model);
     model.read_only = true;
-    insta::assert_snapshot!("empty_read_only", text(&draw(&mut model, (80, 24))));
+    insta::assert_snapshot!("empty_read_only", screen(&mut model, (80, 24)));
 }
 
 #[test]
@@ -143,13 +107,9 @@ fn without_colours_no_cell_has_one() {
         for keys in ["j", "d", "esc", "enter", "esc"] {
             press(&mut model, keys);
             let buffer = draw(&mut model, (120, 36));
-            assert!(
-                buffer
-                    .content
-                    .iter()
-                    .all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset),
-                "{theme:?}"
-            );
+            let mut cells = buffer.content.iter();
+            let is_plain = cells.all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset);
+            assert!(is_plain, "{theme:?}");
         }
     }
     let mut model = world_model();
@@ -161,16 +121,14 @@ fn without_colours_no_cell_has_one() {
 fn ascii_means_ascii_on_every_screen() {
     let mut model = world_model();
     model.look.ascii = true;
-    insta::assert_snapshot!("list_ascii", text(&draw(&mut model, (80, 24))));
+    insta::assert_snapshot!("list_ascii", screen(&mut model, (80, 24)));
     let mut hostile = hostile_model();
     hostile.look.ascii = true;
     for model in [&mut model, &mut hostile] {
-        for keys in
-            ["enter", "esc", "d", "esc", "?", "esc", "J", "esc", "n", "esc", ":", "esc", "/"]
-        {
+        for keys in "enter esc d esc ? esc J esc n esc : esc /".split(' ') {
             press(model, keys);
             for size in SIZES {
-                let drawn = text(&draw(model, size));
+                let drawn = screen(model, size);
                 assert!(drawn.is_ascii(), "{keys}: {drawn}");
             }
         }
@@ -205,27 +163,21 @@ fn no_screen_panics_at_any_size() {
     }
 }
 
-fn progress(stage: &str, step: u32, done: Option<u64>) -> Msg {
-    Msg::Heard(Box::new(Update::Progress(Progress {
-        operation: OperationId::from_random(0x77),
-        kind: OperationKind::Create,
-        sandbox_id: Some("77fe01aa".into()),
-        snapshot_id: None,
-        stage: stage.to_owned(),
-        step,
-        steps: 6,
+fn step(stage: &str, step: u32, done: Option<u64>) -> Update {
+    Update::Progress(Progress {
         done,
         of: done.map(|_| 32_000_000),
         bytes: done,
         message: Some("src/main.rs".to_owned()),
-    })))
+        ..progress(OperationKind::Create, "77fe01aa", stage, step)
+    })
 }
 
 fn start_job(model: &mut Model) {
-    update(model, progress("prepare", 2, None));
-    update(model, progress("transfer", 3, Some(8_000_000)));
+    hear(model, step("prepare", 2, None));
+    hear(model, step("transfer", 3, Some(8_000_000)));
     update(model, Msg::Tick(now().plus_seconds(1)));
-    update(model, progress("transfer", 3, Some(14_400_000)));
+    hear(model, step("transfer", 3, Some(14_400_000)));
 }
 
 #[test]
@@ -234,9 +186,9 @@ fn a_running_job_has_a_bar_and_its_row_says_the_stage() {
     start_job(&mut model);
     at_every_size("job_running", &mut model);
     press(&mut model, "J");
-    insta::assert_snapshot!("jobs", text(&draw(&mut model, (120, 36))));
+    insta::assert_snapshot!("jobs", screen(&mut model, (120, 36)));
     press(&mut model, "enter");
-    insta::assert_snapshot!("job_output", text(&draw(&mut model, (80, 24))));
+    insta::assert_snapshot!("job_output", screen(&mut model, (80, 24)));
 }
 
 #[test]
@@ -247,13 +199,10 @@ fn details_have_the_latest_figures_of_the_host_and_one_time_zone() {
     let mut facts = fixture::facts("desk-1", now().minus_seconds(5));
     facts.load1 = 7.77;
     let view = HostView { facts: Some(facts), ..fixture::host("local", HostState::Up, Some(1)) };
-    update(&mut model, Msg::HostChecked("local".into(), Ok(Box::new(view))));
-    while model.sandboxes.selected().unwrap().record.name.as_deref() != Some("demo") {
-        press(&mut model, "j");
-    }
+    check(&mut model, view);
+    point_at(&mut model, "demo");
     press(&mut model, "enter");
-    let shown = text(&draw(&mut model, (120, 200)));
-    assert!(shown.contains("Figures, 5s ago") && shown.contains("7.77"), "{shown}");
+    let shown = shows(&mut model, (120, 200), &["Figures, 5s ago", "7.77"]);
     assert!(shown.contains("CET"), "the header names the zone: {shown}");
     assert!(!shown.contains("Z)"), "no UTC beside it: {shown}");
 }
@@ -262,30 +211,25 @@ fn details_have_the_latest_figures_of_the_host_and_one_time_zone() {
 fn details() {
     let mut model = world_model();
     press(&mut model, "j enter");
-    let events: Vec<Event> = [
-        ("sandbox.requested", 2460_u64),
-        ("sandbox.provisioning", 2458),
-        ("sandbox.failed", 2400),
-    ]
-    .into_iter()
-    .zip(1_u64..)
-    .map(|((kind, ago), seq)| {
-        let event = serde_json::json!({
-            "seq": seq, "sandbox_seq": seq, "id": format!("e{seq}"), "time": now().minus_seconds(ago), "kind": kind,
-            "sandbox_id": "0b1c2d3e", "actor": {"type": "adm", "name": "kim"}, "data": {"host": "coulombcore"}
-        });
-        serde_json::from_value(event).unwrap()
-    })
-    .collect();
+    let events: Vec<Event> =
+        [("sandbox.requested", 2460_u64), ("sandbox.provisioning", 2458), ("sandbox.failed", 2400)]
+            .into_iter()
+            .zip(1_u64..)
+            .map(|((kind, ago), seq)| Event {
+                time: now().minus_seconds(ago),
+                data: serde_json::json!({"host": "coulombcore"}),
+                ..event(seq, kind, Some("0b1c2d3e"))
+            })
+            .collect();
     update(&mut model, Msg::Events(Some("0b1c2d3e".into()), Ok(events)));
-    insta::assert_snapshot!("details_failed", text(&draw(&mut model, (120, 36))));
+    insta::assert_snapshot!("details_failed", screen(&mut model, (120, 36)));
     press(&mut model, "G");
-    insta::assert_snapshot!("details_failed_end", text(&draw(&mut model, (120, 36))));
+    insta::assert_snapshot!("details_failed_end", screen(&mut model, (120, 36)));
     press(&mut model, "esc G");
     press(&mut model, "k enter");
-    insta::assert_snapshot!("details_down_host", text(&draw(&mut model, (80, 60))));
+    insta::assert_snapshot!("details_down_host", screen(&mut model, (80, 60)));
     press(&mut model, "esc k k enter");
-    insta::assert_snapshot!("details_ready_60x15", text(&draw(&mut model, (60, 15))));
+    insta::assert_snapshot!("details_ready_60x15", screen(&mut model, (60, 15)));
 }
 
 fn form_model() -> Model {
@@ -308,7 +252,7 @@ fn the_create_form() {
     let generation = generation(&mut model);
     let mut decision = decision();
     update(&mut model, Msg::Planned(generation, Ok(Box::new(decision.clone()))));
-    insta::assert_snapshot!("form_preview", text(&draw(&mut model, (120, 36))));
+    insta::assert_snapshot!("form_preview", screen(&mut model, (120, 36)));
     decision.ok = false;
     decision.preview.refusals.push(Refusal {
         path: "services.web.privileged".to_owned(),
@@ -316,7 +260,7 @@ fn the_create_form() {
         allow: Some("privileged".to_owned()),
     });
     update(&mut model, Msg::Planned(generation, Ok(Box::new(decision))));
-    insta::assert_snapshot!("form_refused", text(&draw(&mut model, (80, 24))));
+    insta::assert_snapshot!("form_refused", screen(&mut model, (80, 24)));
 }
 
 fn generation(model: &mut Model) -> u64 {
@@ -330,14 +274,17 @@ fn more_than_ten_targets_are_summed_above_the_list_and_what_is_lost_stays_in_sig
     records[4].labels.insert("protect".to_owned(), "true".to_owned());
     list(&mut model, records);
     press(&mut model, "* d");
-    let shown = text(&draw(&mut model, (80, 24)));
-    assert!(
-        shown.contains("Containers, networks, volumes and the workspace are removed."),
-        "{shown}"
+    shows(
+        &mut model,
+        (80, 24),
+        &[
+            "Containers, networks, volumes and the workspace are removed.",
+            "5 on coulombcore, 5 on local, 4 on sandboxer01",
+            "14 ready",
+            "14 compose-e2e",
+            "1 left out",
+        ],
     );
-    assert!(shown.contains("5 on coulombcore, 5 on local, 4 on sandboxer01"), "{shown}");
-    assert!(shown.contains("14 ready") && shown.contains("14 compose-e2e"), "{shown}");
-    assert!(shown.contains("1 left out"), "{shown}");
 }
 
 #[test]
@@ -346,12 +293,12 @@ fn the_destroy_dialog() {
     press(&mut model, "space space space d");
     at_every_size("destroy", &mut model);
     press(&mut model, "esc esc G d");
-    insta::assert_snapshot!("destroy_protected", text(&draw(&mut model, (120, 36))));
+    insta::assert_snapshot!("destroy_protected", screen(&mut model, (120, 36)));
     press(&mut model, "esc * d");
-    insta::assert_snapshot!("destroy_many", text(&draw(&mut model, (120, 36))));
-    insta::assert_snapshot!("destroy_many_60x15", text(&draw(&mut model, (60, 15))));
+    insta::assert_snapshot!("destroy_many", screen(&mut model, (120, 36)));
+    insta::assert_snapshot!("destroy_many_60x15", screen(&mut model, (60, 15)));
     press(&mut model, "6 tab enter");
-    insta::assert_snapshot!("destroy_again", text(&draw(&mut model, (80, 24))));
+    insta::assert_snapshot!("destroy_again", screen(&mut model, (80, 24)));
 }
 
 #[test]
@@ -366,11 +313,11 @@ fn the_quit_guard() {
 fn help_and_palette() {
     let mut model = world_model();
     press(&mut model, "?");
-    insta::assert_snapshot!("help", text(&draw(&mut model, (100, 190))));
-    insta::assert_snapshot!("help_80x24", text(&draw(&mut model, (80, 24))));
+    insta::assert_snapshot!("help", screen(&mut model, (100, 190)));
+    insta::assert_snapshot!("help_80x24", screen(&mut model, (80, 24)));
     press(&mut model, "esc :");
     type_text(&mut model, "re");
-    insta::assert_snapshot!("palette", text(&draw(&mut model, (80, 24))));
+    insta::assert_snapshot!("palette", screen(&mut model, (80, 24)));
 }
 
 #[test]
@@ -378,10 +325,10 @@ fn filter_and_nothing_matches() {
     let mut model = world_model();
     press(&mut model, "/");
     type_text(&mut model, "host:coul e2e");
-    insta::assert_snapshot!("filter", text(&draw(&mut model, (80, 24))));
+    insta::assert_snapshot!("filter", screen(&mut model, (80, 24)));
     type_text(&mut model, " zzz");
     press(&mut model, "enter");
-    insta::assert_snapshot!("filter_nothing", text(&draw(&mut model, (80, 24))));
+    insta::assert_snapshot!("filter_nothing", screen(&mut model, (80, 24)));
 }
 
 fn hostile_model() -> Model {
@@ -398,14 +345,8 @@ fn hostile_model() -> Model {
         .iter()
         .zip(0_u64..)
         .map(|(name, place)| {
-            let mut record = record(
-                &format!("{place:08x}"),
-                Some(name),
-                "compose-e2e",
-                name,
-                State::Failed,
-                now(),
-            );
+            let id = format!("{place:08x}");
+            let mut record = record(&id, Some(name), "compose-e2e", name, State::Failed, now());
             record.created_at = now().minus_seconds(place);
             record.message = Some(format!("{name} {}", "x".repeat(90_000)));
             record.labels.insert("label".to_owned(), (*name).to_owned());
@@ -424,10 +365,10 @@ fn hostile_model() -> Model {
 #[test]
 fn hostile_names_stay_in_their_cells() {
     let mut model = hostile_model();
-    insta::assert_snapshot!("hostile", text(&draw(&mut model, (120, 36))));
-    insta::assert_snapshot!("hostile_80x24", text(&draw(&mut model, (80, 24))));
+    insta::assert_snapshot!("hostile", screen(&mut model, (120, 36)));
+    insta::assert_snapshot!("hostile_80x24", screen(&mut model, (80, 24)));
     press(&mut model, "d");
-    insta::assert_snapshot!("hostile_destroy", text(&draw(&mut model, (120, 36))));
+    insta::assert_snapshot!("hostile_destroy", screen(&mut model, (120, 36)));
     press(&mut model, "esc enter");
     let drawn = draw(&mut model, (80, 24));
     assert!(drawn.content.iter().all(|cell| !cell.symbol().chars().any(char::is_control)));
@@ -440,7 +381,7 @@ fn a_long_list_shows_its_window_and_the_mouse_finds_its_rows() {
     list(&mut model, many(10_000, now()));
     update(&mut model, Msg::Resize(120, 36));
     press(&mut model, "G");
-    insta::assert_snapshot!("long_list_end", text(&draw(&mut model, (120, 36))));
+    insta::assert_snapshot!("long_list_end", screen(&mut model, (120, 36)));
     let screen = model.screen();
     let click = |column, row| {
         Msg::Mouse(MouseEvent {
@@ -451,7 +392,7 @@ fn a_long_list_shows_its_window_and_the_mouse_finds_its_rows() {
         })
     };
     update(&mut model, click(10, screen.list.y + 2));
-    assert_eq!(model.sandboxes.index(), model.sandboxes.offset() + 2);
+    assert_eq!(model.sandboxes.window.index, model.sandboxes.window.offset + 2);
     let before = model.sandboxes.selected().unwrap().record.id.clone();
     let columns = screen.columns(model.sandboxes.longest_name(), model.sandboxes.has_prices());
     let host = columns.into_iter().find(|placed| placed.column.title() == "HOST").unwrap();
@@ -463,12 +404,12 @@ fn a_long_list_shows_its_window_and_the_mouse_finds_its_rows() {
 #[test]
 fn degraded_and_held_by_others_show_in_the_row() {
     let mut model = world_model();
-    let drawn = text(&draw(&mut model, (199, 36)));
+    let drawn = screen(&mut model, (199, 36));
     for expected in ["db exit 137", "recreate 40s by nightly", "not seen for 2m", "protected"] {
         assert!(drawn.contains(expected), "{expected}: {drawn}");
     }
     let mut fine = ready(record("a1b2c3d4", None, "x", "local", State::Ready, now()), now());
     fine.services[0].state = "restarting".to_owned();
     list(&mut model, vec![fine]);
-    assert!(text(&draw(&mut model, (120, 36))).contains("web restarting"));
+    assert!(screen(&mut model, (120, 36)).contains("web restarting"));
 }

@@ -4,12 +4,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::drive::{self, Drive, draw, model_of, now, patch_status, press, screen, type_text};
-use super::lineage::{go_to, lineage_model, open_patches, real_now, toast};
+use super::drive::{
+    self, Drive, draw, event, hear, model_of, now, patch_status, point_at, press, real_now,
+    refused, screen, shows, started, toast, type_text,
+};
+use super::lineage::{go_to, lineage_model, open_patches};
 use crate::test_env::fixture::{self, ended, lineage_world, snapshot_of};
 use crate::test_env::script::{Act, Script, Scripted};
 use sandboxer::client::{Error, PatchRequest, Request, RestoreRequest, SnapshotDiff, Update};
 use sandboxer::domain::error::Code;
+use sandboxer::domain::event::Event;
 use sandboxer::domain::lineage::SnapshotView;
 use sandboxer::domain::name::OperationId;
 use sandboxer::domain::operation::{Operation, OperationKind, OperationState, Subject};
@@ -18,7 +22,7 @@ use sandboxer::domain::request::Change;
 use sandboxer::domain::snapshot::{ReplicaState, SnapshotState};
 use sandboxer::domain::update::Ended;
 use sandboxer::tui::keymap::Mode;
-use sandboxer::tui::model::{Fetch, JobState, Model, NodeId, Overlay, Pane};
+use sandboxer::tui::model::{Fetch, Job, JobState, Model, NodeId, Overlay, Pane};
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg, Timer};
 use tokio::sync::Notify;
@@ -105,8 +109,7 @@ fn one_whose_archive_is_damaged_says_so_in_its_row_and_its_record() {
     assert!(row.contains("damaged"), "{shown}");
     go_to(&mut model, "my-env");
     press(&mut model, "enter");
-    let shown = screen(&mut model, (120, 36));
-    assert!(shown.contains("archive damaged") && shown.contains("was cut short"), "{shown}");
+    shows(&mut model, (120, 36), &["archive damaged", "was cut short"]);
 }
 
 #[test]
@@ -124,18 +127,13 @@ fn loading_empty_nothing_matches_and_error_are_told_apart() {
     press(&mut model, "2 /");
     type_text(&mut model, "zzz");
     press(&mut model, "enter");
-    let shown = screen(&mut model, (100, 30));
-    assert!(
-        shown.contains("nothing matches 'zzz'") && shown.contains("esc shows all of them"),
-        "{shown}"
-    );
+    shows(&mut model, (100, 30), &["nothing matches 'zzz'", "esc shows all of them"]);
     assert_eq!(model.sandboxes.shown().len(), 11, "the other pane has its own filter");
     press(&mut model, "esc");
     assert_eq!(model.snapshots.rows().len(), 8);
     // What was there stays, and the title says that it is old.
     update(&mut model, Msg::Snapshots(Err(problem)));
-    let shown = screen(&mut model, (120, 36));
-    assert!(shown.contains("not read again") && shown.contains("my-env"), "{shown}");
+    shows(&mut model, (120, 36), &["not read again", "my-env"]);
 }
 
 #[test]
@@ -164,46 +162,23 @@ fn below_100_columns_the_panes_are_tabs() {
 #[test]
 fn the_snapshots_are_read_again_on_what_can_have_changed_them_and_once_for_many() {
     let mut model = lineage_model();
-    let heard = |update: Update| Msg::Heard(Box::new(update));
-    let event = |kind: &str, id: &str, seq: u64| {
-        let event = serde_json::json!({
-            "seq": seq, "sandbox_seq": 1, "id": format!("e{seq}"), "time": now(), "kind": kind, "sandbox_id": id,
-            "actor": {"type": "adm", "name": "kim"}, "data": {}
-        });
-        heard(Update::Event(serde_json::from_value(event).unwrap()))
-    };
+    let event = |kind: &str, id: &str, seq: u64| Update::Event(event(seq, kind, Some(id)));
     let reads = |effects: &[Effect]| {
-        effects
-            .iter()
-            .filter(
-                |effect| matches!(effect, Effect::After(_, timer) if **timer == Timer::Snapshots),
-            )
-            .count()
+        let is_read = |effect: &&Effect| matches!(effect, Effect::After(_, timer) if **timer == Timer::Snapshots);
+        effects.iter().filter(is_read).count()
     };
-    assert_eq!(
-        reads(&update(&mut model, event("sandbox.extended", "a1b2c3d4", 1))),
-        0,
-        "it is based on none"
-    );
-    assert_eq!(reads(&update(&mut model, event("sandbox.sleeping", "00000001", 2))), 1);
-    assert_eq!(reads(&update(&mut model, heard(Update::Snapshots))), 0, "one is about to be made");
-    assert_eq!(update(&mut model, Msg::SnapshotsDue), [Effect::Snapshots]);
-    update(&mut model, heard(Update::Snapshots));
-    assert_eq!(
-        reads(&update(&mut model, Msg::Snapshots(Ok(Vec::new())))),
-        1,
-        "asked for while it was made"
-    );
-    for (at, what) in [
-        event("snapshot.deleted", "gone", 3),
-        event("patch.added", "gone", 4),
-        heard(Update::Resync),
-    ]
-    .into_iter()
-    .enumerate()
-    {
+    let extended = event("sandbox.extended", "a1b2c3d4", 1);
+    assert_eq!(reads(&hear(&mut model, extended)), 0, "it is based on none");
+    assert_eq!(reads(&hear(&mut model, event("sandbox.sleeping", "00000001", 2))), 1);
+    assert_eq!(reads(&hear(&mut model, Update::Snapshots)), 0, "one is about to be made");
+    assert_eq!(update(&mut model, Msg::Due(Timer::Snapshots)), [Effect::Snapshots]);
+    hear(&mut model, Update::Snapshots);
+    let again = update(&mut model, Msg::Snapshots(Ok(Vec::new())));
+    assert_eq!(reads(&again), 1, "asked for while it was made");
+    let (deleted, added) = (event("snapshot.deleted", "gone", 3), event("patch.added", "gone", 4));
+    for (at, what) in [deleted, added, Update::Resync].into_iter().enumerate() {
         model.reading_snapshots = Fetch::Idle;
-        assert_eq!(reads(&update(&mut model, what)), 1, "{at}");
+        assert_eq!(reads(&hear(&mut model, what)), 1, "{at}");
     }
     model.reading_snapshots = Fetch::Idle;
     let over = Operation {
@@ -213,7 +188,7 @@ fn the_snapshots_are_read_again_on_what_can_have_changed_them_and_once_for_many(
     };
     let record = lineage_world(now()).snapshots.remove(0);
     let over = Ended { operation: over, outcome: Ok(record.into()) };
-    assert_eq!(reads(&update(&mut model, heard(Update::Ended(Box::new(over))))), 1);
+    assert_eq!(reads(&hear(&mut model, Update::Ended(Box::new(over)))), 1);
 }
 
 #[test]
@@ -282,8 +257,7 @@ fn a_snapshot_is_asked_with_name_mode_and_the_revision_that_was_seen() {
         Error::new(Code::Conflict, "the name 'before' is taken").hint("choose another");
     problem.details = serde_json::json!({"field": "name"});
     update(&mut model, Msg::Started(*job, Err(problem)));
-    let shown = screen(&mut model, (100, 30));
-    assert!(shown.contains("✗ the name 'before' is taken (choose another)"), "{shown}");
+    shows(&mut model, (100, 30), &["✗ the name 'before' is taken (choose another)"]);
     assert!(
         matches!(&press(&mut model, "enter")[..], [Effect::Start(_, Request::Snapshot(..))]),
         "and asked again"
@@ -299,32 +273,23 @@ fn several_at_once_get_no_name_and_those_that_cannot_are_left_out_with_the_reaso
     press(&mut model, "1 /");
     type_text(&mut model, "checkpoint");
     press(&mut model, "enter * s");
-    let shown = screen(&mut model, (120, 36));
-    assert!(
-        shown.contains("50bac0de golden  left out: ext.bare cannot take or restore snapshots"),
-        "{shown}"
+    let shown = shows(
+        &mut model,
+        (120, 36),
+        &["50bac0de golden  left out: ext.bare cannot take or restore snapshots"],
     );
     assert!(!shown.contains("unique among snapshots"), "{shown}");
     let effects = press(&mut model, "enter");
-    assert_eq!(
-        effects
-            .iter()
-            .filter(|effect| matches!(effect, Effect::Start(_, Request::Snapshot(..))))
-            .count(),
-        4
-    );
-    assert!(model.overlays.is_empty() && model.sandboxes.marks().is_empty());
+    let begun = started(&effects);
+    assert!(begun.len() == 4 && begun.iter().all(|it| matches!(it, Request::Snapshot(..))));
+    assert!(model.overlays.is_empty() && model.sandboxes.marks.is_empty());
 }
 
 #[test]
 fn what_a_backend_cannot_is_dimmed_and_says_why() {
     let mut world = lineage_world(now());
-    for record in &mut world.records {
-        record.extension = "ext.bare".into();
-    }
-    for record in &mut world.snapshots {
-        record.extension = "ext.bare".into();
-    }
+    world.records.iter_mut().for_each(|record| record.extension = "ext.bare".into());
+    world.snapshots.iter_mut().for_each(|record| record.extension = "ext.bare".into());
     let mut model = model_of(world);
     for (key, words) in [
         ("s", "cannot take or restore snapshots"),
@@ -354,24 +319,14 @@ fn what_a_backend_cannot_is_dimmed_and_says_why() {
 #[test]
 fn read_only_looks_at_everything_and_changes_nothing() {
     let mut model = lineage_model();
-    model.read_only = true;
-    go_to(&mut model, "one");
-    for key in ["s", "z", "w", "B", "d"] {
-        assert_eq!(press(&mut model, key), [], "{key}");
-        assert!(model.overlays.is_empty() && toast(&mut model).contains("read-only"), "{key}");
-    }
-    go_to(&mut model, "my-env");
-    for key in ["r", "d"] {
-        assert_eq!(press(&mut model, key), [], "{key}");
-        assert!(model.overlays.is_empty() && toast(&mut model).contains("read-only"), "{key}");
+    for (row, keys) in [("one", "s z w B d"), ("my-env", "r d")] {
+        go_to(&mut model, row);
+        refused(&mut model, keys);
     }
     press(&mut model, "enter esc");
     open_patches(&mut model);
-    for key in ["a", "e", "x", "A"] {
-        assert_eq!(press(&mut model, key), [], "{key}");
-        assert!(matches!(model.overlays.as_slice(), [Overlay::Patches(_)]), "{key}");
-        assert!(toast(&mut model).contains("read-only"), "{key}");
-    }
+    refused(&mut model, "a e x A");
+    assert!(matches!(model.overlays.as_slice(), [Overlay::Patches(_)]));
     press(&mut model, "enter");
     assert!(screen(&mut model, (100, 30)).contains("cp certs/* /etc/ssl"));
 }
@@ -395,33 +350,22 @@ fn capturing() -> (Scripted, Arc<Notify>) {
 async fn a_snapshot_shows_its_bytes_while_it_is_made_and_ends_as_a_line() {
     let (script, go_on) = capturing();
     let mut drive = Drive::scripted(lineage_world(real_now()), script).await;
-    drive.press("1 g");
-    while drive.model.sandboxes.selected().unwrap().record.title() != "golden" {
-        drive.press("j");
-    }
+    drive.press("1");
+    point_at(&mut drive.model, "golden");
     drive.press("s");
     drive.type_text("monday");
     drive.press("enter");
-    drive
-        .until("some bytes", |model| {
-            model.jobs.running().next().and_then(sandboxer::tui::model::Job::moved)
-                > Some(20_000_000)
-        })
-        .await;
-    drive
-        .until("its row", |model| {
-            model.snapshots.all().iter().any(|view| view.record.title() == "monday")
-        })
-        .await;
+    let moved = |model: &Model| model.jobs.running().next().and_then(Job::moved);
+    drive.until("some bytes", |model| moved(model) > Some(20_000_000)).await;
+    let has_row =
+        |model: &Model| model.snapshots.all().iter().any(|view| view.record.title() == "monday");
+    drive.until("its row", has_row).await;
     let shown = drive.screen((160, 45));
     let row =
         shown.lines().find(|line| line.contains("◐ monday")).unwrap_or_else(|| panic!("{shown}"));
     assert!(row.contains("capture") && row.contains('M'), "{row}");
-    assert_eq!(
-        drive.model.snapshots.selected().unwrap().view.record.title(),
-        "monday",
-        "the cursor is on it"
-    );
+    let selected = drive.model.snapshots.selected().unwrap();
+    assert_eq!(selected.view.record.title(), "monday", "the cursor is on it");
     go_on.notify_one();
     drive.until("the end", |model| model.jobs.running().count() == 0).await;
     let shown = drive.screen((160, 45));
@@ -431,10 +375,8 @@ async fn a_snapshot_shows_its_bytes_while_it_is_made_and_ends_as_a_line() {
 #[tokio::test]
 async fn a_running_snapshot_keeps_the_console_and_is_cancelled_on_request() {
     let mut drive = Drive::scripted(lineage_world(real_now()), capturing().0).await;
-    drive.press("1 g");
-    while drive.model.sandboxes.selected().unwrap().record.title() != "golden" {
-        drive.press("j");
-    }
+    drive.press("1");
+    point_at(&mut drive.model, "golden");
     drive.press("s enter");
     drive
         .until("it runs", |model| model.jobs.running().any(|job| job.state == JobState::Running))
@@ -442,14 +384,8 @@ async fn a_running_snapshot_keeps_the_console_and_is_cancelled_on_request() {
     drive.press("q");
     assert!(drive.screen((100, 30)).contains("what was written of the archive is removed"));
     drive.press("esc 2");
-    drive
-        .until("its row", |model| {
-            model
-                .snapshots
-                .pointed()
-                .is_some_and(|view| view.record.state == SnapshotState::Creating)
-        })
-        .await;
+    let creating = |view: &Arc<SnapshotView>| view.record.state == SnapshotState::Creating;
+    drive.until("its row", |model| model.snapshots.pointed().is_some_and(creating)).await;
     drive.press("c");
     assert!(drive.screen((100, 30)).contains("Cancel snapshot"));
     drive.press("tab enter");
@@ -463,12 +399,8 @@ fn events_name_the_snapshot_and_the_patch_that_they_are_about() {
     let about = serde_json::json!({"snapshot_id": "snap-0000000a", "snapshot_name": "my-env", "sequence": 4});
     let kinds = ["snapshot.ready", "patch.added", "patch.failed"];
     for (kind, seq) in kinds.into_iter().zip(1_u64..) {
-        let event = serde_json::json!({
-            "seq": seq, "sandbox_seq": null, "id": format!("e{seq}"), "time": now(), "kind": kind,
-            "sandbox_id": "00000001", "actor": {"type": "adm", "name": "kim"}, "data": about
-        });
-        let event = serde_json::from_value(event).unwrap();
-        update(&mut model, Msg::Heard(Box::new(Update::Event(event))));
+        let event = Event { data: about.clone(), ..event(seq, kind, Some("00000001")) };
+        hear(&mut model, Update::Event(event));
     }
     update(&mut model, Msg::Tick(now().plus_seconds(3)));
     let shown = screen(&mut model, (120, 36));
@@ -487,8 +419,7 @@ fn what_another_process_does_with_a_snapshot_is_listed_with_its_name() {
     copy.subject = Subject::Snapshot("snap-0000000a".into());
     (copy.pid, copy.host, copy.finished_at) = (4711, "desk-2".to_owned(), None);
     update(&mut model, Msg::Operations(Ok(vec![copy])));
-    let shown = screen(&mut model, (160, 36));
-    assert!(shown.contains("◐ copy my-env"), "{shown}");
+    let shown = shows(&mut model, (160, 36), &["◐ copy my-env"]);
     assert!(
         shown.lines().any(|line| line.contains("◆ my-env") && line.contains("copy")),
         "{shown}"
@@ -518,10 +449,9 @@ fn a_restore_form_that_is_open_learns_of_a_patch_that_was_added_meanwhile() {
         Arc::new(view)
     };
     update(&mut model, Msg::Snapshots(Ok(seen.iter().map(newer).collect())));
-    let shown = screen(&mut model, (120, 36));
-    assert!(shown.contains("gets 3 patches before it is ready") && shown.contains("1 "), "{shown}");
+    shows(&mut model, (120, 36), &["gets 3 patches before it is ready", "1 "]);
     let effects = press(&mut model, "enter");
-    let [Effect::Start(_, Request::Restore(request))] = &effects[..] else { panic!("{effects:?}") };
+    let [Request::Restore(request)] = started(&effects)[..] else { panic!("{effects:?}") };
     let revision = |views: &[Arc<SnapshotView>]| {
         views.iter().find(|view| view.record.title() == "my-env").unwrap().record.revision
     };
@@ -550,25 +480,20 @@ fn a_restore_shows_what_differs_what_is_missing_and_what_it_will_get() {
     type_text(&mut model, "2h");
     press(&mut model, "tab y tab y");
     let effects = press(&mut model, "enter");
-    let [Effect::Start(_, Request::Restore(request))] = &effects[..] else { panic!("{effects:?}") };
+    let [Request::Restore(request)] = started(&effects)[..] else { panic!("{effects:?}") };
     assert_eq!((request.snapshot.as_str(), request.revision), ("snap-0000000a", Some(2)));
-    assert_eq!(
-        (request.name.as_deref(), request.host.as_deref()),
-        (Some("again"), Some("sandboxer01"))
-    );
-    assert_eq!(
-        (request.ttl.as_deref(), request.strict, request.require_patches),
-        (Some("2h"), true, true)
-    );
+    let (name, host) = (request.name.as_deref(), request.host.as_deref());
+    assert_eq!((name, host), (Some("again"), Some("sandboxer01")));
+    let (ttl, strict) = (request.ttl.as_deref(), request.strict);
+    assert_eq!((ttl, strict, request.require_patches), (Some("2h"), true, true));
     // One that is not whole is said to be so.
     let mut model = lineage_model();
     go_to(&mut model, "snap-0000000d");
     press(&mut model, "r");
-    let shown = screen(&mut model, (120, 36));
-    assert!(
-        shown.contains("not captured: cache: its driver keeps it")
-            && shown.contains("files changed while"),
-        "{shown}"
+    shows(
+        &mut model,
+        (120, 36),
+        &["not captured: cache: its driver keeps it", "files changed while"],
     );
     press(&mut model, "esc");
     go_to(&mut model, "nightly");
@@ -589,37 +514,25 @@ async fn a_restore_ends_as_a_row_below_its_snapshot_and_says_which_patch_failed(
     drive.press("r");
     drive.type_text("fresh");
     drive.press("enter");
-    drive
-        .until("the end", |model| model.jobs.list().len() > 0 && model.jobs.running().count() == 0)
-        .await;
+    drive.jobs_end().await;
     assert!(drive.model.overlays.is_empty(), "the form is closed");
     let based = |model: &Model| {
-        model
-            .snapshots
-            .rows()
-            .iter()
-            .filter_map(|row| row.sandbox())
-            .any(|b| b.name.as_deref() == Some("fresh"))
+        let mut rows = model.snapshots.rows().iter().filter_map(|row| row.sandbox());
+        rows.any(|based| based.name.as_deref() == Some("fresh"))
     };
     drive.until("its row", based).await;
-    drive
-        .until("its patches", |model| {
-            model
-                .sandboxes
-                .all()
-                .any(|e| e.record.title() == "fresh" && e.record.patch_error.is_some())
-        })
-        .await;
+    let patched = |model: &Model| {
+        let mut fresh = model.sandboxes.all().filter(|entry| entry.record.title() == "fresh");
+        fresh.any(|entry| entry.record.patch_error.is_some())
+    };
+    drive.until("its patches", patched).await;
     let shown = drive.screen((160, 40));
     assert!(shown.lines().any(|line| line.contains("fresh") && line.contains("✓✓✗")), "{shown}");
     let line =
         shown.lines().find(|line| line.contains("⚠ restore")).unwrap_or_else(|| panic!("{shown}"));
     assert!(line.contains("but patch 3 (pat-0000a003) failed with exit status 1"), "{line}");
-    assert_eq!(
-        drive.model.sandboxes.selected().unwrap().record.title(),
-        "fresh",
-        "the list's cursor is on it"
-    );
+    let selected = drive.model.sandboxes.selected().unwrap();
+    assert_eq!(selected.record.title(), "fresh", "the list's cursor is on it");
 }
 
 #[tokio::test]
@@ -653,13 +566,9 @@ fn a_snapshot_in_use_names_what_depends_on_it_and_goes_by_force_only_typed() {
     assert_eq!(update(&mut model, Msg::Paste("snap-0000000a".to_owned())), [], "typed, not pasted");
     type_text(&mut model, "snap-0000000a");
     let effects = press(&mut model, "enter");
-    let [Effect::Start(_, Request::DeleteSnapshot(request))] = &effects[..] else {
-        panic!("{effects:?}")
-    };
-    assert_eq!(
-        (request.id.as_str(), request.revision, request.force),
-        ("snap-0000000a", Some(2), true)
-    );
+    let [Request::DeleteSnapshot(request)] = started(&effects)[..] else { panic!("{effects:?}") };
+    let asked = (request.id.as_str(), request.revision, request.force);
+    assert_eq!(asked, ("snap-0000000a", Some(2), true));
     assert_eq!(request.dependants.as_ref().unwrap().len(), 5, "the client judges it");
     // One on which nothing depends: no force.
     go_to(&mut model, "nightly");
@@ -670,21 +579,10 @@ fn a_snapshot_in_use_names_what_depends_on_it_and_goes_by_force_only_typed() {
     );
     // A bulk leaves those in use out.
     press(&mut model, "* d");
-    let shown = screen(&mut model, (120, 36));
-    assert!(
-        shown.contains("Delete 3 snapshots?") && shown.contains("left out: it is in use: patch 1"),
-        "{shown}"
-    );
+    shows(&mut model, (120, 36), &["Delete 3 snapshots?", "left out: it is in use: patch 1"]);
     let effects = press(&mut model, "tab enter");
-    assert_eq!(
-        effects
-            .iter()
-            .filter(
-                |effect| matches!(effect, Effect::Start(_, Request::DeleteSnapshot(r)) if !r.force)
-            )
-            .count(),
-        3
-    );
+    let gentle = |request: &&Request| matches!(request, Request::DeleteSnapshot(it) if !it.force);
+    assert_eq!(started(&effects).into_iter().filter(gentle).count(), 3);
     // On a sandbox's row it is that sandbox.
     go_to(&mut model, "three");
     let effects = press(&mut model, "d tab enter");
@@ -707,7 +605,7 @@ fn more_than_five_snapshots_ask_for_their_number() {
     assert_eq!(press(&mut model, "enter"), []);
     type_text(&mut model, "7");
     assert_eq!(press(&mut model, "enter").len(), 7);
-    assert!(model.snapshots.marks().is_empty());
+    assert!(model.snapshots.marks.is_empty());
 }
 
 #[tokio::test]
@@ -745,10 +643,8 @@ fn a_rebuild_says_from_which_snapshot_and_with_what() {
     let mut model = lineage_model();
     go_to(&mut model, "one");
     press(&mut model, "B");
-    assert!(
-        screen(&mut model, (120, 36))
-            .contains("made again from snapshot my-env, with its 3 patches")
-    );
+    let asks = screen(&mut model, (120, 36));
+    assert!(asks.contains("made again from snapshot my-env, with its 3 patches"));
     let effects = press(&mut model, "tab enter");
     assert!(
         matches!(&effects[..], [Effect::Start(_, Request::Recreate(request))] if request.id == "00000001"),
@@ -761,10 +657,8 @@ fn a_rebuild_says_from_which_snapshot_and_with_what() {
     drive::list(&mut model, records);
     update(&mut model, Msg::Snapshots(Ok(Vec::new())));
     press(&mut model, "B");
-    assert!(
-        screen(&mut model, (120, 36))
-            .contains("its snapshot snap-000dead0 is gone: this will be refused")
-    );
+    let asks = screen(&mut model, (120, 36));
+    assert!(asks.contains("its snapshot snap-000dead0 is gone: this will be refused"));
 }
 
 // ---- any size, any text --------------------------------------------------------------------------------------------
@@ -783,20 +677,8 @@ fn no_screen_of_these_panics_at_any_size_and_hostile_text_stays_in_its_cells() {
         patch.script = evil.repeat(40);
     }
     let status = patch_status(&world, "snap-0000000a");
-    for keys in [
-        "2",
-        "2 enter",
-        "2 d",
-        "2 r",
-        "2 p",
-        "2 p a",
-        "2 p A",
-        "2 j enter",
-        "2 j j j j s",
-        "2 j j j j w",
-        "2 /",
-        "2 :",
-    ] {
+    let all = "2|2 enter|2 d|2 r|2 p|2 p a|2 p A|2 j enter|2 j j j j s|2 j j j j w|2 /|2 :";
+    for keys in all.split('|') {
         for ascii in [false, true] {
             let mut model = model_of(world.clone());
             model.look.ascii = ascii;
@@ -808,11 +690,9 @@ fn no_screen_of_these_panics_at_any_size_and_hostile_text_stays_in_its_cells() {
             for width in [0, 1, 59, 60, 61, 80, 99, 100, 101, 250] {
                 for height in [0, 1, 14, 15, 16, 19, 20, 21, 80] {
                     let buffer = draw(&mut model, (width, height));
-                    let bad = buffer
-                        .content
-                        .iter()
-                        .find(|cell| cell.symbol().chars().any(char::is_control));
-                    assert!(bad.is_none(), "{keys} {width}x{height}");
+                    let mut cells = buffer.content.iter();
+                    let is_bad = cells.any(|cell| cell.symbol().chars().any(char::is_control));
+                    assert!(!is_bad, "{keys} {width}x{height}");
                     assert!(!ascii || drive::text(&buffer).is_ascii(), "{keys} {width}x{height}");
                 }
             }
@@ -847,7 +727,7 @@ fn of_a_long_tree_only_the_window_is_drawn_and_the_mouse_finds_its_rows() {
         })
     };
     update(&mut model, at(MouseEventKind::Down(MouseButton::Left), screen.snapshots.y + 2));
-    assert_eq!(model.snapshots.index(), model.snapshots.offset() + 2);
+    assert_eq!(model.snapshots.window.index, model.snapshots.window.offset + 2);
     press(&mut model, "1");
     update(&mut model, at(MouseEventKind::ScrollUp, screen.snapshots.y));
     assert_eq!(model.focus, Pane::Sandboxes, "the wheel moves what is under it, the focus stays");

@@ -1,9 +1,10 @@
-//! What is stale: marks, counts, the way to it.
+//! Stale things: marks, counts, the way to them.
 
 use std::time::Duration;
 
 use insta::assert_snapshot;
 use sandboxer::client::StaleReport;
+use sandboxer::domain::OperationKind;
 use sandboxer::domain::name::SandboxId;
 use sandboxer::domain::stale::{ReapAction, StaleClass};
 
@@ -11,8 +12,8 @@ use sandboxer::tui::model::{Model, Pane};
 use sandboxer::tui::update::{Timer, update};
 use sandboxer::tui::{Effect, Msg};
 
-use super::drive::{draw, list, model_of, now, press, screen, text};
-use crate::test_env::fixture::{stale_item, stale_world, world};
+use super::drive::{check, draw, list, model_of, now, press, screen, text, toast};
+use crate::test_env::fixture::{held, stale_item, stale_world, world};
 
 /// The small world with twelve stale things, judged.
 fn judged() -> Model {
@@ -85,7 +86,7 @@ fn an_orphan_without_a_row_is_counted_told_and_on_its_host() {
     update(&mut model, Msg::Stale(Ok(Box::new(report))));
     assert!(screen(&mut model, (120, 36)).lines().next().unwrap().contains("1 stale"));
     press(&mut model, "F");
-    let told = model.toast.take().unwrap().text;
+    let told = toast(&mut model);
     assert_eq!(told, "1 stale thing is on hosts, in no row: X opens the plan");
     model.focus_on(Pane::Hosts);
     assert!(screen(&mut model, (120, 36)).contains(", 1 stale"));
@@ -101,13 +102,10 @@ fn looks_at_many_hosts_are_one_question() {
     let views: Vec<_> = model.hosts.list.iter().map(|host| host.view.clone()).collect();
     model.stale.reading = sandboxer::tui::model::Fetch::Idle;
     let asked = |model: &mut Model| {
-        let checked = |view: &sandboxer::domain::host_view::HostView| {
-            update(model, Msg::HostChecked(view.name.clone(), Ok(Box::new(view.clone()))))
-        };
-        views.iter().flat_map(checked).filter(is_question).count()
+        views.iter().flat_map(|view| check(model, view.clone())).filter(is_question).count()
     };
     assert_eq!(asked(&mut model), 1, "gathered");
-    assert_eq!(update(&mut model, Msg::StaleDue), [Effect::Stale]);
+    assert_eq!(update(&mut model, Msg::Due(Timer::Stale)), [Effect::Stale]);
     assert_eq!(asked(&mut model), 0, "one is under way");
     let report = Box::new(model.stale.report().unwrap().clone());
     let again = update(&mut model, Msg::Stale(Ok(report)));
@@ -141,22 +139,10 @@ fn a_sandbox_that_is_worked_on_is_running_not_stale() {
     let mut records = world.records.clone();
     let mut model = judged();
     let over = records.iter_mut().find(|record| record.id.as_str() == "e1e1e1e1").unwrap();
-    over.operation = records_operation();
+    *over = held(over.clone(), OperationKind::Destroy, now());
     over.revision += 1;
     list(&mut model, records);
     model.sandboxes.point_at(SandboxId::new("e1e1e1e1"));
     let seen = screen(&mut model, (120, 36));
     assert!(seen.contains("destroy for 40s"), "{seen}");
-}
-
-fn records_operation() -> Option<sandboxer::domain::sandbox::Running> {
-    use crate::test_env::fixture::{held, record};
-    use sandboxer::domain::operation::OperationKind;
-    let state = sandboxer::domain::sandbox::State::Ready;
-    held(
-        record("e1e1e1e1", None, "compose-e2e", "local", state, now()),
-        OperationKind::Destroy,
-        now(),
-    )
-    .operation
 }

@@ -60,25 +60,23 @@ fn the_clock_begins_a_sweep_and_the_next_whether_or_not_it_ended() {
     };
     assert_eq!(timer(&start(&model)), [Duration::from_secs(1)]);
     for number in 1..4 {
-        let effects = update(&mut model, Msg::SweepDue);
+        let effects = update(&mut model, Msg::Due(Timer::Sweep));
         assert_eq!(timer(&effects), [INTERVAL]);
         assert!(effects.contains(&Effect::Sweep(number)), "{effects:?}");
     }
     // Somebody who leaves waits for nothing new.
     model.leaving = Some(Leaving::Waiting);
-    let effects = update(&mut model, Msg::SweepDue);
+    let effects = update(&mut model, Msg::Due(Timer::Sweep));
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::Sweep(_))), "{effects:?}");
 }
 
 #[test]
 fn a_console_that_is_told_not_to_never_sweeps() {
     let mut model = model(None);
-    assert!(
-        !start(&model)
-            .iter()
-            .any(|effect| matches!(effect, Effect::After(_, timer) if **timer == Timer::Sweep))
-    );
-    assert_eq!(update(&mut model, Msg::SweepDue), []);
+    let is_timer =
+        |effect: &Effect| matches!(effect, Effect::After(_, timer) if **timer == Timer::Sweep);
+    assert!(!start(&model).iter().any(is_timer));
+    assert_eq!(update(&mut model, Msg::Due(Timer::Sweep)), []);
     assert_eq!(model.sweep, Sweep::Off);
 }
 
@@ -86,7 +84,7 @@ fn a_console_that_is_told_not_to_never_sweeps() {
 fn what_was_destroyed_is_told_and_why_it_holds_back() {
     let mut model = model(Some(INTERVAL));
     for _ in 0..9 {
-        update(&mut model, Msg::SweepDue);
+        update(&mut model, Msg::Due(Timer::Sweep));
     }
     assert_eq!(swept(&mut model, 1, Ok(report(&[], None))), "");
     assert_eq!(model.sweep, Sweep::On);

@@ -10,16 +10,19 @@ use ratatui::style::{Color, Modifier};
 use sandboxer::client::Update;
 use sandboxer::domain::host::Limits;
 use sandboxer::domain::host_view::{HostState, HostView};
-use sandboxer::domain::name::{HostName, OperationId, SandboxId};
+use sandboxer::domain::name::SandboxId;
 use sandboxer::domain::operation::OperationKind;
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::telemetry::{DiskUse, HostSample, SandboxUse};
 use sandboxer::domain::update::Progress;
-use sandboxer::tui::Msg;
 use sandboxer::tui::model::{Model, Overlay, Pane, SavedState, Sort, SortKey, Sweep};
 use sandboxer::tui::update::update;
+use sandboxer::tui::{Msg, Timer};
 
-use super::drive::{draw, list, model_of, now, press, screen, world_model};
+use super::drive::{
+    check, draw, hear, list, model_of, now, point_at, press, progress, runs, screen, shows, toast,
+    type_text, world_model,
+};
 use crate::test_env::fixture::{host, lineage_world, many, ready, record};
 
 const SIZES: [(u16, u16); 7] =
@@ -61,11 +64,11 @@ fn trouble() -> Model {
     update(&mut model, Msg::Tick(now().minus_seconds(130)));
     let seen =
         |state| HostView { limits: Some(Limits::default()), ..host("vm-haskell", state, Some(40)) };
-    update(&mut model, Msg::HostChecked("vm-haskell".into(), Ok(Box::new(seen(HostState::Up)))));
+    check(&mut model, seen(HostState::Up));
     update(&mut model, Msg::Tick(now().minus_seconds(125)));
-    update(&mut model, Msg::HostChecked("vm-haskell".into(), Ok(Box::new(seen(HostState::Down)))));
+    check(&mut model, seen(HostState::Down));
     update(&mut model, Msg::Tick(now().minus_seconds(14)));
-    update(&mut model, Msg::HostChecked("vm-haskell".into(), Ok(Box::new(seen(HostState::Down)))));
+    check(&mut model, seen(HostState::Down));
     for (name, load, held) in [("coulombcore", 0.4, 12), ("sandboxer01", 3.8, 30)] {
         let view = HostView {
             limits: Some(Limits::default()),
@@ -86,51 +89,35 @@ fn trouble() -> Model {
     sampled(&mut model, "coulombcore", last);
     for (second, done) in [(0, None), (1, Some(8_000_000)), (2, Some(14_400_000))] {
         update(&mut model, Msg::Tick(now().minus_seconds(2 - second)));
-        update(&mut model, progress(done));
+        hear(&mut model, transfer(done));
     }
     model.sweep = Sweep::On;
     model.toast = None;
     model
 }
 
-fn progress(done: Option<u64>) -> Msg {
-    Msg::Heard(Box::new(Update::Progress(Progress {
-        operation: OperationId::from_random(0x77),
-        kind: OperationKind::Recreate,
-        sandbox_id: Some("77fe01aa".into()),
-        snapshot_id: None,
-        stage: "transfer".to_owned(),
-        step: 3,
-        steps: 6,
+fn transfer(done: Option<u64>) -> Update {
+    Update::Progress(Progress {
         done,
         of: done.map(|_| 32_000_000),
         bytes: done,
         message: Some("src/main.rs".to_owned()),
-    })))
+        ..progress(OperationKind::Recreate, "77fe01aa", "transfer", 3)
+    })
 }
 
 /// Runs of cells that are not plain, a line each: row, columns, text, style.
 fn colours(buffer: &Buffer) -> String {
     let mut out = String::new();
-    for y in 0..buffer.area.height {
-        let mut x = 0;
-        while x < buffer.area.width {
-            let (style, start) = (buffer[(x, y)].style(), x);
-            let mut run = String::new();
-            while x < buffer.area.width && buffer[(x, y)].style() == style {
-                run.push_str(buffer[(x, y)].symbol());
-                x += 1;
-            }
-            let colour = |colour: Option<Color>| colour.filter(|colour| *colour != Color::Reset);
-            let run: String = run.trim().chars().take(40).collect();
-            let plain = colour(style.fg).is_none() && colour(style.bg).is_none();
-            if run.is_empty() || (plain && style.add_modifier == Modifier::empty()) {
-                continue;
-            }
-            let fg = colour(style.fg).map(|fg| format!("{fg} ")).unwrap_or_default();
-            writeln!(out, "{y:>2} {start:>3}-{:<3} {fg}{:?}  {run}", x - 1, style.add_modifier)
-                .unwrap();
+    let colour = |colour: Option<Color>| colour.filter(|colour| *colour != Color::Reset);
+    for (y, start, end, style, run) in runs(buffer) {
+        let run: String = run.trim().chars().take(40).collect();
+        let plain = colour(style.fg).is_none() && colour(style.bg).is_none();
+        if run.is_empty() || (plain && style.add_modifier == Modifier::empty()) {
+            continue;
         }
+        let fg = colour(style.fg).map(|fg| format!("{fg} ")).unwrap_or_default();
+        writeln!(out, "{y:>2} {start:>3}-{end:<3} {fg}{:?}  {run}", style.add_modifier).unwrap();
     }
     out
 }
@@ -167,9 +154,7 @@ fn a_host_that_is_down_is_named_in_the_header_at_80_columns_and_with_its_reason_
     let shown = screen(&mut model, (80, 24));
     assert!(shown.lines().next().unwrap().contains("1 ✗ vm-haskell down 2m"), "{shown}");
     press(&mut model, "3");
-    let shown = screen(&mut model, (80, 24));
-    assert!(shown.contains("down 2m: Connection timed out"), "{shown}");
-    assert!(shown.contains("next try in 5s"), "{shown}");
+    shows(&mut model, (80, 24), &["down 2m: Connection timed out", "next try in 5s"]);
 }
 
 #[test]
@@ -186,7 +171,7 @@ fn a_host_with_few_networks_left_says_so() {
             facts: Some(serde_json::from_value(facts).unwrap()),
             ..host("sandboxer01", HostState::Up, Some(12))
         };
-        update(&mut model, Msg::HostChecked("sandboxer01".into(), Ok(Box::new(view))));
+        check(&mut model, view);
         press(&mut model, "3 +");
         let shown = screen(&mut model, (120, 36));
         assert_eq!(shown.contains("nets"), !says.is_empty(), "{left:?}: {shown}");
@@ -226,29 +211,29 @@ fn a_row_moves_when_its_trouble_begins_and_the_cursor_goes_with_it() {
     let mut model = three();
     assert_eq!(ids(&model), ["cccccccc", "bbbbbbbb", "aaaaaaaa"]);
     press(&mut model, "G space");
-    assert_eq!(model.sandboxes.index(), 2);
+    assert_eq!(model.sandboxes.window.index, 2);
     // Seconds pass: nothing moves.
     for second in 1..=10 {
         update(&mut model, Msg::Tick(now().plus_seconds(second)));
         assert_eq!(ids(&model), ["cccccccc", "bbbbbbbb", "aaaaaaaa"], "{second}");
     }
     // The host of the last one is asked and stays silent.
-    update(&mut model, Msg::HostDue("coulombcore".into()));
+    update(&mut model, Msg::Due(Timer::Host("coulombcore".into())));
     update(&mut model, Msg::Tick(now().plus_seconds(14)));
     assert_eq!(ids(&model), ["cccccccc", "bbbbbbbb", "aaaaaaaa"]);
     update(&mut model, Msg::Tick(now().plus_seconds(16)));
     assert_eq!(ids(&model), ["aaaaaaaa", "cccccccc", "bbbbbbbb"], "15 s after its last answer");
     assert_eq!(model.sandboxes.selected().unwrap().record.id.as_str(), "aaaaaaaa");
-    assert_eq!(model.sandboxes.marks().len(), 1);
+    assert_eq!(model.sandboxes.marks.ids().len(), 1);
     // It answers again.
     let mut up = host("coulombcore", HostState::Up, Some(9));
     up.checked_at = Some(now().plus_seconds(41));
-    update(&mut model, Msg::HostChecked("coulombcore".into(), Ok(Box::new(up))));
+    check(&mut model, up);
     assert_eq!(ids(&model), ["cccccccc", "bbbbbbbb", "aaaaaaaa"]);
     // A deadline comes near: ten minutes before it, and not a second earlier.
     let mut b = model.sandboxes.get(&"bbbbbbbb".into()).unwrap().record.as_ref().clone();
     (b.expires_at, b.revision) = (Some(now().plus_seconds(700)), b.revision + 1);
-    update(&mut model, Msg::Heard(Box::new(Update::Record(Box::new(b)))));
+    hear(&mut model, Update::Record(Box::new(b)));
     update(&mut model, Msg::Tick(now().plus_seconds(99)));
     assert_eq!(ids(&model)[0], "cccccccc");
     assert_eq!(model.sandboxes.counts().expiring, 0);
@@ -294,8 +279,7 @@ fn the_list_sorts_by_what_its_hosts_measure() {
     sampled(&mut model, "local", later);
     update(&mut model, Msg::Tick(now().plus_seconds(1)));
     assert_eq!(ids(&model), ["cccccccc", "bbbbbbbb", "aaaaaaaa"]);
-    let shown = screen(&mut model, (120, 36));
-    assert!(shown.contains("MEM ↑"), "{shown}");
+    shows(&mut model, (120, 36), &["MEM ↑"]);
     assert!(screen(&mut model, (80, 24)).contains("Sandboxes 3 ─ by mem"), "it is not shown there");
 }
 
@@ -321,9 +305,9 @@ fn f_goes_from_trouble_to_trouble_from_any_pane() {
     // What is being done needs nobody; round the end it begins again.
     assert_eq!(visited, ["5d20aa17", "c0ffee00", "9c0d11ee", "0b1c2d3e", "5d20aa17"]);
     press(&mut model, "/");
-    super::drive::type_text(&mut model, "reference");
+    type_text(&mut model, "reference");
     press(&mut model, "enter F");
-    let said = model.toast.take().unwrap().text;
+    let said = toast(&mut model);
     assert!(said.starts_with("4 sandboxes that need a look"), "{said}");
     let mut model = three();
     press(&mut model, "F");
@@ -405,12 +389,9 @@ fn figures_beyond_a_hosts_limits_stand_out_and_what_is_well_is_left_out() {
         message: Some("forbidden by the configuration: not ours".to_owned()),
         ..host("local", HostState::Forbidden, None)
     };
-    update(&mut model, Msg::HostChecked(HostName::new("local"), Ok(Box::new(forbidden))));
-    let shown = screen(&mut model, (120, 36));
-    assert!(
-        shown.contains("– local") && shown.contains("forbidden by the configuration: not ours"),
-        "{shown}"
-    );
+    check(&mut model, forbidden);
+    let shown =
+        shows(&mut model, (120, 36), &["– local", "forbidden by the configuration: not ours"]);
     insta::assert_snapshot!("hosts_zoomed", shown);
 }
 
@@ -427,11 +408,8 @@ fn the_strip_tells_of_the_row_under_the_cursor_and_which_keys_help() {
     }
     insta::assert_snapshot!("strips", strips);
     let mut model = model_of(lineage_world(now()));
-    while model.sandboxes.selected().unwrap().record.name.as_deref() != Some("one") {
-        press(&mut model, "j");
-    }
-    let shown = screen(&mut model, (120, 36));
-    assert!(shown.contains("based on my-env with"), "{shown}");
+    point_at(&mut model, "one");
+    shows(&mut model, (120, 36), &["based on my-env with"]);
     press(&mut model, "3");
     assert!(screen(&mut model, (120, 36)).contains("ssh ops@"), "the host under the cursor");
 }
@@ -447,7 +425,7 @@ fn ten_thousand_rows_are_sorted_once_and_moved_one_by_one() {
     (changed.state, changed.revision) = (State::Failed, changed.revision + 1);
     let id = changed.id.clone();
     let before = ids(&model);
-    update(&mut model, Msg::Heard(Box::new(Update::Record(Box::new(changed)))));
+    hear(&mut model, Update::Record(Box::new(changed)));
     let after = ids(&model);
     assert_eq!(after[0], id.to_string());
     assert_eq!(after[1..=5000], before[..5000]);

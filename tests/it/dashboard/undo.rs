@@ -15,7 +15,7 @@ use sandboxer::tui::model::{Model, Overlay, Pane};
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg};
 
-use super::drive::{model_of, now, press, screen, type_text, world_model};
+use super::drive::{model_of, now, press, refused, screen, started, toast, type_text, world_model};
 use crate::test_env::fixture::{profiles, record, snapshot_of, stale_world, world};
 
 /// An undo snapshot of a removed sandbox.
@@ -49,11 +49,11 @@ fn take(model: &mut Model, snapshots: Vec<SnapshotRecord>) {
 }
 
 fn undone(effects: &[Effect]) -> Vec<String> {
-    let of = |effect: &Effect| match effect {
-        Effect::Start(_, Request::Undo(UndoRequest { id })) => id.clone(),
+    let of = |request: &Request| match request {
+        Request::Undo(UndoRequest { id }) => id.clone(),
         _ => None,
     };
-    effects.iter().filter_map(of).collect()
+    started(effects).into_iter().filter_map(of).collect()
 }
 
 #[test]
@@ -105,18 +105,18 @@ fn a_whole_reap_comes_back() {
 fn where_there_is_nothing_to_undo_it_says_why() {
     let mut model = with(Vec::new());
     press(&mut model, "u");
-    assert!(model.toast.take().unwrap().text.starts_with("nothing to undo"));
+    assert!(toast(&mut model).starts_with("nothing to undo"));
     let mut over = undo_of("snap-00000001", "aaaa0001", "older", 900);
     over.expires_at = Some(now());
     take(&mut model, vec![over]);
     press(&mut model, "u");
-    assert!(model.toast.take().unwrap().text.starts_with("nothing to undo"));
+    assert!(toast(&mut model).starts_with("nothing to undo"));
     // One that was rebuilt is there: it is not what was removed last.
     take(&mut model, vec![undo_of("snap-00000001", "a1b2c3d4", "e2e-core", 900)]);
     press(&mut model, "u");
-    assert!(model.toast.take().unwrap().text.starts_with("nothing to undo"));
+    assert!(toast(&mut model).starts_with("nothing to undo"));
     press(&mut model, "enter u");
-    assert!(model.toast.take().unwrap().text.contains("is there as it was"));
+    assert!(toast(&mut model).contains("is there as it was"));
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn the_destroyed_row_under_the_cursor_is_meant() {
     assert_eq!(undone(&press(&mut model, "tab enter")), ["snap-00000001"]);
     model.sandboxes.go(1);
     press(&mut model, "u");
-    assert!(model.toast.take().unwrap().text.contains("nothing of it is kept"));
+    assert!(toast(&mut model).contains("nothing of it is kept"));
 }
 
 #[test]
@@ -157,10 +157,7 @@ fn an_undo_snapshot_in_its_pane_is_meant() {
 
 #[test]
 fn a_console_that_only_looks_undoes_nothing() {
-    let mut model = with(vec![undo_of("snap-00000001", "aaaa0001", "older", 900)]);
-    model.read_only = true;
-    assert_eq!(press(&mut model, "u"), []);
-    assert!(model.toast.take().unwrap().text.contains("read-only"));
+    refused(&mut with(vec![undo_of("snap-00000001", "aaaa0001", "older", 900)]), "u");
 }
 
 /// The sandbox of a profile with undo under the cursor, its profiles read.
@@ -168,12 +165,8 @@ fn with_undo() -> Model {
     let mut model = world_model();
     let mut profiles = profiles();
     for view in &mut profiles {
-        let profile = view
-            .profile
-            .as_mut()
-            .filter(|profile| profile.id.as_str() == "profile.compose-checkpoint");
-        if let Some(profile) = profile {
-            profile.undo = true;
+        if let Some(profile) = &mut view.profile {
+            profile.undo |= profile.id.as_str() == "profile.compose-checkpoint";
         }
     }
     update(&mut model, Msg::Profiles(Ok(profiles)));
@@ -183,8 +176,8 @@ fn with_undo() -> Model {
 }
 
 fn destroyed(effects: &[Effect]) -> Option<DestroyRequest> {
-    effects.iter().find_map(|effect| match effect {
-        Effect::Start(_, Request::Destroy(request)) => Some(request.clone()),
+    started(effects).into_iter().find_map(|request| match request {
+        Request::Destroy(request) => Some(request.clone()),
         _ => None,
     })
 }

@@ -1,10 +1,13 @@
-//! What the dashboard does with keys and answers: the pure update, and update with effects on a real client.
+//! Answers of the dashboard to keys and messages: the pure update, and update with effects on a real client.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::drive::{Drive, list, now, press_beyond_folders as press, real_now, type_text};
+use super::drive::{
+    Drive, check, confirm, event, form, hear, list, model_with, now, press_beyond_folders as press,
+    progress, real_now, refused, started, type_text,
+};
 use crate::test_env::fixture::{Fixture, host, many, profiles, ready, record, world};
 use crate::test_env::script::{Act, Scripted};
 
@@ -17,19 +20,12 @@ use sandboxer::domain::operation::{CancelOutcome, OperationKind};
 use sandboxer::domain::reporter::Report;
 use sandboxer::domain::sandbox::{Failure, SandboxRecord, State};
 use sandboxer::domain::update::Progress;
-use sandboxer::tui::keymap::{Keymap, Mode};
+use sandboxer::tui::keymap::Mode;
 use sandboxer::tui::model::{
     ActivityRow, Entry, Filter, FormKind, JobState, Load, Model, Overlay, Plan, Sort, SortKey,
 };
 use sandboxer::tui::update::update;
-use sandboxer::tui::{Effect, Msg};
-
-fn model_of(records: Vec<SandboxRecord>) -> Model {
-    let mut model = Model::new(now(), Keymap::new(&BTreeMap::new()).unwrap());
-    update(&mut model, Msg::Resize(120, 36));
-    list(&mut model, records);
-    model
-}
+use sandboxer::tui::{Effect, Msg, Timer};
 
 fn selected(model: &Model) -> String {
     model.sandboxes.selected().map(|entry| entry.record.id.to_string()).unwrap_or_default()
@@ -53,20 +49,16 @@ fn four() -> Vec<SandboxRecord> {
 
 /// Targets and revisions of the destroys among effects.
 fn destroyed(effects: &[Effect]) -> Vec<(String, Option<u64>)> {
-    effects
-        .iter()
-        .filter_map(|effect| match effect {
-            Effect::Start(_, Request::Destroy(request)) => {
-                Some((request.id.clone(), request.revision))
-            }
-            _ => None,
-        })
-        .collect()
+    let of = |request: &Request| match request {
+        Request::Destroy(request) => Some((request.id.clone(), request.revision)),
+        _ => None,
+    };
+    started(effects).into_iter().filter_map(of).collect()
 }
 
 #[test]
 fn cursor_and_marks_follow_the_id_through_sort_filter_and_refresh() {
-    let mut model = model_of(four());
+    let mut model = model_with(four());
     press(&mut model, "j space");
     press(&mut model, "k");
     assert_eq!(selected(&model), "cccccccc");
@@ -79,14 +71,8 @@ fn cursor_and_marks_follow_the_id_through_sort_filter_and_refresh() {
     // A refresh in another order, with a new one on top.
     let mut records = four();
     records.reverse();
-    records.push(record(
-        "eeeeeeee",
-        None,
-        "compose-e2e",
-        "local",
-        State::Ready,
-        now().plus_seconds(5),
-    ));
+    let later = now().plus_seconds(5);
+    records.push(record("eeeeeeee", None, "compose-e2e", "local", State::Ready, later));
     list(&mut model, records);
     assert_eq!(selected(&model), "cccccccc");
     // Hidden by a filter, then back.
@@ -94,15 +80,13 @@ fn cursor_and_marks_follow_the_id_through_sort_filter_and_refresh() {
     assert_eq!(selected(&model), "bbbbbbbb");
     model.sandboxes.set_filter(Filter::default());
     assert_eq!(selected(&model), "cccccccc");
-    assert_eq!(
-        model.sandboxes.marks().iter().map(SandboxId::as_str).collect::<Vec<_>>(),
-        ["cccccccc"]
-    );
+    let marks: Vec<_> = model.sandboxes.marks.ids().iter().map(SandboxId::as_str).collect();
+    assert_eq!(marks, ["cccccccc"]);
 }
 
 #[test]
 fn one_changed_record_moves_nothing_but_itself() {
-    let mut model = model_of(four());
+    let mut model = model_with(four());
     press(&mut model, "G");
     assert_eq!(selected(&model), "aaaaaaaa");
     let mut newer = four().remove(3);
@@ -122,7 +106,7 @@ fn one_changed_record_moves_nothing_but_itself() {
 
 #[test]
 fn one_that_is_over_leaves_and_the_cursor_stays_in_place() {
-    let mut model = model_of(four());
+    let mut model = model_with(four());
     press(&mut model, "j");
     let mut gone = four().remove(2);
     gone.revision += 1;
@@ -130,12 +114,12 @@ fn one_that_is_over_leaves_and_the_cursor_stays_in_place() {
     update(&mut model, Msg::Got(gone.id.clone(), Ok(Box::new(Entry::new(gone)))));
     assert_eq!(model.sandboxes.len(), 3);
     assert_eq!(selected(&model), "bbbbbbbb");
-    assert_eq!(model.sandboxes.index(), 1);
+    assert_eq!(model.sandboxes.window.index, 1);
 }
 
 #[test]
 fn the_dialog_acts_on_exactly_what_it_named() {
-    let mut model = model_of(four());
+    let mut model = model_with(four());
     press(&mut model, "space space d");
     assert_eq!(model.mode(), Mode::Confirm);
     // Everything changes behind the dialog: order, revisions, one is gone.
@@ -151,12 +135,12 @@ fn the_dialog_acts_on_exactly_what_it_named() {
         [("dddddddd".to_owned(), Some(3)), ("cccccccc".to_owned(), Some(3))]
     );
     assert_eq!(model.jobs.running().count(), 2);
-    assert!(model.sandboxes.marks().is_empty());
+    assert!(model.sandboxes.marks.is_empty());
 }
 
 #[test]
 fn the_harmless_button_has_the_focus() {
-    let mut model = model_of(four());
+    let mut model = model_with(four());
     for keys in ["d enter", "B enter", "d d esc", "d tab tab enter"] {
         assert_eq!(destroyed(&press(&mut model, keys)), [], "{keys}");
         assert!(model.overlays.is_empty(), "{keys}");
@@ -166,7 +150,7 @@ fn the_harmless_button_has_the_focus() {
 
 #[test]
 fn many_targets_ask_for_their_number() {
-    let mut model = model_of(many(7, now()));
+    let mut model = model_with(many(7, now()));
     press(&mut model, "* d");
     assert_eq!(destroyed(&press(&mut model, "tab enter")), [], "nothing was typed");
     type_text(&mut model, "6");
@@ -181,7 +165,7 @@ fn many_targets_ask_for_their_number() {
 fn a_protected_one_asks_for_its_id_and_no_bulk_takes_it() {
     let mut records = four();
     records[3].labels.insert("protect".to_owned(), "true".to_owned());
-    let mut model = model_of(records);
+    let mut model = model_with(records);
     press(&mut model, "d tab");
     assert_eq!(destroyed(&press(&mut model, "enter")), []);
     type_text(&mut model, "dddddddd");
@@ -198,14 +182,13 @@ fn a_protected_one_asks_for_its_id_and_no_bulk_takes_it() {
 
 #[test]
 fn a_silent_host_makes_it_ask_twice() {
-    let mut model = model_of(four());
+    let mut model = model_with(four());
     update(&mut model, Msg::Hosts(Ok(vec![host("local", HostState::Unknown, None)])));
     let down = host("local", HostState::Down, None);
-    update(&mut model, Msg::HostChecked("local".into(), Ok(Box::new(down))));
+    check(&mut model, down);
     assert_eq!(destroyed(&press(&mut model, "d tab enter")), []);
-    let Some(Overlay::Confirm(confirm)) = model.overlays.last() else { panic!("it asks again") };
-    assert!(confirm.again);
-    assert_eq!(confirm.focus, 0, "on the harmless button again");
+    assert!(confirm(&model).again);
+    assert_eq!(confirm(&model).focus, 0, "on the harmless button again");
     assert_eq!(destroyed(&press(&mut model, "tab enter")).len(), 1);
 }
 
@@ -213,22 +196,17 @@ fn a_silent_host_makes_it_ask_twice() {
 fn recreate_leaves_out_what_cannot_be_recreated() {
     let mut records = four();
     records[3].state = State::Provisioning;
-    let mut model = model_of(records);
+    let mut model = model_with(records);
     press(&mut model, "* B");
     let effects = press(&mut model, "tab enter");
-    assert_eq!(
-        effects
-            .iter()
-            .filter(|effect| matches!(effect, Effect::Start(_, Request::Recreate(..))))
-            .count(),
-        3
-    );
+    let begun = started(&effects);
+    assert!(begun.len() == 3 && begun.iter().all(|it| matches!(it, Request::Recreate(..))));
     press(&mut model, "d esc");
 }
 
 #[test]
 fn quit_asks_while_jobs_run_and_leaves_when_they_ended() {
-    let mut model = model_of(four());
+    let mut model = model_with(four());
     assert_eq!(press(&mut model, "q"), [Effect::Quit]);
     press(&mut model, "d tab enter");
     let job = model.jobs.running().next().unwrap().id;
@@ -245,7 +223,7 @@ fn quit_asks_while_jobs_run_and_leaves_when_they_ended() {
 
 #[test]
 fn quit_can_roll_back_first_even_before_the_operation_has_an_id() {
-    let mut model = model_of(four());
+    let mut model = model_with(four());
     press(&mut model, "d tab enter");
     let job = model.jobs.running().next().unwrap().id;
     assert_eq!(press(&mut model, "q tab tab enter"), []);
@@ -263,7 +241,7 @@ fn quit_can_roll_back_first_even_before_the_operation_has_an_id() {
 
 #[test]
 fn a_paste_goes_only_into_text_fields() {
-    let mut model = model_of(four());
+    let mut model = model_with(four());
     assert_eq!(update(&mut model, Msg::Paste("dq\nB".to_owned())), []);
     assert!(model.overlays.is_empty());
     press(&mut model, "/");
@@ -276,18 +254,12 @@ fn a_paste_goes_only_into_text_fields() {
 
 #[test]
 fn read_only_refuses_and_says_so() {
-    let mut model = model_of(four());
-    model.read_only = true;
-    for key in ["n", "d", "B", "c", "s", "r", "z", "w", "e"] {
-        assert_eq!(press(&mut model, key), []);
-        assert!(model.overlays.is_empty());
-        assert!(model.toast.take().unwrap().text.contains("read-only"), "{key}");
-    }
+    refused(&mut model_with(four()), "n d B c s r z w e");
 }
 
 #[test]
 fn a_frozen_display_holds_changes_back_and_reads_again_after() {
-    let mut model = model_of(four());
+    let mut model = model_with(four());
     press(&mut model, "f");
     list(&mut model, Vec::new());
     assert_eq!(model.sandboxes.len(), 4);
@@ -299,44 +271,40 @@ fn a_frozen_display_holds_changes_back_and_reads_again_after() {
 
 #[test]
 fn a_failed_read_keeps_the_rows_and_says_so() {
-    let mut model = model_of(four());
+    let mut model = model_with(four());
     update(&mut model, Msg::Listed(Err(Error::new(Code::StoreCorrupt, "cannot be parsed"))));
     assert_eq!(model.sandboxes.len(), 4);
     assert!(matches!(model.sandboxes.load, Load::Failed(_)));
 }
 
-fn event(seq: u64, id: &str) -> Msg {
-    let event = serde_json::json!({
-        "seq": seq, "sandbox_seq": 1, "id": format!("e{seq}"), "time": now(), "kind": "sandbox.extended",
-        "sandbox_id": id, "actor": {"type": "adm", "name": "kim"}, "data": {}
-    });
-    Msg::Heard(Box::new(Update::Event(serde_json::from_value(event).unwrap())))
+fn extended(seq: u64, id: &str) -> Update {
+    Update::Event(event(seq, "sandbox.extended", Some(id)))
 }
 
 #[test]
 fn events_are_gathered_and_a_storm_is_one_list() {
-    let mut model = model_of(four());
+    let mut model = model_with(four());
     let effects: Vec<Effect> =
-        (0..20).flat_map(|seq| update(&mut model, event(seq + 1, "aaaaaaaa"))).collect();
+        (0..20).flat_map(|seq| hear(&mut model, extended(seq + 1, "aaaaaaaa"))).collect();
     assert_eq!(effects.len(), 1, "one reminder for all of them");
-    assert_eq!(update(&mut model, Msg::FetchDue), [Effect::Get("aaaaaaaa".into())]);
+    assert_eq!(update(&mut model, Msg::Due(Timer::Fetch)), [Effect::Get("aaaaaaaa".into())]);
     for number in 0..40 {
-        update(&mut model, event(100 + number, &format!("{number:08x}")));
+        hear(&mut model, extended(100 + number, &format!("{number:08x}")));
     }
-    assert_eq!(update(&mut model, Msg::FetchDue), [Effect::List]);
+    assert_eq!(update(&mut model, Msg::Due(Timer::Fetch)), [Effect::List]);
 }
 
 #[test]
 fn the_same_event_twice_is_one_line() {
-    let mut model = model_of(four());
-    update(&mut model, event(7, "aaaaaaaa"));
-    update(&mut model, event(7, "aaaaaaaa"));
+    let mut model = model_with(four());
+    hear(&mut model, extended(7, "aaaaaaaa"));
+    hear(&mut model, extended(7, "aaaaaaaa"));
     assert_eq!(model.activity.lines().len(), 1);
 }
 
 #[test]
 fn progress_that_comes_before_the_answer_is_the_same_job() {
-    let mut model = model_of(Vec::new());
+    let mut model = model_with(Vec::new());
     let operation = OperationId::from_random(9);
     update(&mut model, Msg::Profiles(Ok(Vec::new())));
     press(&mut model, "n");
@@ -344,40 +312,16 @@ fn progress_that_comes_before_the_answer_is_the_same_job() {
     press(&mut model, "enter");
     let effects = press(&mut model, "enter");
     let [Effect::Start(job, Request::Create(_))] = &effects[..] else { panic!("{effects:?}") };
-    let progress = Progress {
-        operation: operation.clone(),
-        kind: OperationKind::Create,
-        sandbox_id: Some("12345678".into()),
-        snapshot_id: None,
-        stage: "prepare".to_owned(),
-        step: 1,
-        steps: 5,
-        done: None,
-        of: None,
-        bytes: None,
-        message: None,
-    };
-    update(&mut model, Msg::Heard(Box::new(Update::Progress(progress))));
+    let progress = progress(OperationKind::Create, "12345678", "prepare", 1);
+    hear(&mut model, Update::Progress(Progress { operation: operation.clone(), ..progress }));
     assert_eq!(model.jobs.list().len(), 2);
     let sandbox = record("12345678", None, "sandbox-canary", "local", State::Requested, now());
-    update(
-        &mut model,
-        Msg::Started(
-            *job,
-            Ok(Box::new(Started { operation: Some(operation), record: sandbox.into() })),
-        ),
-    );
+    let started = Started { operation: Some(operation), record: sandbox.into() };
+    update(&mut model, Msg::Started(*job, Ok(Box::new(started))));
     assert_eq!(model.jobs.list().len(), 1);
     assert_eq!(model.jobs.get(*job).unwrap().stage.as_ref().unwrap().0, "prepare");
     assert_eq!(selected(&model), "12345678", "the cursor is on the new one");
     assert!(model.overlays.is_empty());
-}
-
-fn form(model: &Model) -> &sandboxer::tui::model::Form {
-    match model.overlays.last() {
-        Some(Overlay::Form(form)) => form,
-        other => panic!("no form is open: {other:?}"),
-    }
 }
 
 fn plan(model: &Model) -> &Plan {
@@ -389,7 +333,7 @@ fn plan(model: &Model) -> &Plan {
 
 #[test]
 fn a_field_is_checked_as_it_is_typed_and_missing_ones_at_the_end() {
-    let mut model = model_of(Vec::new());
+    let mut model = model_with(Vec::new());
     press(&mut model, "n");
     update(&mut model, Msg::Profiles(Ok(profiles())));
     press(&mut model, "tab enter");
@@ -416,7 +360,7 @@ fn a_field_is_checked_as_it_is_typed_and_missing_ones_at_the_end() {
 
 #[test]
 fn a_refusal_stands_at_the_field_that_it_names() {
-    let mut model = model_of(Vec::new());
+    let mut model = model_with(Vec::new());
     press(&mut model, "n");
     update(&mut model, Msg::Profiles(Ok(profiles())));
     press(&mut model, "enter");
@@ -441,7 +385,7 @@ fn the_filter_takes_words_and_fields() {
     records[1].labels.insert("team".to_owned(), "Core".to_owned());
     records[2].state = State::Failed;
     records[3].profile.id = sandboxer::domain::ProfileId::new("profile.vm-haskell-build");
-    let mut model = model_of(records);
+    let mut model = model_with(records);
     for (filter, expected) in [
         ("dlt", "aaaaaaaa"),
         ("bbbb", "bbbbbbbb"),
@@ -466,9 +410,16 @@ fn what_is_copied_cannot_bring_an_escape_sequence_into_a_shell() {
     let last = ready(records.remove(3), now());
     records.push(last);
     records[3].reachability.as_mut().unwrap().ssh = "ssh a\u{1b}]0;x\u{7}\nrm -r x".to_owned();
-    let mut model = model_of(records);
+    let mut model = model_with(records);
     press(&mut model, "g");
     assert_eq!(press(&mut model, "Y"), [Effect::Copy("ssh a rm -r x".to_owned())]);
+}
+
+/// Opens the choice of a profile, and waits until they are read.
+async fn choosing(drive: &mut Drive) {
+    drive.press("n");
+    let read = |model: &Model| matches!(model.overlays.last(), Some(Overlay::Picker(picker)) if picker.load == Load::Ready);
+    drive.until("the profiles", read).await;
 }
 
 #[tokio::test]
@@ -480,13 +431,7 @@ async fn a_create_goes_from_the_form_to_ready() {
         .map(|(step, stage)| Report { stage, step, steps: 3, ..Report::default() })
         .collect();
     let mut drive = Drive::scripted(Fixture::default(), script).await;
-    drive.press("n");
-    drive
-        .until(
-            "the profiles",
-            |model| matches!(model.overlays.last(), Some(Overlay::Picker(picker)) if picker.load == Load::Ready),
-        )
-        .await;
+    choosing(&mut drive).await;
     drive.press("enter");
     drive.until("a plan", |model| matches!(plan(model), Plan::Known(_))).await;
     drive.press("enter");
@@ -501,13 +446,7 @@ async fn a_create_goes_from_the_form_to_ready() {
 #[tokio::test]
 async fn a_panic_in_a_task_is_a_failed_job() {
     let mut drive = Drive::new(Fixture::default()).await;
-    drive.press("n");
-    drive
-        .until(
-            "the profiles",
-            |model| matches!(model.overlays.last(), Some(Overlay::Picker(picker)) if picker.load == Load::Ready),
-        )
-        .await;
+    choosing(&mut drive).await;
     let panics = async { panic!("a scripted panic") };
     drive.env.script.before_lock.lock().unwrap().push_back(panics.boxed());
     drive.press("enter enter");
@@ -603,7 +542,7 @@ async fn a_job_is_cancelled_on_request_and_says_how_it_was_left() {
 #[test]
 fn each_end_of_a_cancel_has_its_words_and_what_to_look_at_in_toast_activity_and_jobs() {
     let ended = |answer: Result<Record, Error>| {
-        let mut model = model_of(four());
+        let mut model = model_with(four());
         press(&mut model, "d tab enter");
         let job = model.jobs.running().next().unwrap().id;
         let started = Started {
@@ -624,11 +563,8 @@ fn each_end_of_a_cancel_has_its_words_and_what_to_look_at_in_toast_activity_and_
         (state, toast, problem)
     };
     let (state, text, _) = ended(Err(CancelOutcome::Undone.error("nothing was removed")));
-    assert!(
-        matches!(state, JobState::Undone(_))
-            && text.contains("undone after")
-            && text.contains("nothing was removed")
-    );
+    assert!(matches!(state, JobState::Undone(_)));
+    assert!(text.contains("undone after") && text.contains("nothing was removed"), "{text}");
     let cut: Error =
         CancelOutcome::Stopped.error("it was cut off").hint("`sandboxer destroy X` finishes it");
     let (state, text, problem) = ended(Err(cut));
@@ -639,12 +575,8 @@ fn each_end_of_a_cancel_has_its_words_and_what_to_look_at_in_toast_activity_and_
     );
     assert!(problem.is_some(), "enter on it leads to the error and its hint");
     let (state, text, _) = ended(Ok(four().remove(3).into()));
-    assert!(
-        state == JobState::DoneAnyway
-            && text.contains("done anyway in")
-            && text.contains("too late"),
-        "{text}"
-    );
+    assert_eq!(state, JobState::DoneAnyway);
+    assert!(text.contains("done anyway in") && text.contains("too late"), "{text}");
     // Nobody says that it is as before.
     let (state, ..) = ended(Err(Error::new(Code::Cancelled, "cancelled")));
     assert!(matches!(state, JobState::Stopped(_)));
@@ -659,17 +591,12 @@ fn the_output_of_what_failed_is_one_key_away_from_its_row_and_from_its_error() {
         Some(Failure { step: "up".to_owned(), exit_status: Some(125), output: output.to_owned() });
     let mut records = four();
     records[3] = failed.clone();
-    let mut model = model_of(records);
-    while model.sandboxes.selected().unwrap().record.id != failed.id {
-        press(&mut model, "j");
-    }
+    let mut model = model_with(records);
+    model.sandboxes.point_at(failed.id.clone());
     let is_output = |model: &Model| match model.overlays.last() {
         Some(Overlay::Text(page)) => {
-            assert!(
-                page.text.starts_with("Error: connection refused\n"),
-                "why comes first: {}",
-                page.text
-            );
+            let text = &page.text;
+            assert!(text.starts_with("Error: connection refused\n"), "why comes first: {text}");
             assert!(page.text.contains("podman run --name=web … (6 more words)"), "{}", page.text);
             assert!(page.title.contains("step up, exit 125"), "{}", page.title);
             true
@@ -685,11 +612,7 @@ fn the_output_of_what_failed_is_one_key_away_from_its_row_and_from_its_error() {
     let problem = Error::new(Code::OperationFailed, "the stack could not be started");
     update(&mut model, Msg::Ended(job, Err(problem), None));
     press(&mut model, "5 g enter");
-    assert!(
-        matches!(model.overlays.last(), Some(Overlay::Error(..))),
-        "{:?}",
-        model.overlays.last()
-    );
+    assert!(matches!(model.overlays.last(), Some(Overlay::Error(..))), "{:?}", model.overlays);
     press(&mut model, "l");
     assert!(is_output(&model));
     // One without a sandbox has its own output.

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::drive::{Drive, list, now, press, real_now, screen, type_text, world_model};
+use super::drive::{
+    Drive, check, hear, list, now, point_at, press, real_now, refused, screen, shows, toast,
+    type_text, world_model,
+};
 use crate::test_env::fixture::{Fixture, ended, host, many, ready, record, service, world};
 use sandboxer::client::{Client as _, Error, EventQuery, LabelRequest, ShellRequest, Update};
 use sandboxer::domain::Time;
@@ -16,20 +19,9 @@ use sandboxer::domain::operation::{
 use sandboxer::domain::patch::PatchState;
 use sandboxer::domain::sandbox::State;
 use sandboxer::tui::keymap::Mode;
-use sandboxer::tui::model::{ActivityRow, JobState, Model, Overlay};
+use sandboxer::tui::model::{ActivityRow, Job, JobState, Model};
 use sandboxer::tui::update::update;
 use sandboxer::tui::{Effect, Msg, ShellEnd};
-
-fn go_to(model: &mut Model, name: &str) {
-    press(model, "g");
-    for _ in 0..model.sandboxes.len() {
-        if model.sandboxes.selected().unwrap().record.title() == name {
-            return;
-        }
-        press(model, "j");
-    }
-    panic!("{name} is not listed");
-}
 
 fn labels_asked(effects: &[Effect]) -> Vec<LabelRequest> {
     let request = |effect: &Effect| match effect {
@@ -39,7 +31,7 @@ fn labels_asked(effects: &[Effect]) -> Vec<LabelRequest> {
     effects.iter().filter_map(request).collect()
 }
 
-/// What another process does on `77fe01aa`, which its record tells of too, and one that ended.
+/// Operations of another process: on `77fe01aa`, which its record tells of too, and one that ended.
 fn elsewhere(now: Time) -> Vec<Operation> {
     let nightly = Actor { kind: ActorType::Atm, name: "nightly".to_owned() };
     let running = Operation {
@@ -69,7 +61,7 @@ fn elsewhere(now: Time) -> Vec<Operation> {
 #[test]
 fn labels_are_set_removed_and_protected_in_one_form() {
     let mut model = world_model();
-    go_to(&mut model, "e2e-core");
+    point_at(&mut model, "e2e-core");
     press(&mut model, "L");
     assert_eq!(model.mode(), Mode::Form);
     insta::assert_snapshot!("labels_80x24", screen(&mut model, (80, 24)));
@@ -101,7 +93,7 @@ fn labels_are_set_removed_and_protected_in_one_form() {
 fn nothing_changed_asks_nothing_and_esc_leaves_without_a_trace() {
     let mut model = world_model();
     assert_eq!(press(&mut model, "L enter"), []);
-    assert!(model.toast.take().unwrap().text.contains("nothing is changed"));
+    assert!(toast(&mut model).contains("nothing is changed"));
     assert_eq!(press(&mut model, "y esc"), []);
     assert!(model.overlays.is_empty());
 }
@@ -119,23 +111,15 @@ async fn a_conflict_is_shown_and_asked_again_after_a_look() {
     };
     drive.env.other.label(labels).await.unwrap();
     drive.press("enter");
-    drive
-        .until("both answers", |model| match model.overlays.last() {
-            Some(Overlay::Form(form)) => !form.is_asked(),
-            _ => true,
-        })
-        .await;
+    drive.form_answered().await;
     let shown = drive.screen((100, 30));
     assert!(
         shown.contains("✗ bbbbbbbb  sandbox bbbbbbbb changed")
             && shown.contains("✓ aaaaaaaa  written"),
         "{shown}"
     );
-    drive
-        .until("the newer record", |model| {
-            model.sandboxes.get(&"bbbbbbbb".into()).unwrap().record.revision >= 4
-        })
-        .await;
+    let revision = |model: &Model| model.sandboxes.get(&"bbbbbbbb".into()).unwrap().record.revision;
+    drive.until("the newer record", |model| revision(model) >= 4).await;
     drive.press("ctrl-p enter");
     drive.until("the end", |model| model.overlays.is_empty()).await;
     for id in ["aaaaaaaa", "bbbbbbbb"] {
@@ -152,21 +136,17 @@ async fn a_conflict_is_shown_and_asked_again_after_a_look() {
 #[test]
 fn a_shell_asks_where_and_the_workspace_comes_first() {
     let mut model = world_model();
-    go_to(&mut model, "checkout");
+    point_at(&mut model, "checkout");
     assert_eq!(press(&mut model, "!"), []);
     insta::assert_snapshot!("shell_where_80x24", screen(&mut model, (80, 24)));
     let workspace = ShellRequest { id: "5d20aa17".to_owned(), service: None };
-    assert_eq!(
-        press(&mut model, "enter"),
-        [Effect::Shell(Box::new(workspace), "checkout".to_owned())]
-    );
+    let shell = Effect::Shell(Box::new(workspace), "checkout".to_owned());
+    assert_eq!(press(&mut model, "enter"), [shell]);
     let service = ShellRequest { id: "5d20aa17".to_owned(), service: Some("db".to_owned()) };
-    assert_eq!(
-        press(&mut model, "! G k j enter"),
-        [Effect::Shell(Box::new(service), "checkout db".to_owned())]
-    );
+    let shell = Effect::Shell(Box::new(service), "checkout db".to_owned());
+    assert_eq!(press(&mut model, "! G k j enter"), [shell]);
     // Without services there is nothing to ask.
-    go_to(&mut model, "demo");
+    point_at(&mut model, "demo");
     assert!(matches!(&press(&mut model, "!")[..], [Effect::Shell(..)]));
 }
 
@@ -179,13 +159,12 @@ fn how_a_shell_ended_is_told() {
         (ShellEnd::GivenUp, "the shell in x was not opened"),
     ] {
         update(&mut model, Msg::ShellEnded("x".to_owned(), end));
-        assert_eq!(model.toast.take().unwrap().text, words);
+        assert_eq!(toast(&mut model), words);
     }
     let mut problem = Error::new(Code::HostUnreachable, "the connection of the shell in x failed");
     problem.causes = vec!["ssh: connect to host x port 22: Connection refused".to_owned()];
     update(&mut model, Msg::ShellEnded("x".to_owned(), ShellEnd::Failed(problem)));
-    let shown = screen(&mut model, (100, 30));
-    assert!(shown.contains("failed") && shown.contains("Connection refused"), "{shown}");
+    shows(&mut model, (100, 30), &["failed", "Connection refused"]);
 }
 
 // ---- read-only -----------------------------------------------------------------------------------------------------
@@ -193,12 +172,7 @@ fn how_a_shell_ended_is_told() {
 #[test]
 fn a_read_only_console_reads_logs_and_changes_nothing() {
     let mut model = world_model();
-    model.read_only = true;
-    for key in ["!", "L", "c"] {
-        assert_eq!(press(&mut model, key), [], "{key}");
-        assert!(model.overlays.is_empty(), "{key}");
-        assert!(model.toast.take().unwrap().text.contains("read-only"), "{key}");
-    }
+    refused(&mut model, "! L c");
     press(&mut model, "G");
     assert!(matches!(&press(&mut model, "l")[..], [Effect::Follow(..)]));
 }
@@ -209,11 +183,10 @@ fn a_read_only_console_reads_logs_and_changes_nothing() {
 fn what_other_processes_do_is_listed_with_who_and_where() {
     let mut model = world_model();
     update(&mut model, Msg::Operations(Ok(elsewhere(now()))));
-    let shown = screen(&mut model, (160, 36));
-    assert!(shown.contains("1 running"), "{shown}");
-    assert!(
-        shown.contains("◐ recreate 77fe01aa") && shown.contains("by atm:nightly in process 47"),
-        "{shown}"
+    shows(
+        &mut model,
+        (160, 36),
+        &["1 running", "◐ recreate 77fe01aa", "by atm:nightly in process 47"],
     );
     press(&mut model, "J");
     insta::assert_snapshot!("jobs_elsewhere", screen(&mut model, (120, 36)));
@@ -244,16 +217,10 @@ fn it_is_cancelled_from_the_list_and_from_the_activity_too() {
         if keys.starts_with('5') {
             update(&mut model, Msg::Operations(Ok(elsewhere(now()))));
         }
-        press(&mut model, "g");
-        while model.sandboxes.selected().unwrap().record.id.as_str() != "77fe01aa" {
-            press(&mut model, "j");
-        }
+        point_at(&mut model, "77fe01aa");
         press(&mut model, keys);
-        assert!(
-            screen(&mut model, (120, 36))
-                .contains("It runs in process 4711 on desk-2, for atm:nightly"),
-            "{keys}"
-        );
+        let asks = screen(&mut model, (120, 36));
+        assert!(asks.contains("It runs in process 4711 on desk-2, for atm:nightly"), "{keys}");
         let effects = press(&mut model, "tab enter");
         assert!(matches!(&effects[..], [Effect::Cancel(..)]), "{keys}: {effects:?}");
     }
@@ -267,7 +234,7 @@ fn a_cancel_that_is_refused_is_said_and_it_runs_on() {
     let job = model.jobs.running().next().unwrap().id;
     update(&mut model, Msg::CancelAsked(job, Err(Error::new(Code::Conflict, "it has ended"))));
     assert_eq!(model.jobs.get(job).unwrap().state, JobState::Running);
-    assert!(model.toast.take().unwrap().text.contains("it has ended"));
+    assert!(toast(&mut model).contains("it has ended"));
 }
 
 #[tokio::test]
@@ -294,8 +261,7 @@ fn what_touches_no_record_is_seen_to_begin_and_to_end_and_can_be_cancelled() {
     {
         let mut model = world_model();
         update(&mut model, Msg::Operations(Ok(Vec::new())));
-        let heard = |model: &mut Model| update(model, Msg::Heard(Box::new(Update::Operations)));
-        assert_eq!(heard(&mut model), [Effect::Operations]);
+        assert_eq!(hear(&mut model, Update::Operations), [Effect::Operations]);
         let subject = sandbox.clone().map_or(Subject::Host, Subject::Sandbox);
         let running = Operation { kind, subject, ..elsewhere(now()).remove(1) };
         let effects = update(&mut model, Msg::Operations(Ok(vec![running.clone()])));
@@ -303,13 +269,12 @@ fn what_touches_no_record_is_seen_to_begin_and_to_end_and_can_be_cancelled() {
         assert_eq!(effects, gets, "its record may say more");
         assert_eq!(model.jobs.running().count(), 1);
         if sandbox.is_some() {
-            go_to(&mut model, "e2e-core");
-            let shown = screen(&mut model, (160, 36));
-            assert!(shown.contains("patch 40s by"), "{shown}");
+            point_at(&mut model, "e2e-core");
+            shows(&mut model, (160, 36), &["patch 40s by"]);
             press(&mut model, "c");
             assert!(matches!(&press(&mut model, "tab enter")[..], [Effect::Cancel(..)]));
         }
-        assert_eq!(heard(&mut model), [Effect::Operations]);
+        assert_eq!(hear(&mut model, Update::Operations), [Effect::Operations]);
         let problem = CancelOutcome::Stopped.error("the script was cut off").hint("look at it");
         let ended = Operation {
             state: OperationState::Cancelled,
@@ -324,11 +289,8 @@ fn what_touches_no_record_is_seen_to_begin_and_to_end_and_can_be_cancelled() {
         let words = model.job_words(job);
         assert!(words.ends_with("may be half done: the script was cut off; look at it"), "{words}");
         let told = model.job_sentence(job).unwrap();
-        assert_eq!(
-            model.toast.as_ref().is_some_and(|toast| toast.text == told),
-            sandbox.is_some(),
-            "who asked is told"
-        );
+        let is_told = model.toast.as_ref().is_some_and(|toast| toast.text == told);
+        assert_eq!(is_told, sandbox.is_some(), "who asked is told");
         assert_eq!(model.activity.rows()[0], ActivityRow::Job(job.id));
         // Told once.
         let rows = model.activity.rows().len();
@@ -365,9 +327,7 @@ async fn services_are_asked_for_where_something_is_ready_and_never_twice_at_once
     let name = sandboxer::domain::name::HostName::new("local");
     let view = host("local", HostState::Up, None);
     let effects: Vec<Effect> = (0..3)
-        .flat_map(|_| {
-            update(&mut drive.model, Msg::HostChecked(name.clone(), Ok(Box::new(view.clone()))))
-        })
+        .flat_map(|_| check(&mut drive.model, view.clone()))
         .filter(|effect| matches!(effect, Effect::RefreshServices(_)))
         .collect();
     assert_eq!(effects, [Effect::RefreshServices(name.clone())]);
@@ -382,7 +342,7 @@ fn that_services_cannot_be_asked_for_is_no_popup_and_stands_in_the_details() {
     let problem = Error::new(Code::Timeout, "docker ps took longer than 20 s");
     update(&mut model, Msg::ServicesRefreshed("coulombcore".into(), Err(problem)));
     assert!(model.toast.is_none() && model.overlays.is_empty());
-    go_to(&mut model, "e2e-core");
+    point_at(&mut model, "e2e-core");
     press(&mut model, "enter");
     assert!(screen(&mut model, (120, 90)).contains("cannot be asked for: docker ps took longer"));
 }
@@ -397,20 +357,18 @@ fn a_service_that_died_marks_its_row_and_the_header() {
     sick.revision += 1;
     sick.services = vec![service("web", "running", None), service("db", "exited", Some(137))];
     sick.services[1].restarts = Some(4);
-    update(&mut model, Msg::Heard(Box::new(Update::Record(Box::new(sick.clone())))));
-    let shown = screen(&mut model, (100, 30));
-    assert!(shown.contains("1 live  1 degraded"), "{shown}");
+    hear(&mut model, Update::Record(Box::new(sick.clone())));
+    let shown = shows(&mut model, (100, 30), &["1 live  1 degraded"]);
     let row = shown.lines().find(|line| line.contains("solo")).unwrap();
     assert!(row.contains('⚠') && row.contains("degraded") && row.contains("db exit 137"), "{row}");
     press(&mut model, "enter");
-    let shown = screen(&mut model, (100, 30));
-    assert!(shown.contains("exited, exit 137, restarted 4 times"), "{shown}");
+    shows(&mut model, (100, 30), &["exited, exit 137, restarted 4 times"]);
     press(&mut model, "esc");
     // A patch that failed hides it not, nor is it hidden.
     sick.revision += 1;
     sick.patch_state = PatchState::Failed;
     sick.patch_error = Some("patch 2 (pat-00000002) failed with exit status 1".to_owned());
-    update(&mut model, Msg::Heard(Box::new(Update::Record(Box::new(sick)))));
+    hear(&mut model, Update::Record(Box::new(sick)));
     for (width, says) in [(120, "db exit 137"), (180, "db exit 137, patch failed")] {
         let shown = screen(&mut model, (width, 36));
         let row = shown.lines().find(|line| line.contains("solo")).unwrap();
@@ -449,11 +407,9 @@ async fn what_was_not_begun_when_the_terminal_is_gone_is_not_begun() {
         Drive::new(Fixture { records: many(3, real_now()), ..Fixture::default() }).await;
     drive.effects.begin_nothing();
     drive.press("* d tab enter");
-    drive
-        .until("three skipped jobs", |model| {
-            model.jobs.list().filter(|job| matches!(job.state, JobState::Skipped(_))).count() == 3
-        })
-        .await;
+    let is_skipped = |job: &&Job| matches!(job.state, JobState::Skipped(_));
+    let skipped = |model: &Model| model.jobs.list().filter(is_skipped).count();
+    drive.until("three skipped jobs", |model| skipped(model) == 3).await;
     assert_eq!(drive.asked("teardown"), Vec::<String>::new());
 }
 

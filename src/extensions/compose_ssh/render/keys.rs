@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::findings::Findings;
-use crate::domain::problem::{join, nearest};
+use crate::domain::problem::join;
+use crate::domain::text::nearest;
 
 /// Top-level keys.
 pub(super) const PROJECT: &[&str] = &[

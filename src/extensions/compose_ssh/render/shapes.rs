@@ -22,7 +22,8 @@ use super::dialect::Dialect;
 use super::findings::Findings;
 use super::lexical::normalize;
 use super::merge::scalar;
-use crate::domain::problem::{join, nearest};
+use crate::domain::problem::join;
+use crate::domain::text::nearest;
 
 pub(super) use mounts::{mount_options, tmpfs_options};
 use shape::Shape;

@@ -10,16 +10,16 @@ use crate::domain::sandbox::Verdict;
 use crate::domain::{OperationKind, Time};
 use crate::tui::model::{Role, decision_lines};
 
-/// What a create would do.
+/// Plan of a create, as far as it is known.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Plan {
     /// Fields are wrong or missing: it makes no sense to ask.
     Unasked,
-    /// It will be asked in a moment, or was asked.
+    /// The plan will be asked for in a moment, or was.
     Asking,
     /// The answer.
     Known(Box<Decision>),
-    /// It could not be found out.
+    /// The plan could not be made.
     Failed(Error),
 }
 
@@ -30,9 +30,9 @@ pub struct Create {
     pub view: ProfileView,
     /// The hosts, those that answer first.
     pub hosts: Vec<String>,
-    /// What placement said of each host so far.
+    /// Judgement of placement on each host so far.
     verdicts: BTreeMap<HostName, Verdict>,
-    /// What it would do.
+    /// Plan of the create.
     pub plan: Plan,
     /// Why the ledger could not be read when that was found out.
     pub ledger_error: Option<Error>,
@@ -87,7 +87,7 @@ impl Create {
         };
     }
 
-    /// What is asked for.
+    /// Request that is asked for.
     pub fn request(&self, fields: &Fields) -> CreateRequest {
         let input = |field: &Field| match &field.key {
             // Spaces within an input's value are the operator's.
@@ -113,18 +113,6 @@ impl Create {
 impl Definition for Create {
     fn title(&self) -> String {
         format!("New sandbox: {}", self.profile())
-    }
-
-    fn verb(&self) -> &'static str {
-        "create"
-    }
-
-    fn leave(&self) -> &'static str {
-        "other profile"
-    }
-
-    fn looks_again(&self) -> Option<&'static str> {
-        Some("preview")
     }
 
     fn fields(&self) -> Vec<Field> {

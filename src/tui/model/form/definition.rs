@@ -17,30 +17,17 @@ pub(super) trait Definition {
     /// Title of the form.
     fn title(&self) -> String;
 
-    /// What enter does, in a word.
-    fn verb(&self) -> &'static str;
-
-    /// What leaving it leads to, in a word.
-    fn leave(&self) -> &'static str {
-        "leave"
-    }
-
-    /// What is looked at once more on request, in words; none: nothing.
-    fn looks_again(&self) -> Option<&'static str> {
-        None
-    }
-
     /// The fields, as they are at first.
     fn fields(&self) -> Vec<Field>;
 
-    /// What stands below the fields.
+    /// Lines below the fields.
     fn notes(&self, fields: &Fields, now: Time) -> Notes;
 
-    /// What is asked for; the sentence that says why nothing is.
+    /// Request that is asked for; the sentence that says why nothing is.
     fn asked(&self, fields: &Fields) -> Result<Asked, String>;
 }
 
-/// What a form that is filled in asks for.
+/// Request of a form that is filled in.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Asked {
     /// Operations, each a job.
@@ -57,20 +44,20 @@ pub enum Asked {
     Labels(Vec<LabelRequest>),
     /// The log of a service, or of all; so many lines of each.
     Log(Option<String>, u64),
-    /// What is kept of the log, in a new file: its path, as typed.
+    /// Path of a new file for what is kept of the log, as typed.
     SaveLog(String),
 }
 
 /// A job that is to be begun.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewJob {
-    /// What it does.
+    /// Its kind.
     pub kind: OperationKind,
     /// The sandbox that it is on; none: it makes one.
     pub sandbox: Option<SandboxId>,
-    /// What it is called.
+    /// Name of its target.
     pub title: String,
-    /// What is asked for.
+    /// The request.
     pub request: Request,
 }
 

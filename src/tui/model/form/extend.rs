@@ -16,7 +16,7 @@ const BY: &str = "1h";
 /// A later deadline of this sandbox.
 #[derive(Debug, Clone)]
 pub struct Extend {
-    /// As the operator saw it.
+    /// Record as the operator saw it.
     pub record: Arc<SandboxRecord>,
 }
 
@@ -27,10 +27,6 @@ fn by(fields: &Fields) -> Option<Seconds> {
 impl Definition for Extend {
     fn title(&self) -> String {
         format!("Extend {}", self.record.title())
-    }
-
-    fn verb(&self) -> &'static str {
-        "extend"
     }
 
     fn fields(&self) -> Vec<Field> {

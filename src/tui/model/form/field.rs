@@ -6,7 +6,7 @@ use crate::domain::error::Error;
 use crate::domain::name::check_name;
 use crate::domain::profile::{InputKind, InputSpec, Seconds};
 
-/// What a field sets.
+/// Setting of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FieldKey {
     /// An input of the profile.
@@ -21,7 +21,7 @@ pub enum FieldKey {
     Labels,
     /// Agreement to a large transfer.
     Large,
-    /// What happens to the containers while a snapshot is taken.
+    /// Treatment of the containers while a snapshot is taken.
     Mode,
     /// Whether everything that an archive has must be set.
     Strict,
@@ -29,7 +29,7 @@ pub enum FieldKey {
     RequirePatches,
     /// A script's file.
     Script,
-    /// What a patch is for.
+    /// Description of a patch.
     Description,
     /// Where a patch runs.
     RunIn,
@@ -39,7 +39,7 @@ pub enum FieldKey {
     By,
     /// How many credits.
     Amount,
-    /// What a grant is for.
+    /// Reason of a grant.
     Note,
     /// Whether sandboxes are protected.
     Protect,
@@ -56,7 +56,7 @@ pub enum FieldKey {
 }
 
 impl FieldKey {
-    /// What a form calls it, and what errors do.
+    /// Name in forms and in errors.
     fn words(&self) -> (&'static str, &'static [&'static str]) {
         match self {
             // These have names of their own.
@@ -86,12 +86,12 @@ impl FieldKey {
     }
 }
 
-/// What a field takes.
+/// Values that a field takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FieldKind {
     /// Any text that its rule holds of.
     Text,
-    /// One of these; the left and right keys go through them.
+    /// A choice of these; the left and right keys go through them.
     Choice(Vec<String>),
     /// A path of this machine.
     Path,
@@ -110,23 +110,23 @@ pub(super) enum Rule {
     Of(fn(&str) -> Result<(), String>),
 }
 
-/// One field.
+/// Field of a form.
 #[derive(Debug, Clone)]
 pub struct Field {
-    /// What it sets.
+    /// Its setting.
     pub key: FieldKey,
-    /// What it takes.
+    /// Values that it takes.
     pub kind: FieldKind,
     rule: Rule,
-    /// What was typed; empty means the default.
+    /// Text that was typed; empty means the default.
     pub input: Input,
     /// The value when nothing is typed, as shown.
     pub default: String,
-    /// One line of help.
+    /// Line of help.
     pub help: String,
     /// Whether it has to be given.
     pub required: bool,
-    /// What is wrong with it.
+    /// Its error.
     pub error: Option<String>,
     /// Whether `error` came from the client: it stands until the field changes.
     pub refused: bool,
@@ -158,7 +158,7 @@ impl Fields {
         self.focus = (self.focus + count).saturating_add_signed(by) % count;
     }
 
-    /// What was typed for a key, without spaces around; none where nothing was.
+    /// Text that was typed for a key, without spaces around; none where nothing was.
     pub fn value(&self, key: &FieldKey) -> Option<String> {
         let field = self.list.iter().find(|field| field.key == *key)?;
         Some(field.input.value().trim().to_owned()).filter(|value| !value.is_empty())
@@ -219,7 +219,7 @@ impl Fields {
 }
 
 impl Field {
-    /// What the form calls it.
+    /// Name in the form.
     pub fn label(&self) -> &str {
         match &self.key {
             FieldKey::Input(name) | FieldKey::Label(name) => name,
@@ -243,7 +243,7 @@ impl Field {
         }
     }
 
-    /// What is wrong with it; with `missing`, also that it is empty although required.
+    /// Error of its text; with `missing`, also that it is empty although required.
     fn verdict(&self, missing: bool) -> Option<String> {
         let value = self.input.value().trim();
         if value.is_empty() {
@@ -286,7 +286,7 @@ impl Field {
         }
     }
 
-    /// One of these words.
+    /// Choice of one of these words.
     pub fn choice(key: FieldKey, choices: Vec<String>, default: &str, help: &str) -> Self {
         Self { kind: FieldKind::Choice(choices), ..Self::text(key, default, help) }
     }
@@ -296,7 +296,7 @@ impl Field {
         Self::choice(key, vec!["no".to_owned(), "yes".to_owned()], "no", help)
     }
 
-    /// One host of these; any name where none is known.
+    /// Choice of one of these hosts; any name where none is known.
     pub fn host(hosts: &[String], default: &str, help: &str) -> Self {
         match hosts {
             [] => Self::text(FieldKey::Host, default, help),

@@ -22,10 +22,6 @@ impl Definition for Grant {
         "Grant credits".to_owned()
     }
 
-    fn verb(&self) -> &'static str {
-        "grant"
-    }
-
     fn fields(&self) -> Vec<Field> {
         let above_zero = |value: &str| match value.parse::<Usd>()? {
             amount if amount > Usd::ZERO => Ok(()),

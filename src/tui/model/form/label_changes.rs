@@ -1,4 +1,4 @@
-//! What becomes of labels, and what they were.
+//! Changes of labels, and the labels before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ pub(super) struct KnownLabels {
 }
 
 impl KnownLabels {
-    /// Those of these sandboxes.
+    /// Labels of these sandboxes.
     pub(super) fn of<'a>(all: impl Iterator<Item = &'a BTreeMap<String, String>>) -> Self {
         let mut known = Self { values: BTreeMap::new(), sandboxes: 0 };
         for labels in all {
@@ -54,7 +54,7 @@ impl KnownLabels {
     }
 }
 
-/// What is to become of labels, on every target.
+/// Changes of labels, on every target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Changes {
     /// Values that keys get.

@@ -22,15 +22,15 @@ const NAMED: usize = 6;
 pub enum Labelling {
     /// Nothing was asked yet.
     Waiting,
-    /// It is being written.
+    /// Being written.
     Writing,
-    /// It is written.
+    /// Written.
     Written,
-    /// It was refused: it changed meanwhile, or cannot be written.
+    /// Refused: it changed meanwhile, or cannot be written.
     Refused(Error),
 }
 
-/// One sandbox.
+/// Sandbox whose labels are written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabelTarget {
     /// Its id.
@@ -122,7 +122,7 @@ impl EditLabels {
         changes
     }
 
-    /// Those that wait are being written.
+    /// Sandboxes that wait are being written from here on.
     pub fn begin(&mut self) {
         for target in self.targets.iter_mut().filter(|it| it.state == Labelling::Waiting) {
             target.state = Labelling::Writing;
@@ -159,7 +159,7 @@ impl EditLabels {
         }
     }
 
-    /// Those that were refused.
+    /// Sandboxes whose labels were refused.
     pub fn refused(&self) -> impl Iterator<Item = &LabelTarget> {
         self.targets.iter().filter(|target| matches!(target.state, Labelling::Refused(_)))
     }
@@ -171,14 +171,6 @@ impl Definition for EditLabels {
             [only] => format!("Labels of {}", only.title()),
             many => format!("Labels of {} sandboxes", many.len()),
         }
-    }
-
-    fn verb(&self) -> &'static str {
-        "write"
-    }
-
-    fn looks_again(&self) -> Option<&'static str> {
-        self.refused().next().map(|_| "look again")
     }
 
     fn fields(&self) -> Vec<Field> {

@@ -24,7 +24,7 @@ pub struct FieldRow {
     pub at: usize,
     /// Its row.
     pub y: u16,
-    /// What stands in the rows below it: its error, or its help.
+    /// Rows below it: its error, or its help.
     pub help: Vec<String>,
 }
 
@@ -126,7 +126,7 @@ fn first(focus: usize, room: usize, height: &dyn Fn(usize) -> usize) -> usize {
     first
 }
 
-/// What is said of a field, in rows; one that is cut ends with `…` where it is painted.
+/// Text on a field, in rows; one that is cut ends with `…` where it is painted.
 fn help(field: &Field, room: u16, most: usize) -> Vec<String> {
     let text = match &field.error {
         Some(error) => format!("✗ {error}"),

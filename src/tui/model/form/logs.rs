@@ -8,7 +8,7 @@ use crate::tui::model::{Role, many};
 /// Options of the log below.
 #[derive(Debug, Clone)]
 pub struct LogOptions {
-    /// What its sandbox is called.
+    /// Name of its sandbox.
     pub title: String,
     /// Its services.
     pub services: Vec<String>,
@@ -32,10 +32,6 @@ fn lines(value: &str) -> Result<u64, String> {
 impl Definition for LogOptions {
     fn title(&self) -> String {
         format!("Log of {}", self.title)
-    }
-
-    fn verb(&self) -> &'static str {
-        "read it"
     }
 
     fn fields(&self) -> Vec<Field> {
@@ -63,7 +59,7 @@ impl Definition for LogOptions {
 /// A new file for what is kept of the log below.
 #[derive(Debug, Clone)]
 pub struct SaveLog {
-    /// What its sandbox is called.
+    /// Name of its sandbox.
     pub title: String,
     /// A name for the file.
     pub file: String,
@@ -74,10 +70,6 @@ pub struct SaveLog {
 impl Definition for SaveLog {
     fn title(&self) -> String {
         format!("Save the log of {}", self.title)
-    }
-
-    fn verb(&self) -> &'static str {
-        "save"
     }
 
     fn fields(&self) -> Vec<Field> {

@@ -17,7 +17,7 @@ use crate::tui::model::{Role, is_blocked, many};
 pub enum Script {
     /// From the file that a field names.
     File,
-    /// As it was written in the editor.
+    /// Script as it was written in the editor.
     Written(String),
 }
 
@@ -33,10 +33,6 @@ pub struct AddPatch {
 impl Definition for AddPatch {
     fn title(&self) -> String {
         format!("A patch on {}", self.view.record.title())
-    }
-
-    fn verb(&self) -> &'static str {
-        "add it"
     }
 
     fn fields(&self) -> Vec<Field> {
@@ -116,12 +112,12 @@ impl Definition for AddPatch {
 pub struct RollOut {
     /// The snapshot.
     pub view: Arc<SnapshotView>,
-    /// Those of its sandboxes that are protected: they are passed over.
+    /// Protected ones of its sandboxes: they are passed over.
     pub protected: Vec<SandboxId>,
 }
 
 impl RollOut {
-    /// What becomes of a sandbox.
+    /// Line on what becomes of a sandbox.
     fn line(&self, sandbox: &BasedOn) -> (Role, String) {
         let owes: Vec<String> = sandbox.owes.iter().map(ToString::to_string).collect();
         let owes = owes.join(", ");
@@ -145,10 +141,6 @@ impl RollOut {
 impl Definition for RollOut {
     fn title(&self) -> String {
         format!("Apply the patches of {}", self.view.record.title())
-    }
-
-    fn verb(&self) -> &'static str {
-        "apply"
     }
 
     fn fields(&self) -> Vec<Field> {

@@ -10,14 +10,14 @@ use crate::tui::model::{Role, SnapshotTarget, age, bytes, caveat, many};
 /// How many differences are listed.
 const CHANGES: usize = 200;
 
-/// What differs between a snapshot and what it was taken of.
+/// Differences between a snapshot and what it was taken of, as far as they are known.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Comparison {
-    /// It was asked for.
+    /// Asked for.
     Asking,
     /// The answer.
     Known(Box<SnapshotDiff>),
-    /// It could not be found out.
+    /// The differences could not be found out.
     Failed(Error),
 }
 
@@ -28,21 +28,13 @@ pub struct Restore {
     pub target: SnapshotTarget,
     /// The hosts.
     pub hosts: Vec<String>,
-    /// What differs.
+    /// The differences.
     pub comparison: Comparison,
 }
 
 impl Definition for Restore {
     fn title(&self) -> String {
         format!("Restore {}", self.target.title())
-    }
-
-    fn verb(&self) -> &'static str {
-        "restore"
-    }
-
-    fn looks_again(&self) -> Option<&'static str> {
-        Some("compare again")
     }
 
     fn fields(&self) -> Vec<Field> {

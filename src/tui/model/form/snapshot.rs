@@ -6,7 +6,7 @@ use crate::client::{Request, SnapshotRequest};
 use crate::domain::{OperationKind, Time};
 use crate::tui::model::{Role, Target};
 
-/// What each mode promises.
+/// Promise of each mode.
 const MODES: [(&str, &str); 3] = [
     ("pause", "containers stand still while it is read"),
     ("live", "nothing stops; files may change while they are read, and that is noted"),
@@ -32,10 +32,6 @@ impl Definition for TakeSnapshot {
             [only] => format!("Snapshot of {}", only.title()),
             all => format!("Snapshots of {} sandboxes", all.len()),
         }
-    }
-
-    fn verb(&self) -> &'static str {
-        "take it"
     }
 
     fn fields(&self) -> Vec<Field> {

@@ -1,4 +1,4 @@
-//! What is kept of a log: the last lines, cleaned, bounded in number and in bytes.
+//! Kept lines of a log: the last ones, cleaned, bounded in number and in bytes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ pub const KEPT_LINES: usize = 20_000;
 pub const KEPT_BYTES: usize = 8 * 1024 * 1024;
 /// A line is cut at this many columns.
 const LINE: usize = 8000;
-/// What a line costs beyond its text, about.
+/// Cost of a line beyond its text, about.
 const LINE_COST: usize = 96;
-/// One line, cleaned for a screen.
+/// Line of a log, cleaned for a screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogText {
     /// The service; none for what the console itself says.
@@ -41,7 +41,7 @@ impl LogText {
         Self { service: Some(service), stderr: line.source == Source::Stderr, text, columns }
     }
 
-    /// What the console says in between: lines are missing here.
+    /// The console's own words in between: lines are missing here.
     pub fn gap(missed: u64) -> Self {
         let lines = match missed {
             1 => "1 line came faster than it can be shown and was".to_owned(),
@@ -125,19 +125,17 @@ impl LogTail {
     }
 }
 
+/// A line of the service `web`.
+#[cfg(test)]
+pub(super) fn line(text: &str) -> Arc<LogText> {
+    let (service, bytes) = ("web".to_owned(), text.into());
+    let line = LogLine { service, source: Source::Stdout, bytes, cut: false };
+    Arc::new(LogText::new(&line, "web".into()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn line(text: &str) -> Arc<LogText> {
-        let line = LogLine {
-            service: "web".to_owned(),
-            source: Source::Stdout,
-            bytes: text.into(),
-            cut: false,
-        };
-        Arc::new(LogText::new(&line, "web".into()))
-    }
 
     #[test]
     fn bounded_in_lines_and_in_bytes() {

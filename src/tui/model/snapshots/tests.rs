@@ -46,7 +46,7 @@ fn picture() -> Vec<Arc<SnapshotView>> {
 
 fn tree(views: Vec<Arc<SnapshotView>>) -> Snapshots {
     let mut tree = Snapshots::default();
-    tree.set_height(10);
+    tree.window.resize(10, tree.rows().len());
     tree.replace(views);
     tree
 }
@@ -111,9 +111,9 @@ fn cursor_and_marks_are_ids() {
         ["B"]
     );
     tree.mark_all();
-    assert_eq!(tree.marks().len(), 3);
+    assert_eq!(tree.marks.ids().len(), 3);
     // Gone: no mark, and the cursor is near where it was.
     tree.replace(views.into_iter().filter(|view| view.record.id.as_str() != "B").collect());
-    assert_eq!(tree.marks().len(), 2);
+    assert_eq!(tree.marks.ids().len(), 2);
     assert_eq!(selected(&tree), NodeId::Sandbox("2".into()));
 }

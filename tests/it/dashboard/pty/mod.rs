@@ -15,14 +15,14 @@ use crate::support::pty::{Console, Owned};
 use crate::support::{base_path, busy_machine};
 
 /// A home, and a machine without engines.
-struct Place {
+pub(crate) struct Place {
     _folder: tempfile::TempDir,
     home: PathBuf,
     bin: PathBuf,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (home, bin) = (folder.path().join("home"), folder.path().join("bin"));
         std::fs::create_dir(&home).unwrap();
@@ -31,11 +31,11 @@ impl Place {
         Self { _folder: folder, home, bin }
     }
 
-    fn home(&self) -> &Path {
+    pub(crate) fn home(&self) -> &Path {
         &self.home
     }
 
-    fn env(&self) -> [(&str, &Path); 3] {
+    pub(crate) fn env(&self) -> [(&str, &Path); 3] {
         [("HOME", &self.home), ("PATH", &self.bin), ("SHELL", Path::new("/bin/sh"))]
     }
 
@@ -49,15 +49,31 @@ impl Place {
         command.args(args).output().unwrap()
     }
 
-    fn only(&self) -> serde_json::Value {
-        let listed = self.sandboxer(&["list", "--json"]).stdout;
-        let listed: serde_json::Value = serde_json::from_slice(&listed).unwrap();
-        listed[0].clone()
+    /// Does what goes well.
+    pub(crate) fn make(&self, args: &[&str]) {
+        let made = self.sandboxer(args);
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     }
 
-    fn only_id(&self) -> String {
+    /// Answer as JSON.
+    fn json(&self, args: &[&str]) -> serde_json::Value {
+        let answer = self.sandboxer(&[args, &["--json"]].concat()).stdout;
+        serde_json::from_slice(&answer).unwrap()
+    }
+
+    /// The one sandbox; nothing where there is none.
+    pub(crate) fn only(&self) -> serde_json::Value {
+        self.json(&["list"])[0].clone()
+    }
+
+    pub(crate) fn only_id(&self) -> String {
         self.only()["id"].as_str().unwrap().to_owned()
     }
+}
+
+fn program(path: &Path, script: &str) {
+    std::fs::write(path, script).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// Modes that a console sets and must take back: alternate screen, bracketed paste, hidden cursor.
@@ -70,12 +86,9 @@ fn assert_restored(console: &Console) {
         std::thread::sleep(Duration::from_millis(20));
     }
     let raw = console.raw();
+    let end = &raw[raw.len().saturating_sub(300)..];
     for mode in RESTORED {
-        assert!(
-            raw.contains(mode),
-            "{mode:?} is missing at the end of {:?}",
-            &raw[raw.len().saturating_sub(300)..]
-        );
+        assert!(raw.contains(mode), "{mode:?} is missing at the end of {end:?}");
     }
 }
 
@@ -126,11 +139,9 @@ fn a_create_by_a_script_shows_up_by_itself() {
     let place = Place::new();
     let console = place.console(&["--read-only"]);
     console.wait_for("Sandboxes");
-    let made = place.sandboxer(&["create", "--name", "by-script", "--json"]);
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    place.make(&["create", "--name", "by-script", "--json"]);
     console.wait_for("by-script");
-    let gone = place.sandboxer(&["destroy", "by-script"]);
-    assert!(gone.status.success(), "{}", String::from_utf8_lossy(&gone.stderr));
+    place.make(&["destroy", "by-script"]);
 }
 
 #[test]
@@ -141,8 +152,7 @@ fn an_open_dashboard_ends_what_expires_and_a_read_only_one_does_not() {
     std::fs::write(config, with_sweep).unwrap();
     let watching = place.console(&["--read-only"]);
     watching.wait_for("Sandboxes");
-    let made = place.sandboxer(&["create", "--name", "brief", "--ttl", "1s", "--json"]);
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    place.make(&["create", "--name", "brief", "--ttl", "1s", "--json"]);
     let (id, made) = (place.only_id(), place.only());
     watching.wait_for("brief");
     let deadline: jiff::Timestamp = made["expires_at"].as_str().unwrap().parse().unwrap();
@@ -154,8 +164,7 @@ fn an_open_dashboard_ends_what_expires_and_a_read_only_one_does_not() {
     assert!(!noted.exists(), "a console that only reads does not sweep");
     let console = place.console(&[]);
     console.wait_for("destroyed brief: its time was over");
-    let record = place.sandboxer(&["get", &id, "--json"]).stdout;
-    let record: serde_json::Value = serde_json::from_slice(&record).unwrap();
+    let record = place.json(&["get", &id]);
     assert_eq!((&record["state"], &record["reason"]), (&"destroyed".into(), &"ttl_expired".into()));
     assert!(!place.home().join("sandboxes").join(format!("sbx-{id}")).exists());
     assert!(noted.exists());
@@ -218,11 +227,8 @@ fn a_terminal_that_shrinks_below_the_minimum_destroys_nothing() {
     console.keys("d\t\r");
     console.wait_for("[ Cancel ]");
     console.keys("\u{1b}q");
-    assert_eq!(
-        console.ended_within(Duration::from_mins(1)),
-        0,
-        "Esc and the next key in one read are two keys"
-    );
+    let status = console.ended_within(Duration::from_mins(1));
+    assert_eq!(status, 0, "Esc and the next key in one read are two keys");
     assert_eq!(place.only()["state"], "ready");
 }
 
@@ -271,11 +277,10 @@ fn with_a_canary() -> (Place, Console) {
     with_a_canary_and(&[])
 }
 
-/// As [`with_a_canary`], with more of an environment.
+/// Dashboard of [`with_a_canary`], with more of an environment.
 fn with_a_canary_and(more: &[(&str, &Path)]) -> (Place, Console) {
     let place = Place::new();
-    let made = place.sandboxer(&["create", "--name", "box"]);
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    place.make(&["create", "--name", "box"]);
     let console = Console::start(&[], &[&place.env(), more].concat(), 120, 36);
     console.wait_until("the canary", |text| text.contains("box") && text.contains("ready"));
     (place, console)
@@ -328,8 +333,7 @@ fn a_shell_has_the_keyboards_signals_and_the_screens_size() {
     console.keys("kill %1; stty size\r");
     console.wait_for("30 100");
     // Meanwhile somebody else makes a sandbox: the dashboard hears of it, within a second.
-    let made = place.sandboxer(&["create", "--name", "meanwhile"]);
-    assert!(made.status.success());
+    place.make(&["create", "--name", "meanwhile"]);
     console.keys("exit 0\rexit 0\r");
     console.wait_for("the shell in box ended");
     let shown = console.wait_for("meanwhile");
@@ -342,8 +346,7 @@ fn a_shell_has_the_keyboards_signals_and_the_screens_size() {
 fn a_shell_that_fails_at_once_leaves_its_words_until_a_key() {
     let folder = tempfile::tempdir().unwrap();
     let shell = folder.path().join("shell");
-    std::fs::write(&shell, "#!/bin/sh\necho no shell for you\nexit 2\n").unwrap();
-    std::fs::set_permissions(&shell, std::fs::Permissions::from_mode(0o755)).unwrap();
+    program(&shell, "#!/bin/sh\necho no shell for you\nexit 2\n");
     let (_place, mut console) = with_a_canary_and(&[("SHELL", &shell)]);
     // What is typed ahead of it was meant for the shell: it neither answers the question nor reaches the dashboard.
     console.keys("!d\r");
@@ -405,8 +408,7 @@ fn ctrl_z_gives_the_terminal_back_and_fg_draws_it_anew() {
 fn a_canary_is_snapshotted_restored_and_its_snapshot_deleted() {
     let (place, mut console) = with_a_canary();
     let workspace = |name: &str| {
-        let shown = place.sandboxer(&["get", name, "--json"]).stdout;
-        let shown: serde_json::Value = serde_json::from_slice(&shown).unwrap();
+        let shown = place.json(&["get", name]);
         Path::new(shown["workdir"].as_str().unwrap()).join("workspace")
     };
     std::fs::write(workspace("box").join("kept.txt"), "as it was\n").unwrap();
@@ -428,10 +430,8 @@ fn a_canary_is_snapshotted_restored_and_its_snapshot_deleted() {
     console.wait_until("a row below its snapshot", |text| {
         text.lines().any(|line| line.contains("└ ●") && line.contains("again"))
     });
-    assert_eq!(
-        std::fs::read_to_string(workspace("again").join("kept.txt")).unwrap(),
-        "as it was\n"
-    );
+    let kept = std::fs::read_to_string(workspace("again").join("kept.txt")).unwrap();
+    assert_eq!(kept, "as it was\n");
     console.wait_until("no running job", |text| !text.contains("1 running"));
     console.keys("d");
     let dialog = console.wait_for("it is in use");
@@ -457,16 +457,13 @@ fn a_canary_is_snapshotted_restored_and_its_snapshot_deleted() {
 #[test]
 fn a_patch_is_written_in_the_editor_and_what_was_not_kept_is_none() {
     let place = Place::new();
-    for args in [&["create", "--name", "box"][..], &["snapshot", "box", "--name", "monday"]] {
-        let made = place.sandboxer(args);
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    }
+    place.make(&["create", "--name", "box"]);
+    place.make(&["snapshot", "box", "--name", "monday"]);
     // It has the screen and the keys; `keep` leaves it well, everything else as after `:cq`.
     let editor = place.home().join("editor");
     let script = "#!/bin/sh\necho 'an editor on'; cat \"$1\"\nread -r word\n[ \"$word\" = keep ] || exit 1\n\
                   printf 'set -eu\\necho written >> log\\n' >\"$1\"\n";
-    std::fs::write(&editor, script).unwrap();
-    std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o755)).unwrap();
+    program(&editor, script);
     let [home, path, shell] = place.env();
     let env = [home, path, shell, ("EDITOR", editor.as_path())];
     let mut console = Console::start(&[], &env, 120, 36);
@@ -490,8 +487,7 @@ fn a_patch_is_written_in_the_editor_and_what_was_not_kept_is_none() {
     }
     console.keys("\r");
     console.wait_for("patch 1 is on monday");
-    let listed = place.sandboxer(&["patches", "list", "monday", "--json"]).stdout;
-    let listed: serde_json::Value = serde_json::from_slice(&listed).unwrap();
+    let listed = place.json(&["patches", "list", "monday"]);
     assert_eq!(listed[0]["script"], "set -eu\necho written >> log\n", "{listed:#}");
     console.keys("\u{1b}");
     console.wait_until("the panes", |text| !text.contains("Patches of"));

@@ -1,4 +1,4 @@
-//! What other processes do, seen on a terminal: real processes, a real data directory, and a real state file.
+//! Operations of other processes, seen on a terminal: real processes, a real data directory, and a real state file.
 
 use std::process::{Command, Stdio};
 
@@ -33,8 +33,7 @@ fn what_another_process_does_is_one_row_and_is_told_of_at_the_next_start() {
     assert_eq!(rows.count(), 1, "its events are a part of it:\n{ended}");
     assert!(!ended.contains("since you last looked"), "nobody had looked before:\n{ended}");
     leave(console);
-    let gone = place.sandboxer(&["--actor", "agt:nightly", "destroy", "by-script"]);
-    assert!(gone.status.success(), "{}", String::from_utf8_lossy(&gone.stderr));
+    place.make(&["--actor", "agt:nightly", "destroy", "by-script"]);
     let mut console = place.console(&[]);
     let told = "since you last looked: 1 destroyed by agt:nightly";
     console.wait_for(told);

@@ -31,9 +31,14 @@ impl Gate {
 
 /// A place, and a dashboard in it that is making a canary.
 fn while_creating() -> (Place, Gate, Console) {
+    while_creating_with("")
+}
+
+/// The same with more failpoints, each behind a `;`.
+fn while_creating_with(more: &str) -> (Place, Gate, Console) {
     let place = Place::new();
     let gate = Gate::new(&place);
-    let points = gate.failpoints();
+    let points = PathBuf::from(format!("{}{more}", gate.failpoints().display()));
     let [home, path, shell] = place.env();
     let mut console = Console::start(&[], &[home, path, shell, ("FAILPOINTS", &points)], 120, 36);
     console.wait_for("Sandboxes");
@@ -129,23 +134,11 @@ fn used(pid: u32) -> u64 {
 
 #[test]
 fn what_never_ends_is_rolled_back_after_the_limit_and_the_process_ends() {
-    let place = Place::new();
-    let gate = Gate::new(&place);
-    let points = PathBuf::from(format!("{};unseen.limit=return(1)", gate.failpoints().display()));
-    let [home, path, shell] = place.env();
-    let mut console = Console::start(&[], &[home, path, shell, ("FAILPOINTS", &points)], 120, 36);
-    console.wait_for("Sandboxes");
-    console.keys("n");
-    console.wait_for("An empty workspace");
-    console.keys("\r");
-    console.wait_for("on local");
-    console.keys("\r");
-    gate.wait();
+    let (place, _gate, mut console) = while_creating_with(";unseen.limit=return(1)");
     signal(&console, "-HUP");
     // The gate stays shut: neither the work nor its rollback ever ends.
     assert_eq!(console.ended_within(Duration::from_mins(1)), 129);
-    let left = place.sandboxer(&["recover"]);
-    assert!(left.status.success(), "{}", String::from_utf8_lossy(&left.stderr));
+    place.make(&["recover"]);
     assert_ne!(place.only()["state"], "provisioning", "recover brings it into order");
 }
 
@@ -168,8 +161,7 @@ fn a_console_without_a_terminal_does_next_to_nothing_while_it_waits() {
 fn a_shell_that_is_open_at_a_hang_up_ends_and_what_runs_is_finished() {
     let (place, gate, mut console) = while_creating();
     // A second one, whose shell is open.
-    let made = place.sandboxer(&["create", "--name", "other"]);
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    place.make(&["create", "--name", "other"]);
     console.wait_for("● other");
     console.keys(":other\r!");
     console.wait_until("a prompt", |text| !text.contains("Sandboxes"));
@@ -180,7 +172,6 @@ fn a_shell_that_is_open_at_a_hang_up_ends_and_what_runs_is_finished() {
     assert!(console.child.try_wait().unwrap().is_none(), "what runs is finished");
     gate.open();
     assert_eq!(console.ended_within(Duration::from_mins(1)), 129);
-    let listed = place.sandboxer(&["list", "--state", "ready", "--json"]).stdout;
-    let listed: serde_json::Value = serde_json::from_slice(&listed).unwrap();
+    let listed = place.json(&["list", "--state", "ready"]);
     assert_eq!(listed.as_array().unwrap().len(), 2);
 }
