@@ -249,7 +249,7 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    pub(crate) fn document(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("{error}: {:?}", self.stdout))
     }
