@@ -207,13 +207,8 @@ impl SnapshotArchives for Archives {
             _ => None,
         };
         let bytes = manifest.as_ref().and_then(|manifest| manifest.snapshot.archive.bytes);
-<<<<<<< HEAD
         let root = self.0.shelf.root.get();
-        Ok(ArchiveLook { path, identity: Some(identity(&key.0)), manifest, bytes, root })
-=======
-        let root = self.0.shelf.root.lock().unwrap().clone();
         Ok(ArchiveLook { folder, path, identity: Some(identity(&key.0)), manifest, bytes, root })
->>>>>>> wt-cut
     }
 
     fn check_manifest(&self, manifest: &ArchiveManifest) -> Result<(), Error> {

@@ -8,12 +8,8 @@ use serde_json::json;
 
 use crate::faults::Tmpfs;
 use crate::held::held;
-<<<<<<< HEAD
-use crate::lab::{Bench, DOCKER, Way, port_of, text};
-use crate::support::said::Said as _;
-=======
 use crate::lab::{Bench, DOCKER, PODMAN, Way, port_of, text};
->>>>>>> wt-cut
+use crate::support::said::Said as _;
 
 /// Free space in bytes.
 fn free(folder: &std::path::Path) -> usize {

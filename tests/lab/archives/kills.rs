@@ -1,12 +1,8 @@
 //! SIGKILL while an archive is on its way, and then `recover`: a copy or an import is whole or gone.
 
-<<<<<<< HEAD
-use serde_json::json;
-=======
 use std::fs;
 
-use serde_json::{Value, json};
->>>>>>> wt-cut
+use serde_json::json;
 
 use crate::archives::source::{replicas, snapshot};
 use crate::lab::{Bench, DOCKER, PODMAN, text};
@@ -22,20 +18,10 @@ each_point! {
     }
 }
 
-<<<<<<< HEAD
-fn a_killed_copy_is_whole_or_gone(point: &str, stays: bool) {
-    let bench = Bench::watching(&[PODMAN]);
-    snapshot(&bench, DOCKER, &format!("killed-{}", point.replace('.', "-")));
-    bench.killed(point, &["snapshots", "copy", "base", "--to", PODMAN]);
-    bench.recovered();
-    let record = bench.ok(["snapshots", "get", "base"]);
-    record.has(json!({"state": "ready", "operation": null}));
-=======
 fn a_killed_copy_is_whole_or_gone(point: &str, stays: bool, moves: bool) {
-    let bench = Bench::new();
-    let before = bench.snapshot(PODMAN);
+    let bench = Bench::watching(&[PODMAN]);
     snapshot(&bench, DOCKER, &format!("killed-{}-{moves}", point.replace('.', "-")));
-    killed(&bench, point, &["snapshots", "copy", "base", "--to", PODMAN]);
+    bench.killed(point, &["snapshots", "copy", "base", "--to", PODMAN]);
     let file = bench.path("config.yaml");
     let config = fs::read_to_string(&file).unwrap();
     if moves {
@@ -44,12 +30,10 @@ fn a_killed_copy_is_whole_or_gone(point: &str, stays: bool, moves: bool) {
         assert!(config.contains(&root), "{config}");
         fs::write(&file, config.replace(&root, &format!("{root}-later"))).unwrap();
     }
-    recovered(&bench);
+    bench.recovered();
     fs::write(&file, config).unwrap();
-    let record = bench.run(["snapshots", "get", "base"]).ok();
-    assert_eq!(record["state"], "ready", "{record:#}");
-    assert_eq!(record["operation"], Value::Null, "{record:#}");
->>>>>>> wt-cut
+    let record = bench.ok(["snapshots", "get", "base"]);
+    record.has(json!({"state": "ready", "operation": null}));
     // From the seal on it is whole, whoever lives to write that down.
     let listed = replicas(&record);
     let copy = [format!("{PODMAN} ready")];

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sandboxer::domain::operation::CancelOutcome;
 use sandboxer::domain::profile::{Bytes, Seconds};
 use sandboxer::domain::request::{
-    DestroyRequest, ExtendRequest, LabelRequest, PruneRequest, SnapshotQuery,
+    DestroyRequest, ExtendRequest, LabelRequest, PruneRequest, RecreateRequest, SnapshotQuery,
 };
 use sandboxer::domain::undo::UndoSettings;
 use sandboxer::domain::{Code, State};
@@ -131,40 +131,24 @@ async fn what_was_protected_or_extended_meanwhile_stays() {
         assert_eq!((&now.state, &now.operation), (&State::Ready, &None));
         assert_eq!((house.teardowns(), house.undos().await), (0, vec![]));
     }
-<<<<<<< HEAD
-    let house = keeping();
-    let record = house.keep_one(None).await;
-    house.slow_capture();
-    let started = house.manager.destroy(&of(&record.id)).await.unwrap();
-    house.script.until_asked("snapshot").await;
-    let set = BTreeMap::from([("protect".to_owned(), "true".to_owned())]);
-    let label = LabelRequest { set, ..of(&record.id) };
-    house.other.label(label).await.unwrap();
-    house.manager.wait(&started.operation.unwrap()).await.unwrap_err().says("protect=true");
-    assert_eq!(house.record(&record.id).await.state, State::Ready);
-=======
     for recreate in [false, true] {
         let house = keeping();
         let record = house.keep_one(None).await;
         house.slow_capture();
-        let id = record.id.to_string();
         let started = if recreate {
-            let request = RecreateRequest { id: id.clone(), ..RecreateRequest::default() };
-            house.manager.recreate(&request).await.unwrap()
+            house.manager.recreate(&of::<RecreateRequest>(&record.id)).await.unwrap()
         } else {
-            house.manager.destroy(&of(&record)).await.unwrap()
+            house.manager.destroy(&of(&record.id)).await.unwrap()
         };
-        house.has_asked("snapshot").await;
+        house.script.until_asked("snapshot").await;
         let set = BTreeMap::from([("protect".to_owned(), "true".to_owned())]);
-        let label = LabelRequest { id: id.clone(), set, ..LabelRequest::default() };
+        let label = LabelRequest { set, ..of(&record.id) };
         house.other.label(label).await.unwrap();
-        let error = house.manager.wait(&started.operation.unwrap()).await.unwrap_err();
-        assert!(error.message.contains("protect=true"), "{error:?}");
-        let now = house.manager.get(&id).await.unwrap();
+        house.manager.wait(&started.operation.unwrap()).await.unwrap_err().says("protect=true");
+        let now = house.record(&record.id).await;
         assert_eq!((&now.state, now.is_protected()), (&State::Ready, true));
         assert_eq!((house.teardowns(), house.undos().await), (0, vec![]));
     }
->>>>>>> wt-cut
 }
 
 #[tokio::test]
