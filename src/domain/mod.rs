@@ -15,8 +15,6 @@ pub mod diff;
 pub(crate) mod earlier;
 pub mod error;
 pub mod event;
-#[cfg(test)]
-pub(crate) mod examples;
 pub mod extension;
 pub mod facts;
 pub(crate) mod figures;
@@ -55,6 +53,8 @@ pub mod sweep;
 pub mod teardown;
 pub mod telemetry;
 pub(crate) mod telling;
+#[cfg(test)]
+pub(crate) mod tests;
 pub mod text;
 pub mod time;
 pub mod undo;

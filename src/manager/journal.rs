@@ -5,17 +5,14 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use crate::domain::Time;
-use crate::domain::actor::Actor;
 use crate::domain::clock::ClockReading;
 use crate::domain::credit::LedgerEntry;
-use crate::domain::error::{Code, Error};
 use crate::domain::event::{EventKind, PendingEvent, derived_event_id};
 use crate::domain::name::{EventId, OperationId, SandboxId, SnapshotId};
 use crate::domain::pending_patches::settle_applying;
 use crate::domain::sandbox::{Running, SandboxRecord, State};
-use crate::domain::snapshot::SnapshotRecord;
 use crate::domain::update::Update;
+use crate::domain::{Actor, Code, Error, SnapshotRecord, Time};
 use crate::manager::credits::pending::append_to_ledger;
 use crate::manager::deps::Deps;
 use crate::store::Change;

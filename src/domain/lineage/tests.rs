@@ -1,9 +1,9 @@
 use serde_json::json;
 
 use super::*;
-use crate::domain::examples::{self, patch};
 use crate::domain::name::PatchId;
 use crate::domain::patch::AppliedPatch;
+use crate::domain::tests::{self as examples, patch};
 use crate::domain::time::Time;
 
 fn at(n: i64) -> Time {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::domain::error::Code;
-use crate::domain::examples::patch;
+use crate::domain::tests::patch;
 
 fn patches(sequences: &[u64]) -> Vec<Patch> {
     sequences.iter().map(|sequence| patch(*sequence, "snap-a")).collect()

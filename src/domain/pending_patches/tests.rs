@@ -1,5 +1,5 @@
 use super::*;
-use crate::domain::examples::{self, patch};
+use crate::domain::tests::{self as examples, patch};
 
 fn patches(sequences: &[u64]) -> Vec<Patch> {
     sequences.iter().map(|sequence| patch(*sequence, "snap-a")).collect()

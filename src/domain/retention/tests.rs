@@ -1,7 +1,7 @@
 use super::*;
-use crate::domain::examples;
 use crate::domain::profile::Bytes;
 use crate::domain::snapshot::{Replica, ReplicaState};
+use crate::domain::tests as examples;
 
 fn at(n: i64) -> Time {
     Time::from_unix(1_700_000_000 + n)
@@ -17,9 +17,9 @@ fn line(words: &str) -> Vec<SnapshotRecord> {
     let one = |words: &str| {
         let mut words = words.split_whitespace();
         let (id, n) = (words.next().unwrap(), words.next().unwrap().parse().unwrap());
-        let mut record = examples::snapshot(
-            serde_json::json!({"id": id, "created_at": at(n), "replicas": [replica("here")]}),
-        );
+        let mut record = examples::snapshot(serde_json::json!({
+            "id": id, "sandbox_id": "a1b2c3d4", "created_at": at(n), "replicas": [replica("here")],
+        }));
         match words.next() {
             Some("import") => record.imported_at = Some(at(1000)),
             Some("adopt") => record.adopted_at = Some(at(1000)),

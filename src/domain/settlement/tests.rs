@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::domain::examples;
+use crate::domain::tests as examples;
 
 fn record(hold: Option<i64>) -> SandboxRecord {
     let mut record = examples::sandbox(json!({"revision": 3, "ttl_s": 60}));

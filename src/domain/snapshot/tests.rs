@@ -1,5 +1,5 @@
 use super::*;
-use crate::domain::examples;
+use crate::domain::tests as examples;
 
 fn snapshot() -> SnapshotRecord {
     examples::snapshot(serde_json::json!({}))

@@ -1,5 +1,5 @@
 use super::*;
-use crate::domain::examples;
+use crate::domain::tests as examples;
 
 const MINUTE: i64 = 60;
 

@@ -87,7 +87,7 @@ async fn write_verified(
             record.verified_at = Some(now);
         }
         // Words of anybody else's stay.
-        if record.message == record.unread {
+        if record.unread == record.message {
             record.unread = (!unknown.is_empty()).then(|| unknown.join("; "));
             record.message.clone_from(&record.unread);
         }

@@ -307,8 +307,8 @@ async fn owners_ahead(deps: &Deps, host: &HostName) -> Result<Vec<OwnerId>, Erro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::examples;
     use crate::domain::facts::{Engine, HostIdentity};
+    use crate::domain::tests as examples;
     use crate::domain::time::Time;
 
     fn reading(engines: &[(&str, &str)], tools: &[&str]) -> HostReading {

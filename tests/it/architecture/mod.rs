@@ -131,10 +131,6 @@ const LONG_FILES: &[(&str, &str)] = &[
         "one table: every key, and what it may hold",
     ),
     (
-        "src/extensions/archives/capture.rs",
-        "one capture: the part, and what makes it whole; second half: two files",
-    ),
-    (
         "src/extensions/archives/import/rewrite/tests.rs",
         "one table: every hostile archive, and what becomes of it",
     ),

@@ -1,7 +1,7 @@
 use super::*;
-use crate::domain::examples;
 use crate::domain::sandbox::State;
 use crate::domain::stale::ReapAction;
+use crate::domain::tests as examples;
 
 fn at(seconds: i64) -> Time {
     Time::from_unix(1_800_000_000 + seconds)
