@@ -140,19 +140,19 @@ fn a_search_is_shown_as_it_is_typed_and_esc_goes_back() {
     press(&mut model, "/");
     assert_eq!(model.mode(), Mode::LogField);
     type_text(&mut model, "PRICE");
-    assert_eq!(logs(&model).found, None, "a capital counts");
+    assert_eq!(logs(&model).found(), None, "a capital counts");
     press(&mut model, "esc /");
     type_text(&mut model, "no price");
-    let found = logs(&model).found.unwrap();
+    let found = logs(&model).found().unwrap();
     assert!(
         logs(&model).tail.line(found).unwrap().text.contains("item 47"),
         "upwards from the end"
     );
     press(&mut model, "enter N");
-    let found = logs(&model).found.unwrap();
+    let found = logs(&model).found().unwrap();
     assert!(logs(&model).tail.line(found).unwrap().text.contains("item 27"));
     press(&mut model, "n n");
-    let found = logs(&model).found.unwrap();
+    let found = logs(&model).found().unwrap();
     assert!(logs(&model).tail.line(found).unwrap().text.contains("item 7"), "round the end");
     assert!(toast(&mut model).contains("from the first line"));
     press(&mut model, "G /");
