@@ -92,7 +92,7 @@ async fn a_create_is_undone_unless_something_of_it_is_left() {
         undone(&ended);
         ended.error.unwrap().says("nothing of it is left on local");
         let ended = cancelled(&house, create(), "provision", elsewhere).await;
-        let id = ended.sandbox_id.clone().unwrap();
+        let id = ended.subject.sandbox().unwrap();
         stopped(&ended, &format!("`sandboxer destroy {id}` tries again"));
     }
 }

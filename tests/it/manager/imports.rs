@@ -89,14 +89,12 @@ async fn an_export_of_another_installation_is_owned_here_and_names_no_snapshots_
 
 #[tokio::test]
 async fn a_verify_leaves_the_words_of_an_import() {
-    let house = test_env();
-    let id = source(&house).await;
-    let snapshot = house.snapshot(&id, "my-env").await.unwrap();
-    let file = house.export(snapshot.id.as_str()).await;
+    let (house, base) = with_snapshot().await;
+    let file = house.export(&base).await;
     let twin = house.import(&file, Some("twin")).await.unwrap();
     assert!(twin.message.is_some());
     for (act, sound) in [(Act::Fail(Code::HostUnreachable, "no route"), false), (Act::Well, true)] {
-        house.script.shelf.verify.lock().unwrap().push_back(act);
+        house.script.shelf.verify.push(act);
         let started = house.manager.verify_snapshot(twin.id.as_str()).await.unwrap();
         assert_eq!(house.manager.wait(&started.operation.unwrap()).await.is_ok(), sound);
         let view = house.manager.snapshot_view("twin").await.unwrap();
