@@ -217,7 +217,8 @@ async fn finish_or_remove_copies(
             }
             if end == CopyEnd::GivenUp {
                 let before = record.message.take().into_iter();
-                record.message = Some(before.chain([end.words(&host)]).collect::<Vec<_>>().join("; "));
+                record.message =
+                    Some(before.chain([end.words(&host)]).collect::<Vec<_>>().join("; "));
             }
         })
         .await?;
