@@ -7,7 +7,6 @@ use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 use super::rows::Entry;
-use super::{Model, Pane};
 use crate::domain::State;
 use crate::domain::actor::Actor;
 use crate::domain::snapshot::SnapshotState;
@@ -200,18 +199,6 @@ impl Facets<'_> {
             Field::Label => has_label(self.labels, value),
             Field::By => {
                 self.actor.is_some_and(|actor| actor.to_string().to_lowercase().contains(value))
-            }
-        }
-    }
-}
-
-impl Model {
-    /// The filter of the focused pane, or of the list where that has none.
-    pub fn filter(&self) -> &Filter {
-        match self.focus {
-            Pane::Snapshots => self.snapshots.filter(),
-            Pane::Sandboxes | Pane::Hosts | Pane::Credits | Pane::Activity => {
-                self.sandboxes.filter()
             }
         }
     }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::Model;
-use super::hosts::{Host, Standing, standing_glyph};
+use super::hosts::{Host, Hosts, Standing, standing_glyph};
 use super::sandboxes::Sandboxes;
+use super::stale::Stale;
 use super::text_block::TextBlock;
 use crate::client::StaleItem;
 use crate::domain::Time;
@@ -32,13 +32,17 @@ impl HostDetails {
     }
 
     /// Facts on it as lines of a width.
-    pub fn block(&self, width: usize, model: &Model) -> TextBlock {
+    pub fn block(
+        &self,
+        width: usize,
+        now: Time,
+        (hosts, sandboxes, judged): (&Hosts, &Sandboxes, &Stale),
+    ) -> TextBlock {
         let mut document = Document::default();
-        let (now, sandboxes) = (model.now, &model.sandboxes);
-        let Some(host) = model.hosts.get(self.name.as_str()) else {
+        let Some(host) = hosts.get(self.name.as_str()) else {
             document.text(Role::Warn, 0, "it is not in the configuration: nobody asks it");
             recorded(&mut document, &self.name, sandboxes, None, now);
-            stale(&mut document, model.stale.on_host(self.name.as_str()));
+            stale(&mut document, judged.on_host(self.name.as_str()));
             return TextBlock::of(&document, width);
         };
         standing(&mut document, host, now);
@@ -47,7 +51,7 @@ impl HostDetails {
         present::host::figures(&mut document, view, host.history.last(), now);
         let inventory = view.facts.as_ref().and_then(|facts| facts.inventory.as_ref());
         recorded(&mut document, &self.name, sandboxes, inventory, now);
-        stale(&mut document, model.stale.on_host(self.name.as_str()));
+        stale(&mut document, judged.on_host(self.name.as_str()));
         if let Some(found) = inventory {
             present::host::inventory(&mut document, found, now);
         }

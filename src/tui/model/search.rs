@@ -5,13 +5,12 @@ use std::mem::{Discriminant, discriminant};
 use tui_input::Input;
 
 use super::search_pattern::SearchPattern;
-use super::{Job, Model, Overlay};
 
-/// Search in one overlay.
+/// Search in one overlay; `O` is what overlays are.
 #[derive(Debug, Clone)]
-pub struct Search {
+pub struct Search<O> {
     depth: usize,
-    overlay: Discriminant<Overlay>,
+    overlay: Discriminant<O>,
     /// Pattern that is searched for.
     pub pattern: SearchPattern,
     /// Match that was found last: its place among the matches, which stays when rows are wrapped anew.
@@ -23,12 +22,18 @@ pub struct Search {
 }
 
 /// Searches of the open overlays.
-#[derive(Debug, Clone, Default)]
-pub struct Searches(Vec<Search>);
+#[derive(Debug, Clone)]
+pub struct Searches<O>(Vec<Search<O>>);
 
-impl Searches {
+impl<O> Default for Searches<O> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<O> Searches<O> {
     /// Begins a search in the overlay on top, in place of the one that was there.
-    pub fn begin(&mut self, overlays: &[Overlay], before: usize) {
+    pub fn begin(&mut self, overlays: &[O], before: usize) {
         let Some(top) = overlays.last() else { return };
         self.end(overlays.len());
         self.0.push(Search {
@@ -42,14 +47,14 @@ impl Searches {
     }
 
     /// Ends the search at this depth; it comes back.
-    pub fn end(&mut self, depth: usize) -> Option<Search> {
+    pub fn end(&mut self, depth: usize) -> Option<Search<O>> {
         let at = self.0.iter().position(|search| search.depth == depth)?;
         Some(self.0.remove(at))
     }
 
     /// Ends those whose overlay is closed.
-    pub fn keep_open(&mut self, overlays: &[Overlay]) {
-        let is_open = |search: &Search| {
+    pub fn keep_open(&mut self, overlays: &[O]) {
+        let is_open = |search: &Search<O>| {
             let overlay = search.depth.checked_sub(1).and_then(|at| overlays.get(at));
             overlay.is_some_and(|overlay| discriminant(overlay) == search.overlay)
         };
@@ -63,51 +68,13 @@ impl Searches {
         }
     }
 
-    fn at(&self, depth: usize) -> Option<&Search> {
+    /// The same, to be read.
+    pub(super) fn at(&self, depth: usize) -> Option<&Search<O>> {
         self.0.iter().find(|search| search.depth == depth)
     }
 
     /// The search at this depth.
-    pub fn at_mut(&mut self, depth: usize) -> Option<&mut Search> {
+    pub fn at_mut(&mut self, depth: usize) -> Option<&mut Search<O>> {
         self.0.iter_mut().find(|search| search.depth == depth)
     }
-}
-
-impl Model {
-    /// The search in the overlay on top.
-    pub fn search(&self) -> Option<&Search> {
-        self.searches.at(self.overlays.len())
-    }
-
-    /// The rows where the pattern of that search matches in the overlay on top, from above, one for each match: in its text, or
-    /// in what its rows are about.
-    pub fn found(&self) -> Vec<usize> {
-        let (Some(search), Some(overlay)) = (self.search(), self.overlays.last()) else {
-            return Vec::new();
-        };
-        if let Some(block) = self.block_of(overlay) {
-            let matches = block.matches(&search.pattern).into_iter();
-            return matches.filter_map(|found| found.parts.first().map(|(row, _)| *row)).collect();
-        }
-        let rows = self.rows_of(overlay).into_iter().enumerate();
-        rows.filter(|(_, text)| search.pattern.is_in(text)).map(|(row, _)| row).collect()
-    }
-
-    /// Texts of the rows of an overlay that is a list.
-    fn rows_of(&self, overlay: &Overlay) -> Vec<String> {
-        match overlay {
-            Overlay::Jobs(_) => self.jobs.list().map(job_words).collect(),
-            Overlay::Patches(patches) => patches.words(),
-            Overlay::Reap => self.reap_texts(),
-            _ => Vec::new(),
-        }
-    }
-}
-
-/// Text of a job's row.
-fn job_words(job: &Job) -> String {
-    let said = job.state.problem().map(|problem| problem.message.as_str()).or(job.last_line());
-    let who = job.external.as_ref().map(|external| external.actor.to_string()).unwrap_or_default();
-    let (kind, title, state) = (&job.kind, &job.title, job.state.word());
-    format!("{kind} {title} {state} {who} {}", said.unwrap_or_default())
 }

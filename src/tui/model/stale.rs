@@ -4,12 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::fetch::Fetch;
-use super::rows::Entry;
-use super::{Model, Role};
 use crate::client::{Error, StaleItem, StaleReport};
 use crate::domain::name::SandboxId;
 use crate::domain::stale::{ReapAction, StaleClass};
-use crate::present::stale::{is_counted, is_never, reap_words, stale_sentence};
+use crate::present::stale::{is_counted, is_never};
 
 /// The newest judgement.
 #[derive(Debug, Clone, Default)]
@@ -100,20 +98,5 @@ impl Stale {
     /// Classes of the recorded ones.
     pub fn classes(&self) -> Arc<BTreeMap<SandboxId, StaleClass>> {
         Arc::clone(&self.classes)
-    }
-}
-
-impl Model {
-    /// Why a row is stale, and what a reap would do: a sentence; none where it is not.
-    pub fn stale_words(&self, entry: &Entry) -> Option<(Role, String)> {
-        let item = self.stale.of(&entry.record.id)?;
-        Some((Role::Warn, stale_sentence(item)))
-    }
-
-    /// The same in a few words.
-    pub(super) fn stale_word(&self, entry: &Entry) -> Option<(Role, String)> {
-        let item = self.stale.of(&entry.record.id)?;
-        let reap = reap_words(&item.action).unwrap_or("kept");
-        Some((Role::Warn, format!("{}: {reap}", item.class)))
     }
 }

@@ -3,7 +3,7 @@
 use ratatui::layout::Position;
 
 use super::paint::{Paint, cells};
-use crate::tui::model::{Area, Model, Role, Search, SearchPattern, line_text};
+use crate::tui::model::{Area, Model, Overlay, Role, Search, SearchPattern, line_text};
 
 /// Draws the search, if there is one; answers where the text cursor is.
 pub(super) fn draw(model: &Model, paint: &mut Paint<'_>) -> Option<Position> {
@@ -66,7 +66,7 @@ pub(super) fn place_among(at: Option<usize>, of: usize) -> String {
 }
 
 /// How many matches there are, and which was found last; nothing where nothing is searched for.
-fn count(search: &Search, of: usize) -> String {
+fn count(search: &Search<Overlay>, of: usize) -> String {
     if search.pattern.is_empty() {
         return String::new();
     }
