@@ -118,7 +118,7 @@ const MEANINGLESS: &[(&str, &str)] = &[
     ),
     (
         "placement: {strategy: first}\n",
-        "x.yaml:4:23: 'first' is not one of first-available, least-loaded",
+        "x.yaml:4:23: 'first' is not one of first-available, least-loaded, did you mean 'first-available'?",
     ),
     (
         "compose: {ports: publik}\n",

@@ -75,7 +75,10 @@ const REFUSED: &[(&str, &str)] = &[
         "routing: {max_cost_usd: 0.0000001}\n",
         "x.yaml:4:25: 'routing.max_cost_usd' has more than six decimals",
     ),
-    ("routing: {max_cost: 1}\n", "x.yaml:4:11: unknown key 'max_cost'"),
+    (
+        "routing: {max_cost: 1}\n",
+        "x.yaml:4:11: unknown key 'max_cost', did you mean 'max_cost_usd'?",
+    ),
     (
         "routing: {candidates: [{extension: ext.a, whn: []}]}\n",
         "x.yaml:4:43: unknown key 'whn', did you mean 'when'?",
