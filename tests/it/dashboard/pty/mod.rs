@@ -86,7 +86,7 @@ fn assert_restored(console: &Console) {
         std::thread::sleep(Duration::from_millis(20));
     }
     let raw = console.raw();
-    let end = &raw[raw.len().saturating_sub(300)..];
+    let end = &raw[raw.ceil_char_boundary(raw.len().saturating_sub(300))..];
     for mode in RESTORED {
         assert!(raw.contains(mode), "{mode:?} is missing at the end of {end:?}");
     }
