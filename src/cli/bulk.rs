@@ -86,7 +86,9 @@ pub(super) fn report<T: Serialize + ?Sized>(
 ) -> Outcome {
     let printed = context.reply(things, |context| {
         show(context)?;
-        items.iter().for_each(|item| complain(context, item, false));
+        for item in items {
+            complain(context, item, false);
+        }
         Ok(())
     });
     end(context, items, printed.map(drop))

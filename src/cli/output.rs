@@ -273,9 +273,9 @@ impl<C: ?Sized> Context<'_, C> {
         show: impl FnOnce(&mut Self) -> Result<(), CliError>,
     ) -> Outcome {
         if self.options.json {
-            self.document(value)?
+            self.document(value)?;
         } else {
-            show(self)?
+            show(self)?;
         }
         Ok(0)
     }

@@ -176,7 +176,8 @@ mod tests {
             "ok": false,
             "error": null,
         });
-        decision.as_object_mut().unwrap().extend(parts.as_object().unwrap().clone());
+        let serde_json::Value::Object(parts) = parts else { panic!("{parts} is no object") };
+        decision.as_object_mut().unwrap().extend(parts);
         serde_json::from_value(decision).unwrap()
     }
 

@@ -84,14 +84,18 @@ async fn import_entries(
     for (number, entry) in file.entries.iter().enumerate() {
         let title = entry.0.clone().unwrap_or_else(|| format!("entry {}", number + 1));
         let made = match kind {
-            EarlierKind::Sandboxes => sandbox_of(entry, &into).map(Made::Sandbox),
-            EarlierKind::Snapshots => snapshot_of(entry, &into).map(Made::Snapshot),
+            EarlierKind::Sandboxes => {
+                sandbox_of(entry, &into).map(|made| Made::Sandbox(Box::new(made)))
+            }
+            EarlierKind::Snapshots => {
+                snapshot_of(entry, &into).map(|made| Made::Snapshot(Box::new(made)))
+            }
         };
         items.extend(match made {
             Err(why) => Some(bad_entry(kind, &title, &why)),
             Ok(made) if !seen.insert(made.item().id) => Some(twice(made.item())),
-            Ok(Made::Sandbox(made)) => sandbox(deps, made, is_dry).await,
-            Ok(Made::Snapshot(made)) => snapshot(deps, made, is_dry).await,
+            Ok(Made::Sandbox(made)) => sandbox(deps, *made, is_dry).await,
+            Ok(Made::Snapshot(made)) => snapshot(deps, *made, is_dry).await,
         });
     }
     Ok(items)
@@ -99,8 +103,8 @@ async fn import_entries(
 
 /// Record that was made of an entry.
 enum Made {
-    Sandbox(Imported<SandboxRecord>),
-    Snapshot(Imported<SnapshotRecord>),
+    Sandbox(Box<Imported<SandboxRecord>>),
+    Snapshot(Box<Imported<SnapshotRecord>>),
 }
 
 impl Made {
@@ -138,7 +142,10 @@ async fn sandbox(deps: &Deps, made: Imported<SandboxRecord>, is_dry: bool) -> Op
         Err(error) if is_dry && error.code == Code::StoreForeign => {}
         Err(error) => return Some(failed(done, error)),
     }
-    while !is_dry {
+    loop {
+        if is_dry {
+            break;
+        }
         let mut draft = record.clone();
         if draft.state != State::Destroyed {
             let data = serde_json::json!({"host": draft.host, "reason": "imported"});
@@ -169,7 +176,10 @@ async fn snapshot(deps: &Deps, made: Imported<SnapshotRecord>, is_dry: bool) -> 
         Err(error) if is_dry && error.code == Code::StoreForeign => {}
         Err(error) => return Some(failed(done, error)),
     }
-    while !is_dry {
+    loop {
+        if is_dry {
+            break;
+        }
         match deps.snapshots.insert(record.clone()).await {
             Ok(_) => break,
             Err(error) if error.kind == Kind::Taken(Unique::Name) && record.name.is_some() => {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::LocalBoxFuture;
 use sandboxer::domain::Error;
 use sandboxer::domain::error::Code;
 use sandboxer::domain::operation::CancelOutcome;
@@ -34,14 +35,14 @@ impl Begun for SnapshotStarted {
 
 /// Begins something and cancels it once the script was asked for its step, by this process or by another; the operation as it
 /// ended.
-async fn cancelled(
-    house: &TestEnv,
-    begin: impl Future<Output = Result<impl Begun, Error>>,
-    step: &str,
+fn cancelled<'a>(
+    house: &'a TestEnv,
+    begin: impl Future<Output = Result<impl Begun, Error>> + 'a,
+    step: &'a str,
     elsewhere: bool,
-) -> Operation {
+) -> LocalBoxFuture<'a, Operation> {
     let before = house.script.asked().len();
-    let ended = async {
+    let ended = async move {
         let operation = begin.await.unwrap().operation();
         house.script.until_asked_since(step, before).await;
         let by = if elsewhere { &house.other } else { &house.manager };
@@ -50,8 +51,11 @@ async fn cancelled(
         house.manager.finish(&operation).await.unwrap();
         house.other.operation(operation.as_str()).await.unwrap()
     };
-    let ended = tokio::time::timeout(Duration::from_secs(20), ended).await;
-    ended.unwrap_or_else(|_| panic!("{step} did not end: {:?}", house.script.asked()))
+    let ended = tokio::time::timeout(Duration::from_secs(20), ended);
+    Box::pin(async move {
+        let late = |_| panic!("{step} did not end: {:?}", house.script.asked());
+        ended.await.unwrap_or_else(late)
+    })
 }
 
 /// The state, the outcome, and what to look at.

@@ -93,8 +93,9 @@ async fn the_label_is_nobody_elses_to_give() {
 
 #[tokio::test]
 async fn a_step_that_fails_ends_it_and_everything_is_taken_away() {
+    type Break = fn(&Scripted, Act);
     let broken = || Act::fails("it broke");
-    let breaks: [(DeepStage, fn(&Scripted, Act)); 5] = [
+    let breaks: [(DeepStage, Break); 5] = [
         (DeepStage::Canary, |script, act| script.provision.push(act)),
         (DeepStage::Write, |script, _| script.says.push("something else")),
         (DeepStage::Snapshot, |script, act| script.shelf.capture.push(act)),

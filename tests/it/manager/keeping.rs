@@ -85,7 +85,7 @@ async fn what_was_just_made_is_the_newest_whatever_the_clock_says() {
     taken_in(&house, 2099);
     let second = house.later(&id, "second").await;
     assert_eq!(house.names().await, vec!["second".to_owned()]);
-    assert_eq!(second.message.unwrap().contains("first"), true);
+    assert!(second.message.unwrap().contains("first"));
 
     let (house, id) = with_sandbox().await;
     house.later(&id, "first").await;

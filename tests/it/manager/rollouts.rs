@@ -74,7 +74,7 @@ async fn a_rollout_reaches_the_rest_and_passes_over_who_is_not_to_be_touched() {
     house.manager.cancel(&working).await.unwrap();
     house.manager.finish(&working).await.unwrap();
     let again = house.manager.roll_out(&rollout(&base, None)).await.unwrap();
-    assert_eq!(again[0].ok, true, "once is enough");
+    assert!(again[0].ok, "once is enough");
     assert_eq!(again[0].applied.len(), 0, "once is enough");
     assert_eq!(house.ran(&ids[0]).len(), 1, "once is enough");
 }

@@ -54,7 +54,7 @@ async fn a_snapshot_that_fails_leaves_its_reason_and_nothing_else() {
     assert!(sandbox.message.unwrap().contains("No space left on device"));
     let failed = &house.manager.snapshots(&SnapshotQuery { all: true }).await.unwrap()[0];
     assert_eq!(failed.record.state, SnapshotState::Failed);
-    assert_eq!(failed.record.has_remains(), false);
+    assert!(!failed.record.has_remains());
     assert!(failed.record.failure.as_ref().unwrap().output.contains("No space left on device"));
     assert!(
         house.manager.snapshots(&SnapshotQuery::default()).await.unwrap().is_empty(),

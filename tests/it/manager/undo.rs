@@ -57,7 +57,7 @@ impl TestEnv {
     }
 
     async fn remade(&self, id: impl Display) -> Result<SandboxRecord, Error> {
-        let started = self.manager.recreate(&of(id)).await?;
+        let started = Box::pin(self.manager.recreate(&of(id))).await?;
         self.manager.wait(&started.operation.unwrap()).await.and_then(Record::into_sandbox)
     }
 

@@ -440,7 +440,7 @@ async fn a_plan_says_what_a_create_would_be_told_of_names_and_ids() {
     ] {
         let plan = house.manager.plan_create(&request).await.unwrap();
         let told = house.manager.create(request.clone()).await.unwrap_err();
-        assert_eq!(plan.ok, false, "{request:?}");
+        assert!(!plan.ok, "{request:?}");
         assert_eq!(plan.error.map(|error| error.code), Some(told.code), "{request:?}");
     }
     assert!(house.manager.plan_create(&plain()).await.unwrap().ok);

@@ -21,7 +21,7 @@ each_point! {
 fn a_killed_copy_is_whole_or_gone(point: &str, stays: bool, moves: bool) {
     let bench = Bench::watching(&[PODMAN]);
     snapshot(&bench, DOCKER, &format!("killed-{}-{moves}", point.replace('.', "-")));
-    bench.killed(point, &["snapshots", "copy", "base", "--to", PODMAN]);
+    bench.killed(point, ["snapshots", "copy", "base", "--to", PODMAN]);
     let file = bench.path("config.yaml");
     let config = fs::read_to_string(&file).unwrap();
     if moves {
@@ -63,7 +63,7 @@ fn a_killed_import_is_whole_or_gone(point: &str, stays: bool) {
     let file = bench.path("base.tar");
     let path = file.to_str().unwrap();
     bench.ok(["snapshots", "export", "base", path]);
-    bench.killed(point, &["snapshots", "import", path, "--host", PODMAN, "--name", "imported"]);
+    bench.killed(point, ["snapshots", "import", path, "--host", PODMAN, "--name", "imported"]);
     bench.recovered();
     if stays {
         // From the seal on it is whole, whoever lives to write that down.

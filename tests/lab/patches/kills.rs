@@ -33,7 +33,7 @@ fn a_killed_patch(recover: bool, point: &str, ran: usize) {
     bench.ok(["restore", "base", "--name", "box"]);
     bench.ok(["exec", "box", "--", "touch", "marks"]);
     add(&bench, "base", "echo 1 >>marks", &[]);
-    bench.killed(point, &["patches", "apply", "box"]);
+    bench.killed(point, ["patches", "apply", "box"]);
     if recover {
         bench.recovered();
     }
@@ -117,7 +117,7 @@ fn a_killed_turn(host: &str, point: &str, state: &str) {
     if verb == "wake" {
         bench.ok(["sleep", &id]);
     }
-    bench.killed(point, &[verb, &id]);
+    bench.killed(point, [verb, &id]);
     bench.recovered();
     assert_eq!(bench.get(&id)["state"], state);
     bench.ok(["sleep", &id]);

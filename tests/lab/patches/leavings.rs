@@ -16,7 +16,7 @@ fn a_pass_that_is_killed_before_its_script_runs_leaves_none_of_it() {
     let id = text(&bench.ok(["restore", "base", "--name", "box"])["id"]);
     let place = bench.directory(host, &id).join(".patch");
     add(&bench, "base", "password=hunter2; ls -A ../.patch >seen", &[]);
-    bench.killed("patch.placed", &["patches", "apply", "box"]);
+    bench.killed("patch.placed", ["patches", "apply", "box"]);
     assert!(place.exists(), "the place is there, and empty");
     assert!(fs::read_dir(&place).unwrap().next().is_none(), "the place is there, and empty");
     // As a host leaves it that goes down in the middle.
@@ -40,7 +40,7 @@ fn a_script_for_a_service_is_never_a_file_beside_it() {
         let id = text(&bench.ok(["restore", "base", "--name", "box"])["id"]);
         let place = bench.directory(host, &id).join(".patch");
         add(&bench, "base", "echo done >/done; cat /done", &["--run-in", "web"]);
-        bench.killed("patch.placed", &["patches", "apply", "box"]);
+        bench.killed("patch.placed", ["patches", "apply", "box"]);
         assert!(!place.join("script").exists());
         bench.recovered();
         assert!(!place.exists());

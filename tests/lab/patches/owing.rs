@@ -59,7 +59,7 @@ fn a_snapshot_hides_nothing_of_what_died_before_it() {
     };
     bench.ok(["snapshot", &id, "--name", "base"]);
     bench.ok(["sleep", &id]);
-    bench.killed("wake.started", &["wake", &id]);
+    bench.killed("wake.started", ["wake", &id]);
     bench.run(["snapshot", &id]).error("conflict").hints("sandboxer recover");
     bench.recovered();
     let awake = bench.get(&id)["state"] == "ready";
@@ -68,7 +68,7 @@ fn a_snapshot_hides_nothing_of_what_died_before_it() {
 
     bench.ok(["restore", "base", "--name", "box"]);
     add(&bench, "base", "true", &[]);
-    bench.killed("patch.applying", &["patches", "apply", "box"]);
+    bench.killed("patch.applying", ["patches", "apply", "box"]);
     bench.ok(["snapshot", "box"]);
     let record = bench.get("box");
     assert_eq!(patches_of(&record), vec![(1, "unknown".to_owned())]);

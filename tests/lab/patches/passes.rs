@@ -66,7 +66,7 @@ fn a_killed_restore(point: &str) {
     let bench = Bench::new();
     patched(&bench);
     two_patches(&bench);
-    bench.killed(point, &["restore", "base", "--name", "box"]);
+    bench.killed(point, ["restore", "base", "--name", "box"]);
     bench.recovered();
     let record = bench.get("box");
     assert_eq!(record["state"], json!("destroyed"), "{record:#}");
@@ -92,7 +92,7 @@ fn a_killed_wake(point: &str, wanted: (&str, &str), runs: usize) {
     let first = add(&bench, "base", &format!("echo {point} >>marks"), &[]);
     let second = add(&bench, "base", &format!("echo after {point} >>marks"), &[]);
     bench.ok(["sleep", "box"]);
-    bench.killed(point, &["wake", "box"]);
+    bench.killed(point, ["wake", "box"]);
     bench.recovered();
     let record = bench.get("box");
     let of = |sequence: u64| {
@@ -132,7 +132,7 @@ fn a_killed_recreate(point: &str, wanted: &str) {
     patched(&bench);
     two_patches(&bench);
     let id = text(&bench.ok(["restore", "base", "--name", "box"])["id"]);
-    bench.killed(point, &["recreate", &id, "--yes"]);
+    bench.killed(point, ["recreate", &id, "--yes"]);
     bench.recovered();
     let record = bench.get(&id);
     assert_eq!(record["state"], wanted, "{record:#}");

@@ -52,7 +52,7 @@ fn a_killed_create_leaves_nothing(host: &str, point: &str) {
         let args = stack_args("profile.compose-e2e", host, &broken, &["--id", &id]);
         bench.killed(point, &args);
     } else {
-        bench.killed(point, &create(&bench, host, &id));
+        bench.killed(point, create(&bench, host, &id));
     }
     let states = bench.recovered();
     // The last one was ready when its process died: it is as it should be.

@@ -106,7 +106,7 @@ fn a_create_killed_between_attempts(point: &str) {
     let repo = bench.stack("docker-only", DOCKER_ONLY);
     let profile = routed(&bench, PODMAN, DOCKER);
     let id = id_of(point);
-    bench.killed(point, &create(&profile, &repo, &["--id", &id]));
+    bench.killed(point, create(&profile, &repo, &["--id", &id]));
     assert_eq!(bench.recovered()[&id], "destroyed");
     for (host, before) in [PODMAN, DOCKER].into_iter().zip(before) {
         bench.assert_unchanged(host, &before);

@@ -33,7 +33,7 @@ fn a_command_reads_standard_input_byte_for_byte_and_ends_as_it_ends() {
                 |words: &[&'static str]| [&["exec", "-i", &id], place, &["--"], words].concat();
             let whole = given(&bench, &with(&["cat"]), &bytes);
             assert_eq!(whole.0, Some(0), "{host} {place:?}");
-            assert_eq!(whole.1 == bytes, true, "{host} {place:?}");
+            assert!(whole.1 == bytes, "{host} {place:?}");
             assert_eq!(whole.2.as_str(), "", "{host} {place:?}");
             let counted = given(&bench, &with(&["sh", "-c", "wc -c; echo e >&2; exit 7"]), &bytes);
             assert_eq!(

@@ -29,7 +29,7 @@ volumes:
 /// What the stack serves and has.
 fn seen(bench: &Bench, record: &Value) -> [String; 3] {
     assert_eq!(record["state"], "ready", "{record:#}");
-    let url = url_of(&record);
+    let url = url_of(record);
     let page = http_get(&url).lines().last().unwrap_or_default().to_owned();
     let inside = |words: &[&str]| {
         let call =
