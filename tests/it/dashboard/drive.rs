@@ -179,11 +179,10 @@ pub(crate) fn form(model: &Model) -> &Form {
 }
 
 pub(crate) fn patches(model: &Model) -> &Patches {
-    let open = model.overlays.iter().rev().find_map(|overlay| match overlay {
-        Overlay::Patches(patches) => Some(&**patches),
-        _ => None,
-    });
-    open.unwrap_or_else(|| panic!("no patches are open: {:?}", model.overlays))
+    match model.overlays.last() {
+        Some(Overlay::Patches(patches)) => patches,
+        other => panic!("no patches are open: {other:?}"),
+    }
 }
 
 pub(crate) fn list(model: &mut Model, records: Vec<SandboxRecord>) -> Vec<Effect> {

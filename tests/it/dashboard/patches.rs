@@ -255,7 +255,8 @@ async fn a_patch_goes_from_a_file_to_every_sandbox_and_stops_at_the_first_failur
     let mut drive = Drive::new(two_patches()).await;
     go_to(&mut drive.model, "my-env");
     drive.press("p");
-    let read = |count: usize| move |model: &Model| patches(model).status().len() == count;
+    // Not before the form is closed.
+    let read = |count: usize| move |model: &Model| matches!(model.overlays.last(), Some(Overlay::Patches(patches)) if patches.status().len() == count);
     drive.until("the patches", read(2)).await;
     drive.press("a");
     drive.type_text(script.to_str().unwrap());
@@ -271,8 +272,8 @@ async fn a_patch_goes_from_a_file_to_every_sandbox_and_stops_at_the_first_failur
     assert_eq!(job.state, JobState::Succeeded, "{:?}", job.output);
     assert!(job.output.iter().any(|line| line == "00000001 (first): got 4"), "{:?}", job.output);
     let applied = |model: &Model| {
-        let row = PatchRow { status: &patches(model).status()[2], standing: None };
-        row.applied()
+        let Some(Overlay::Patches(patches)) = model.overlays.last() else { return 0 };
+        PatchRow { status: &patches.status()[2], standing: None }.applied()
     };
     drive.until("how they stand", |model| applied(model) == 1).await;
     // One that fails is told, with who has it by then.
