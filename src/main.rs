@@ -78,6 +78,8 @@ async fn run(cli: Cli, io: &mut Io) -> u8 {
     if !io.leave_at_once {
         app.deliver_after_command(delivers).await;
         app.client.close().await;
+        // The process ends with it: see `main`.
+        std::mem::forget(app);
     }
     status
 }

@@ -5,7 +5,7 @@
 
 pub(super) mod paced;
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, BufWriter, Write};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
@@ -27,6 +27,9 @@ use crate::present::{Present, Role, ascii};
 
 /// The longest sentence of an error that is shown to a person, in columns; `--json` has all of it.
 const SENTENCE: usize = 2000;
+
+/// Bytes of a document that are written at a time.
+const BLOCK: usize = 64 << 10;
 
 /// The world around a command; tests put their own in its place.
 #[allow(clippy::struct_excessive_bools, reason = "each is an independent fact of the terminal")]
@@ -258,12 +261,19 @@ pub(super) struct Context<'a, C: ?Sized = dyn Client + 'a> {
 impl<C: ?Sized> Context<'_, C> {
     /// JSON document; indented where a person looks at it.
     pub(super) fn document<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), CliError> {
-        let text = if self.io.terminals.stdout {
-            serde_json::to_string_pretty(value)
+        let pretty = self.io.terminals.stdout;
+        // By the block: a document may have many megabytes.
+        let mut out = BufWriter::with_capacity(BLOCK, &mut self.io.stdout);
+        let written = if pretty {
+            serde_json::to_writer_pretty(&mut out, value)
         } else {
-            serde_json::to_string(value)
+            serde_json::to_writer(&mut out, value)
         };
-        self.line(&text.map_err(|error| encoding(&error))?)
+        written.map_err(|error| {
+            if error.is_io() { io::Error::from(error).into() } else { encoding(&error) }
+        })?;
+        out.write_all(b"\n")?;
+        Ok(out.flush()?)
     }
 
     /// Answers with a value: one JSON document, or what `show` prints of it for a person.

@@ -22,6 +22,15 @@ const TYPED: [&str; 9] = [
 ];
 
 impl Record for SandboxRecord {
+    fn key(&self) -> &str {
+        self.id.as_str()
+    }
+
+    /// Those wrote every field, whether or not it said something.
+    fn is_of_earlier_version(text: &str) -> bool {
+        text.contains("\"leftovers\":[]") || text.contains("\"not_preserved\":{}")
+    }
+
     fn slim(&mut self) {
         // Nobody asks for it without the key.
         if self.idempotency_key.is_none() {
@@ -67,12 +76,13 @@ impl Record for SandboxRecord {
         {
             self.attempts = route.verdicts.iter().cloned().map(Attempt::from).collect();
         }
+        // A list grows by four, and mostly has one.
+        if let Some(route) = &mut self.route {
+            route.verdicts.shrink_to_fit();
+        }
+        self.teardown.shrink_to_fit();
+        self.services.shrink_to_fit();
     }
-}
-
-/// Whether an earlier version wrote this text. Those wrote every field, whether or not it said something.
-pub(super) fn is_of_earlier_version(text: &str) -> bool {
-    text.contains("\"leftovers\":[]") || text.contains("\"not_preserved\":{}")
 }
 
 /// Whether a field says nothing: a reader takes it as this where it is absent.

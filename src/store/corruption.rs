@@ -15,11 +15,17 @@ pub(super) struct Position {
 
 impl Position {
     pub(super) fn of(bytes: &[u8], offset: usize) -> Self {
-        let before = &bytes[..offset.min(bytes.len())];
-        let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        Self {
-            line: before.split(|byte| *byte == b'\n').count(),
-            column: before.len() - line_start + 1,
+        START.after(&bytes[..offset.min(bytes.len())])
+    }
+
+    /// The place behind these bytes, which begin here.
+    pub(super) fn after(self, bytes: &[u8]) -> Self {
+        match memchr::memrchr(b'\n', bytes) {
+            None => Self { column: self.column + bytes.len(), ..self },
+            Some(at) => Self {
+                line: self.line + memchr::memchr_iter(b'\n', bytes).count(),
+                column: bytes.len() - at,
+            },
         }
     }
 

@@ -8,11 +8,15 @@ use crate::domain::error::Error;
 use crate::domain::name::HostName;
 use crate::domain::root::HostRecord;
 use crate::store::document::Document;
-use crate::store::document_entry::{DocumentEntry, Record};
+use crate::store::document_entry::Record;
 use crate::store::files::DataDir;
 use crate::store::{Change, HostStore};
 
-impl Record for HostRecord {}
+impl Record for HostRecord {
+    fn key(&self) -> &str {
+        &self.id
+    }
+}
 
 /// The hosts, in a file.
 pub struct HostFile {
@@ -37,7 +41,7 @@ impl HostStore for HostFile {
         host: &HostName,
         change: Change<'_, HostRecord>,
     ) -> Result<HostRecord, Error> {
-        let writing = self.document.write().await?;
+        let mut writing = self.document.write().await?;
         let content = Arc::clone(&writing.content);
         let found = content.find(&HostRecord::key(host))?;
         let old = found
@@ -48,15 +52,11 @@ impl HostStore for HostFile {
             return Ok(new);
         }
         new.revision = old.revision + 1;
-        let mut entries = content.entries.clone();
         match found {
-            Some((index, _)) => {
-                entries[index] =
-                    Arc::new(DocumentEntry::new(new.clone(), Some(&content.entries[index]))?);
-            }
-            None => entries.push(Arc::new(DocumentEntry::new(new.clone(), None)?)),
-        }
-        self.document.commit(writing, entries).await?;
+            Some((index, _)) => writing.replace(index, new.clone())?,
+            None => writing.add(new.clone())?,
+        };
+        self.document.commit(writing).await?;
         Ok(new)
     }
 }

@@ -7,6 +7,7 @@
 
 pub mod catalogue;
 mod compact;
+mod content;
 mod corruption;
 pub mod credits;
 mod document;
@@ -37,6 +38,7 @@ mod shape;
 pub mod snapshots;
 pub(crate) mod sweeps;
 mod unknown_fields;
+mod writing;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

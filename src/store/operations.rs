@@ -1,7 +1,5 @@
 //! `operations.json`: what runs, and what ended within the last day.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 
 use crate::domain::error::Error;
@@ -9,13 +7,17 @@ use crate::domain::name::OperationId;
 use crate::domain::{Operation, OperationState, Time};
 use crate::store::OperationStore;
 use crate::store::document::Document;
-use crate::store::document_entry::{DocumentEntry, Record};
+use crate::store::document_entry::Record;
 use crate::store::files::DataDir;
 
 /// Time for which an ended operation is kept, in seconds.
 const KEPT_S: u64 = 24 * 3600;
 
-impl Record for Operation {}
+impl Record for Operation {
+    fn key(&self) -> &str {
+        self.id.as_str()
+    }
+}
 
 /// The operations, in a file.
 pub struct OperationFile {
@@ -41,30 +43,26 @@ impl OperationStore for OperationFile {
         let now = operation.finished_at.unwrap_or(operation.started_at);
         // Progress lives only in the process that makes it.
         (operation.stage, operation.done, operation.of, operation.bytes) = (None, None, None, None);
-        let writing = self.document.write().await?;
-        let mut entries = writing.content.entries.clone();
-        if let Some((index, _)) = writing.content.find(operation.id.as_str())? {
-            entries[index] =
-                Arc::new(DocumentEntry::new(operation, Some(&writing.content.entries[index]))?);
-        } else {
-            entries.push(Arc::new(DocumentEntry::new(operation, None)?));
-        }
-        entries.retain(|entry| entry.read().ok().is_none_or(|record| is_kept(record, now)));
-        self.document.commit(writing, entries).await
+        let mut writing = self.document.write().await?;
+        let place = writing.content.find(operation.id.as_str())?.map(|(index, _)| index);
+        match place {
+            Some(index) => writing.replace(index, operation)?,
+            None => writing.add(operation)?,
+        };
+        writing.retain(|operation| is_kept(operation, now));
+        self.document.commit(writing).await
     }
 
     async fn request_cancel(&self, id: &OperationId) -> Result<Option<Operation>, Error> {
-        let writing = self.document.write().await?;
+        let mut writing = self.document.write().await?;
         let Some((index, operation)) = writing.content.find(id.as_str())? else { return Ok(None) };
         let operation = Operation::clone(operation);
         if operation.state != OperationState::Running || operation.cancel_requested {
             return Ok(Some(operation));
         }
         let asked = Operation { cancel_requested: true, ..operation };
-        let mut entries = writing.content.entries.clone();
-        entries[index] =
-            Arc::new(DocumentEntry::new(asked.clone(), Some(&writing.content.entries[index]))?);
-        self.document.commit(writing, entries).await?;
+        writing.replace(index, asked.clone())?;
+        self.document.commit(writing).await?;
         Ok(Some(asked))
     }
 

@@ -1,7 +1,6 @@
 //! `patches.json`.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -13,7 +12,11 @@ use crate::store::document::Document;
 use crate::store::document_entry::{DocumentEntry, Record};
 use crate::store::files::DataDir;
 
-impl Record for Patch {}
+impl Record for Patch {
+    fn key(&self) -> &str {
+        self.id.as_str()
+    }
+}
 
 /// The patches, in a file.
 pub struct PatchFile {
@@ -29,7 +32,7 @@ impl PatchFile {
 #[async_trait]
 impl PatchStore for PatchFile {
     async fn insert(&self, mut patch: Patch) -> Result<Patch, Error> {
-        let writing = self.document.write().await?;
+        let mut writing = self.document.write().await?;
         for other in writing.content.records()? {
             if other.id == patch.id {
                 return Err(Error::taken(Unique::Id, "there is a patch with this id"));
@@ -40,9 +43,8 @@ impl PatchStore for PatchFile {
             }
         }
         patch.revision = 1;
-        let mut entries = writing.content.entries.clone();
-        entries.push(Arc::new(DocumentEntry::new(patch.clone(), None)?));
-        self.document.commit(writing, entries).await?;
+        writing.add(patch.clone())?;
+        self.document.commit(writing).await?;
         Ok(patch)
     }
 
@@ -66,13 +68,11 @@ impl PatchStore for PatchFile {
     }
 
     async fn remove(&self, id: &PatchId) -> Result<Option<Patch>, Error> {
-        let writing = self.document.write().await?;
-        let content = Arc::clone(&writing.content);
-        let Some((index, old)) = content.find(id.as_str())? else { return Ok(None) };
+        let mut writing = self.document.write().await?;
+        let Some((index, old)) = writing.content.find(id.as_str())? else { return Ok(None) };
         let gone = Patch::clone(old);
-        let mut entries = content.entries.clone();
-        entries.remove(index);
-        self.document.commit(writing, entries).await?;
+        writing.remove(index);
+        self.document.commit(writing).await?;
         Ok(Some(gone))
     }
 

@@ -8,12 +8,12 @@ use async_trait::async_trait;
 use crate::domain::error::{Code, Error, Unique};
 use crate::domain::name::{EventId, SandboxId, is_hex8};
 use crate::domain::{SandboxRecord, SnapshotRecord, State, Time};
-use crate::store::compact;
-use crate::store::document::{Content, Document};
+use crate::store::document::Document;
 use crate::store::document_entry::DocumentEntry;
 use crate::store::files::blocking;
 use crate::store::history::History;
 use crate::store::named_files::NamedFiles;
+use crate::store::writing::Writing;
 use crate::store::{Admit, Change, ChangeOf, SandboxStore, UnreadableLines};
 
 /// The sandboxes, in files.
@@ -62,40 +62,32 @@ impl SandboxFile {
     /// Changes one of these, of which earlier changes of the same turn may be a part.
     async fn change(
         &self,
-        content: &Content<SandboxRecord>,
-        entries: &mut [Arc<DocumentEntry<SandboxRecord>>],
+        writing: &mut Writing<SandboxRecord>,
         index: usize,
         expected: Option<u64>,
         change: Change<'_, SandboxRecord>,
     ) -> Result<SandboxRecord, Error> {
-        let old = content.meaning(&entries[index])?;
+        let old = Arc::clone(writing.record(index)?);
         if let Some(expected) = expected
             && expected != old.revision
         {
             let message = format!("sandbox {} was changed by somebody else meanwhile", old.id);
-            return Err(conflict(message, "revision", old)
+            return Err(conflict(message, "revision", &old)
                 .hint("look at it again, then decide")
                 .detail("expected", expected));
         }
-        let mut new = SandboxRecord::clone(old);
+        let mut new = SandboxRecord::clone(&old);
         change(&mut new)?;
         new.revision = old.revision + 1;
-        refuse_illegal(old, &new)?;
+        refuse_illegal(&old, &new)?;
         let takes_name = new.name_in_use() != old.name_in_use() && new.name_in_use().is_some();
         if takes_name || new.idempotency_key != old.idempotency_key {
-            let all = entries
-                .iter()
-                .map(|entry| content.meaning(entry))
-                .collect::<Result<Vec<_>, _>>()?;
-            let others: Vec<_> =
-                all.into_iter().map(|other| &**other).filter(|other| other.id != old.id).collect();
+            let all = writing.records()?.into_iter().map(|other| &**other);
+            let others: Vec<_> = all.filter(|other| other.id != old.id).collect();
             refuse_taken(&new, &others)?;
             self.refuse_old_id(new.name_in_use().filter(|_| new.name != old.name)).await?;
         }
-        let entry = DocumentEntry::new(new, Some(&entries[index]))?;
-        let written = SandboxRecord::clone(content.meaning(&entry)?);
-        entries[index] = Arc::new(entry);
-        Ok(written)
+        writing.replace(index, new).map(|written| SandboxRecord::clone(written))
     }
 
     async fn refuse_old_id(&self, name: Option<&str>) -> Result<(), Error> {
@@ -195,12 +187,12 @@ fn is_archivable(record: &SandboxRecord, before: Time) -> bool {
         && record.operation.is_none()
 }
 
-/// The bytes of a record on one line.
-fn on_one_line(entry: &DocumentEntry<SandboxRecord>) -> Result<String, Error> {
-    if !entry.text().contains(['\n', '\r']) {
-        return Ok(entry.text().to_owned());
+/// Text of a record on one line.
+fn on_one_line(text: &str) -> Result<String, Error> {
+    if !text.contains(['\n', '\r']) {
+        return Ok(text.to_owned());
     }
-    let value: serde_json::Value = serde_json::from_str(entry.text())
+    let value: serde_json::Value = serde_json::from_str(text)
         .map_err(|error| Error::internal("a record cannot be put on one line").because(error))?;
     Ok(value.to_string())
 }
@@ -216,7 +208,7 @@ impl SandboxStore for SandboxFile {
         mut record: SandboxRecord,
         admit: Admit<'_>,
     ) -> Result<SandboxRecord, Error> {
-        let writing = self.document.write().await?;
+        let mut writing = self.document.write().await?;
         {
             let others: Vec<&SandboxRecord> =
                 writing.content.records()?.into_iter().map(|other| &**other).collect();
@@ -225,11 +217,8 @@ impl SandboxStore for SandboxFile {
         }
         self.refuse_elsewhere(&record).await?;
         record.revision = 1;
-        let entry = DocumentEntry::new(record, None)?;
-        let written = SandboxRecord::clone(writing.content.meaning(&entry)?);
-        let mut entries = writing.content.entries.clone();
-        entries.push(Arc::new(entry));
-        self.document.commit(writing, entries).await?;
+        let written = SandboxRecord::clone(writing.add(record)?);
+        self.document.commit(writing).await?;
         Ok(written)
     }
 
@@ -253,21 +242,19 @@ impl SandboxStore for SandboxFile {
         &self,
         changes: Vec<ChangeOf<'_>>,
     ) -> Result<Vec<Result<SandboxRecord, Error>>, Error> {
-        let writing = self.document.write().await?;
-        let content = Arc::clone(&writing.content);
-        let mut entries = content.entries.clone();
-        let places = content.places(changes.iter().map(|(id, ..)| id.as_str()));
+        let mut writing = self.document.write().await?;
+        let places = writing.content.places(changes.iter().map(|(id, ..)| id.as_str()));
         let mut outcomes = Vec::with_capacity(changes.len());
         for (id, expected, change) in changes {
             let outcome = match places.get(id.as_str()) {
-                Some(index) => self.change(&content, &mut entries, *index, expected, change).await,
+                Some(index) => self.change(&mut writing, *index, expected, change).await,
                 None => Err(Error::new(Code::NotFound, format!("there is no sandbox {id}"))
                     .detail("id", id.as_str())),
             };
             outcomes.push(outcome);
         }
         if outcomes.iter().any(Result::is_ok) {
-            self.document.commit(writing, entries).await?;
+            self.document.commit(writing).await?;
         }
         Ok(outcomes)
     }
@@ -284,47 +271,47 @@ impl SandboxStore for SandboxFile {
     }
 
     async fn renew(&self) -> Result<usize, Error> {
-        let is_old = |entry: &DocumentEntry<_>| compact::is_of_earlier_version(entry.text());
-        let old = |content: &Content<_>| content.entries.iter().any(|entry| is_old(entry));
         // Mostly there is none: that needs no lock.
-        if !old(&*self.document.read().await?) {
+        if !self.document.read().await?.entries.iter().any(|entry| entry.is_of_earlier_version()) {
             return Ok(0);
         }
         let anew = |entry: &DocumentEntry<_>, record: &SandboxRecord| {
-            is_old(entry).then(|| record.clone())
+            entry.is_of_earlier_version().then(|| record.clone())
         };
         self.document.rewrite(anew).await
     }
 
     async fn archive(&self, before: Time) -> Result<usize, Error> {
-        let due = |content: &Content<SandboxRecord>| {
-            let due = |entry: &DocumentEntry<_>| {
-                entry.read().is_ok_and(|record| is_archivable(record, before))
-            };
-            content.entries.iter().cloned().partition::<Vec<_>, _>(|entry| due(entry))
+        let due = |entry: &&Arc<DocumentEntry<SandboxRecord>>| {
+            entry.read().is_ok_and(|record| is_archivable(record, before))
         };
         // Mostly nothing is due: that needs no lock.
-        if due(&*self.document.read().await?).0.is_empty() {
+        if self.document.read().await?.entries.iter().find(due).is_none() {
             return Ok(0);
         }
-        let writing = self.document.write().await?;
-        let (going, staying) = due(&writing.content);
-        if going.is_empty() {
-            return Ok(0);
+        let mut writing = self.document.write().await?;
+        let mut going = Vec::new();
+        for entry in writing.content.entries.iter().filter(due) {
+            let id = entry.key().unwrap_or_default().to_owned();
+            going.push((id, on_one_line(entry.text(&writing.file))?));
         }
         let count = going.len();
+        if count == 0 {
+            return Ok(0);
+        }
+        writing.retain(|record| !is_archivable(record, before));
         let history = self.history.clone();
         // First there, then gone here: whoever dies in between leaves it in both, and readers count it once.
         let into_history = move || {
             let mut lines = Vec::with_capacity(going.len());
-            for entry in &going {
-                if !history.contains(&entry.key().unwrap_or_default())? {
-                    lines.push(on_one_line(entry)?);
+            for (id, line) in going {
+                if !history.contains(&id)? {
+                    lines.push(line);
                 }
             }
             if lines.is_empty() { Ok(()) } else { history.append(&lines) }
         };
-        self.document.commit_after(writing, staying, into_history).await?;
+        self.document.commit_after(writing, into_history).await?;
         Ok(count)
     }
 

@@ -9,13 +9,19 @@ use serde_json::Value;
 use crate::domain::error::{Code, Error, Unique};
 use crate::domain::name::{EventId, SnapshotId};
 use crate::domain::{SandboxRecord, SnapshotRecord};
-use crate::store::document::{Content, Document};
+use crate::store::content::Content;
+use crate::store::document::Document;
 use crate::store::document_entry::{DocumentEntry, Record};
 use crate::store::history::History;
 use crate::store::named_files::NamedFiles;
+use crate::store::writing::Writing;
 use crate::store::{ChangeAmong, ChangeOf, SnapshotStore};
 
 impl Record for SnapshotRecord {
+    fn key(&self) -> &str {
+        self.id.as_str()
+    }
+
     fn bring_up_to_date(record: &mut Value) {
         if let Value::Object(record) = record {
             SnapshotRecord::bring_up_to_date(record);
@@ -46,7 +52,7 @@ impl SnapshotFile {
             [(Unique::Id, Some(record.id.as_str())), (Unique::Name, record.name_in_use())]
         {
             let Some(word) = word else { continue };
-            let there = sandboxes.entries.iter().any(|entry| entry.key().as_deref() == Some(word));
+            let there = sandboxes.entries.iter().any(|entry| entry.key() == Some(word));
             if there || self.history.has(word).await? {
                 let message = format!(
                     "{word} is the id of a sandbox, so it cannot be a snapshot's {}",
@@ -61,21 +67,20 @@ impl SnapshotFile {
 
 /// Changes one of these, of which earlier changes of the same turn may be a part.
 fn change_one(
-    content: &Content<SnapshotRecord>,
-    entries: &mut [Arc<DocumentEntry<SnapshotRecord>>],
+    writing: &mut Writing<SnapshotRecord>,
     index: usize,
     expected: Option<u64>,
     change: impl FnOnce(&mut SnapshotRecord) -> Result<(), Error>,
 ) -> Result<SnapshotRecord, Error> {
-    let old = content.meaning(&entries[index])?;
+    let old = Arc::clone(writing.record(index)?);
     if let Some(expected) = expected
         && expected != old.revision
     {
-        return Err(changed_meanwhile(old)
+        return Err(changed_meanwhile(&old)
             .hint("look at it again, then decide")
             .detail("expected", expected));
     }
-    let mut new = SnapshotRecord::clone(old);
+    let mut new = SnapshotRecord::clone(&old);
     change(&mut new)?;
     new.revision = old.revision + 1;
     if new.id != old.id {
@@ -84,23 +89,16 @@ fn change_one(
     if !old.state.may_become(&new.state) {
         let message =
             format!("snapshot {} is {}; it cannot become {}", old.id, old.state, new.state);
-        return Err(conflict(message, "state", old)
+        return Err(conflict(message, "state", &old)
             .detail("from", old.state.as_str())
             .detail("to", new.state.as_str()));
     }
     if new.name_in_use() != old.name_in_use() {
-        let all = meanings(content, entries)?;
-        refuse_taken(&new, all.into_iter().filter(|other| other.id != old.id))?;
+        let all = writing.records()?.into_iter().map(|other| &**other);
+        refuse_taken(&new, all.filter(|other| other.id != old.id))?;
     }
-    entries[index] = Arc::new(DocumentEntry::new(new.clone(), Some(&entries[index]))?);
+    writing.replace(index, new.clone())?;
     Ok(new)
-}
-
-fn meanings<'a>(
-    content: &'a Content<SnapshotRecord>,
-    entries: &'a [Arc<DocumentEntry<SnapshotRecord>>],
-) -> Result<Vec<&'a SnapshotRecord>, Error> {
-    entries.iter().map(|entry| content.meaning(entry).map(|record| &**record)).collect()
 }
 
 fn changed_meanwhile(current: &SnapshotRecord) -> Error {
@@ -152,13 +150,12 @@ impl SnapshotStore for SnapshotFile {
     async fn insert(&self, mut record: SnapshotRecord) -> Result<SnapshotRecord, Error> {
         // Held to the end: nobody makes a sandbox with this name as its id meanwhile.
         let sandboxes = self.sandboxes.write().await?;
-        let writing = self.document.write().await?;
+        let mut writing = self.document.write().await?;
         self.refuse_sandbox(&record, &sandboxes.content).await?;
         refuse_taken(&record, writing.content.records()?.into_iter().map(|other| &**other))?;
         record.revision += 1;
-        let mut entries = writing.content.entries.clone();
-        entries.push(Arc::new(DocumentEntry::new(record.clone(), None)?));
-        self.document.commit(writing, entries).await?;
+        writing.add(record.clone())?;
+        self.document.commit(writing).await?;
         drop(sandboxes);
         Ok(record)
     }
@@ -190,20 +187,18 @@ impl SnapshotStore for SnapshotFile {
         &self,
         changes: Vec<ChangeOf<'_, SnapshotRecord, SnapshotId>>,
     ) -> Result<Vec<Result<SnapshotRecord, Error>>, Error> {
-        let writing = self.document.write().await?;
-        let content = Arc::clone(&writing.content);
-        let mut entries = content.entries.clone();
-        let places = content.places(changes.iter().map(|(id, ..)| id.as_str()));
+        let mut writing = self.document.write().await?;
+        let places = writing.content.places(changes.iter().map(|(id, ..)| id.as_str()));
         let mut outcomes = Vec::with_capacity(changes.len());
         for (id, expected, change) in changes {
             let place = places.get(id.as_str());
             outcomes.push(match place {
-                Some(index) => change_one(&content, &mut entries, *index, expected, change),
+                Some(index) => change_one(&mut writing, *index, expected, change),
                 None => Err(missing(&id)),
             });
         }
         if outcomes.iter().any(Result::is_ok) {
-            self.document.commit(writing, entries).await?;
+            self.document.commit(writing).await?;
         }
         Ok(outcomes)
     }
@@ -214,14 +209,13 @@ impl SnapshotStore for SnapshotFile {
         expected: Option<u64>,
         change: ChangeAmong<'_, SnapshotRecord>,
     ) -> Result<SnapshotRecord, Error> {
-        let writing = self.document.write().await?;
+        let mut writing = self.document.write().await?;
         let content = Arc::clone(&writing.content);
         let Some((index, _)) = content.find(id.as_str())? else { return Err(missing(id)) };
-        let mut entries = content.entries.clone();
-        let all = meanings(&content, &content.entries)?;
+        let all: Vec<_> = content.records()?.into_iter().map(|record| &**record).collect();
         let among = |record: &mut SnapshotRecord| change(record, &all);
-        let changed = change_one(&content, &mut entries, index, expected, among)?;
-        self.document.commit(writing, entries).await?;
+        let changed = change_one(&mut writing, index, expected, among)?;
+        self.document.commit(writing).await?;
         Ok(changed)
     }
 
@@ -230,7 +224,7 @@ impl SnapshotStore for SnapshotFile {
         id: &SnapshotId,
         expected: Option<u64>,
     ) -> Result<SnapshotRecord, Error> {
-        let writing = self.document.write().await?;
+        let mut writing = self.document.write().await?;
         let content = Arc::clone(&writing.content);
         let Some((index, old)) = content.find(id.as_str())? else { return Err(missing(id)) };
         if let Some(expected) = expected
@@ -238,10 +232,9 @@ impl SnapshotStore for SnapshotFile {
         {
             return Err(changed_meanwhile(old));
         }
-        let mut entries = content.entries.clone();
-        entries.remove(index);
+        writing.remove(index);
         let gone = SnapshotRecord::clone(old);
-        self.document.commit(writing, entries).await?;
+        self.document.commit(writing).await?;
         Ok(gone)
     }
 

@@ -62,10 +62,11 @@ pub(crate) async fn list_with_cost(
     deps: &Deps,
     query: &ListQuery,
 ) -> Result<Vec<Arc<SandboxRecord>>, Error> {
-    let records = list_sandboxes(deps, query).await?;
-    let shown = records.into_iter().map(async |record| match &record.meter {
-        Some(_) => Arc::new(with_cost(deps, SandboxRecord::clone(&record)).await),
-        None => record,
-    });
-    Ok(join_all(shown).await)
+    let mut records = list_sandboxes(deps, query).await?;
+    let metered = records.iter_mut().filter(|record| record.meter.is_some());
+    join_all(metered.map(async |record| {
+        *record = Arc::new(with_cost(deps, SandboxRecord::clone(record)).await);
+    }))
+    .await;
+    Ok(records)
 }

@@ -13,6 +13,12 @@ use crate::domain::telemetry::HostSample;
 use crate::domain::text::clean_line;
 use crate::tui::model::{Host, HostChange, HostDetails, Load, Model, Overlay, Role, Sampling};
 
+/// How soon the first host is asked.
+const FIRST: Duration = Duration::from_millis(20);
+/// The same while the list is being read: this machine's engines, a host too, would take the processors from that.
+const FIRST_WHILE_LISTING: Duration = Duration::from_millis(400);
+/// How much later each further one is.
+const STAGGER: Duration = Duration::from_millis(60);
 /// How often the inventory of a host that answers is taken.
 const INVENTORY_S: u64 = 30;
 /// How soon a host that went down is tried again; twice as late after each further time.
@@ -38,10 +44,12 @@ pub(super) fn listed(model: &mut Model, answer: Result<Vec<HostView>, Error>) ->
             let new =
                 model.hosts.list.iter().filter(|host| host.view.state != HostState::Forbidden);
             let new = new.map(|host| host.view.name.clone()).filter(|name| !known.contains(name));
+            let listed = model.sandboxes.load != Load::Loading;
+            let first = if listed { FIRST } else { FIRST_WHILE_LISTING };
             // Staggered: twenty connections at once are no kindness to anyone.
-            new.enumerate()
-                .map(|(place, name)| {
-                    let wait = Duration::from_millis(20 + 60 * u64::try_from(place).unwrap_or(0));
+            new.zip(0..)
+                .map(|(name, place)| {
+                    let wait = first + STAGGER * place;
                     Effect::After(wait, Box::new(Timer::Host(name)))
                 })
                 .collect()

@@ -150,6 +150,38 @@ async fn one_record_that_cannot_be_read_is_named_and_kept() {
 }
 
 #[tokio::test]
+async fn lines_that_are_no_records_are_read_as_the_json_that_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("sandboxes.json");
+    let store = stores(dir.path()).sandboxes;
+    for text in ["a", "b", "c"] {
+        store.insert(record(text, 1)).await.unwrap();
+    }
+    let text = fs::read_to_string(&file).unwrap();
+    for (from, to, whole) in [
+        (r#"{"id":"b","#, "{\"id\":\"b\",\n", true),
+        ("},\n{\"id\":\"b\"", "},{\"id\":\"b\"", true),
+        ("},\n{\"id\":\"b\"", "}\n,{\"id\":\"b\"", true),
+        ("},\n{\"id\":\"b\"", "}\n{\"id\":\"b\"", false),
+        ("},\n{\"id\":\"b\"", "},\n,\n{\"id\":\"b\"", false),
+        ("},\n{\"id\":\"b\"", "},\n\n{\"id\":\"b\"", true),
+        ("},\n{\"id\":\"b\"", "}],\n{\"id\":\"b\"", false),
+        ("\n]}\n", ",\n]}\n", false),
+        ("\n]}\n", "\n]}\n\n]}\n", false),
+    ] {
+        assert!(text.contains(from), "{from}");
+        fs::write(&file, text.replace(from, to)).unwrap();
+        let listed = store.list().await.map(|records| records.len());
+        assert_eq!(listed.as_ref().ok(), whole.then_some(&3), "{to:?}: {listed:?}");
+        assert!(whole || listed.unwrap_err().code == Code::StoreCorrupt, "{to:?}");
+        if whole {
+            store.update(&id("c"), None, by(|c| c.message = Some("x".into()))).await.unwrap();
+            assert_eq!(store.list().await.unwrap().len(), 3, "{to:?}, written anew");
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_a_newer_version_wrote_survives_our_writes() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("sandboxes.json");
