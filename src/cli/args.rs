@@ -21,25 +21,25 @@ mod stale;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 
-pub use catalogue::{ExtensionsCommand, ProfilesCommand};
-pub use credits::{CreditsCommand, GrantArgs};
-pub use events::{EventsArgs, EventsCommand};
-pub use exec::{ExecArgs, LogsArgs, ShellArgs};
-pub use hosts::{HostsCommand, InspectCommand};
-pub use maintenance::{
+pub(crate) use catalogue::{ExtensionsCommand, ProfilesCommand};
+pub(crate) use credits::{CreditsCommand, GrantArgs};
+pub(crate) use events::{EventsArgs, EventsCommand};
+pub(crate) use exec::{ExecArgs, LogsArgs, ShellArgs};
+pub(crate) use hosts::{HostsCommand, InspectCommand};
+pub(crate) use maintenance::{
     AdoptArgs, CompletionsArgs, DoctorArgs, ImportEarlierArgs, ManArgs, OperationsCommand,
 };
-pub use patches::{AddArgs, ApplyArgs, PatchesCommand, RemoveArgs};
-pub use sandboxes::{
+pub(crate) use patches::{AddArgs, ApplyArgs, PatchesCommand, RemoveArgs};
+pub(crate) use sandboxes::{
     CreateArgs, DestroyArgs, ExtendArgs, GetArgs, LabelArgs, ListArgs, RecreateArgs, WaitArgs,
     WaitFor,
 };
-pub use snapshots::{
+pub(crate) use snapshots::{
     CopyArgs, DeleteArgs, DiffArgs, ExportArgs, ImportArgs, PruneArgs, RestoreArgs, SleepArgs,
     SnapshotArgs, SnapshotRef, SnapshotsCommand, UndoArgs,
 };
 
-pub use stale::{ReapArgs, StaleArgs};
+pub(crate) use stale::{ReapArgs, StaleArgs};
 
 use super::complete::Typed;
 use super::examples;

@@ -133,11 +133,6 @@ impl LedgerSums {
         self.granted
     }
 
-    /// Sum of all charges.
-    pub fn charged(&self) -> Usd {
-        self.charged
-    }
-
     /// Sum of what is held.
     pub fn held(&self) -> Usd {
         self.held

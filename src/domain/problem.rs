@@ -80,13 +80,6 @@ impl ParseProblem {
         self.column = column;
         self
     }
-
-    /// The same problem with the nearest of these words, if one is near.
-    #[must_use]
-    pub fn near<'w>(mut self, word: &str, valid: impl IntoIterator<Item = &'w str>) -> Self {
-        self.suggestion = nearest(word, valid).map(str::to_owned);
-        self
-    }
 }
 
 impl fmt::Display for ParseProblem {
@@ -109,7 +102,7 @@ impl fmt::Display for ParseProblem {
 impl std::error::Error for ParseProblem {}
 
 /// Error for a file with problems: the first as its sentence, all of them in `details.problems`.
-pub fn problems_error(code: Code, problems: &[ParseProblem]) -> Error {
+pub(crate) fn problems_error(code: Code, problems: &[ParseProblem]) -> Error {
     let message = match problems {
         [] => "the file is refused".to_owned(),
         [only] => only.to_string(),
@@ -120,7 +113,7 @@ pub fn problems_error(code: Code, problems: &[ParseProblem]) -> Error {
 }
 
 /// Foreign word in quotes, without control or direction characters and cut to a readable length.
-pub fn shown(word: &str) -> String {
+pub(crate) fn shown(word: &str) -> String {
     format!("'{}'", plain_start(word, SHOWN))
 }
 

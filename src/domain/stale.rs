@@ -2,7 +2,7 @@
 
 mod judge;
 
-pub use judge::{
+pub(crate) use judge::{
     FoundSight, LeftByDead, RecordSight, Standpoint, judge_archive, judge_found, judge_record,
     judge_snapshot, keep,
 };

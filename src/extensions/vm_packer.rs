@@ -39,7 +39,7 @@ use crate::failpoint;
 use crate::transport::{Transport, Transports, probe};
 
 /// This extension's id.
-pub const ID: &str = "ext.vm-packer";
+pub(crate) const ID: &str = "ext.vm-packer";
 
 /// Room that must stay free below the root where the profile's `config.min_free` says nothing.
 const MIN_FREE: Bytes = Bytes::gib(1);
@@ -48,7 +48,7 @@ const MIN_FREE: Bytes = Bytes::gib(1);
 const RUNBOOK: &str = "prepare the VM as docs/runbooks/profile-vm-haskell-build.md says; sandboxer makes and changes nothing there but its own directories";
 
 /// Workspaces on prepared VMs.
-pub struct VmPacker {
+pub(crate) struct VmPacker {
     id: ExtensionId,
     transports: Arc<dyn Transports>,
     archives: Arc<ArchiveStore>,
@@ -56,7 +56,7 @@ pub struct VmPacker {
 
 impl VmPacker {
     /// Over these ways to hosts.
-    pub fn new(transports: Arc<dyn Transports>) -> Self {
+    pub(crate) fn new(transports: Arc<dyn Transports>) -> Self {
         let archives = Arc::new(ArchiveStore::new(Arc::clone(&transports)));
         Self { id: ID.into(), archives, transports }
     }

@@ -5,7 +5,7 @@ use super::table::{Column, or_nothing};
 use crate::client::{Adopted, AdoptedKind, CheckState, Recovered};
 
 /// Columns of what was adopted or imported.
-pub const ADOPTED: &[Column<Adopted>] = &[
+pub(crate) const ADOPTED: &[Column<Adopted>] = &[
     Column::new("KIND", |thing, _| thing.kind.to_string()),
     Column::new("ID", |thing, _| match thing.kind {
         AdoptedKind::Host => String::new(),
@@ -18,7 +18,7 @@ pub const ADOPTED: &[Column<Adopted>] = &[
 ];
 
 /// How what was adopted is meant, and whether it was, in a word.
-pub fn adopted(thing: &Adopted) -> (Role, &'static str) {
+pub(crate) fn adopted(thing: &Adopted) -> (Role, &'static str) {
     match (thing.ok, thing.adopted) {
         (true, true) => (Role::Plain, "yes"),
         (true, false) => (Role::Dim, "left"),
@@ -27,7 +27,7 @@ pub fn adopted(thing: &Adopted) -> (Role, &'static str) {
 }
 
 /// Columns of what was brought into order.
-pub const RECOVERED: &[Column<Recovered>] = &[
+pub(crate) const RECOVERED: &[Column<Recovered>] = &[
     Column::new("ID", |thing, _| thing.id.clone()),
     Column::whole("STATE", |thing, _| or_nothing(thing.state.as_ref())),
     Column::new("WAS", |thing, _| thing.was.clone()),
@@ -35,7 +35,7 @@ pub const RECOVERED: &[Column<Recovered>] = &[
 ];
 
 /// How a check is meant.
-pub fn check_role(state: &CheckState) -> Role {
+pub(crate) fn check_role(state: &CheckState) -> Role {
     match state {
         CheckState::Failed => Role::Bad,
         CheckState::Warning => Role::Warn,

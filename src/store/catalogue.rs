@@ -19,7 +19,7 @@ use crate::domain::profile::{ExtensionUse, Profile};
 use crate::domain::text::nearest;
 use crate::yaml::{self, Document};
 
-pub use entry::{Entry, Origin};
+pub(crate) use entry::Entry;
 use files::{CatalogueFile, Found};
 
 /// A profile as it is listed.

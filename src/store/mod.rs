@@ -23,13 +23,13 @@ mod history;
 pub(crate) mod hosts;
 pub(crate) mod installation;
 pub mod json;
-pub mod lock;
+pub(crate) mod lock;
 mod named_files;
-pub mod operations;
-pub mod outbox;
-pub mod patches;
-pub mod pinned_profiles;
-pub mod plans;
+pub(crate) mod operations;
+pub(crate) mod outbox;
+pub(crate) mod patches;
+pub(crate) mod pinned_profiles;
+pub(crate) mod plans;
 mod reserve;
 mod rotation;
 pub mod sandboxes;
@@ -59,7 +59,7 @@ use crate::domain::root::HostRecord;
 use crate::domain::stale::ReapPlan;
 use crate::domain::{SandboxRecord, SnapshotRecord, Time};
 
-pub use earlier_store::{EarlierFile, EarlierKind, EarlierStore};
+pub(crate) use earlier_store::{EarlierFile, EarlierKind, EarlierStore};
 pub use reserve::ending;
 
 /// Change of a record: in place, under the store's lock. An error leaves it as it was.

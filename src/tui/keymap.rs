@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, HashMap};
 use crate::domain::error::{Code, Error, Kind};
 use crate::domain::text::nearest;
 
-pub use key::Key;
-pub use table::{Action, Mode, Row, TABLE};
+pub(crate) use key::Key;
+pub use table::{Action, Mode, TABLE};
 
 /// The table with the configuration's changes applied.
 #[derive(Debug, Clone)]

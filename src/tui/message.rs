@@ -118,7 +118,7 @@ pub enum Msg {
     /// A patch was added from the form of that number, or could not be.
     PatchAdded(u64, Result<Box<Patch>, Error>),
     /// A patch was taken away from a snapshot, or could not be.
-    PatchRemoved(SnapshotId, Result<Box<Patch>, Error>),
+    PatchRemoved(Result<Box<Patch>, Error>),
     /// A rollout ended.
     RolledOut(JobId, Result<Vec<RolloutItem>, Error>),
     /// An editor gave the terminal back: for a patch on that snapshot, the script, or none where nothing was written.

@@ -25,13 +25,13 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-pub use console::Notify;
+pub(crate) use console::Notify;
 use console::{Console, EventSource, Next};
 use input::Input;
 pub use message::{Completion, Effect, Msg, ShellEnd, Timer};
 use model::{Fetch, Look, Model, SavedState, Sweep, ThemeName};
 pub use shutdown::Ended;
-pub use signals::EndSignal;
+pub(crate) use signals::EndSignal;
 use signals::{LoopEnd, Signals, failed, unusable};
 
 use crate::client::Client;

@@ -11,7 +11,7 @@ use crate::domain::text::nearest;
 use crate::domain::words::string_enum;
 
 /// The longest value of an input, in bytes.
-pub const MAX_INPUT_BYTES: usize = 4096;
+pub(crate) const MAX_INPUT_BYTES: usize = 4096;
 
 /// The input that every profile has: another way to say `--id`.
 pub(super) const SANDBOX_ID: &str = "sandbox_id";
@@ -86,11 +86,6 @@ impl Inputs {
     /// Input of this name.
     pub fn get(&self, name: &str) -> Option<&InputSpec> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, spec)| spec)
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.0.len()
     }
 
     /// Whether there are none.

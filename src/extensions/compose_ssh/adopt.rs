@@ -347,7 +347,6 @@ mod tests {
             host: "h".into(),
             profile,
             inputs: BTreeMap::new(),
-            created_at: crate::domain::Time::from_unix(0),
             handle: None,
             workdir: None,
             host_identity: None,

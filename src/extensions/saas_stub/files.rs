@@ -17,7 +17,7 @@ use crate::domain::text::hex;
 const SCHEMA: u64 = 1;
 
 /// This extension's id.
-pub const ID: &str = "ext.saas-stub";
+pub(crate) const ID: &str = "ext.saas-stub";
 
 /// Name of the place.
 pub(super) const PLACE: &str = "saas-stub";

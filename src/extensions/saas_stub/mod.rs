@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-pub use files::ID;
+pub(crate) use files::ID;
 
 use archives::{StubArchives, content};
 use files::{
@@ -57,10 +57,10 @@ use crate::failpoint;
 const FREE_BYTES: u64 = 1 << 40;
 
 /// Rates of its manifest: they are read when the first price is asked for.
-pub type ReadRates = Box<dyn Fn() -> Result<Rates, Error> + Send + Sync>;
+pub(crate) type ReadRates = Box<dyn Fn() -> Result<Rates, Error> + Send + Sync>;
 
 /// Sandboxes at a provider that is none.
-pub struct SaasStub {
+pub(crate) struct SaasStub {
     id: ExtensionId,
     place: HostName,
     provider: Provider,
@@ -71,7 +71,7 @@ pub struct SaasStub {
 
 impl SaasStub {
     /// With its account in this folder, at these rates.
-    pub fn new(folder: Option<PathBuf>, rates: ReadRates, clock: fn() -> Time) -> Self {
+    pub(crate) fn new(folder: Option<PathBuf>, rates: ReadRates, clock: fn() -> Time) -> Self {
         let provider = Provider::new(folder);
         Self {
             id: ID.into(),

@@ -78,11 +78,6 @@ pub struct Activity {
 }
 
 impl Activity {
-    /// The lines, the newest first.
-    pub fn lines(&self) -> impl ExactSizeIterator<Item = &ActivityLine> {
-        self.lines.iter()
-    }
-
     /// The line of a number.
     pub fn line(&self, number: u64) -> Option<&ActivityLine> {
         self.lines.iter().find(|line| line.number == number)

@@ -8,7 +8,7 @@ use crate::domain::credit::HistoryEntry;
 use crate::present::Spans as Line;
 
 /// From this width on an entry has all its columns.
-pub const WIDE: u16 = 76;
+pub(crate) const WIDE: u16 = 76;
 
 /// The pane.
 #[derive(Debug, Clone, Default)]

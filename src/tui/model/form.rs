@@ -15,17 +15,18 @@ mod snapshot;
 
 use std::sync::Arc;
 
-pub use create::{Create, Plan};
-pub use definition::{Asked, NewJob, Notes};
-pub use extend::Extend;
-pub use field::{Field, FieldKey, FieldKind, Fields};
-pub use grant::Grant;
-pub use labels::EditLabels;
-pub use layout::FormLayout;
-pub use logs::{LogOptions, SaveLog};
-pub use patch::{AddPatch, RollOut, Script};
-pub use restore::{Comparison, Restore};
-pub use snapshot::TakeSnapshot;
+pub(crate) use create::{Create, Plan};
+pub(crate) use definition::{Asked, NewJob, Notes};
+pub(crate) use extend::Extend;
+pub use field::Fields;
+pub(crate) use field::{Field, FieldKey, FieldKind};
+pub(crate) use grant::Grant;
+pub(crate) use labels::EditLabels;
+pub(crate) use layout::FormLayout;
+pub(crate) use logs::{LogOptions, SaveLog};
+pub(crate) use patch::{AddPatch, RollOut, Script};
+pub(crate) use restore::{Comparison, Restore};
+pub(crate) use snapshot::TakeSnapshot;
 
 use definition::Definition;
 

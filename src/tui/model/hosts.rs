@@ -23,7 +23,7 @@ const SLOW: Duration = Duration::from_secs(3);
 const SLOW_MS: u64 = 1000;
 
 /// Rows of a host in the pane.
-pub const ROWS_EACH: usize = 2;
+pub(crate) const ROWS_EACH: usize = 2;
 
 /// Host of the list.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,7 +84,7 @@ pub enum Standing {
 }
 
 /// A host's glyph, and how it is meant.
-pub fn standing_glyph(standing: Standing) -> (char, Role) {
+pub(crate) fn standing_glyph(standing: Standing) -> (char, Role) {
     match standing {
         Standing::Up => ('●', Role::Good),
         Standing::Slow => ('●', Role::Warn),

@@ -5,7 +5,7 @@ use super::columns::{Column, Placed};
 use super::pane::Pane;
 
 /// The smallest terminal that shows more than a sentence, in columns and rows. On a smaller one no key acts.
-pub const SMALLEST: (u16, u16) = (40, 10);
+pub(crate) const SMALLEST: (u16, u16) = (40, 10);
 
 /// Smaller than this in either direction, one pane is shown at a time.
 const SEVERAL_PANES: (u16, u16) = (60, 15);

@@ -31,11 +31,6 @@ impl ThemeName {
             Self::Mono => "mono",
         }
     }
-
-    /// The theme of this name.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|theme| theme.as_str() == word)
-    }
 }
 
 /// How the screen looks; fixed for a run.

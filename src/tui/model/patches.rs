@@ -71,11 +71,6 @@ impl Patches {
         self.go(at.unwrap_or(self.window.index));
     }
 
-    /// The patches.
-    pub fn status(&self) -> &[PatchStatus] {
-        &self.status
-    }
-
     /// How many rows there are.
     pub fn len(&self) -> usize {
         self.status.iter().map(|status| 1 + status.sandboxes.len()).sum()

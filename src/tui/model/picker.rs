@@ -63,7 +63,7 @@ impl Picker {
 }
 
 /// Whether a sandbox can be made from it here.
-pub fn is_usable(view: &ProfileView) -> bool {
+pub(crate) fn is_usable(view: &ProfileView) -> bool {
     view.available && view.error.is_none()
 }
 

@@ -232,7 +232,7 @@ impl Default for Sort {
 
 /// A sort with all that it depends on. While none of that changes, no row moves that did not change itself.
 #[derive(Debug, Clone, Default)]
-pub struct Order {
+pub(crate) struct Order {
     /// The sort.
     pub sort: Sort,
     /// Time and hosts.
@@ -243,7 +243,7 @@ pub struct Order {
 
 impl Order {
     /// A total order: equal keys are ordered by id, so that no row ever jumps without a reason.
-    pub fn compare(&self, a: &Entry, b: &Entry) -> Ordering {
+    pub(crate) fn compare(&self, a: &Entry, b: &Entry) -> Ordering {
         let youngest = || b.record.created_at.cmp(&a.record.created_at);
         let by_key = match self.sort.key {
             SortKey::Trouble => {

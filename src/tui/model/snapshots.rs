@@ -224,13 +224,13 @@ fn passes(
 }
 
 /// Doubts on a snapshot, to be known before one trusts it, in a few words; none where all is well.
-pub fn caveat(view: &SnapshotView) -> Option<String> {
+pub(crate) fn caveat(view: &SnapshotView) -> Option<String> {
     let words = caveats(&view.record).join("; ");
     (!words.is_empty()).then_some(words)
 }
 
 /// Whether it is kept for taking a removal back only.
-pub fn is_undo(view: &SnapshotView) -> bool {
+pub(crate) fn is_undo(view: &SnapshotView) -> bool {
     view.record.kind == SnapshotKind::Undo
 }
 

@@ -90,7 +90,7 @@ impl Case {
             variables: &self.variables,
             host: &host,
         };
-        render(&tree, &input)
+        render(&tree, &input, &mut Vec::new())
     }
 
     fn render(&self) -> (Value, Rendered) {

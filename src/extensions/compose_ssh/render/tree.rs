@@ -43,13 +43,13 @@ pub trait Tree {
 
 /// A workspace in a local directory.
 #[derive(Clone, Debug)]
-pub struct LocalTree {
+pub(crate) struct LocalTree {
     root: PathBuf,
 }
 
 impl LocalTree {
     /// The tree under `root`.
-    pub fn new(root: impl Into<PathBuf>) -> Self {
+    pub(crate) fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
 

@@ -10,7 +10,7 @@ use crate::domain::name::{SandboxId, SnapshotId};
 use crate::tui::model::Role;
 
 /// Lines below the fields: what would be done, and why not.
-pub type Notes = Vec<(Role, String)>;
+pub(crate) type Notes = Vec<(Role, String)>;
 
 /// A verb that has a form.
 pub(super) trait Definition {
