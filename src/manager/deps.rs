@@ -32,19 +32,19 @@ use crate::store::{
 use crate::transport::Transports;
 
 /// The present moment. The manager asks it; the domain gets it.
-pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
+pub(crate) type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
 
 /// The monotonic clock beside it.
-pub type MonotonicClock = Arc<dyn Fn() -> MonotonicTime + Send + Sync>;
+pub(crate) type MonotonicClock = Arc<dyn Fn() -> MonotonicTime + Send + Sync>;
 
 /// The catalogue, read when it is first asked for.
-pub type LazyCatalogue = Arc<LazyLock<Catalogue, Box<dyn FnOnce() -> Catalogue + Send>>>;
+pub(crate) type LazyCatalogue = Arc<LazyLock<Catalogue, Box<dyn FnOnce() -> Catalogue + Send>>>;
 
 /// 32 random bits, for ids.
-pub type Random32 = Arc<dyn Fn() -> u32 + Send + Sync>;
+pub(crate) type Random32 = Arc<dyn Fn() -> u32 + Send + Sync>;
 
 /// Whether a process of this machine is there, by its number, and was at that time: a number is used again.
-pub type Alive = Arc<dyn Fn(u32, Time) -> bool + Send + Sync>;
+pub(crate) type Alive = Arc<dyn Fn(u32, Time) -> bool + Send + Sync>;
 
 /// Settings that the manager takes from the configuration and the environment.
 #[derive(Debug, Clone)]
@@ -142,7 +142,7 @@ pub(crate) struct Shared {
     /// Upkeep of a host that was just reached.
     pub(crate) host_reached: HostReached,
     pub(crate) jobs: Arc<Jobs>,
-    /// Snapshots that this process deleted, as they were.
+    /// Snapshots that this process deleted, as they were, until the deletion's outcome is made.
     pub(crate) deleted: Mutex<BTreeMap<SnapshotId, SnapshotRecord>>,
     /// Hosts as this process saw them last, by name.
     pub(crate) seen_hosts: Mutex<BTreeMap<String, HostView>>,
