@@ -85,15 +85,18 @@ pub struct ProvisionRequest {
 }
 
 impl ProvisionRequest {
-    /// Request but for what is known once its record is written and its host was asked.
+    /// Request but for what is known once its record is written and its host was asked. What carries the id and this `owner` on
+    /// the host is the sandbox's own, and no obstacle to it; none for one that is new.
     pub(crate) fn draft(
         id: SandboxId,
+        owner: Option<OwnerId>,
         host: HostName,
         profile: Profile,
         inputs: BTreeMap<String, String>,
         created_at: Time,
     ) -> Self {
-        let owner = OwnerStamp { owner: "".into(), machine_id: String::new(), counter: 0 };
+        let owner = owner.unwrap_or_else(|| "".into());
+        let owner = OwnerStamp { owner, machine_id: String::new(), counter: 0 };
         let (roots, report, sandbox) = Default::default();
         let (expires_at, allow_large, compose_host) = Default::default();
         Self {
@@ -143,8 +146,6 @@ pub struct Target {
     pub profile: Profile,
     /// The inputs.
     pub inputs: BTreeMap<String, String>,
-    /// When the record was written, for the host's manifest.
-    pub created_at: Time,
     /// Handle that `provision` returned, if it came so far.
     pub handle: Option<Handle>,
     /// The recorded directory, if it came so far.
