@@ -314,7 +314,6 @@ impl<C: ?Sized> Context<'_, C> {
         self.options.color && self.io.terminals.stdout
     }
 
-    /// The time.
     pub(super) fn now(&self) -> Time {
         (self.io.now)()
     }

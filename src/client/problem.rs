@@ -9,7 +9,6 @@ pub(crate) fn exit_status(code: &Code) -> u8 {
     statuses(code).0
 }
 
-/// The HTTP status for a code.
 pub(crate) fn http_status(code: &Code) -> u16 {
     statuses(code).1
 }

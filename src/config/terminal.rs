@@ -6,7 +6,6 @@ use crate::domain::text::is_utf8_locale;
 /// The colours of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Colours {
-    /// None.
     None,
     /// The usual 16.
     Sixteen,

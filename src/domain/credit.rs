@@ -128,7 +128,6 @@ impl LedgerSums {
         self.granted - self.charged - self.held
     }
 
-    /// Sum of all grants.
     pub fn granted(&self) -> Usd {
         self.granted
     }

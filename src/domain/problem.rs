@@ -24,7 +24,6 @@ pub struct FieldProblem {
 }
 
 impl FieldProblem {
-    /// A problem at a path.
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self { path: path.into(), message: message.into(), suggestion: None }
     }

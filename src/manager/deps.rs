@@ -75,13 +75,9 @@ pub struct Settings {
 
 /// Dependencies of the manager: stores, ways to hosts, extensions, clock. `app.rs` fills them in.
 pub struct Dependencies {
-    /// The sandboxes.
     pub sandboxes: Arc<dyn SandboxStore>,
-    /// The snapshots.
     pub snapshots: Arc<dyn SnapshotStore>,
-    /// The patches.
     pub patches: Arc<dyn PatchStore>,
-    /// The operations.
     pub operations: Arc<dyn OperationStore>,
     /// The hosts, as they said last.
     pub hosts: Arc<dyn HostStore>,
@@ -89,7 +85,6 @@ pub struct Dependencies {
     pub sweeps: Arc<dyn SweepStore>,
     /// Plans of reaps.
     pub plans: Arc<dyn PlanStore>,
-    /// The event log.
     pub events: Arc<dyn EventLog>,
     /// The outbox, a cursor into it.
     pub outbox: Arc<dyn OutboxStore>,

@@ -6,7 +6,6 @@ use super::table::{Column, or_nothing};
 use crate::client::{ExtensionView, ProfileView};
 use crate::domain::profile::{InputSpec, Profile, Seconds};
 
-/// Columns of profiles.
 pub(crate) const PROFILES: &[Column<ProfileView>] = &[
     Column::new("ID", |view, _| view.id.clone()),
     Column::new("VERSION", |view, _| or_nothing(view.version.as_ref())),
@@ -17,7 +16,6 @@ pub(crate) const PROFILES: &[Column<ProfileView>] = &[
     }),
 ];
 
-/// Columns of extensions.
 pub(crate) const EXTENSIONS: &[Column<ExtensionView>] = &[
     Column::new("ID", |view, _| view.id.clone()),
     Column::new("VERSION", |view, _| or_nothing(view.version.as_ref())),

@@ -15,7 +15,6 @@ pub(crate) const AGE: Column<HistoryEntry> =
 /// Moment, as records have it.
 pub(crate) const TIME: Column<HistoryEntry> =
     Column::new("TIME", |entry, _| entry.entry.time.to_string());
-/// Kind.
 pub(crate) const KIND: Column<HistoryEntry> =
     Column::whole("KIND", |entry, _| entry.entry.kind.to_string());
 /// Amount, with what it does to the balance: a charge takes of what was held.
@@ -30,13 +29,11 @@ pub(crate) const AMOUNT: Column<HistoryEntry> = Column::whole("USD", |entry, _| 
 /// Balance after it.
 pub(crate) const BALANCE: Column<HistoryEntry> =
     Column::whole("BALANCE", |entry, _| usd(entry.balance_usd));
-/// Sandbox.
 pub(crate) const SANDBOX: Column<HistoryEntry> =
     Column::whole("SANDBOX", |entry, _| or_nothing(entry.entry.sandbox_id.as_ref()));
 /// Actor who caused it.
 pub(crate) const BY: Column<HistoryEntry> =
     Column::new("BY", |entry, _| entry.entry.actor.to_string());
-/// Note.
 pub(crate) const NOTE: Column<HistoryEntry> =
     Column::new("NOTE", |entry, _| or_nothing(entry.entry.note.as_ref()));
 
@@ -59,7 +56,6 @@ pub(crate) fn sums(document: &mut Document, credits: &Credits) {
     document.maybe("lasts", Role::Plain, credits.lasts().map(|lasts| age(lasts.as_secs())));
 }
 
-/// Whether a sandbox has a price.
 pub(crate) fn has_price(record: &SandboxRecord) -> bool {
     record.quote_usd.is_some() || record.cost_usd.is_some()
 }

@@ -22,21 +22,15 @@ const FRESH: u64 = 300;
 /// Columns that a command's table gives what is wrong, about.
 const WHAT: usize = 60;
 
-/// Its id.
 pub(crate) const ID: Column<SandboxRecord> = Column::whole("ID", |record, _| record.id.to_string());
-/// Its name.
 pub(crate) const NAME: Column<SandboxRecord> =
     Column::new("NAME", |record, _| or_nothing(record.name.as_ref()));
-/// Its profile.
 pub(crate) const PROFILE: Column<SandboxRecord> =
     Column::new("PROFILE", |record, _| short_profile(record.profile.id.as_str()).to_owned());
-/// Its host.
 pub(crate) const HOST: Column<SandboxRecord> =
     Column::new("HOST", |record, _| record.host.to_string());
-/// Its state.
 pub(crate) const STATE: Column<SandboxRecord> =
     Column::whole("STATE", |record, _| state_word(record).to_owned());
-/// Its age.
 pub(crate) const AGE: Column<SandboxRecord> =
     Column::whole("AGE", |record, now| age_of(record.created_at, now));
 /// Time left; nothing where there is no deadline, or none that counts yet.
@@ -63,7 +57,6 @@ pub(crate) fn short_profile(id: &str) -> &str {
     id.strip_prefix("profile.").unwrap_or(id)
 }
 
-/// A sandbox's state in a word.
 pub(crate) fn state_word(record: &SandboxRecord) -> &str {
     match &record.state {
         _ if record.degraded().next().is_some() => "degraded",

@@ -65,7 +65,6 @@ pub(crate) fn patch_words(state: &PatchState) -> &'static str {
     }
 }
 
-/// A snapshot's glyph.
 pub(crate) fn snapshot_glyph(state: &SnapshotState) -> char {
     match state {
         SnapshotState::Ready => '◆',

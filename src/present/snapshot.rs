@@ -20,10 +20,8 @@ use crate::domain::text::plural;
 /// How many paths are listed.
 const PATHS: usize = 10;
 
-/// Its id.
 pub(crate) const ID: Column<SnapshotView> =
     Column::whole("ID", |view, _| view.record.id.to_string());
-/// Its name.
 pub(crate) const NAME: Column<SnapshotView> =
     Column::new("NAME", |view, _| or_nothing(view.record.name.as_ref()));
 /// The state and what qualifies it.
@@ -51,7 +49,6 @@ pub(crate) const HOST: Column<SnapshotView> = Column::new("HOST", |view, _| {
 /// The archive's size.
 pub(crate) const SIZE: Column<SnapshotView> =
     Column::whole("SIZE", |view, _| or_nothing(view.record.archive.bytes.map(bytes)));
-/// Its age.
 pub(crate) const AGE: Column<SnapshotView> =
     Column::whole("AGE", |view, now| age_of(view.record.created_at, now));
 /// How many patches are on it.

@@ -10,7 +10,6 @@ use crate::domain::name::{SandboxId, SnapshotId};
 /// Which row.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NodeId {
-    /// A snapshot's.
     Snapshot(SnapshotId),
     /// A sandbox's; it is based on at most one snapshot, so it has at most one row.
     Sandbox(SandboxId),

@@ -30,7 +30,6 @@ pub type ManifestEntry = Entry<ExtensionManifest>;
 /// What `profiles validate` found a file to be.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Validated {
-    /// A profile.
     Profile(Box<ProfileEntry>),
     /// An extension's manifest.
     Manifest(Box<ManifestEntry>),

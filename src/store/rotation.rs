@@ -50,7 +50,6 @@ pub(super) struct LineHead {
 }
 
 impl RotatedLog {
-    /// The log at this path.
     pub(super) fn new(newest: PathBuf) -> Self {
         let older = (1..=KEPT_AT_MOST).map(|number| {
             let mut name = newest.clone().into_os_string();

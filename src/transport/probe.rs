@@ -85,7 +85,6 @@ impl ProbeRequest {
 /// Answers of a host to a probe.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Probed {
-    /// Facts.
     pub facts: HostFacts,
     /// The host's fingerprint, where it could be made.
     pub fingerprint: Option<String>,

@@ -69,7 +69,6 @@ impl Keymap {
         Ok(())
     }
 
-    /// Action of a key in a mode.
     pub fn action(&self, mode: Mode, key: Key) -> Option<Action> {
         self.actions.get(&(mode, key)).copied()
     }

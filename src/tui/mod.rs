@@ -66,7 +66,6 @@ pub struct Options {
     pub state_file: Option<PathBuf>,
     /// The home directory, which `~` means in a path.
     pub home: Option<PathBuf>,
-    /// The clock.
     pub clock: fn() -> Time,
 }
 

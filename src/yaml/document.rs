@@ -90,7 +90,6 @@ impl Document {
         self.at(place.unwrap_or_else(|| self.start()), path, message)
     }
 
-    /// A problem with the key at a path.
     pub(crate) fn key_problem(&self, path: &str, message: impl Into<String>) -> ParseProblem {
         let place = self.tree.nearest(path).map(|span| span.key);
         self.at(place.unwrap_or_else(|| self.start()), path, message)

@@ -25,9 +25,7 @@ pub(crate) struct Limits {
 /// Line and column, from 1, in characters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Line.
     pub line: u32,
-    /// Column.
     pub column: u32,
 }
 
@@ -56,7 +54,6 @@ pub(crate) struct TagUse {
 pub(crate) struct Twice {
     /// Path of the key.
     pub path: String,
-    /// The key.
     pub key: String,
     /// Line on which it was set first.
     pub first: u32,

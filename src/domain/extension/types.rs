@@ -62,9 +62,7 @@ pub struct ProvisionRequest {
     pub id: SandboxId,
     /// Installation that makes it.
     pub owner: OwnerStamp,
-    /// Where.
     pub host: HostName,
-    /// The profile.
     pub profile: Profile,
     /// The inputs, checked, defaults filled in.
     pub inputs: BTreeMap<String, String>,
@@ -136,7 +134,6 @@ pub struct HostAnswer {
 /// Sandbox that a later verb is about.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// The sandbox's id.
     pub id: SandboxId,
     /// Owner ids that count as ours on the host; the one that made it is the last.
     pub owners: Vec<OwnerId>,
@@ -144,7 +141,6 @@ pub struct Target {
     pub host: HostName,
     /// The profile, for its `stop_grace` and `config`.
     pub profile: Profile,
-    /// The inputs.
     pub inputs: BTreeMap<String, String>,
     /// Handle that `provision` returned, if it came so far.
     pub handle: Option<Handle>,
@@ -268,7 +264,6 @@ pub struct Captured {
     pub path: String,
     /// Identity that the host proved.
     pub identity: HostIdentity,
-    /// Facts of its archive.
     pub archive: ArchiveFacts,
 }
 
@@ -287,7 +282,6 @@ pub struct ExecRun<'a> {
 pub struct RestoreSource {
     /// Archive, on the same host as the sandbox.
     pub place: ArchivePlace,
-    /// Facts of it.
     pub archive: ArchiveFacts,
     /// Whether it is an error when the host cannot set everything (`--strict`).
     pub strict: bool,
@@ -302,10 +296,8 @@ pub struct Restored {
     pub not_preserved: BTreeMap<String, u64>,
 }
 
-/// Patch to run.
 #[derive(Debug, Clone)]
 pub struct PatchRun {
-    /// The patch.
     pub patch: Patch,
     /// Time that it may take.
     pub limit: Duration,
@@ -320,6 +312,5 @@ pub struct PatchOutcome {
     pub timed_out: bool,
     /// The last `KEPT_OUTPUT` bytes that it wrote, invalid UTF-8 replaced.
     pub output: String,
-    /// Duration.
     pub duration: Duration,
 }

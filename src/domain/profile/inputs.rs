@@ -83,12 +83,10 @@ impl Inputs {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Input of this name.
     pub fn get(&self, name: &str) -> Option<&InputSpec> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, spec)| spec)
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

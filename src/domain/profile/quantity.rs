@@ -60,14 +60,12 @@ impl Seconds {
         std::time::Duration::from_secs(self.0)
     }
 
-    /// From hours.
     pub const fn hours(hours: u64) -> Self {
         Self(hours * 3600)
     }
 }
 
 impl Bytes {
-    /// The bytes.
     pub const fn get(self) -> u64 {
         self.0
     }

@@ -26,7 +26,6 @@ pub(crate) struct Standpoint {
 /// Record of a sandbox, as it was looked at.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RecordSight<'a> {
-    /// The record.
     pub record: &'a SandboxRecord,
     /// Remains of a dead process, with what `recover` would do.
     pub left_by_dead: Option<&'a LeftByDead>,
@@ -130,11 +129,9 @@ fn verdict(sight: RecordSight<'_>, from: &Standpoint) -> Option<Verdict> {
 /// Something that a host has and no live record knows, as it was looked at.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FoundSight<'a> {
-    /// The host.
     pub host: &'a HostName,
     /// Things of it that the host has.
     pub found: &'a InventoryItem,
-    /// Engines that answered.
     pub answering: &'a [Engine],
     /// Why an engine of the host may have more of it than was seen.
     pub silent: Option<&'a str>,

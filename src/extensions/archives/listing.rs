@@ -35,7 +35,6 @@ const ENTRIES_LIMIT: usize = 2_000_000;
 /// How long a line of a listing, or what is kept of errors, may be; bytes.
 const LINE_LIMIT: usize = 64 * 1024;
 
-/// The entries of an archive.
 pub(super) async fn entries(
     transport: &dyn Transport,
     place: &ArchivePlace,

@@ -13,7 +13,6 @@ pub(super) trait CatalogueFile: Sized {
     const PREFIX: &'static str;
     /// Reads and validates it.
     fn read(document: &Document) -> Result<Self, Vec<ParseProblem>>;
-    /// Its id.
     fn id(&self) -> &str;
 }
 

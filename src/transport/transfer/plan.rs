@@ -51,7 +51,6 @@ impl Limits {
 pub struct Plan {
     /// Files and symlinks.
     pub files: u64,
-    /// Directories.
     pub directories: u64,
     /// Bytes of content; hard-linked content once.
     pub bytes: u64,

@@ -9,17 +9,11 @@ use crate::present::{self, sandbox};
 pub enum Column {
     /// Cursor, mark, glyph.
     Marks,
-    /// Name.
     Name,
-    /// Id.
     Id,
-    /// Profile.
     Profile,
-    /// Host.
     Host,
-    /// State.
     State,
-    /// Age.
     Age,
     /// Time left.
     Left,
@@ -106,7 +100,6 @@ impl Column {
         }
     }
 
-    /// Its title.
     pub fn title(self) -> &'static str {
         match self {
             Self::Cpu => "CPU",

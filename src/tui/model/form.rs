@@ -42,7 +42,6 @@ use crate::domain::lineage::SnapshotView;
 pub enum FormKind {
     /// A new sandbox.
     Create(Box<Create>),
-    /// Snapshots.
     Snapshot(TakeSnapshot),
     /// A new sandbox from a snapshot.
     Restore(Box<Restore>),
@@ -54,7 +53,6 @@ pub enum FormKind {
     Extend(Extend),
     /// More credits.
     Grant(Grant),
-    /// Labels.
     Labels(Box<EditLabels>),
     /// Which part of a log is asked for.
     LogOptions(LogOptions),
@@ -88,14 +86,12 @@ pub enum FormState {
     Asked(Option<JobId>),
 }
 
-/// The form.
 #[derive(Debug, Clone)]
 pub struct Form {
     /// Its number, by which a late answer is recognised.
     pub number: u64,
     /// Its purpose.
     pub kind: FormKind,
-    /// The fields.
     pub fields: Fields,
     /// How far it has come.
     pub state: FormState,
@@ -123,7 +119,6 @@ impl Form {
         form
     }
 
-    /// Its title.
     pub fn title(&self) -> String {
         self.kind.definition().title()
     }

@@ -44,7 +44,6 @@ pub struct Arrangement {
 /// The screen's map. Empty areas are not drawn. Frames share their edges with what is above and below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Screen {
-    /// All of it.
     pub whole: Area,
     /// The first row; empty when the terminal is too small for anything but a sentence.
     pub header: Area,
@@ -168,7 +167,6 @@ impl Screen {
         }
     }
 
-    /// A pane's rows.
     pub fn rows(&self, pane: Pane) -> Area {
         match pane {
             Pane::Sandboxes => self.list,

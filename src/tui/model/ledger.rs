@@ -18,7 +18,6 @@ pub(super) const LOW_S: u64 = 86_400;
 /// Ledger as it was read, with all that is shown of it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ledger {
-    /// Its sums.
     pub sums: Credits,
     /// The last entries, the newest first.
     pub entries: Vec<HistoryEntry>,

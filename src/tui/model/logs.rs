@@ -57,7 +57,6 @@ pub struct Logs {
     pub id: SandboxId,
     /// Name of its sandbox.
     pub title: String,
-    /// Its services.
     pub services: Vec<String>,
     /// The service whose log is shown; none: all.
     pub service: Option<String>,

@@ -1,6 +1,5 @@
 //! Colours and glyphs of the screen, as the configuration and the terminal want them.
 
-/// A theme's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ThemeName {
     /// The terminal's own 16 colours.
@@ -17,7 +16,6 @@ pub enum ThemeName {
 }
 
 impl ThemeName {
-    /// Every theme.
     pub const ALL: &'static [Self] =
         &[Self::Terminal, Self::Dark, Self::Light, Self::HighContrast, Self::Mono];
 
@@ -36,7 +34,6 @@ impl ThemeName {
 /// How the screen looks; fixed for a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Look {
-    /// The theme.
     pub theme: ThemeName,
     /// Only ASCII glyphs.
     pub ascii: bool,

@@ -10,7 +10,6 @@ use crate::domain::patch::PatchState;
 /// The overlay: below each patch its sandboxes.
 #[derive(Debug, Clone)]
 pub struct Patches {
-    /// The snapshot.
     pub snapshot: SnapshotId,
     /// Name of its snapshot.
     pub title: String,
@@ -27,7 +26,6 @@ pub struct Patches {
 /// Row of the list.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PatchRow<'a> {
-    /// The patch.
     pub status: &'a PatchStatus,
     /// The sandbox, where it is a sandbox's row.
     pub standing: Option<&'a PatchStanding>,
@@ -76,12 +74,10 @@ impl Patches {
         self.status.iter().map(|status| 1 + status.sandboxes.len()).sum()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.status.is_empty()
     }
 
-    /// A row.
     pub fn row(&self, at: usize) -> Option<PatchRow<'_>> {
         let mut at = at;
         for status in &self.status {

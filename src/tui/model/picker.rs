@@ -11,7 +11,6 @@ use crate::client::ProfileView;
 pub struct Picker {
     /// Whether the profiles are there.
     pub load: Load,
-    /// The profiles.
     pub profiles: Vec<ProfileView>,
     /// The profile under the cursor.
     pub index: usize,
@@ -27,7 +26,6 @@ impl Picker {
         self.profiles.get(self.index)
     }
 
-    /// Takes the profiles.
     pub fn take(&mut self, profiles: Vec<ProfileView>) {
         self.profiles = profiles;
         self.load = Load::Ready;

@@ -118,7 +118,6 @@ impl Snapshots {
         self.views.iter().filter(|view| !view.record.came_to_nothing()).count()
     }
 
-    /// The snapshot of an id.
     pub fn get(&self, id: &SnapshotId) -> Option<&Arc<SnapshotView>> {
         self.by_id.get(id).and_then(|at| self.views.get(*at))
     }

@@ -31,7 +31,6 @@ struct Palette {
 }
 
 impl Theme {
-    /// The theme of a look.
     pub(super) fn of(look: Look) -> Self {
         Self {
             name: look.theme,
@@ -93,7 +92,6 @@ impl Theme {
         }
     }
 
-    /// The style of a role.
     pub(super) fn style(self, role: Role) -> Style {
         let palette = self.palette();
         let plain = Style::new();

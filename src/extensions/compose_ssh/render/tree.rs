@@ -15,7 +15,6 @@ pub enum Entry {
     Missing,
     /// A regular file.
     File,
-    /// A directory.
     Directory,
     /// A symbolic link and its text.
     Link(String),

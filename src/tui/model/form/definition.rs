@@ -51,13 +51,11 @@ pub enum Asked {
 /// A job that is to be begun.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewJob {
-    /// Its kind.
     pub kind: OperationKind,
     /// The sandbox that it is on; none: it makes one.
     pub sandbox: Option<SandboxId>,
     /// Name of its target.
     pub title: String,
-    /// The request.
     pub request: Request,
 }
 

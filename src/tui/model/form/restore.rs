@@ -13,7 +13,6 @@ const CHANGES: usize = 200;
 /// Differences between a snapshot and what it was taken of, as far as they are known.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Comparison {
-    /// Asked for.
     Asking,
     /// The answer.
     Known(Box<SnapshotDiff>),
@@ -24,9 +23,7 @@ pub enum Comparison {
 /// A new sandbox from a snapshot.
 #[derive(Debug, Clone)]
 pub struct Restore {
-    /// The snapshot.
     pub target: SnapshotTarget,
-    /// The hosts.
     pub hosts: Vec<String>,
     /// The differences.
     pub comparison: Comparison,

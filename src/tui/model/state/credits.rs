@@ -69,7 +69,6 @@ impl Model {
         (words, sparkline(&hours, top))
     }
 
-    /// The row of an entry.
     pub fn entry_row(&self, entry: &HistoryEntry) -> EntryRow {
         let record = &entry.entry;
         let mut about = Line::new();

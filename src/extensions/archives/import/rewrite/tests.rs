@@ -149,7 +149,6 @@ fn said(program: &[&str], tar: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Listing by GNU tar.
 fn listed_by_gnu(tar: &[u8]) -> String {
     said(&["tar", "--quoting-style=literal", "-tf", "-"], tar).expect("tar")
 }
