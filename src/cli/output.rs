@@ -331,14 +331,14 @@ pub(super) fn encoding(error: &serde_json::Error) -> CliError {
 /// The last line of stderr under `--json`.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorLine {
-    /// What went wrong.
+    /// Reason of the failure.
     pub error: Error,
 }
 
 /// A line of stderr under `--json` while an operation runs.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ProgressLine {
-    /// What it is at.
+    /// Progress of the operation.
     pub progress: Progress,
 }
 

@@ -17,7 +17,7 @@ const SHOWN: usize = 60;
 pub struct FieldProblem {
     /// Path of the key, such as `inputs.repo.kind`.
     pub path: String,
-    /// One sentence.
+    /// Sentence.
     pub message: String,
     /// Nearest valid word, where there is one.
     pub suggestion: Option<String>,
@@ -50,7 +50,7 @@ pub struct ParseProblem {
     pub column: u32,
     /// The key's path, such as `inputs.repo.kind`; empty for the document itself.
     pub path: String,
-    /// One sentence, without the place and the suggestion.
+    /// Sentence, without the place and the suggestion.
     pub message: String,
     /// The nearest valid word, where there is one near enough.
     pub suggestion: Option<String>,

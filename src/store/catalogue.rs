@@ -27,7 +27,7 @@ pub type ProfileEntry = Entry<Profile>;
 /// An extension's manifest as it is listed.
 pub type ManifestEntry = Entry<ExtensionManifest>;
 
-/// What `profiles validate` found a file to be.
+/// Kind of file that `profiles validate` found.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Validated {
     Profile(Box<ProfileEntry>),
@@ -193,7 +193,7 @@ impl Catalogue {
     }
 }
 
-/// What is wrong with a file by itself, else with its place among those that are listed.
+/// Problems of a file by itself, else with its place among those that are listed.
 fn problems_of<T>(alone: &Entry<T>, listed: &[Entry<T>], path: &Path) -> Vec<ParseProblem> {
     if !alone.problems.is_empty() {
         return alone.problems.clone();
@@ -206,7 +206,7 @@ fn problems_of<T>(alone: &Entry<T>, listed: &[Entry<T>], path: &Path) -> Vec<Par
     listed.iter().find(is_this).map(|entry| entry.problems.clone()).unwrap_or_default()
 }
 
-/// One entry by id, the prefix optional.
+/// Entry of an id, the prefix optional.
 fn find<'e, T>(
     entries: &'e [Entry<T>],
     noun: &str,

@@ -134,7 +134,7 @@ impl Column {
     }
 
     /// The columns for a width and the longest name. Names are cut last; what is free goes to them and to the last column.
-    /// Those of money are there only where something has a price.
+    /// Columns of money are there only where something has a price.
     pub(super) fn place(width: u16, longest_name: u16, has_prices: bool) -> Vec<Placed> {
         let [least, common, most] = NAME;
         let name = longest_name.clamp(least, common);
