@@ -28,7 +28,7 @@ use crate::domain::teardown::TeardownReport;
 use crate::domain::undo::Footprint;
 use crate::extensions::archives::store::ArchiveStore;
 use crate::extensions::archives::{capture, listing, measure, restore};
-use crate::extensions::workspace::look::{self, Found};
+use crate::extensions::workspace::inspect::{self, Found};
 use crate::extensions::workspace::prepare::{Wanted, prepare};
 use crate::extensions::workspace::reachability::reachability;
 use crate::extensions::workspace::{
@@ -136,7 +136,7 @@ impl SandboxExtension for VmPacker {
     ) -> Result<Readiness, Error> {
         reporter.report(Report { stage: "ready", ..Report::default() });
         let transport = self.open(&target.host).await?;
-        let found = look::look(transport.as_ref(), target).await?;
+        let found = inspect::inspect_one(transport.as_ref(), target).await?;
         confirm(target, &found)?;
         confirm_room(target, &found)?;
         Ok(Readiness {
@@ -160,7 +160,7 @@ impl SandboxExtension for VmPacker {
 
     async fn inspect(&self, target: &Target) -> Result<Inspection, Error> {
         let transport = self.open(&target.host).await?;
-        let found = look::look(transport.as_ref(), target).await?;
+        let found = inspect::inspect_one(transport.as_ref(), target).await?;
         let mut seen = found.inspection();
         // Without a handle the transfer may have been cut off.
         seen.ready = target.handle.is_some() && confirm(target, &found).is_ok();
@@ -189,7 +189,7 @@ impl SandboxExtension for VmPacker {
         targets: &[Target],
     ) -> Result<BTreeMap<SandboxId, Vec<Service>>, Error> {
         let transport = self.open(host).await?;
-        let inspections = look::inspect_all(transport.as_ref(), targets).await?;
+        let inspections = inspect::inspect_all(transport.as_ref(), targets).await?;
         let there = targets
             .iter()
             .filter(|target| inspections.is_of(target) && inspections.has_directory(target));

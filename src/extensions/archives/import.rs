@@ -3,7 +3,7 @@
 
 mod judge;
 mod rewrite;
-mod said;
+mod header_extensions;
 mod sparse;
 
 use std::io::{self, BufReader, BufWriter};

@@ -13,7 +13,7 @@ use crate::extensions::archives::archive_dir::{self, about, archive_script};
 use crate::extensions::archives::entries::{GNU_LISTING, Style, entry};
 use crate::extensions::archives::transfer::refused;
 use crate::extensions::workspace::exec::{Went, judged};
-use crate::extensions::workspace::said::unproved;
+use crate::extensions::workspace::script_output::unproved;
 use crate::extensions::workspace::{expected_of, failed, workdir};
 use crate::transport::{Command, Output, Transport};
 

@@ -9,12 +9,12 @@ mod canary;
 mod certify;
 mod deps;
 mod exec;
-mod fetched;
+mod remote_tree;
 mod given;
 mod handle;
 mod host;
 mod logs;
-mod look;
+mod inspect;
 mod mask;
 mod patch;
 mod provision;
@@ -174,7 +174,7 @@ impl SandboxExtension for ComposeSsh {
     }
 
     async fn inspect(&self, target: &Target) -> Result<Inspection, Error> {
-        self.deps.told(target, look::inspect(&self.deps, target).await).await
+        self.deps.told(target, inspect::inspect(&self.deps, target).await).await
     }
 
     async fn adopt(&self, target: &Target, claim: AdoptClaim<'_>) -> Result<AdoptLook, Error> {
@@ -186,7 +186,7 @@ impl SandboxExtension for ComposeSsh {
         host: &HostName,
         targets: &[Target],
     ) -> Result<BTreeMap<SandboxId, Vec<Service>>, Error> {
-        look::services(&self.deps, host, targets).await
+        inspect::services(&self.deps, host, targets).await
     }
 
     async fn snapshot(

@@ -13,7 +13,7 @@ use crate::extensions::compose_ssh::render::{
     Dialect, HostContext, Pull, RenderError, Rendered, ServicePlan,
 };
 use crate::extensions::compose_ssh::{host, provision, source};
-use crate::extensions::workspace::said::Said;
+use crate::extensions::workspace::script_output::ScriptOutput;
 use crate::extensions::workspace::{self, before_anything, failed, step};
 use crate::transport::{Command, Source, Transport};
 
@@ -75,7 +75,7 @@ pub(super) async fn pull(
         .await
         .map_err(|error| late(error, request))?;
     let text = output.text();
-    let said = Said::read(&text);
+    let said = ScriptOutput::read(&text);
     let lacking: Vec<&str> =
         said.entries().filter(|entry| entry.key == "lacking").map(|entry| entry.value).collect();
     if output.ok() && lacking.is_empty() && said.value("images") == Some("there") {

@@ -48,11 +48,11 @@ pub(super) async fn restore(
         let workspace = workspace::workspace(&prepared.workdir);
         let mut found = provision::host_of(request, &runtime);
         let mut rendered =
-            fetched::render(transport, request, &workspace, &HostContext::from(&found)).await?;
+            remote_tree::render(transport, request, &workspace, &HostContext::from(&found)).await?;
         if host::wants_addresses(&rendered, &found) {
             found.taken = Some(host::taken(transport, &runtime, request).await?);
             rendered =
-                fetched::render(transport, request, &workspace, &HostContext::from(&found)).await?;
+                remote_tree::render(transport, request, &workspace, &HostContext::from(&found)).await?;
         }
         let rendered =
             rendered.map_err(|error| provision::refused_by(&error, request, &runtime))?;

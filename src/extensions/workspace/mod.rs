@@ -5,13 +5,13 @@
 //! without one that part is skipped.
 
 pub(crate) mod exec;
-pub(crate) mod look;
+pub(crate) mod inspect;
 pub(crate) mod manifest;
 pub(crate) mod patch;
 pub(crate) mod prepare;
 pub(crate) mod reachability;
 pub(crate) mod repo;
-pub(crate) mod said;
+pub(crate) mod script_output;
 pub(crate) mod teardown;
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -103,7 +103,7 @@ fn said_known(lines: &str) -> bool {
 
 /// Everything in what `sbx_runtime` printed. Other lines are skipped.
 pub(crate) fn parse_runtimes(lines: &str) -> RuntimeReport {
-    let said = Said { entries: entries(lines) };
+    let said = ScriptOutput { entries: entries(lines) };
     let mut report = RuntimeReport { fingerprint: said.fingerprint(), ..RuntimeReport::default() };
     said.docker(&mut report);
     said.podman(&mut report);
@@ -144,11 +144,11 @@ fn refresh(known: &[Runtime], report: &mut RuntimeReport) {
 }
 
 /// The tagged lines of a run.
-struct Said<'a> {
+struct ScriptOutput<'a> {
     entries: Vec<ScriptEntry<'a>>,
 }
 
-impl<'a> Said<'a> {
+impl<'a> ScriptOutput<'a> {
     fn values(&self, tag: &'a str) -> impl Iterator<Item = &'a str> + '_ {
         self.entries
             .iter()

@@ -11,7 +11,7 @@ mod undo;
 
 use super::{
     Activity, Arrangement, Confirm, CreditsPane, Details, EventLog, Fetch, Form, HostDetails,
-    Hosts, Hub, JobId, Jobs, LastLook, Logs, Look, Pane, Patches, Picker, Reap, Role, Sandboxes,
+    Hosts, Hub, JobId, Jobs, LastLook, Logs, Appearance, Pane, Patches, Picker, Reap, Role, Sandboxes,
     Screen, Searches, ShellChoice, SnapshotDetails, Snapshots, Stale, Sweep, Sweeps, TextOverlay,
 };
 use crate::client::{Error, ExtensionView};
@@ -90,7 +90,7 @@ pub struct Model {
     /// Columns and rows of the terminal.
     pub size: (u16, u16),
     /// Colours and glyphs.
-    pub look: Look,
+    pub appearance: Appearance,
     /// Whether mutating keys are refused.
     pub read_only: bool,
     /// Actor of this console.
@@ -184,7 +184,7 @@ impl Model {
             now,
             started: now,
             size: (0, 0),
-            look: Look::default(),
+            appearance: Appearance::default(),
             read_only: false,
             actor: String::new(),
             home: None,

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
 use super::*;
-use crate::extensions::archives::import::said::record;
+use crate::extensions::archives::import::header_extensions::record;
 
 /// Entry as a tar has it, by hand: nothing here stops at what an honest archive would not say.
 #[derive(Clone)]

@@ -33,7 +33,7 @@ impl ThemeName {
 
 /// How the screen looks; fixed for a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Look {
+pub struct Appearance {
     pub theme: ThemeName,
     /// Only ASCII glyphs.
     pub ascii: bool,
