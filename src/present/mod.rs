@@ -7,6 +7,7 @@
 pub(crate) mod catalogue;
 mod count;
 pub(crate) mod credit;
+pub(crate) mod diff;
 mod document;
 pub(crate) mod error;
 mod event;
@@ -16,6 +17,7 @@ pub(crate) mod lineage;
 mod moment;
 pub(crate) mod operation;
 pub(crate) mod patch;
+pub(crate) mod question;
 mod role;
 pub(crate) mod route;
 pub(crate) mod sandbox;
@@ -27,7 +29,7 @@ mod table;
 mod tree;
 pub(crate) mod upkeep;
 
-pub(crate) use crate::domain::figures::bytes;
+pub(crate) use crate::domain::figures::{age, age_of, bytes, rate, took, usd};
 pub(crate) use count::{counts, many, summed};
 pub(crate) use document::{Document, Piece};
 pub(crate) use event::{

@@ -11,7 +11,7 @@ use super::table::{Column, or_nothing};
 use crate::domain::figures::{age_of, bytes};
 use crate::domain::lineage::SnapshotView;
 use crate::domain::name::HostName;
-use crate::domain::request::counted;
+use crate::domain::request::{PruneItem, counted};
 use crate::domain::snapshot::{
     Consistency, Replica, ReplicaState, SnapshotKind, SnapshotRecord, SnapshotState,
 };
@@ -256,4 +256,36 @@ pub(crate) fn line(
     let text = format!("{name}{id}{size}  {} old", age_of(record.created_at, present.now));
     let sign = (snapshot_glyph(&record.state), snapshot_role(record));
     document.line(sign, [(Role::Plain, text)]);
+}
+
+/// Line on a snapshot that a prune deleted, would delete, or left.
+pub(crate) fn pruned(item: &PruneItem, dry_run: bool) -> String {
+    let name = item.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
+    let size = item.bytes.filter(|_| item.ok).map(|size| format!(" {}", bytes(size)));
+    let kept = item.reason.strip_prefix("kept, ");
+    let verb = match kept {
+        _ if item.ok => gone(dry_run),
+        Some(_) => "kept",
+        None => "skipped",
+    };
+    let (size, reason) = (size.unwrap_or_default(), kept.unwrap_or(&item.reason));
+    format!("{verb} {}{name}{size}: {reason}", item.id)
+}
+
+/// `deleted 2 snapshots, 1.2G`; none where nothing goes of what is old.
+pub(crate) fn pruned_sum(items: &[PruneItem], dry_run: bool) -> Option<String> {
+    let going: Vec<_> = items.iter().filter(|item| item.ok).collect();
+    let freed: u64 = going.iter().filter_map(|item| item.bytes).sum();
+    match going.len() {
+        0 if items.is_empty() => Some("no snapshot is that old: nothing to do".to_owned()),
+        0 => None,
+        count => {
+            let snapshots = many(count, "snapshot", "snapshots");
+            Some(format!("{} {snapshots}, {}", gone(dry_run), bytes(freed)))
+        }
+    }
+}
+
+fn gone(dry_run: bool) -> &'static str {
+    if dry_run { "would delete" } else { "deleted" }
 }

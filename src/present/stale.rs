@@ -1,10 +1,10 @@
 //! Stale things, and what a reap or a sweep does about them: the columns of its tables, reasons and sums.
 
-use super::count::counts;
+use super::count::{counts, many};
 use super::error::hinted;
 use super::role::Role;
 use super::table::{Column, or_nothing};
-use crate::client::{ReapItem, ReapReport, StaleItem};
+use crate::client::{ReapItem, ReapReport, StaleItem, SweepReport};
 use crate::domain::figures::{age, bytes};
 use crate::domain::stale::{HostPass, PassState, ReapAction, ReapOutcome, StaleClass};
 use crate::domain::sweep::{HeldBack, SweepItem, SweepOutcome};
@@ -170,4 +170,11 @@ pub(crate) fn reap_sum(report: &ReapReport) -> String {
     let found = format!("{} found", report.items.len());
     let each = told.map(|outcome| format!("{} {outcome}", count(outcome)));
     std::iter::once(found).chain(each).collect::<Vec<_>>().join(", ")
+}
+
+/// `3 sandboxes were due: 2 destroyed, 1 skipped`.
+pub(crate) fn swept_sum(report: &SweepReport) -> String {
+    let each = SweepOutcome::ALL.iter().map(|outcome| (report.with(outcome).count(), outcome));
+    let all = many(report.items.len(), "sandbox was due", "sandboxes were due");
+    format!("{all}: {}", counts(each))
 }

@@ -1,8 +1,9 @@
-//! Upkeep: the columns of what was adopted, imported and brought into order; checks of an installation.
+//! Upkeep: the columns of what was adopted, imported and brought into order; checks of an installation; events for the State Hub.
 
+use super::count::many;
 use super::role::Role;
 use super::table::{Column, or_nothing};
-use crate::client::{Adopted, AdoptedKind, CheckState, Recovered};
+use crate::client::{Adopted, AdoptedKind, CheckState, FlushReport, Recovered};
 
 /// Columns of what was adopted or imported.
 pub(crate) const ADOPTED: &[Column<Adopted>] = &[
@@ -41,4 +42,17 @@ pub(crate) fn check_role(state: &CheckState) -> Role {
         CheckState::Warning => Role::Warn,
         CheckState::Ok | CheckState::Other(_) => Role::Plain,
     }
+}
+
+/// `3 events delivered, 1 to the dead letter, 2 still waiting`.
+pub(crate) fn flush_sum(report: &FlushReport) -> String {
+    let mut parts =
+        vec![format!("{} delivered", many(report.delivered as usize, "event", "events"))];
+    if report.dead > 0 {
+        parts.push(format!("{} to the dead letter", report.dead));
+    }
+    if report.backlog.waiting > 0 {
+        parts.push(format!("{} still waiting", report.backlog.waiting));
+    }
+    parts.join(", ")
 }

@@ -1,6 +1,7 @@
 //! Everything a screen can show, as plain data. Knows no terminal and no colours.
 
 mod activity;
+mod appearance;
 mod area;
 mod availability;
 mod columns;
@@ -27,7 +28,6 @@ mod jobs;
 mod layout;
 mod ledger;
 mod logs;
-mod appearance;
 mod marks;
 mod palette;
 mod pane;
@@ -60,6 +60,8 @@ mod window;
 
 pub use activity::ActivityRow;
 pub(crate) use activity::{Activity, ActivityLine};
+pub(crate) use appearance::Appearance;
+pub use appearance::ThemeName;
 pub(crate) use area::Area;
 pub(crate) use columns::{Column, Placed};
 pub use confirm::Confirm;
@@ -88,8 +90,6 @@ pub(crate) use layout::{Arrangement, SMALLEST, Screen};
 pub use ledger::Ledger;
 pub use logs::{KEPT_BYTES, KEPT_LINES, LogState, LogText, Logs};
 pub(crate) use logs::{LogRow, LogSearch};
-pub(crate) use appearance::Appearance;
-pub use appearance::ThemeName;
 pub use palette::Offer;
 pub use pane::Pane;
 pub use patches::{PatchRow, Patches};
@@ -117,12 +117,12 @@ pub use text_block::line_text;
 pub(crate) use text_block::wrap;
 pub(crate) use undo::UndoTarget;
 
-pub(crate) use crate::domain::figures::{age, age_of, bytes, rate, took, usd};
 pub(crate) use crate::present::lineage::{is_blocked, standings};
 pub(crate) use crate::present::route::decision_lines;
 pub(crate) use crate::present::stale::{is_counted, reap_outcomes};
 pub use crate::present::{LastLook, NodeId, Role, state_glyph};
 pub(crate) use crate::present::{
-    Node, Present, SinceLastLook, Spans, clock, date, day_and_time, event_sentence, many,
-    patch_glyph, patch_role, snapshot_glyph, state_role, summed,
+    Node, Present, SinceLastLook, Spans, age, age_of, bytes, clock, date, day_and_time,
+    event_sentence, many, patch_glyph, patch_role, rate, snapshot_glyph, state_role, summed, took,
+    usd,
 };

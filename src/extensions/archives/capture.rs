@@ -152,7 +152,11 @@ fn at_step(stage: &'static str, step: u32) -> Report {
 }
 
 /// Refusal by the script in words of its own.
-fn refused(said: &ScriptOutput<'_>, transport: &dyn Transport, target: &Target) -> Result<(), Error> {
+fn refused(
+    said: &ScriptOutput<'_>,
+    transport: &dyn Transport,
+    target: &Target,
+) -> Result<(), Error> {
     let host = &transport.spec().name;
     let id = &target.id;
     let words = said.text("words").unwrap_or_default();

@@ -88,7 +88,11 @@ mod tests {
             ("measured=yes", "measured="),
             ("measured=yes\n", ""),
         ] {
-            assert_eq!(footprint(&ScriptOutput::read(&whole.replace(from, to))), None, "{from} {to}");
+            assert_eq!(
+                footprint(&ScriptOutput::read(&whole.replace(from, to))),
+                None,
+                "{from} {to}"
+            );
         }
     }
 }

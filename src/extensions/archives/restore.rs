@@ -218,7 +218,11 @@ fn refused(
     Err(error.evidence(failure))
 }
 
-fn not_preserved(said: &ScriptOutput<'_>, archive: &ArchiveFacts, engine: &str) -> BTreeMap<String, u64> {
+fn not_preserved(
+    said: &ScriptOutput<'_>,
+    archive: &ArchiveFacts,
+    engine: &str,
+) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     let mut count = |kind: &str, number: u64| {
         if number > 0 {

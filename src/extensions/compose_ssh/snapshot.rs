@@ -52,7 +52,8 @@ pub(super) async fn restore(
         if host::wants_addresses(&rendered, &found) {
             found.taken = Some(host::taken(transport, &runtime, request).await?);
             rendered =
-                remote_tree::render(transport, request, &workspace, &HostContext::from(&found)).await?;
+                remote_tree::render(transport, request, &workspace, &HostContext::from(&found))
+                    .await?;
         }
         let rendered =
             rendered.map_err(|error| provision::refused_by(&error, request, &runtime))?;

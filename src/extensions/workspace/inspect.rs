@@ -68,7 +68,10 @@ impl Found {
 /// Looks at one sandbox, after the host proved to be the recorded one.
 ///
 /// Errors: `host_changed`; `operation_failed` where engine or root cannot be asked.
-pub(crate) async fn inspect_one(transport: &dyn Transport, target: &Target) -> Result<Found, Error> {
+pub(crate) async fn inspect_one(
+    transport: &dyn Transport,
+    target: &Target,
+) -> Result<Found, Error> {
     let identity = target.host_identity.as_ref();
     let root = root(target, &transport.spec().workspace_root);
     let command = Command::script(LOOK_SH)

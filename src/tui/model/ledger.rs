@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::domain::credit::{Credits, EntryKind, HistoryEntry};
-use crate::domain::figures::{age, usd};
 use crate::domain::name::SandboxId;
 use crate::domain::{Time, Usd};
+use crate::present::{age, usd};
 
 /// Entries that are kept to be read; sums and spending go by all of them.
 const KEPT: usize = 1000;

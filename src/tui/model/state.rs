@@ -10,9 +10,10 @@ mod stale;
 mod undo;
 
 use super::{
-    Activity, Arrangement, Confirm, CreditsPane, Details, EventLog, Fetch, Form, HostDetails,
-    Hosts, Hub, JobId, Jobs, LastLook, Logs, Appearance, Pane, Patches, Picker, Reap, Role, Sandboxes,
-    Screen, Searches, ShellChoice, SnapshotDetails, Snapshots, Stale, Sweep, Sweeps, TextOverlay,
+    Activity, Appearance, Arrangement, Confirm, CreditsPane, Details, EventLog, Fetch, Form,
+    HostDetails, Hosts, Hub, JobId, Jobs, LastLook, Logs, Pane, Patches, Picker, Reap, Role,
+    Sandboxes, Screen, Searches, ShellChoice, SnapshotDetails, Snapshots, Stale, Sweep, Sweeps,
+    TextOverlay,
 };
 use crate::client::{Error, ExtensionView};
 use crate::domain::Time;

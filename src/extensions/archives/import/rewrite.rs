@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use tar::{Archive, Builder, Entry, EntryType, Header};
 
 use crate::domain::text::{hex, plural};
-use crate::extensions::archives::import::judge::{Admitted, Half, Judge, no, shown};
 use crate::extensions::archives::import::header_extensions::{HeaderExtensions, Time};
+use crate::extensions::archives::import::judge::{Admitted, Half, Judge, no, shown};
 use crate::extensions::archives::import::sparse::Mapped;
 
 /// Bytes of a block.
@@ -140,7 +140,11 @@ struct Rewriting<'a, R, W: Write> {
 
 impl<R: Read, W: Write> Rewriting<'_, R, W> {
     /// Takes one entry, with what was said of it before.
-    fn take<T: Read>(&mut self, mut entry: Entry<'_, T>, said: &HeaderExtensions) -> io::Result<()> {
+    fn take<T: Read>(
+        &mut self,
+        mut entry: Entry<'_, T>,
+        said: &HeaderExtensions,
+    ) -> io::Result<()> {
         let header = entry.header().clone();
         let (kind, name) = (header.entry_type(), said.name(&header));
         let (size, larger) = said.size(&header, &name)?;

@@ -126,7 +126,11 @@ fn a_list_that_is_not_whole_is_not_gone_by() {
         symlink("/dev/full", at.join(".asleep.new")).unwrap();
         let output = put_to_sleep(shell, &bin, root);
         let text = String::from_utf8_lossy(&output.stdout);
-        assert_eq!(ScriptOutput::read(&text).value("error"), Some("write"), "{shell:?}: {output:?}");
+        assert_eq!(
+            ScriptOutput::read(&text).value("error"),
+            Some("write"),
+            "{shell:?}: {output:?}"
+        );
         assert!(at.join(".asleep").symlink_metadata().is_err(), "{shell:?}");
         assert_eq!(fs::read_to_string(at.join("state")).unwrap(), "running\n", "{shell:?}");
 
