@@ -4,6 +4,9 @@ pub(crate) mod violation;
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::domain::error::{Code, Error};
 use crate::domain::text::{is_unsafe, nearest};
 
@@ -11,9 +14,7 @@ use crate::domain::text::{is_unsafe, nearest};
 const SHOWN: usize = 60;
 
 /// Value that is well formed and still refused.
-#[derive(
-    Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FieldProblem {
     /// Path of the key, such as `inputs.repo.kind`.
     pub path: String,
@@ -38,9 +39,7 @@ impl FieldProblem {
 
 /// Problem of a file. `{}` prints `file:line:column: message, did you mean 'x'?`; `{:#}` adds the source
 /// line with a mark under the place.
-#[derive(
-    Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ParseProblem {
     /// The file as the operator named it.
     pub file: String,

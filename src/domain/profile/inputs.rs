@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::domain::problem::shown;
 use crate::domain::text::nearest;
@@ -136,9 +138,7 @@ impl JsonSchema for Inputs {
 }
 
 /// Input that is refused.
-#[derive(
-    Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, JsonSchema, thiserror::Error,
-)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Error)]
 #[error("{message}")]
 pub struct InputProblem {
     /// The input's name as given.

@@ -3,40 +3,22 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, Visitor};
 
 use crate::domain::problem::shown;
 
 /// A duration in whole seconds: a text such as `1h30m` in YAML and on the command line, an integer in JSON.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Default,
-    serde::Serialize,
-    schemars::JsonSchema,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, JsonSchema,
 )]
 #[serde(transparent)]
 pub struct Seconds(pub u64);
 
 /// A size in bytes: a text such as `1GiB` in YAML and on the command line, an integer in JSON.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Default,
-    serde::Serialize,
-    schemars::JsonSchema,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, JsonSchema,
 )]
 #[serde(transparent)]
 pub struct Bytes(pub u64);

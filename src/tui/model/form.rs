@@ -15,11 +15,11 @@ mod snapshot;
 
 use std::sync::Arc;
 
-pub(crate) use create::{Create, Plan};
+pub use create::{Create, Plan};
 pub(crate) use definition::{Asked, NewJob, Notes};
 pub(crate) use extend::Extend;
 pub use field::Fields;
-pub(crate) use field::{Field, FieldKey, FieldKind};
+pub(crate) use field::{Field, FieldKind};
 pub(crate) use grant::Grant;
 pub(crate) use labels::EditLabels;
 pub(crate) use layout::FormLayout;
