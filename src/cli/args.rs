@@ -174,7 +174,7 @@ For a timer or cron: quiet where nothing is due, and one at a time.")]
 
 /// The tree itself, for help texts and completions.
 pub fn command() -> clap::Command {
-    examples::add(without_files(Cli::command()))
+    examples::add(without_files(Cli::command()), "")
 }
 
 /// Says of every value that is no path that it is none: shells offer files without being told.
@@ -184,11 +184,6 @@ fn without_files(command: clap::Command) -> clap::Command {
         _ => arg,
     };
     command.mut_args(hinted).mut_subcommands(without_files)
-}
-
-/// The tree without examples, for manual pages, which have a section for them.
-pub(super) fn without_examples() -> clap::Command {
-    Cli::command()
 }
 
 impl Cli {

@@ -32,8 +32,7 @@ use crate::extensions::workspace::inspect::{self, Found};
 use crate::extensions::workspace::prepare::{Wanted, prepare};
 use crate::extensions::workspace::reachability::reachability;
 use crate::extensions::workspace::{
-    Steps, before_anything, configured_root, exec, manifest, patch, repo, teardown, workdir,
-    workspace,
+    Steps, configured_root, exec, manifest, patch, repo, teardown, workdir, workspace,
 };
 use crate::failpoint;
 use crate::transport::{Transport, Transports, probe};
@@ -108,11 +107,11 @@ impl SandboxExtension for VmPacker {
         request: &ProvisionRequest,
         reporter: &dyn Reporter,
     ) -> Result<Provisioned, Error> {
-        let min_free = min_free(&request.profile).map_err(before_anything)?;
-        let plan = repo::plan(request).await.map_err(before_anything)?;
+        let min_free = min_free(&request.profile).map_err(Error::untouched)?;
+        let plan = repo::plan(request).await.map_err(Error::untouched)?;
         let steps = Steps::new(reporter, self.steps(request, false));
         steps.next("prepare");
-        let transport = self.open(&request.host).await.map_err(before_anything)?;
+        let transport = self.open(&request.host).await.map_err(Error::untouched)?;
         let transport = transport.as_ref();
         let wanted = Wanted { given_root: Some(RUNBOOK), min_free, ..Wanted::default() };
         let prepared = prepare(request, transport, plan.as_ref(), wanted, &steps).await?;
@@ -203,7 +202,7 @@ impl SandboxExtension for VmPacker {
         reporter: &dyn Reporter,
     ) -> Result<Captured, Error> {
         capture::capture(
-            self.open(&target.host).await.map_err(before_anything)?.as_ref(),
+            self.open(&target.host).await.map_err(Error::untouched)?.as_ref(),
             target,
             request,
             reporter,
@@ -217,10 +216,10 @@ impl SandboxExtension for VmPacker {
         source: &RestoreSource,
         reporter: &dyn Reporter,
     ) -> Result<Restored, Error> {
-        let min_free = min_free(&request.profile).map_err(before_anything)?;
+        let min_free = min_free(&request.profile).map_err(Error::untouched)?;
         let steps = Steps::new(reporter, self.steps(request, true));
         steps.next("prepare");
-        let transport = self.open(&request.host).await.map_err(before_anything)?;
+        let transport = self.open(&request.host).await.map_err(Error::untouched)?;
         let transport = transport.as_ref();
         let room = Bytes(min_free.get().saturating_add(restore::room(&source.archive).get()));
         let identity = source.place.host_identity.as_ref();

@@ -404,7 +404,7 @@ impl SandboxManager {
 
     /// Entries of the ledger, oldest first.
     pub async fn credit_history(&self) -> Result<Vec<HistoryEntry>, Error> {
-        credits::account::history(&self.deps).await
+        self.deps.credits.history().await
     }
 
     /// Adds credits; the sums as they are then.

@@ -14,7 +14,7 @@ use crate::domain::snapshot::{
 };
 use crate::extensions::archives::archive_dir;
 use crate::extensions::workspace::script_output::{OutputBuffer, ScriptOutput};
-use crate::extensions::workspace::{before_anything, expected_of, failed, owners, root, step};
+use crate::extensions::workspace::{expected_of, failed, owners, root, step};
 use crate::failpoint;
 use crate::transport::{Command, Source, Transport};
 
@@ -99,7 +99,7 @@ pub(crate) async fn capture(
     let said = heard.said().map_err(|error| error.step("archive"))?;
     refused(&said, transport, target)?;
     said.check("archive", transport, root).map_err(|error| {
-        if said.value("began").is_none() { before_anything(error.of_a_part()) } else { error }
+        if said.value("began").is_none() { error.of_a_part().untouched() } else { error }
     })?;
     let path = said.text("path").filter(|_| said.value("captured_all") == Some("yes"));
     let Some(path) = path else {

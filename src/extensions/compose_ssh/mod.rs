@@ -53,7 +53,7 @@ use crate::extensions::archives::store::ArchiveStore;
 use crate::extensions::archives::{capture, listing, measure};
 use crate::extensions::compose_ssh::deps::{Deps, workspace_only};
 use crate::extensions::compose_ssh::handle::Stack;
-use crate::extensions::workspace::{before_anything, manifest, teardown};
+use crate::extensions::workspace::{manifest, teardown};
 use crate::transport::Transports;
 
 /// This extension's id.
@@ -195,7 +195,7 @@ impl SandboxExtension for ComposeSsh {
         request: &CaptureRequest,
         reporter: &dyn Reporter,
     ) -> Result<Captured, Error> {
-        let transport = self.deps.open(&target.host).await.map_err(before_anything)?;
+        let transport = self.deps.open(&target.host).await.map_err(Error::untouched)?;
         self.deps
             .told(target, capture::capture(transport.as_ref(), target, request, reporter).await)
             .await

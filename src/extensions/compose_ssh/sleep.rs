@@ -16,7 +16,7 @@ use crate::extensions::compose_ssh::ready::{self, Asked, Wanted};
 use crate::extensions::compose_ssh::runtime::Container;
 use crate::extensions::workspace::script_output::ScriptOutput;
 use crate::extensions::workspace::{
-    Steps, before_anything, exec, expected_of, failed, inspect, owners, root, workdir,
+    Steps, exec, expected_of, failed, inspect, owners, root, workdir,
 };
 use crate::failpoint;
 use crate::transport::Command;
@@ -54,7 +54,7 @@ pub(super) async fn sleep(
     reporter: &dyn Reporter,
 ) -> Result<(), Error> {
     reporter.report(Report { stage: "stop", step: 1, steps: 1, ..Report::default() });
-    let transport = deps.open(&target.host).await.map_err(before_anything)?;
+    let transport = deps.open(&target.host).await.map_err(Error::untouched)?;
     let transport = transport.as_ref();
     let identity = target.host_identity.as_ref();
     let runtime = Stack::from_handle(target.handle.as_ref()).and_then(|stack| stack.runtime);
@@ -98,7 +98,7 @@ pub(super) async fn wake(
     let until = Instant::now() + limit;
     let steps = Steps::new(reporter, 2);
     steps.next("start");
-    let transport = deps.open(&target.host).await.map_err(before_anything)?;
+    let transport = deps.open(&target.host).await.map_err(Error::untouched)?;
     let transport = transport.as_ref();
     let looked = inspect::inspect_one(transport, target).await;
     let found = looked.map_err(Error::untouched)?;

@@ -15,7 +15,7 @@ use crate::extensions::compose_ssh::handle::Stack;
 use crate::extensions::compose_ssh::render::{HostContext, Rendered};
 use crate::extensions::compose_ssh::{fetched, host, provision};
 use crate::extensions::workspace::prepare::Wanted;
-use crate::extensions::workspace::{self, Steps, before_anything, step};
+use crate::extensions::workspace::{self, Steps, step};
 use crate::failpoint;
 use crate::transport::probe::{self, ProbeRequest};
 use crate::transport::{Command, Transport};
@@ -32,7 +32,7 @@ pub(super) async fn restore(
     let only = workspace_only(&request.profile);
     let steps = Steps::new(reporter, step_count(request));
     steps.next("prepare");
-    let transport = deps.open(&request.host).await.map_err(before_anything)?;
+    let transport = deps.open(&request.host).await.map_err(Error::untouched)?;
     let transport = transport.as_ref();
     let identity = from.place.host_identity.as_ref();
     let wanted = Wanted { min_free: restore::room(&from.archive), identity, ..Wanted::default() };

@@ -50,7 +50,7 @@ use crate::domain::time::Time;
 use crate::domain::undo::Footprint;
 use crate::domain::usd::Usd;
 use crate::extensions::archives::capture;
-use crate::extensions::workspace::{Steps, before_anything};
+use crate::extensions::workspace::Steps;
 use crate::failpoint;
 
 /// Room that it says to have, in bytes.
@@ -195,8 +195,8 @@ impl SandboxExtension for SaasStub {
         request: &ProvisionRequest,
         reporter: &dyn Reporter,
     ) -> Result<Provisioned, Error> {
-        check_place(&request.host).map_err(before_anything)?;
-        let wishes = Wishes::of(&request.profile, &request.inputs).map_err(before_anything)?;
+        check_place(&request.host).map_err(Error::untouched)?;
+        let wishes = Wishes::of(&request.profile, &request.inputs).map_err(Error::untouched)?;
         Steps::new(reporter, 2).next("provision");
         let made = verbs::make(&self.provider, request, &wishes, None, reporter).await?;
         if wishes.fail == Fail::Provision { Err(scripted("provision")) } else { Ok(made) }
@@ -311,7 +311,7 @@ impl SandboxExtension for SaasStub {
         reporter: &dyn Reporter,
     ) -> Result<Captured, Error> {
         Steps::new(reporter, 1).next("snapshot");
-        let wishes = Wishes::of(&target.profile, &target.inputs).map_err(before_anything)?;
+        let wishes = Wishes::of(&target.profile, &target.inputs).map_err(Error::untouched)?;
         let content = content(target)?;
         let archive = ArchiveFacts {
             bytes: Some(content.len() as u64),
@@ -350,10 +350,10 @@ impl SandboxExtension for SaasStub {
         source: &RestoreSource,
         reporter: &dyn Reporter,
     ) -> Result<Restored, Error> {
-        check_place(&request.host).map_err(before_anything)?;
-        let wishes = Wishes::of(&request.profile, &request.inputs).map_err(before_anything)?;
+        check_place(&request.host).map_err(Error::untouched)?;
+        let wishes = Wishes::of(&request.profile, &request.inputs).map_err(Error::untouched)?;
         Steps::new(reporter, 2).next("restore");
-        self.archives.whole(&source.place, &source.archive).await.map_err(before_anything)?;
+        self.archives.whole(&source.place, &source.archive).await.map_err(Error::untouched)?;
         let made_in = source.place.host_identity.clone();
         let provisioned = verbs::make(&self.provider, request, &wishes, made_in, reporter).await?;
         if wishes.fail == Fail::Restore {

@@ -134,11 +134,6 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// A error before the first remote command.
-pub(crate) fn before_anything(error: Error) -> Error {
-    error.untouched()
-}
-
 /// Runs one of our scripts; an exit status other than 0 is a failed step with the evidence.
 pub(crate) async fn step(
     transport: &dyn Transport,
