@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use crate::domain::error::Code;
 
 /// The process's exit status for a code.
-pub(crate) fn exit_status(code: &Code) -> u8 {
+pub fn exit_status(code: &Code) -> u8 {
     statuses(code).0
 }
 
-pub(crate) fn http_status(code: &Code) -> u16 {
+/// The HTTP status for a code.
+pub fn http_status(code: &Code) -> u16 {
     statuses(code).1
 }
 
