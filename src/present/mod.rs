@@ -30,7 +30,7 @@ mod tree;
 pub(crate) mod upkeep;
 
 pub(crate) use crate::domain::figures::{age, age_of, bytes, rate, took, usd};
-pub(crate) use count::{counts, many, summed};
+pub(crate) use count::{many, summed};
 pub(crate) use document::{Document, Piece};
 pub(crate) use event::{
     event_glyph, event_sentence, event_words, particulars as event_particulars, verb,
@@ -40,8 +40,7 @@ pub use role::Role;
 pub(crate) use role::Spans;
 pub use sign::state_glyph;
 pub(crate) use sign::{
-    ascii, ascii_symbol, patch_glyph, patch_role, patch_words, snapshot_glyph, snapshot_role,
-    state_role,
+    ascii, ascii_symbol, patch_glyph, patch_role, snapshot_glyph, snapshot_role, state_role,
 };
 pub use since::LastLook;
 pub(crate) use since::SinceLastLook;

@@ -14,7 +14,7 @@ use crate::extensions::compose_ssh::render::{
 };
 use crate::extensions::compose_ssh::{host, provision, source};
 use crate::extensions::workspace::script_output::ScriptOutput;
-use crate::extensions::workspace::{self, before_anything, failed, step};
+use crate::extensions::workspace::{self, failed, step};
 use crate::transport::{Command, Source, Transport};
 
 const PULL_SH: &str = include_str!("scripts/pull.sh");
@@ -160,7 +160,7 @@ async fn names_are_free(
             let error = Error::new(Code::Conflict, message)
                 .hint("give the service another name, or remove that container")
                 .step("images");
-            Err(before_anything(error))
+            Err(error.untouched())
         }
     }
 }

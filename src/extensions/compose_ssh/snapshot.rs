@@ -13,7 +13,7 @@ use crate::extensions::archives::restore;
 use crate::extensions::compose_ssh::deps::{Deps, workspace_only};
 use crate::extensions::compose_ssh::handle::Stack;
 use crate::extensions::compose_ssh::render::{HostContext, Rendered};
-use crate::extensions::compose_ssh::{fetched, host, provision};
+use crate::extensions::compose_ssh::{host, provision, remote_tree};
 use crate::extensions::workspace::prepare::Wanted;
 use crate::extensions::workspace::{self, Steps, step};
 use crate::failpoint;
