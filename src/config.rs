@@ -11,10 +11,11 @@ mod settings;
 mod terminal;
 
 pub use environment::Environment;
-pub use paths::{Overrides, Paths};
-pub use sections::{Dashboard, Notify, ServeSettings, StateHub, SweepSettings, Theme};
+pub use paths::Overrides;
+pub(crate) use paths::Paths;
+pub(crate) use sections::{Notify, StateHub};
 pub use settings::Config;
-pub use terminal::{Colours, Terminal};
+pub(crate) use terminal::{Colours, Terminal};
 
 use crate::domain::child_process;
 use crate::domain::error::{Code, Error};

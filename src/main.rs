@@ -50,15 +50,9 @@ async fn run(cli: Cli, io: &mut Io) -> u8 {
     };
     // Without a log, and silent where there is no configuration: it answers a key press.
     let client = || app::local(config.as_ref().ok()?).ok().map(|app| app.client);
-    if let Some(status) = cli::complete(&cli, client, io).await {
-        return status;
-    }
     let local = Local { validate_profile: &validate, doctor: &doctor };
-    if let Some(status) = cli::alone(&cli, &local, io).await {
+    if let Some(status) = cli::alone(&cli, client, &local, io).await {
         return status;
-    }
-    if let Some(problem) = cli::unsupported(&cli.global) {
-        return cli::report(&problem, &cli, io);
     }
     let opened =
         config.as_ref().map_err(Error::clone).and_then(|config| Ok((config, open(config)?)));

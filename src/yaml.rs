@@ -12,15 +12,14 @@ mod form;
 mod manifest;
 mod profile;
 mod schema;
-pub mod tree;
+pub(crate) mod tree;
 
-pub use check::Checked;
-pub use document::{Document, MAX_FILE_BYTES};
-pub use files::{read_bytes, read_document};
-pub use form::Form;
-pub use manifest::manifest;
-pub use profile::profile;
-pub use schema::Schema;
+pub(crate) use check::Checked;
+pub(crate) use document::Document;
+pub(crate) use files::{read_bytes, read_document};
+pub(crate) use manifest::manifest;
+pub(crate) use profile::profile;
+pub(crate) use schema::Schema;
 
 /// Profile of a text.
 #[cfg(test)]

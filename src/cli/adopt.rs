@@ -2,11 +2,12 @@
 
 use super::args::{AdoptArgs, ImportEarlierArgs};
 use super::bulk::{BulkItem, report};
-use super::confirm::{Question, allow, owner};
+use super::confirm::{Question, allow};
 use super::interrupt::awaited;
 use super::output::{Context, Outcome};
 use super::table;
 use crate::client::{AdoptRequest, Adopted, ImportRequest};
+use crate::present::question;
 use crate::present::upkeep::{ADOPTED, adopted};
 
 pub(super) async fn adopt(context: &mut Context<'_>, args: &AdoptArgs) -> Outcome {
@@ -23,7 +24,7 @@ pub(super) async fn adopt(context: &mut Context<'_>, args: &AdoptArgs) -> Outcom
                  could be told."
                     .to_owned(),
             ),
-            about: owner(id),
+            about: question::owner(id),
             yes: args.yes,
             needs_yes: Some("--owner".to_owned()),
         };

@@ -21,25 +21,25 @@ mod stale;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 
-pub use catalogue::{ExtensionsCommand, ProfilesCommand};
-pub use credits::{CreditsCommand, GrantArgs};
-pub use events::{EventsArgs, EventsCommand};
-pub use exec::{ExecArgs, LogsArgs, ShellArgs};
-pub use hosts::{HostsCommand, InspectCommand};
-pub use maintenance::{
+pub(crate) use catalogue::{ExtensionsCommand, ProfilesCommand};
+pub(crate) use credits::{CreditsCommand, GrantArgs};
+pub(crate) use events::{EventsArgs, EventsCommand};
+pub(crate) use exec::{ExecArgs, LogsArgs, ShellArgs};
+pub(crate) use hosts::{HostsCommand, InspectCommand};
+pub(crate) use maintenance::{
     AdoptArgs, CompletionsArgs, DoctorArgs, ImportEarlierArgs, ManArgs, OperationsCommand,
 };
-pub use patches::{AddArgs, ApplyArgs, PatchesCommand, RemoveArgs};
-pub use sandboxes::{
+pub(crate) use patches::{AddArgs, ApplyArgs, PatchesCommand, RemoveArgs};
+pub(crate) use sandboxes::{
     CreateArgs, DestroyArgs, ExtendArgs, GetArgs, LabelArgs, ListArgs, RecreateArgs, WaitArgs,
     WaitFor,
 };
-pub use snapshots::{
+pub(crate) use snapshots::{
     CopyArgs, DeleteArgs, DiffArgs, ExportArgs, ImportArgs, PruneArgs, RestoreArgs, SleepArgs,
     SnapshotArgs, SnapshotRef, SnapshotsCommand, UndoArgs,
 };
 
-pub use stale::{ReapArgs, StaleArgs};
+pub(crate) use stale::{ReapArgs, StaleArgs};
 
 use super::complete::Typed;
 use super::examples;
@@ -174,7 +174,7 @@ For a timer or cron: quiet where nothing is due, and one at a time.")]
 
 /// The tree itself, for help texts and completions.
 pub fn command() -> clap::Command {
-    examples::add(without_files(Cli::command()))
+    examples::add(without_files(Cli::command()), "")
 }
 
 /// Says of every value that is no path that it is none: shells offer files without being told.
@@ -184,11 +184,6 @@ fn without_files(command: clap::Command) -> clap::Command {
         _ => arg,
     };
     command.mut_args(hinted).mut_subcommands(without_files)
-}
-
-/// The tree without examples, for manual pages, which have a section for them.
-pub(super) fn without_examples() -> clap::Command {
-    Cli::command()
 }
 
 impl Cli {

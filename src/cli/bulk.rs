@@ -12,7 +12,7 @@ use crate::client::problem::exit_status;
 use crate::domain::Code;
 use crate::domain::error::Error;
 
-/// What became of one target of a bulk verb.
+/// Outcome for one target of a bulk verb.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BulkItem {
     /// The sandbox's or the snapshot's id; what was typed, where it names none.
@@ -22,7 +22,7 @@ pub struct BulkItem {
     /// Why not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Error>,
-    /// What else is to be known of it: until when which undo snapshot is kept, or why there is none.
+    /// Remark on it: until when which undo snapshot is kept, or why there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }

@@ -24,7 +24,7 @@ use crate::domain::snapshot::{SnapshotKind, SnapshotState};
 use crate::domain::text::clean_line;
 
 use typed::Kind;
-pub use typed::Typed;
+pub(crate) use typed::Typed;
 
 /// The verb: in no help, manual or script, since nobody types it.
 pub(super) const VERB: &str = "__complete";

@@ -10,19 +10,12 @@ use futures_util::StreamExt as _;
 use super::bulk::Target;
 use super::output::{CliError, Context};
 use super::tty::Tty;
+use crate::domain::Code;
 use crate::domain::error::Error;
-use crate::domain::figures::{age_of, bytes};
-use crate::domain::lineage::SnapshotView;
-use crate::domain::patch::Patch;
-use crate::domain::stale::StaleItem;
-use crate::domain::text::clean_line;
-use crate::domain::{Code, SandboxRecord, Time};
+use crate::present::question::Subjects;
 
 /// Pause before the terminal is asked again for an answer.
 const PAUSE: Duration = Duration::from_millis(30);
-
-/// The longest name of something on a host that is shown in a question, in columns.
-const NAME: usize = 64;
 
 /// Act that is about to be done.
 pub(super) struct Question<'a> {
@@ -30,104 +23,12 @@ pub(super) struct Question<'a> {
     pub verb: &'a str,
     /// Warnings to be known before that is answered.
     pub note: Option<String>,
-    /// To what, as [`sandboxes`], [`snapshots`] or [`patch`] tells it.
+    /// To what.
     pub about: Subjects,
     /// `--yes`.
     pub yes: bool,
     /// Why this needs `--yes` off a terminal; none: it does not.
     pub needs_yes: Option<String>,
-}
-
-/// Subjects of a question: a line for each, with its full id.
-pub(super) struct Subjects {
-    /// Noun of one of them: `sandbox`; of several: `sandboxes`.
-    nouns: [&'static str; 2],
-    lines: Vec<String>,
-}
-
-/// The subjects of a question about sandboxes.
-pub(super) fn sandboxes(records: &[&SandboxRecord], now: Time) -> Subjects {
-    let line = |record: &&SandboxRecord| {
-        let name = record.name.as_deref().map(|name| format!("{name}, ")).unwrap_or_default();
-        let protected = if record.is_protected() { ", PROTECTED" } else { "" };
-        format!(
-            "{}  ({name}{} on {}, {}, {} old{protected})",
-            record.id,
-            record.profile.id,
-            record.host,
-            record.state,
-            age_of(record.created_at, now)
-        )
-    };
-    Subjects { nouns: ["sandbox", "sandboxes"], lines: records.iter().map(line).collect() }
-}
-
-/// The subjects of a question about snapshots: what depends on each is said too.
-pub(super) fn snapshots(views: &[&SnapshotView], now: Time) -> Subjects {
-    let line = |view: &&SnapshotView| {
-        let record = &view.record;
-        let name = record.name.as_deref().map(|name| format!("{name}, ")).unwrap_or_default();
-        let bytes =
-            record.archive.bytes.map(|size| format!("{}, ", bytes(size))).unwrap_or_default();
-        let hosts = record.hosts().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let depends = match view.dependants() {
-            none if none.is_empty() => String::new(),
-            some => format!(", IN USE by {}", some.join(", ")),
-        };
-        let about = format!(
-            "{name}{bytes}of {} on {hosts}, {} old",
-            record.sandbox_id,
-            age_of(record.created_at, now)
-        );
-        format!("{}  ({about}{depends})", record.id)
-    };
-    Subjects { nouns: ["snapshot", "snapshots"], lines: views.iter().map(line).collect() }
-}
-
-/// The subject of a question about an owner's id.
-pub(super) fn owner(id: &str) -> Subjects {
-    Subjects { nouns: ["owner", "owners"], lines: vec![id.to_owned()] }
-}
-
-/// The subject of a question about a patch of a snapshot: who waits for it is said too.
-pub(super) fn patch(patch: &Patch, view: &SnapshotView, now: Time) -> Subjects {
-    let record = &view.record;
-    let named = record.name.as_deref().map(|name| format!("{name}, ")).unwrap_or_default();
-    let text = patch.description.as_deref().map(|text| format!(", {text}")).unwrap_or_default();
-    let waiting = view.sandboxes.iter().filter(|sandbox| sandbox.owes.contains(&patch.sequence));
-    let waiting: Vec<_> =
-        waiting.map(|one| one.name.as_deref().unwrap_or(one.id.as_str())).collect();
-    let pending = if waiting.is_empty() {
-        String::new()
-    } else {
-        format!(", OWED by {}", waiting.join(", "))
-    };
-    let about = format!(
-        "{} of {named}{}, {} old{text}{pending}",
-        patch.sequence,
-        record.id,
-        age_of(patch.created_at, now)
-    );
-    Subjects { nouns: ["patch", "patches"], lines: vec![format!("{}  ({about})", patch.id)] }
-}
-
-/// The subjects of a question about stale things: what is done about each, and why.
-pub(super) fn stale(items: &[&StaleItem]) -> Subjects {
-    let line = |item: &&StaleItem| {
-        // A name on a host may be anybody's, and must not push the reason out of the line.
-        let name = item.name.as_deref().map(|name| format!("{}, ", clean_line(name, NAME)));
-        let name = name.unwrap_or_default();
-        let size = item.bytes.map(|size| format!("{}, ", bytes(size))).unwrap_or_default();
-        format!(
-            "{}  {}  ({name}{} on {}, {size}{})",
-            item.id(),
-            item.action,
-            item.class,
-            item.host,
-            item.why
-        )
-    };
-    Subjects { nouns: ["item", "items"], lines: items.iter().map(line).collect() }
 }
 
 #[derive(Debug, PartialEq, Eq)]

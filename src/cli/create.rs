@@ -6,10 +6,9 @@ use super::output::{CliError, Context, Outcome};
 use super::{document, sandboxes, values};
 use crate::client::{CreateRequest, Decision, Error, Request};
 use crate::domain::profile::Seconds;
-use crate::domain::text::plural;
 use crate::domain::{Code, SandboxId, SandboxRecord};
 use crate::present::route::decision_lines;
-use crate::present::{Document, Role, sandbox};
+use crate::present::{Document, Role, many, sandbox};
 
 pub(super) async fn create(context: &mut Context<'_>, args: &CreateArgs) -> Outcome {
     if args.no_wait {
@@ -129,7 +128,7 @@ fn verdict(decision: &Decision) -> Option<Error> {
     // The decision has listed them above, each with its place.
     let refused = decision.preview.refusals.len();
     if refused > 0 && decision.candidates.is_empty() {
-        let what = plural(refused as u64, "thing is", "things are");
+        let what = many(refused, "thing is", "things are");
         problem.message = format!("{what} refused; create would end the same way");
         // The preview's error lists them again.
         problem.causes.clear();

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::args::{DestroyArgs, RecreateArgs};
 use super::bulk::{BulkItem, Target, bulk, each, resolve};
-use super::confirm::{self, Question, allow, needs_yes};
+use super::confirm::{Question, allow, needs_yes};
 use super::create::make;
 use super::interrupt::Running;
 use super::output::{CliError, Context, Outcome};
@@ -13,6 +13,7 @@ use super::sleep::warn_of_patches;
 use crate::client::{DestroyRequest, Error, RecreateRequest, Request};
 use crate::domain::teardown::TeardownLine;
 use crate::domain::{Code, SandboxRecord, State};
+use crate::present::question;
 
 pub(super) async fn destroy(context: &mut Context<'_>, args: &DestroyArgs) -> Outcome {
     let client = context.client;
@@ -92,7 +93,7 @@ async fn agree(
     let records: Vec<_> = known.filter(|one| one.state.may_be_destroyed()).collect();
     let note = args.forget.then(|| unseen(&records));
     let verb = if args.forget { "forget" } else { "destroy" };
-    let about = confirm::sandboxes(&records, context.now());
+    let about = question::sandboxes(&records, context.now());
     allow(context, &Question { verb, note, about, yes: args.yes, needs_yes }).await
 }
 
@@ -108,7 +109,7 @@ fn unseen(records: &[&SandboxRecord]) -> String {
 pub(super) async fn recreate(context: &mut Context<'_>, args: &RecreateArgs) -> Outcome {
     let client = context.client;
     let before = client.get(&args.id).await?;
-    let about = confirm::sandboxes(&[&before], context.now());
+    let about = question::sandboxes(&[&before], context.now());
     let needs_yes = Some("recreate".to_owned());
     let asked =
         allow(context, &Question { verb: "recreate", note: None, about, yes: args.yes, needs_yes })

@@ -13,7 +13,6 @@ const VALUE: usize = 1000;
 /// The widest a name gets, in columns.
 const KEY: usize = 24;
 
-/// Prints a document.
 pub(super) fn print<C: ?Sized>(
     context: &mut Context<'_, C>,
     document: &Document,

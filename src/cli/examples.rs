@@ -222,15 +222,11 @@ pub fn of(verbs: &str) -> &'static [&'static str] {
     TABLE.iter().find(|(known, _)| *known == verbs).map_or(&[], |(_, lines)| lines)
 }
 
-/// Adds its examples to the end of every command's help.
-pub(super) fn add(command: clap::Command) -> clap::Command {
-    with(command, "")
-}
-
-fn with(command: clap::Command, verbs: &str) -> clap::Command {
+/// Adds its examples to the end of the help of a command, and of those below it; `verbs`: those that lead to it.
+pub(super) fn add(command: clap::Command, verbs: &str) -> clap::Command {
     let command = command.mut_subcommands(|sub| {
         let verbs = format!("{verbs} {}", sub.get_name()).trim_start().to_owned();
-        with(sub, &verbs)
+        add(sub, &verbs)
     });
     let lines = of(verbs);
     if lines.is_empty() {

@@ -5,7 +5,8 @@ use super::interrupt::awaited;
 use super::output::{CliError, Context, Outcome};
 use crate::client::{Error, FlushReport};
 use crate::domain::Code;
-use crate::domain::text::plural;
+use crate::present::many;
+use crate::present::upkeep::flush_sum;
 
 pub(super) async fn flush(context: &mut Context<'_>) -> Outcome {
     let client = context.client;
@@ -30,14 +31,7 @@ fn print(context: &mut Context<'_>, report: &FlushReport) -> Result<(), CliError
         context.remark("nothing waits for the State Hub");
         return Ok(());
     }
-    let mut parts = vec![format!("{} delivered", plural(report.delivered, "event", "events"))];
-    if report.dead > 0 {
-        parts.push(format!("{} to the dead letter", report.dead));
-    }
-    if report.backlog.waiting > 0 {
-        parts.push(format!("{} still waiting", report.backlog.waiting));
-    }
-    context.line(&parts.join(", "))
+    context.line(&flush_sum(report))
 }
 
 /// Error that stands for what was not delivered: why the hub took nothing more; else `partial` for the dead letter, or
@@ -48,7 +42,7 @@ fn problem(report: &FlushReport) -> Option<Error> {
     }
     let code = if report.delivered > 0 { Code::Partial } else { Code::OperationFailed };
     let message =
-        plural(report.dead, "event will not be delivered", "events will not be delivered");
+        many(report.dead as usize, "event will not be delivered", "events will not be delivered");
     (report.dead > 0).then(|| {
         Error::new(code, message)
             .hint("outbox/dead.jsonl in the data directory has each with its reason")

@@ -8,10 +8,9 @@ use super::output::{CliError, Context, Outcome};
 use super::{document, table};
 use crate::client::Error;
 use crate::domain::SandboxId;
-use crate::domain::figures::age_of;
 use crate::domain::host_view::HostView;
 use crate::present::host::{FOUND, FoundRow, figures, inventory, placement, role, said};
-use crate::present::{Document, Role};
+use crate::present::{Document, Role, age_of};
 
 /// Inspects hosts. Each is shown when it has answered: who is late holds nobody up. The status is that of `hosts check`.
 pub(super) async fn host(context: &mut Context<'_>, names: &[String]) -> Outcome {

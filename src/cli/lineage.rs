@@ -10,7 +10,7 @@ use crate::present::error::hinted;
 use crate::present::lineage::{Known, of_sandbox};
 use crate::present::{Document, Present};
 
-/// What `get --json` prints: the record, and where it comes from.
+/// Document of `get --json`: the record, and where it comes from.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct SandboxDetail {
     /// The record.

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use clap::CommandFactory as _;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-use super::args::{CompletionsArgs, ManArgs, without_examples};
+use super::args::{Cli, CompletionsArgs, ManArgs};
 use super::output::{CliError, Context, Outcome};
 use super::{complete, examples};
 use crate::client::problem::codes_by_exit_status;
@@ -22,7 +23,7 @@ pub(super) fn man(context: &mut Context<'_, ()>, args: &ManArgs) -> Outcome {
     no_json(context, "a manual page")?;
     let Some(dir) = &args.dir else {
         let mut page = Vec::new();
-        write_page(without_examples(), "", &mut page)?;
+        write_page(Cli::command(), "", &mut page)?;
         context.io.stdout.write_all(&page)?;
         return Ok(0);
     };
@@ -89,7 +90,7 @@ fn write_pages(dir: &Path) -> std::io::Result<()> {
         std::fs::write(dir.join(format!("{name}.1")), page)
     }
     std::fs::create_dir_all(dir)?;
-    let mut command = without_examples().disable_help_subcommand(true);
+    let mut command = Cli::command().disable_help_subcommand(true);
     command.build();
     each(&command, "", dir)
 }

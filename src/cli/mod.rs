@@ -55,7 +55,7 @@ use std::sync::Arc;
 
 pub use args::{Cli, DashboardArgs, command};
 pub use bulk::BulkItem;
-pub use complete::{Typed, complete};
+use complete::complete;
 pub use exec::ExecResult;
 pub use global::Global;
 pub use lineage::SandboxDetail;
@@ -65,7 +65,6 @@ pub use output::{ErrorLine, Io, ProgressLine, Terminals};
 pub use parse::parse;
 pub use tty::Tty;
 pub use usage::ParseOutcome;
-pub use values::{LabelChange, Pair, Since};
 
 use args::{
     Command, EventsCommand, ExtensionsCommand, HostsCommand, InspectCommand, OperationsCommand,
@@ -77,31 +76,33 @@ use crate::client::problem::exit_status;
 use crate::client::{Client, Error};
 use crate::domain::Code;
 
-/// Does what the command line says if that needs no client, no configuration and no data directory; the exit
-/// status. None: it needs them.
-pub async fn alone(cli: &Cli, local: &Local<'_>, io: &mut Io) -> Option<u8> {
+/// Does what the command line says if that needs no data directory, and refuses what this version lacks; the exit status. None:
+/// [`run`] does it. `client` is for a word that is completed: it may have none.
+pub async fn alone(
+    cli: &Cli,
+    client: impl FnOnce() -> Option<Arc<dyn Client>>,
+    local: &Local<'_>,
+    io: &mut Io,
+) -> Option<u8> {
+    if let Some(status) = complete(cli, client, io).await {
+        return Some(status);
+    }
     let options = OutputOptions::of(&cli.global, io);
     let mut context = Context { client: &(), io, options, global: &cli.global };
     let outcome = match &cli.command {
         Some(Command::Doctor(args)) => doctor::doctor(&mut context, args, local).await,
         Some(Command::Completions(args)) => manual::completions(&mut context, args),
         Some(Command::Man(args)) => manual::man(&mut context, args),
-        _ => return None,
+        _ => Err(unsupported(&cli.global)?.into()),
     };
     Some(end(cli, io, outcome))
 }
 
-/// Does what the command line says and returns the exit status.
+/// Does what the command line says, if [`alone`] did not, and returns the exit status.
 ///
 /// Whoever calls it closes the client afterwards, except when [`Io::leave_at_once`] is set: then nobody may be
 /// waited for.
 pub async fn run(cli: Cli, client: Arc<dyn Client>, local: &Local<'_>, io: &mut Io) -> u8 {
-    if let Some(status) = complete(&cli, || Some(Arc::clone(&client)), io).await {
-        return status;
-    }
-    if let Some(status) = alone(&cli, local, io).await {
-        return status;
-    }
     let options = OutputOptions::of(&cli.global, io);
     let outcome = {
         let mut context = Context { client: client.as_ref(), io, options, global: &cli.global };
@@ -131,8 +132,8 @@ pub fn report(problem: &Error, cli: &Cli, io: &mut Io) -> u8 {
     }
 }
 
-/// Flag that is asked for and not there yet: `unsupported` for `--server`. To be asked before a store is opened.
-pub fn unsupported(global: &Global) -> Option<Error> {
+/// Flag that is asked for and not there yet: `unsupported` for `--server`.
+fn unsupported(global: &Global) -> Option<Error> {
     global.server.as_ref()?;
     let problem =
         Error::new(Code::Unsupported, "--server comes with the server, which this version lacks");
@@ -144,9 +145,6 @@ async fn dispatch(
     command: Option<&Command>,
     local: &Local<'_>,
 ) -> Outcome {
-    if let Some(problem) = unsupported(context.global) {
-        return Err(problem.into());
-    }
     match command {
         None => nothing(context),
         Some(Command::Dashboard(_)) => {
@@ -204,7 +202,7 @@ async fn dispatch(
         Some(Command::Adopt(args)) => adopt::adopt(context, args).await,
         Some(Command::Import(args)) => adopt::import(context, args).await,
         Some(Command::Recover) => recover::recover(context).await,
-        // Done by `alone` and `complete`.
+        // Done by `alone`.
         Some(
             Command::Doctor(_) | Command::Completions(_) | Command::Man(_) | Command::Complete(_),
         ) => Ok(0),

@@ -324,7 +324,6 @@ impl<C: ?Sized> Context<'_, C> {
         self.options.color && self.io.terminals.stdout
     }
 
-    /// The time.
     pub(super) fn now(&self) -> Time {
         (self.io.now)()
     }
@@ -342,14 +341,14 @@ pub(super) fn encoding(error: &serde_json::Error) -> CliError {
 /// The last line of stderr under `--json`.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorLine {
-    /// What went wrong.
+    /// Reason of the failure.
     pub error: Error,
 }
 
 /// A line of stderr under `--json` while an operation runs.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ProgressLine {
-    /// What it is at.
+    /// Progress of the operation.
     pub progress: Progress,
 }
 

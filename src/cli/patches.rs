@@ -8,17 +8,16 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use super::args::{AddArgs, PatchesCommand, RemoveArgs, SnapshotRef};
-use super::confirm::{self, Question, allow};
+use super::confirm::{Question, allow};
 use super::input::unreadable;
 use super::output::{CliError, Context, Outcome};
 use super::{document, table};
 use crate::client::{Error, PatchRequest};
 use crate::domain::Code;
-use crate::domain::figures::bytes;
 use crate::domain::lineage::SnapshotView;
 use crate::domain::patch::{MAX_SCRIPT_BYTES, Patch, find};
-use crate::present::Role;
 use crate::present::patch::{COLUMNS, record};
+use crate::present::{Role, bytes, question};
 
 pub(super) async fn patches(context: &mut Context<'_>, command: &PatchesCommand) -> Outcome {
     match command {
@@ -137,7 +136,7 @@ async fn agree(
 ) -> Result<(), CliError> {
     let needs_yes = Some("patches remove".to_owned());
     let note = "Sandboxes that have it keep it; those that owe it never get it.".to_owned();
-    let about = confirm::patch(patch, view, context.now());
+    let about = question::patch(patch, view, context.now());
     allow(context, &Question { verb: "remove", note: Some(note), about, yes: args.yes, needs_yes })
         .await
         .map(drop)

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::output::{Context, Io, OutputOptions, ProgressLine};
 use crate::client::Update;
 use crate::domain::Progress;
-use crate::domain::figures::bytes;
+use crate::present::bytes;
 use crate::present::operation::progress_words;
 
 /// Plain lines within one step come no oftener than this.

@@ -4,7 +4,7 @@ use std::io::Read as _;
 
 use super::args::ReapArgs;
 use super::bulk::{BulkItem, complain, end_with, summary};
-use super::confirm::{self, Question, allow};
+use super::confirm::{Question, allow};
 use super::interrupt::{awaited, until_interrupted};
 use super::output::{CliError, Context, Outcome};
 use super::stale::{Unread, print_items, remark_held};
@@ -17,8 +17,8 @@ use crate::domain::Code;
 use crate::domain::name::PlanId;
 use crate::domain::stale::ReapAction;
 use crate::domain::sweep::HoldReason;
-use crate::domain::text::plural;
 use crate::present::stale::{REAPED, outcome_sign, reap_sum, sum};
+use crate::present::{many, question};
 
 /// The largest file that is read as a plan.
 const MAX_PLAN_BYTES: u64 = 64 << 20;
@@ -164,7 +164,7 @@ async fn agree(
     }
     let to_do: Vec<_> = plan.to_do().collect();
     let note = (plan.items.len() > 1).then(|| sum(&plan.items, &plan.hosts));
-    let about = confirm::stale(&to_do);
+    let about = question::stale(&to_do);
     let needs_yes = Some("reap-stale".to_owned());
     allow(context, &Question { verb: "reap", note, about, yes: args.yes, needs_yes }).await?;
     Ok(())
@@ -243,7 +243,7 @@ fn print(context: &mut Context<'_>, report: &ReapReport, kept: usize) -> Result<
     }
     context.line(&reap_sum(report))?;
     if kept > 0 {
-        let words = plural(kept as u64, "is kept", "are kept");
+        let words = many(kept, "is kept", "are kept");
         context.remark(&format!("{words}; `sandboxer inspect stale` says why"));
     }
     Ok(())

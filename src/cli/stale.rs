@@ -9,7 +9,7 @@ use crate::client::{Error, StaleItem, StaleQuery};
 use crate::domain::Code;
 use crate::domain::stale::{HostPass, PassState};
 use crate::domain::sweep::HeldBack;
-use crate::domain::text::plural;
+use crate::present::many;
 use crate::present::stale::{COLUMNS, held_words, role, sum};
 
 pub(super) async fn inspect(context: &mut Context<'_>, args: &StaleArgs) -> Outcome {
@@ -82,8 +82,7 @@ impl Unread {
             self.hosts.iter().filter_map(|item| item.error.as_ref()).collect();
         let first = *errors.first()?;
         let code = common_code(&errors, self.some_read, Code::HostUnreachable);
-        let count = errors.len() as u64;
-        let words = plural(count, "host could not be read", "hosts could not be read");
+        let words = many(errors.len(), "host could not be read", "hosts could not be read");
         let mut error = Error::new(code, words);
         error.causes = errors.iter().map(|error| error.message.clone()).collect();
         error.retryable = errors.iter().all(|error| error.retryable);

@@ -6,10 +6,8 @@ use super::output::{CliError, Context, Outcome};
 use super::table;
 use crate::client::{Error, SweepReport, SweepRequest};
 use crate::domain::Code;
-use crate::domain::sweep::{HeldBack, HoldReason, SweepItem, SweepOutcome};
-use crate::domain::text::plural;
-use crate::present::counts;
-use crate::present::stale::{SWEPT, held_words, swept_role};
+use crate::domain::sweep::{HeldBack, HoldReason, SweepItem};
+use crate::present::stale::{SWEPT, held_words, swept_role, swept_sum};
 
 pub(super) async fn sweep(context: &mut Context<'_>) -> Outcome {
     let client = context.client;
@@ -69,13 +67,6 @@ fn print(
     for item in items {
         complain(context, item, false);
     }
-    context.remark(&sum(report));
+    context.remark(&swept_sum(report));
     Ok(())
-}
-
-/// `3 sandboxes were due: 2 destroyed, 1 skipped`.
-fn sum(report: &SweepReport) -> String {
-    let each = SweepOutcome::ALL.iter().map(|outcome| (report.with(outcome).count(), outcome));
-    let all = plural(report.items.len() as u64, "sandbox was due", "sandboxes were due");
-    format!("{all}: {}", counts(each))
 }

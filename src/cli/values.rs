@@ -22,7 +22,6 @@ pub struct Pair {
 /// `K=V` or `K-`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LabelChange {
-    /// Set it.
     Set(Pair),
     /// Take it away.
     Remove(String),

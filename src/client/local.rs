@@ -20,8 +20,8 @@ use crate::domain::output::{ExecOutput, Interactive, LogLine};
 use crate::domain::patch::Patch;
 use crate::domain::request::{
     CreateRequest, Decision, EventQuery, ExecRequest, ExtendRequest, Extended, ExtensionView,
-    HostCheckRequest, LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, ProfileView,
-    PruneItem, PruneRequest, Recovered, RolloutItem, RolloutRequest, ShellRequest, SnapshotDiff,
+    LabelRequest, ListQuery, LogsRequest, PatchRequest, PatchStatus, ProfileView, PruneItem,
+    PruneRequest, Recovered, RolloutItem, RolloutRequest, ShellRequest, SnapshotDiff,
     SnapshotDiffRequest, SnapshotImportRequest, SnapshotQuery,
 };
 use crate::domain::sandbox::SandboxRecord;
@@ -41,15 +41,6 @@ impl LocalClient {
     pub fn new(manager: SandboxManager) -> Self {
         Self { manager }
     }
-
-    async fn check_deeply(&self, request: &HostCheckRequest) -> Result<Started, Error> {
-        let mut hosts = self.manager.hosts().await?.into_iter();
-        let host = hosts.find(|host| host.name.same(&request.host));
-        let operation = self.manager.deep_check(&request.host).await?;
-        // The check knows the hosts by the same list.
-        let host = host.ok_or_else(|| Error::internal("a host is checked that is not listed"))?;
-        Ok(Started { operation: Some(operation), record: host.into() })
-    }
 }
 
 #[async_trait]
@@ -68,7 +59,7 @@ impl Client for LocalClient {
             Request::VerifySnapshot(request) => manager.verify_snapshot(&request.id).await?.into(),
             Request::CopySnapshot(request) => manager.copy_snapshot(&request).await?.into(),
             Request::DeleteSnapshot(request) => manager.delete_snapshot(&request).await?.into(),
-            Request::CheckHost(request) => self.check_deeply(&request).await?,
+            Request::CheckHost(request) => manager.deep_check(&request.host).await?.into(),
             Request::Reap(request) => manager.reap(*request).await?.into(),
             Request::Undo(request) => manager.undo(&request).await?.into(),
         })

@@ -131,11 +131,9 @@ pub trait Client: Send + Sync {
     async fn observe(&self, id: &str) -> Result<SandboxRecord, Error>;
     /// Asks a host for the services of all its sandboxes. What changed is written and comes as `Update::Record`.
     async fn refresh_services(&self, host: &str) -> Result<(), Error>;
-    /// All profiles.
     async fn profiles(&self) -> Result<Vec<ProfileView>, Error>;
     /// Profile (with or without `profile.`).
     async fn profile(&self, id: &str) -> Result<ProfileView, Error>;
-    /// All extensions.
     async fn extensions(&self) -> Result<Vec<ExtensionView>, Error>;
     /// Extension (with or without `ext.`).
     async fn extension(&self, id: &str) -> Result<ExtensionView, Error>;

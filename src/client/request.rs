@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::domain::host_view::HostView;
 use crate::domain::name::OperationId;
 use crate::domain::record::Record;
 use crate::domain::request::{
@@ -68,6 +69,12 @@ impl From<request::Started> for Started {
 impl From<ReapStarted> for Started {
     fn from(started: ReapStarted) -> Self {
         Self { operation: started.operation, record: started.report.into() }
+    }
+}
+
+impl From<(OperationId, HostView)> for Started {
+    fn from((operation, host): (OperationId, HostView)) -> Self {
+        Self { operation: Some(operation), record: host.into() }
     }
 }
 

@@ -42,7 +42,6 @@ pub struct Paths {
     pub extensions_named: bool,
     /// Records, events, credits.
     pub data_dir: PathBuf,
-    /// The log.
     pub log_file: PathBuf,
     /// The account of `ext.saas-stub`; `None` when nothing says where it would be.
     pub stub_dir: Option<PathBuf>,

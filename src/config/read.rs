@@ -19,7 +19,7 @@ use crate::domain::stale::StaleSettings;
 use crate::domain::undo::UndoSettings;
 use crate::yaml::{Checked, Document, Schema};
 
-/// What a create without a profile makes.
+/// Profile of a create that names none.
 const DEFAULT_PROFILE: &str = "profile.sandbox-canary";
 
 /// Why a host is forbidden, where `forbid` does not say it.

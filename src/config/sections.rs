@@ -10,7 +10,7 @@ use crate::domain::hub::HubFormat;
 use crate::domain::profile::{Bytes, Seconds};
 use crate::domain::words::string_enum;
 
-/// Who hears of every event.
+/// Receiver of every event.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 pub struct StateHub {
     /// Where events are posted: `http://` or `https://`.
@@ -19,7 +19,7 @@ pub struct StateHub {
     pub token_env: Option<String>,
     /// File that holds the bearer token; absolute. Without this and `token_env` there is no token.
     pub token_file: Option<PathBuf>,
-    /// What is posted.
+    /// Format of what is posted.
     #[serde(default = "cloud_events")]
     pub format: HubFormat,
 }

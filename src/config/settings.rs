@@ -32,7 +32,6 @@ pub struct Config {
     pub sweep: SweepSettings,
     /// The HTTP server.
     pub serve: ServeSettings,
-    /// The dashboard.
     pub dashboard: Dashboard,
     /// The host of `SANDBOXER_HOST`, stronger than a profile's list and weaker than `--host`.
     pub requested_host: Option<HostName>,

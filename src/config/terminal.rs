@@ -5,8 +5,7 @@ use crate::domain::text::is_utf8_locale;
 
 /// The colours of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Colours {
-    /// None.
+pub(crate) enum Colours {
     None,
     /// The usual 16.
     Sixteen,
@@ -21,7 +20,7 @@ const COLOURLESS: [&str; 6] = ["vt1", "vt2", "vt3", "vt4", "vt52", "xterm-mono"]
 
 /// Abilities of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Terminal<'a> {
+pub(crate) struct Terminal<'a> {
     /// Its kind; none where `TERM` does not tell of one that can move its cursor.
     pub kind: Option<&'a str>,
     /// Its colours, `NO_COLOR` counted in.
@@ -32,7 +31,7 @@ pub struct Terminal<'a> {
 
 impl<'a> Terminal<'a> {
     /// Read from the environment.
-    pub fn of(environment: &'a Environment) -> Self {
+    pub(crate) fn of(environment: &'a Environment) -> Self {
         let kind = environment.text("TERM").filter(|term| *term != "dumb");
         let colours = match kind {
             _ if environment.text("NO_COLOR").is_some() => Colours::None,
@@ -52,7 +51,7 @@ impl<'a> Terminal<'a> {
     }
 
     /// Whether it has glyphs beyond ASCII: the console of Linux has few, whatever the locale.
-    pub fn has_glyphs(&self) -> bool {
+    pub(crate) fn has_glyphs(&self) -> bool {
         self.utf8 && self.kind != Some("linux")
     }
 }

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::{Config, Environment, Notify, Overrides, Paths, Theme};
+use super::sections::Theme;
+use super::{Config, Environment, Notify, Overrides, Paths};
 use crate::domain::error::{Code, Error};
 use crate::domain::hub::HubFormat;
 use crate::domain::profile::{Bytes, Seconds};

@@ -26,11 +26,9 @@ pub const ARRIVED_OTHERWISE: &str = "arrived_otherwise";
 /// Which archive, on which host.
 #[derive(Debug, Clone)]
 pub struct ArchivePlace {
-    /// The snapshot.
     pub id: SnapshotId,
     /// Owner ids that count as ours.
     pub owners: Vec<OwnerId>,
-    /// The host.
     pub host: HostName,
     /// The snapshot's profile, where the folder is not known: its `config.root` says where archives are, where it has one.
     pub profile: Option<Profile>,
@@ -151,7 +149,6 @@ pub trait SnapshotArchives: Send + Sync {
         reporter: &dyn Reporter,
     ) -> Result<TeardownReport, Error>;
 
-    /// Entries of it.
     async fn entries(
         &self,
         place: &ArchivePlace,

@@ -17,7 +17,6 @@ pub struct ComposeHost {
 /// Addresses that lead somewhere on a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakenSubnet {
-    /// Subnet that is taken.
     pub subnet: Subnet,
     /// Where they lead, as the end of a sentence: `the host has a route to 10.0.0.0/8 (tun0)`.
     pub why: String,
@@ -84,7 +83,6 @@ impl Subnet {
         self.address.is_ipv4()
     }
 
-    /// Whether an address is in it.
     pub fn contains(&self, address: IpAddr) -> bool {
         Self::new(address, self.prefix).is_some_and(|around| around == *self)
     }

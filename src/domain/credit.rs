@@ -128,14 +128,8 @@ impl LedgerSums {
         self.granted - self.charged - self.held
     }
 
-    /// Sum of all grants.
     pub fn granted(&self) -> Usd {
         self.granted
-    }
-
-    /// Sum of all charges.
-    pub fn charged(&self) -> Usd {
-        self.charged
     }
 
     /// Sum of what is held.

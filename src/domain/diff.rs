@@ -7,7 +7,7 @@ use crate::domain::archive::{EntryKind, TreeEntry};
 use crate::domain::request::{Change, SnapshotDiff};
 
 /// How many changes are told; the rest is only counted.
-pub const CHANGES_LIMIT: usize = 10_000;
+pub(crate) const CHANGES_LIMIT: usize = 10_000;
 
 /// Changes from `a` to `b`, each a snapshot's or a sandbox's id and its entries, by path. `notes` say what could not be
 /// compared.

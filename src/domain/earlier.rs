@@ -44,7 +44,6 @@ pub(crate) fn entries_of(value: &Value) -> Option<Vec<EarlierEntry>> {
 /// Record made of an entry, and what somebody should know of it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Imported<R> {
-    /// The record.
     pub record: R,
     /// Changes that were made to it, a sentence each.
     pub remarks: Vec<String>,

@@ -78,9 +78,7 @@ const PASSED_OVER: &str = "skipped";
 /// Word of a record that no other may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unique {
-    /// Id.
     Id,
-    /// Name.
     Name,
     /// The key that its request was made under.
     IdempotencyKey,

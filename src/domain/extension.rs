@@ -43,7 +43,6 @@ use crate::domain::undo::Footprint;
 /// A backend adapter. See the module's text for what every implementation promises.
 #[async_trait]
 pub trait SandboxExtension: Send + Sync {
-    /// Id.
     fn id(&self) -> &ExtensionId;
 
     /// Verbs beyond making and removing.

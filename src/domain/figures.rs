@@ -9,7 +9,7 @@ const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
 /// Age: `12s`, `41m`, `2h03`, `20h`, `3d`.
-pub fn age(seconds: u64) -> String {
+pub(crate) fn age(seconds: u64) -> String {
     match seconds {
         0..MINUTE => format!("{seconds}s"),
         MINUTE..HOUR => format!("{}m", seconds / MINUTE),
@@ -20,12 +20,12 @@ pub fn age(seconds: u64) -> String {
 }
 
 /// Age of what was `then`.
-pub fn age_of(then: Time, now: Time) -> String {
+pub(crate) fn age_of(then: Time, now: Time) -> String {
     age(now.since(then).as_secs())
 }
 
 /// Time left until a deadline: `1h57`, `over 5m` once it is past, `no deadline`.
-pub fn left(deadline: Option<Time>, now: Time) -> String {
+pub(crate) fn left(deadline: Option<Time>, now: Time) -> String {
     match deadline {
         None => "no deadline".to_owned(),
         Some(end) if end > now => age_of(now, end),
@@ -34,7 +34,7 @@ pub fn left(deadline: Option<Time>, now: Time) -> String {
 }
 
 /// Duration of what is over: `840ms`, `3.1s`, `42s`, `2m05`, `2h03`.
-pub fn took(duration: Duration) -> String {
+pub(crate) fn took(duration: Duration) -> String {
     let millis = duration.as_millis();
     let (tenths, seconds) = ((millis + 50) / 100, ((millis + 500) / 1000) as u64);
     match seconds {
@@ -47,7 +47,7 @@ pub fn took(duration: Duration) -> String {
 }
 
 /// Size in binary units: `512B`, `1.2K`, `120M`, `1.2G`.
-pub fn bytes(count: u64) -> String {
+pub(crate) fn bytes(count: u64) -> String {
     let mut rest = count as f64;
     let mut units = ["B", "K", "M", "G", "T", "P"].into_iter().peekable();
     while let Some(unit) = units.next() {
@@ -63,13 +63,13 @@ pub fn bytes(count: u64) -> String {
 }
 
 /// Rate of a transfer: `512B/s`, `12MB/s`.
-pub fn rate(bytes_per_second: f64) -> String {
+pub(crate) fn rate(bytes_per_second: f64) -> String {
     let text = bytes(bytes_per_second as u64);
     format!("{}B/s", text.trim_end_matches('B'))
 }
 
 /// Amount: `$41.20`, below a cent `$0.0042`. Cut, so that it never is more than there is.
-pub fn usd(amount: Usd) -> String {
+pub(crate) fn usd(amount: Usd) -> String {
     let step = match amount.micros().unsigned_abs() {
         0 | 10_000.. => 10_000,
         1_000.. => 100,

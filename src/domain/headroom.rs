@@ -38,7 +38,6 @@ pub enum NetworkRoom {
     Left {
         /// Blocks that nothing has.
         left: u64,
-        /// All of them.
         of: u64,
     },
 }

@@ -2,7 +2,6 @@
 
 use crate::domain::event::{Event, EventKind};
 
-/// Sighting of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HostSight {
     /// Host answers; with its machine id, where that was asked for.

@@ -80,7 +80,6 @@ fn cloud_event(event: &Event, owner: &OwnerId) -> Map<String, Value> {
 pub enum HubReply {
     /// Answer by HTTP.
     Answered {
-        /// Status.
         status: u16,
         /// Header `Retry-After`, as it is written.
         retry_after: Option<String>,
@@ -124,7 +123,6 @@ pub enum FailureScope {
 pub struct HubFailure {
     /// Events that it holds back.
     pub scope: FailureScope,
-    /// Error.
     pub error: Error,
     /// Time for which the hub wants not to be asked.
     pub retry_after: Option<Duration>,

@@ -11,7 +11,7 @@ pub mod clock;
 pub mod compose_host;
 pub mod credit;
 pub mod deep_check;
-pub mod diff;
+pub(crate) mod diff;
 pub(crate) mod earlier;
 pub mod error;
 pub mod event;
@@ -34,7 +34,7 @@ pub mod outbox;
 pub mod output;
 pub mod patch;
 pub mod pending_patches;
-pub mod problem;
+pub(crate) mod problem;
 pub mod profile;
 pub mod raw_json;
 pub mod record;
@@ -59,19 +59,19 @@ pub mod text;
 pub mod time;
 pub mod undo;
 pub mod update;
-pub mod usd;
+pub(crate) mod usd;
 pub(crate) mod words;
 
-pub use actor::{Actor, ActorType};
+pub use actor::Actor;
 pub use error::{Code, Error};
 pub use event::{Event, EventKind};
 pub use name::{
-    EventId, ExtensionId, HostName, OperationId, OwnerId, PatchId, ProfileId, SandboxId, SnapshotId,
+    EventId, ExtensionId, HostName, OperationId, PatchId, ProfileId, SandboxId, SnapshotId,
 };
 pub use operation::{Operation, OperationKind, OperationState};
 pub use patch::Patch;
 pub use sandbox::{SandboxRecord, State};
-pub use snapshot::SnapshotRecord;
+pub(crate) use snapshot::SnapshotRecord;
 pub use time::Time;
-pub use update::Progress;
+pub(crate) use update::Progress;
 pub use usd::Usd;

@@ -324,7 +324,6 @@ pub struct DeadLetter {
     /// Status with which the hub refused it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// The event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<Event>,
     /// Events that are not kept any more.

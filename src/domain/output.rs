@@ -35,7 +35,6 @@ pub(crate) fn driven<T: Send + 'static>(
 /// Line of a service's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
-    /// The service.
     pub service: String,
     /// Stream of its container.
     pub source: Source,

@@ -72,7 +72,6 @@ pub fn settled_state(record: &SandboxRecord, patches: &[Patch]) -> PatchState {
     }
 }
 
-/// The ids of patches that a sandbox has.
 pub(crate) fn applied_ids(record: &SandboxRecord) -> BTreeSet<&PatchId> {
     let has = record.applied_patches.iter().filter(|applied| applied.state == PatchState::Applied);
     has.map(|applied| &applied.id).collect()

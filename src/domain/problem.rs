@@ -4,6 +4,9 @@ pub(crate) mod violation;
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::domain::error::{Code, Error};
 use crate::domain::text::{is_unsafe, nearest};
 
@@ -11,20 +14,17 @@ use crate::domain::text::{is_unsafe, nearest};
 const SHOWN: usize = 60;
 
 /// Value that is well formed and still refused.
-#[derive(
-    Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FieldProblem {
     /// Path of the key, such as `inputs.repo.kind`.
     pub path: String,
-    /// One sentence.
+    /// Sentence.
     pub message: String,
     /// Nearest valid word, where there is one.
     pub suggestion: Option<String>,
 }
 
 impl FieldProblem {
-    /// A problem at a path.
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self { path: path.into(), message: message.into(), suggestion: None }
     }
@@ -39,9 +39,7 @@ impl FieldProblem {
 
 /// Problem of a file. `{}` prints `file:line:column: message, did you mean 'x'?`; `{:#}` adds the source
 /// line with a mark under the place.
-#[derive(
-    Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ParseProblem {
     /// The file as the operator named it.
     pub file: String,
@@ -51,7 +49,7 @@ pub struct ParseProblem {
     pub column: u32,
     /// The key's path, such as `inputs.repo.kind`; empty for the document itself.
     pub path: String,
-    /// One sentence, without the place and the suggestion.
+    /// Sentence, without the place and the suggestion.
     pub message: String,
     /// The nearest valid word, where there is one near enough.
     pub suggestion: Option<String>,
@@ -80,13 +78,6 @@ impl ParseProblem {
         self.column = column;
         self
     }
-
-    /// The same problem with the nearest of these words, if one is near.
-    #[must_use]
-    pub fn near<'w>(mut self, word: &str, valid: impl IntoIterator<Item = &'w str>) -> Self {
-        self.suggestion = nearest(word, valid).map(str::to_owned);
-        self
-    }
 }
 
 impl fmt::Display for ParseProblem {
@@ -109,7 +100,7 @@ impl fmt::Display for ParseProblem {
 impl std::error::Error for ParseProblem {}
 
 /// Error for a file with problems: the first as its sentence, all of them in `details.problems`.
-pub fn problems_error(code: Code, problems: &[ParseProblem]) -> Error {
+pub(crate) fn problems_error(code: Code, problems: &[ParseProblem]) -> Error {
     let message = match problems {
         [] => "the file is refused".to_owned(),
         [only] => only.to_string(),
@@ -120,7 +111,7 @@ pub fn problems_error(code: Code, problems: &[ParseProblem]) -> Error {
 }
 
 /// Foreign word in quotes, without control or direction characters and cut to a readable length.
-pub fn shown(word: &str) -> String {
+pub(crate) fn shown(word: &str) -> String {
     format!("'{}'", plain_start(word, SHOWN))
 }
 

@@ -14,14 +14,16 @@ mod privilege_diff;
 mod quantity;
 mod routing;
 
-pub use candidates::ExtensionUse;
+pub(crate) use candidates::ExtensionUse;
 pub(crate) use check_fields::is_catalogue_id;
 #[cfg(test)]
 pub(crate) use definition::write_canonical;
+pub(crate) use definition::{Allowance, PortPolicy, Strategy};
 pub use definition::{
-    Allowance, Compose, PatchLimits, Placement, PortPolicy, Profile, SnapshotMode, SnapshotPolicy,
-    Strategy, Sync,
+    Compose, PatchLimits, Placement, Profile, SnapshotMode, SnapshotPolicy, Sync,
 };
-pub use inputs::{InputKind, InputProblem, InputSpec, Inputs, MAX_INPUT_BYTES};
-pub use quantity::{Bytes, QuantityError, Seconds};
-pub use routing::{Candidate, Routing};
+pub(crate) use inputs::MAX_INPUT_BYTES;
+pub use inputs::{InputKind, InputSpec, Inputs};
+pub(crate) use quantity::QuantityError;
+pub use quantity::{Bytes, Seconds};
+pub use routing::Routing;

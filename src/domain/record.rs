@@ -9,7 +9,6 @@ use crate::domain::stale::ReapReport;
 /// Record of what an operation works on: as it is when the operation has begun, or when it has ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Record {
-    /// A sandbox.
     Sandbox(Box<SandboxRecord>),
     /// A snapshot. Of one that was deleted, its last record.
     Snapshot(Box<SnapshotRecord>),

@@ -9,7 +9,6 @@ use crate::domain::sandbox::Rewrite;
 pub struct Learnt {
     /// The directory.
     pub workdir: String,
-    /// The host's identity.
     pub identity: HostIdentity,
     /// Changes to what the user wrote, as soon as they are known.
     pub rewrites: Vec<Rewrite>,

@@ -94,7 +94,6 @@ impl HostRecord {
         Self { id: Self::key(host), revision: 0, roots: Vec::new(), spare_mark: None, report: None }
     }
 
-    /// Last report.
     pub fn last_report(&self) -> Option<HostReport> {
         self.report.as_ref().and_then(RawJson::read)
     }

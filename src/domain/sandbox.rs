@@ -375,9 +375,7 @@ pub struct SandboxRecord {
 /// Beginning of a record: what every one has from its first write on.
 #[derive(Debug, Clone)]
 pub struct RecordStart {
-    /// Id.
     pub id: SandboxId,
-    /// The profile.
     pub profile: ProfileRef,
     /// The backend.
     pub extension: ExtensionId,

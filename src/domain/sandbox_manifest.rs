@@ -16,7 +16,6 @@ pub(crate) const SCHEMA: u64 = 1;
 pub struct SandboxManifest {
     /// 1.
     pub schema: u64,
-    /// The sandbox.
     pub id: SandboxId,
     /// The installation that made it.
     pub owner: OwnerId,
@@ -40,7 +39,6 @@ pub struct SandboxManifest {
 }
 
 impl SandboxManifest {
-    /// Manifest of a sandbox as its record has it.
     pub fn of(record: &SandboxRecord, profile: &Profile) -> Self {
         Self {
             schema: SCHEMA,

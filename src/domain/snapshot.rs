@@ -236,7 +236,6 @@ impl SnapshotRecord {
         labelled && self.kind == SnapshotKind::User
     }
 
-    /// Replica on this host.
     pub fn replica_on(&self, host: &HostName) -> Option<&Replica> {
         self.replicas.iter().find(|replica| replica.host.same(host.as_str()))
     }
@@ -246,7 +245,6 @@ impl SnapshotRecord {
         self.replicas.iter().filter(|replica| replica.state != ReplicaState::Arriving)
     }
 
-    /// The hosts of these.
     pub fn hosts(&self) -> impl Iterator<Item = &HostName> {
         self.archives().map(|replica| &replica.host)
     }
@@ -354,13 +352,11 @@ impl<'de> Deserialize<'de> for SnapshotRecord {
 pub struct ArchiveManifest {
     /// 1.
     pub schema: u64,
-    /// The snapshot.
     pub id: SnapshotId,
     /// The installation that made it.
     pub owner: OwnerId,
     /// The record as it was when the archive was sealed. On a copy, `archive.format` and `archive.bytes` are the copy's.
     pub snapshot: SnapshotRecord,
-    /// The profile.
     #[serde(rename = "recipe")]
     pub profile: Profile,
 }

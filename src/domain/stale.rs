@@ -2,7 +2,7 @@
 
 mod judge;
 
-pub use judge::{
+pub(crate) use judge::{
     FoundSight, LeftByDead, RecordSight, Standpoint, judge_archive, judge_found, judge_record,
     judge_snapshot, keep,
 };
@@ -327,13 +327,11 @@ pub struct ReapReport {
 }
 
 impl ReapReport {
-    /// Items with an outcome.
     pub fn with(&self, outcome: &ReapOutcome) -> impl Iterator<Item = &ReapItem> {
         self.items.iter().filter(move |item| item.outcome == *outcome)
     }
 }
 
-/// A reap that was started.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReapStarted {
     /// The operation; none where there was nothing to do.

@@ -231,7 +231,6 @@ pub struct SweepReport {
 }
 
 impl SweepReport {
-    /// Items with an outcome.
     pub fn with(&self, outcome: &SweepOutcome) -> impl Iterator<Item = &SweepItem> {
         self.items.iter().filter(move |item| item.outcome == *outcome)
     }

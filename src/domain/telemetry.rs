@@ -122,7 +122,6 @@ impl HostHistory {
         }
     }
 
-    /// The last sample.
     pub fn last(&self) -> Option<&HostSample> {
         self.samples.back()
     }

@@ -45,7 +45,6 @@ impl Time {
         Duration::try_from(self.0.duration_since(earlier.0)).unwrap_or_default()
     }
 
-    /// The timestamp.
     pub fn timestamp(self) -> jiff::Timestamp {
         self.0
     }

@@ -3,8 +3,8 @@
 
 mod archives;
 pub mod compose_ssh;
-pub mod saas_stub;
-pub mod vm_packer;
+pub(crate) mod saas_stub;
+pub(crate) mod vm_packer;
 mod workspace;
 
 /// The extensions that this build implements. The catalogue shows the others as not available.

@@ -28,18 +28,17 @@ use crate::domain::teardown::TeardownReport;
 use crate::domain::undo::Footprint;
 use crate::extensions::archives::store::ArchiveStore;
 use crate::extensions::archives::{capture, listing, measure, restore};
-use crate::extensions::workspace::look::{self, Found};
+use crate::extensions::workspace::inspect::{self, Found};
 use crate::extensions::workspace::prepare::{Wanted, prepare};
 use crate::extensions::workspace::reachability::reachability;
 use crate::extensions::workspace::{
-    Steps, before_anything, configured_root, exec, manifest, patch, repo, teardown, workdir,
-    workspace,
+    Steps, configured_root, exec, manifest, patch, repo, teardown, workdir, workspace,
 };
 use crate::failpoint;
 use crate::transport::{Transport, Transports, probe};
 
 /// This extension's id.
-pub const ID: &str = "ext.vm-packer";
+pub(crate) const ID: &str = "ext.vm-packer";
 
 /// Room that must stay free below the root where the profile's `config.min_free` says nothing.
 const MIN_FREE: Bytes = Bytes::gib(1);
@@ -48,7 +47,7 @@ const MIN_FREE: Bytes = Bytes::gib(1);
 const RUNBOOK: &str = "prepare the VM as docs/runbooks/profile-vm-haskell-build.md says; sandboxer makes and changes nothing there but its own directories";
 
 /// Workspaces on prepared VMs.
-pub struct VmPacker {
+pub(crate) struct VmPacker {
     id: ExtensionId,
     transports: Arc<dyn Transports>,
     archives: Arc<ArchiveStore>,
@@ -56,7 +55,7 @@ pub struct VmPacker {
 
 impl VmPacker {
     /// Over these ways to hosts.
-    pub fn new(transports: Arc<dyn Transports>) -> Self {
+    pub(crate) fn new(transports: Arc<dyn Transports>) -> Self {
         let archives = Arc::new(ArchiveStore::new(Arc::clone(&transports)));
         Self { id: ID.into(), archives, transports }
     }
@@ -108,11 +107,11 @@ impl SandboxExtension for VmPacker {
         request: &ProvisionRequest,
         reporter: &dyn Reporter,
     ) -> Result<Provisioned, Error> {
-        let min_free = min_free(&request.profile).map_err(before_anything)?;
-        let plan = repo::plan(request).await.map_err(before_anything)?;
+        let min_free = min_free(&request.profile).map_err(Error::untouched)?;
+        let plan = repo::plan(request).await.map_err(Error::untouched)?;
         let steps = Steps::new(reporter, self.steps(request, false));
         steps.next("prepare");
-        let transport = self.open(&request.host).await.map_err(before_anything)?;
+        let transport = self.open(&request.host).await.map_err(Error::untouched)?;
         let transport = transport.as_ref();
         let wanted = Wanted { given_root: Some(RUNBOOK), min_free, ..Wanted::default() };
         let prepared = prepare(request, transport, plan.as_ref(), wanted, &steps).await?;
@@ -136,7 +135,7 @@ impl SandboxExtension for VmPacker {
     ) -> Result<Readiness, Error> {
         reporter.report(Report { stage: "ready", ..Report::default() });
         let transport = self.open(&target.host).await?;
-        let found = look::look(transport.as_ref(), target).await?;
+        let found = inspect::inspect_one(transport.as_ref(), target).await?;
         confirm(target, &found)?;
         confirm_room(target, &found)?;
         Ok(Readiness {
@@ -160,7 +159,7 @@ impl SandboxExtension for VmPacker {
 
     async fn inspect(&self, target: &Target) -> Result<Inspection, Error> {
         let transport = self.open(&target.host).await?;
-        let found = look::look(transport.as_ref(), target).await?;
+        let found = inspect::inspect_one(transport.as_ref(), target).await?;
         let mut seen = found.inspection();
         // Without a handle the transfer may have been cut off.
         seen.ready = target.handle.is_some() && confirm(target, &found).is_ok();
@@ -189,7 +188,7 @@ impl SandboxExtension for VmPacker {
         targets: &[Target],
     ) -> Result<BTreeMap<SandboxId, Vec<Service>>, Error> {
         let transport = self.open(host).await?;
-        let inspections = look::inspect_all(transport.as_ref(), targets).await?;
+        let inspections = inspect::inspect_all(transport.as_ref(), targets).await?;
         let there = targets
             .iter()
             .filter(|target| inspections.is_of(target) && inspections.has_directory(target));
@@ -203,7 +202,7 @@ impl SandboxExtension for VmPacker {
         reporter: &dyn Reporter,
     ) -> Result<Captured, Error> {
         capture::capture(
-            self.open(&target.host).await.map_err(before_anything)?.as_ref(),
+            self.open(&target.host).await.map_err(Error::untouched)?.as_ref(),
             target,
             request,
             reporter,
@@ -217,10 +216,10 @@ impl SandboxExtension for VmPacker {
         source: &RestoreSource,
         reporter: &dyn Reporter,
     ) -> Result<Restored, Error> {
-        let min_free = min_free(&request.profile).map_err(before_anything)?;
+        let min_free = min_free(&request.profile).map_err(Error::untouched)?;
         let steps = Steps::new(reporter, self.steps(request, true));
         steps.next("prepare");
-        let transport = self.open(&request.host).await.map_err(before_anything)?;
+        let transport = self.open(&request.host).await.map_err(Error::untouched)?;
         let transport = transport.as_ref();
         let room = Bytes(min_free.get().saturating_add(restore::room(&source.archive).get()));
         let identity = source.place.host_identity.as_ref();

@@ -32,19 +32,19 @@ use crate::store::{
 use crate::transport::Transports;
 
 /// The present moment. The manager asks it; the domain gets it.
-pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
+pub(crate) type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
 
 /// The monotonic clock beside it.
-pub type MonotonicClock = Arc<dyn Fn() -> MonotonicTime + Send + Sync>;
+pub(crate) type MonotonicClock = Arc<dyn Fn() -> MonotonicTime + Send + Sync>;
 
 /// The catalogue, read when it is first asked for.
-pub type LazyCatalogue = Arc<LazyLock<Catalogue, Box<dyn FnOnce() -> Catalogue + Send>>>;
+pub(crate) type LazyCatalogue = Arc<LazyLock<Catalogue, Box<dyn FnOnce() -> Catalogue + Send>>>;
 
 /// 32 random bits, for ids.
-pub type Random32 = Arc<dyn Fn() -> u32 + Send + Sync>;
+pub(crate) type Random32 = Arc<dyn Fn() -> u32 + Send + Sync>;
 
 /// Whether a process of this machine is there, by its number, and was at that time: a number is used again.
-pub type Alive = Arc<dyn Fn(u32, Time) -> bool + Send + Sync>;
+pub(crate) type Alive = Arc<dyn Fn(u32, Time) -> bool + Send + Sync>;
 
 /// Settings that the manager takes from the configuration and the environment.
 #[derive(Debug, Clone)]
@@ -75,13 +75,9 @@ pub struct Settings {
 
 /// Dependencies of the manager: stores, ways to hosts, extensions, clock. `app.rs` fills them in.
 pub struct Dependencies {
-    /// The sandboxes.
     pub sandboxes: Arc<dyn SandboxStore>,
-    /// The snapshots.
     pub snapshots: Arc<dyn SnapshotStore>,
-    /// The patches.
     pub patches: Arc<dyn PatchStore>,
-    /// The operations.
     pub operations: Arc<dyn OperationStore>,
     /// The hosts, as they said last.
     pub hosts: Arc<dyn HostStore>,
@@ -89,7 +85,6 @@ pub struct Dependencies {
     pub sweeps: Arc<dyn SweepStore>,
     /// Plans of reaps.
     pub plans: Arc<dyn PlanStore>,
-    /// The event log.
     pub events: Arc<dyn EventLog>,
     /// The outbox, a cursor into it.
     pub outbox: Arc<dyn OutboxStore>,
@@ -142,7 +137,7 @@ pub(crate) struct Shared {
     /// Upkeep of a host that was just reached.
     pub(crate) host_reached: HostReached,
     pub(crate) jobs: Arc<Jobs>,
-    /// Snapshots that this process deleted, as they were.
+    /// Snapshots that this process deleted, as they were, until the deletion's outcome is made.
     pub(crate) deleted: Mutex<BTreeMap<SnapshotId, SnapshotRecord>>,
     /// Hosts as this process saw them last, by name.
     pub(crate) seen_hosts: Mutex<BTreeMap<String, HostView>>,

@@ -53,9 +53,8 @@ use crate::domain::update::Update;
 use crate::store::catalogue::{Catalogue, Entry};
 
 use crate::manager::deps::{Deps, Shared};
-pub use deps::{
-    Alive, Clock, Dependencies, Hub, LazyCatalogue, MonotonicClock, Random32, Settings,
-};
+pub(crate) use deps::LazyCatalogue;
+pub use deps::{Dependencies, Hub, Settings};
 
 /// The core: every verb, over traits only. Cheap to clone.
 #[derive(Clone)]
@@ -405,7 +404,7 @@ impl SandboxManager {
 
     /// Entries of the ledger, oldest first.
     pub async fn credit_history(&self) -> Result<Vec<HistoryEntry>, Error> {
-        credits::account::history(&self.deps).await
+        self.deps.credits.history().await
     }
 
     /// Adds credits; the sums as they are then.
@@ -443,7 +442,7 @@ impl SandboxManager {
 
     /// Starts to try everything on one host, and returns at once. A host that is down or out of bounds is a step that
     /// failed.
-    pub async fn deep_check(&self, name: &str) -> Result<OperationId, Error> {
+    pub async fn deep_check(&self, name: &str) -> Result<(OperationId, HostView), Error> {
         hosts::deep_check::deep_check(&self.deps, name).await
     }
 }

@@ -6,8 +6,7 @@ use super::table::{Column, or_nothing};
 use crate::client::{ExtensionView, ProfileView};
 use crate::domain::profile::{InputSpec, Profile, Seconds};
 
-/// Columns of profiles.
-pub const PROFILES: &[Column<ProfileView>] = &[
+pub(crate) const PROFILES: &[Column<ProfileView>] = &[
     Column::new("ID", |view, _| view.id.clone()),
     Column::new("VERSION", |view, _| or_nothing(view.version.as_ref())),
     Column::new("EXTENSION", |view, _| or_nothing(view.extension.as_ref())),
@@ -17,8 +16,7 @@ pub const PROFILES: &[Column<ProfileView>] = &[
     }),
 ];
 
-/// Columns of extensions.
-pub const EXTENSIONS: &[Column<ExtensionView>] = &[
+pub(crate) const EXTENSIONS: &[Column<ExtensionView>] = &[
     Column::new("ID", |view, _| view.id.clone()),
     Column::new("VERSION", |view, _| or_nothing(view.version.as_ref())),
     Column::new("KIND", |view, _| or_nothing(view.manifest.as_ref().map(|it| &it.kind))),
@@ -30,7 +28,7 @@ pub const EXTENSIONS: &[Column<ExtensionView>] = &[
 ];
 
 /// How a row is meant.
-pub fn role(error: Option<&String>, available: bool) -> Role {
+pub(crate) fn role(error: Option<&String>, available: bool) -> Role {
     match (error, available) {
         (Some(_), _) => Role::Bad,
         (None, false) => Role::Dim,
@@ -58,7 +56,7 @@ fn unavailable(error: Option<&String>, available: bool, why: Option<&str>) -> Op
 }
 
 /// Adds a profile.
-pub fn profile(document: &mut Document, view: &ProfileView) {
+pub(crate) fn profile(document: &mut Document, view: &ProfileView) {
     document.plain("id", &view.id);
     document.maybe("version", Role::Plain, view.version.as_deref());
     document.maybe("summary", Role::Plain, view.summary.as_deref());
@@ -105,7 +103,7 @@ fn input(name: &str, spec: &InputSpec) -> String {
 }
 
 /// Adds an extension.
-pub fn extension(document: &mut Document, view: &ExtensionView) {
+pub(crate) fn extension(document: &mut Document, view: &ExtensionView) {
     document.plain("id", &view.id);
     document.maybe("version", Role::Plain, view.version.as_deref());
     document.plain("source", source(&view.source, view.overrides_builtin));

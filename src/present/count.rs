@@ -6,18 +6,18 @@ use std::fmt::Display;
 use crate::domain::text::plural;
 
 /// `1 patch`, `3 patches`.
-pub fn many(count: usize, one: &str, more: &str) -> String {
+pub(crate) fn many(count: usize, one: &str, more: &str) -> String {
     plural(count as u64, one, more)
 }
 
 /// `2 destroyed, 1 skipped`: what there is of each kind, in their order; nothing of what there is none.
-pub fn counts<T: Display>(each: impl IntoIterator<Item = (usize, T)>) -> String {
+pub(crate) fn counts<T: Display>(each: impl IntoIterator<Item = (usize, T)>) -> String {
     let some = each.into_iter().filter(|(count, _)| *count > 0);
     some.map(|(count, what)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
 }
 
 /// `12 on coulombcore, 3 on local`: each word with how often it comes, the most frequent first.
-pub fn summed(words: impl Iterator<Item = String>) -> String {
+pub(crate) fn summed(words: impl Iterator<Item = String>) -> String {
     let mut found: BTreeMap<String, usize> = BTreeMap::new();
     for word in words {
         *found.entry(word).or_default() += 1;

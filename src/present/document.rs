@@ -18,7 +18,6 @@ pub enum Piece {
         sign: Option<char>,
         /// How the value is meant.
         role: Role,
-        /// The value.
         value: String,
     },
     /// A text of one or several lines.
@@ -27,7 +26,6 @@ pub enum Piece {
         role: Role,
         /// Columns in front of it.
         indent: usize,
-        /// The text.
         text: String,
     },
     /// A line of an enumeration.

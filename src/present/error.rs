@@ -5,7 +5,7 @@ use super::role::Role;
 use crate::domain::error::Error;
 
 /// A sentence, and what to do: `it was refused; sandboxer recover`.
-pub fn hinted(message: &str, hint: Option<&String>) -> String {
+pub(crate) fn hinted(message: &str, hint: Option<&String>) -> String {
     match hint {
         Some(hint) => format!("{message}; {hint}"),
         None => message.to_owned(),
@@ -13,7 +13,7 @@ pub fn hinted(message: &str, hint: Option<&String>) -> String {
 }
 
 /// Adds an error in full.
-pub fn section(document: &mut Document, problem: &Error) {
+pub(crate) fn section(document: &mut Document, problem: &Error) {
     document.text(Role::Bad, 0, &problem.message);
     if !problem.causes.is_empty() {
         document.heading("Because");

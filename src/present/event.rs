@@ -6,7 +6,7 @@ use crate::domain::event::{Event, EventKind};
 use crate::domain::text::clean_line;
 
 /// An event in a sentence about something of this name, with who caused it where that is not this operator.
-pub fn event_sentence(event: &Event, name: Option<&str>, me: &str) -> String {
+pub(crate) fn event_sentence(event: &Event, name: Option<&str>, me: &str) -> String {
     let by = event.actor.to_string();
     let is_nobodys = matches!(
         event.kind,
@@ -40,7 +40,7 @@ fn host_sentence(event: &Event) -> Option<String> {
 }
 
 /// An event in a sentence that stands where it is known what it is about.
-pub fn event_words(event: &Event) -> String {
+pub(crate) fn event_words(event: &Event) -> String {
     let subject = subject(event, None).filter(|_| event.kind.is_of_patch());
     let subject = subject.map(|subject| format!(" {subject}")).unwrap_or_default();
     let text = with_particulars(format!("{}{subject}", verb(&event.kind)), event);
@@ -48,7 +48,7 @@ pub fn event_words(event: &Event) -> String {
 }
 
 /// Name of an event, in a word or two.
-pub fn verb(kind: &EventKind) -> String {
+pub(crate) fn verb(kind: &EventKind) -> String {
     let verb = kind.as_str();
     verb.strip_prefix("sandbox.").unwrap_or(verb).replace('.', " ")
 }
@@ -61,7 +61,7 @@ fn with_particulars(text: String, event: &Event) -> String {
 }
 
 /// Rest of an event, beside what it is about: `$0.80  ttl_expired  on coulombcore`.
-pub fn particulars(event: &Event, reason: &str) -> String {
+pub(crate) fn particulars(event: &Event, reason: &str) -> String {
     let amount = event.usd().map(|amount| amount.to_string()).unwrap_or_default();
     let labels = event.label_changes().join(" ");
     let on = event.host().map(|host| format!("on {host}")).unwrap_or_default();
@@ -94,7 +94,7 @@ fn subject(event: &Event, name: Option<&str>) -> Option<String> {
 }
 
 /// An event's glyph and how it is meant.
-pub fn event_glyph(kind: &EventKind) -> (char, Role) {
+pub(crate) fn event_glyph(kind: &EventKind) -> (char, Role) {
     match kind {
         EventKind::SandboxReady
         | EventKind::SandboxWoken

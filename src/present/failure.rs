@@ -10,13 +10,13 @@ use crate::domain::telling::{folded, last_telling_line};
 const END: usize = 12;
 
 /// `, exit 125`; nothing where it had no status.
-pub fn exit(status: Option<i32>) -> String {
+pub(crate) fn exit(status: Option<i32>) -> String {
     status.map(|status| format!(", exit {status}")).unwrap_or_default()
 }
 
 /// Adds why it failed, the step and how it ended, and the last lines that it wrote, with their argument lists folded. Sentences
 /// that the face has told, or tells next, are not repeated at the end.
-pub fn section(document: &mut Document, failure: &Failure, told: &[&str]) {
+pub(crate) fn section(document: &mut Document, failure: &Failure, told: &[&str]) {
     document.heading("Failure");
     let untold = untold(&failure.output, told);
     let telling = last_telling_line(untold);

@@ -17,14 +17,14 @@ use crate::domain::text::plural;
 use crate::domain::{HostName, Time};
 
 /// A clock that is off by more is told, in seconds: deadlines are judged by ours.
-pub const CLOCK_OFF_S: f64 = 2.0;
+pub(crate) const CLOCK_OFF_S: f64 = 2.0;
 /// Fewer networks left than these are told.
-pub const FEW_NETWORKS: u32 = 5;
+pub(crate) const FEW_NETWORKS: u32 = 5;
 /// Of swap and inodes, more used than this is told: percent.
-pub const HIGH_PCT: f64 = 80.0;
+pub(crate) const HIGH_PCT: f64 = 80.0;
 
 /// Columns of the list of hosts.
-pub const COLUMNS: &[Column<HostView>] = &[
+pub(crate) const COLUMNS: &[Column<HostView>] = &[
     Column::new("HOST", |view, _| view.name.to_string()),
     Column::whole("STATE", |view, _| view.state.to_string()),
     Column::new("SANDBOXES", |view, _| held(view)),
@@ -50,7 +50,7 @@ pub const COLUMNS: &[Column<HostView>] = &[
 ];
 
 /// How a host's row is meant.
-pub fn role(view: &HostView) -> Role {
+pub(crate) fn role(view: &HostView) -> Role {
     match view.state {
         HostState::Down => Role::Bad,
         HostState::Slow | HostState::Connecting => Role::Busy,
@@ -60,7 +60,7 @@ pub fn role(view: &HostView) -> Role {
 }
 
 /// `12/30`: sandboxes on it by our records, of how many it may hold.
-pub fn held(view: &HostView) -> String {
+pub(crate) fn held(view: &HostView) -> String {
     match view.max_sandboxes {
         Some(most) => format!("{}/{most}", view.sandboxes),
         None => view.sandboxes.to_string(),
@@ -74,10 +74,10 @@ fn known_for(facts: &HostFacts) -> String {
 }
 
 /// Step of a deep check, with its host.
-pub type StepRow = (HostName, DeepStep);
+pub(crate) type StepRow = (HostName, DeepStep);
 
 /// Columns of a deep check.
-pub const STEPS: &[Column<StepRow>] = &[
+pub(crate) const STEPS: &[Column<StepRow>] = &[
     Column::new("HOST", |(host, _), _| host.to_string()),
     Column::whole("STEP", |(_, step), _| step.stage.to_string()),
     Column::whole("OUTCOME", |(_, step), _| step.outcome.to_string()),
@@ -94,7 +94,7 @@ pub const STEPS: &[Column<StepRow>] = &[
 ];
 
 /// How a step's row is meant.
-pub fn step_role((_, step): &StepRow) -> Role {
+pub(crate) fn step_role((_, step): &StepRow) -> Role {
     match step.outcome {
         DeepOutcome::Failed => Role::Bad,
         DeepOutcome::Skipped => Role::Dim,
@@ -103,10 +103,10 @@ pub fn step_role((_, step): &StepRow) -> Role {
 }
 
 /// State of a sandbox as found on a host, and the memory that it uses.
-pub type FoundRow = (InventoryItem, Option<u64>);
+pub(crate) type FoundRow = (InventoryItem, Option<u64>);
 
 /// Columns of what of sandboxes was found on a host.
-pub const FOUND: &[Column<FoundRow>] = &[
+pub(crate) const FOUND: &[Column<FoundRow>] = &[
     Column::new("SANDBOX", |(item, _), _| item.sandbox_id.clone()),
     Column::new("OWNER", |(item, _), _| or_nothing(item.owner.as_ref())),
     Column::new("PROFILE", |(item, _), _| or_nothing(item.profile.as_ref())),
@@ -120,7 +120,7 @@ pub const FOUND: &[Column<FoundRow>] = &[
 ];
 
 /// `2 containers, 1 network, a directory of 1.2G`: what of a sandbox is on a host, counted.
-pub fn things(item: &InventoryItem) -> String {
+pub(crate) fn things(item: &InventoryItem) -> String {
     let count = |names: &[String], one: &str, more: &str| {
         (!names.is_empty()).then(|| many(names.len(), one, more))
     };
@@ -136,7 +136,7 @@ pub fn things(item: &InventoryItem) -> String {
 }
 
 /// Adds what our records have on it, what it may hold, and its labels.
-pub fn placement(document: &mut Document, view: &HostView) {
+pub(crate) fn placement(document: &mut Document, view: &HostView) {
     let most = view.max_sandboxes.map(|most| format!(" of {most} at most")).unwrap_or_default();
     document.plain("sandboxes", format!("{}{most}, by our records", view.sandboxes));
     if let Some(limits) = &view.limits {
@@ -151,7 +151,12 @@ pub fn placement(document: &mut Document, view: &HostView) {
 }
 
 /// Adds the latest figures of a host, with their age: of its last sample, or of its last check where that is younger.
-pub fn figures(document: &mut Document, view: &HostView, sample: Option<&HostSample>, now: Time) {
+pub(crate) fn figures(
+    document: &mut Document,
+    view: &HostView,
+    sample: Option<&HostSample>,
+    now: Time,
+) {
     let (sample, facts) = (sample.or(view.sample.as_ref()), view.facts.as_ref());
     let limits = view.limits.clone().unwrap_or_default();
     match (sample, facts) {
@@ -254,7 +259,7 @@ fn clock(offset: Option<f64>) -> Option<String> {
 }
 
 /// Adds what a host says of itself.
-pub fn said(document: &mut Document, facts: &HostFacts, now: Time) {
+pub(crate) fn said(document: &mut Document, facts: &HostFacts, now: Time) {
     document.heading(format!("It says of itself, {} ago", age_of(facts.at, now)));
     document.plain("name", &facts.hostname);
     document.plain("system", system(facts.os.as_deref(), &facts.kernel));
@@ -288,7 +293,7 @@ fn system(os: Option<&str>, kernel: &str) -> String {
 
 /// Adds what was found on a host: how much of sandboxes, the archives of snapshots whoever made them, and how many networks its
 /// engines have left; each sandbox with services takes one, and the pools end.
-pub fn inventory(document: &mut Document, found: &Inventory, now: Time) {
+pub(crate) fn inventory(document: &mut Document, found: &Inventory, now: Time) {
     document.heading("Found on it");
     let sizes = found.sizes_at.map(|at| format!("sizes as of {} ago", age_of(at, now)));
     let sizes = sizes.unwrap_or_else(|| "sizes are still being measured".to_owned());
@@ -316,12 +321,12 @@ pub fn inventory(document: &mut Document, found: &Inventory, now: Time) {
 }
 
 /// An owner on a host, whom nobody may know.
-pub fn owner(id: Option<&str>) -> &str {
+pub(crate) fn owner(id: Option<&str>) -> &str {
     id.unwrap_or("nobody that is known")
 }
 
 /// Adds what a compose runtime was found to be worth, and when.
-pub fn certified(document: &mut Document, certificate: &Certificate, now: Time) {
+pub(crate) fn certified(document: &mut Document, certificate: &Certificate, now: Time) {
     let old = age_of(certificate.at, now);
     document.heading(format!("Certificate of the compose runtime, {old} old"));
     match &certificate.runtime {
@@ -347,7 +352,7 @@ pub fn certified(document: &mut Document, certificate: &Certificate, now: Time) 
 }
 
 /// Adds facts of a host as a canary's record has them.
-pub fn of_canary(document: &mut Document, facts: &CanaryTelemetry, now: Time) {
+pub(crate) fn of_canary(document: &mut Document, facts: &CanaryTelemetry, now: Time) {
     let old = age_of(facts.at, now);
     document.heading(format!("Inventory of {}, {old} ago", facts.hostname));
     document.plain("system", system(facts.os.as_deref(), &facts.kernel));

@@ -22,10 +22,10 @@ use crate::domain::text::last_lines;
 const OUTPUT: usize = 20;
 
 /// A snapshot by its id, and all that is known of it; of one that is gone the id alone.
-pub type Known<'a> = (SnapshotId, Option<&'a SnapshotView>);
+pub(crate) type Known<'a> = (SnapshotId, Option<&'a SnapshotView>);
 
 /// How each patch of a snapshot stands on a sandbox: from its record where that is known, else from what the view says.
-pub fn standings(
+pub(crate) fn standings(
     view: &SnapshotView,
     based: &BasedOn,
     record: Option<&SandboxRecord>,
@@ -46,7 +46,7 @@ pub fn standings(
 
 /// Adds a sandbox's base with that one's ancestors (nearest first), its patches, and the snapshots that were taken of it; nothing
 /// where there are none of these.
-pub fn of_sandbox(
+pub(crate) fn of_sandbox(
     document: &mut Document,
     record: &SandboxRecord,
     ancestors: &[Known<'_>],
@@ -108,7 +108,7 @@ fn one_patch(document: &mut Document, sequence: u64, about: &str, run: Option<&A
 }
 
 /// `failed, exit 3, 1.2s`: how a patch stands on a sandbox, and how its run ended there.
-pub fn run_words(state: &PatchState, run: Option<&AppliedPatch>) -> String {
+pub(crate) fn run_words(state: &PatchState, run: Option<&AppliedPatch>) -> String {
     let status = exit(run.and_then(|run| run.exit_status).filter(|status| *status != 0));
     let ran = run.and_then(|run| run.took_ms);
     let ran = ran.map(|ms| format!(", {}", took(Duration::from_millis(ms)))).unwrap_or_default();
@@ -116,7 +116,7 @@ pub fn run_words(state: &PatchState, run: Option<&AppliedPatch>) -> String {
 }
 
 /// Adds what hangs on a snapshot, as the rows of its tree; `record_of` is a sandbox's record, where it is known.
-pub fn below<'a>(
+pub(crate) fn below<'a>(
     document: &mut Document,
     rows: &[Node],
     record_of: impl Fn(&BasedOn) -> Option<&'a SandboxRecord>,
@@ -163,12 +163,12 @@ fn based_line(
 
 /// Whether a patch that is still on the snapshot keeps those behind it from a sandbox. Its record tells of one that was taken
 /// away until the next wake.
-pub fn is_blocked(based: &BasedOn) -> bool {
+pub(crate) fn is_blocked(based: &BasedOn) -> bool {
     matches!(based.patch_state, PatchState::Failed | PatchState::Unknown)
 }
 
 /// The ancestors of a sandbox by what is known of all snapshots, nearest first. One that is gone ends the line.
-pub fn ancestors<'a>(
+pub(crate) fn ancestors<'a>(
     record: &SandboxRecord,
     known: impl Fn(&SnapshotId) -> Option<&'a Arc<SnapshotView>>,
 ) -> Vec<Known<'a>> {

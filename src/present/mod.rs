@@ -4,39 +4,46 @@
 //! A [`Document`] is what is told of a record, in the order in which it is read; a [`Column`] is what stands in a table's cells.
 //! Nothing here knows a terminal.
 
-pub mod catalogue;
+pub(crate) mod catalogue;
 mod count;
-pub mod credit;
+pub(crate) mod credit;
+pub(crate) mod diff;
 mod document;
-pub mod error;
+pub(crate) mod error;
 mod event;
-pub mod failure;
-pub mod host;
-pub mod lineage;
+pub(crate) mod failure;
+pub(crate) mod host;
+pub(crate) mod lineage;
 mod moment;
-pub mod operation;
-pub mod patch;
+pub(crate) mod operation;
+pub(crate) mod patch;
+pub(crate) mod question;
 mod role;
-pub mod route;
-pub mod sandbox;
+pub(crate) mod route;
+pub(crate) mod sandbox;
 mod sign;
 mod since;
-pub mod snapshot;
-pub mod stale;
+pub(crate) mod snapshot;
+pub(crate) mod stale;
 mod table;
 mod tree;
-pub mod upkeep;
+pub(crate) mod upkeep;
 
-pub use crate::domain::figures::{age, age_of, bytes, left, rate, took, usd};
-pub use count::{counts, many, summed};
-pub use document::{Document, Piece};
-pub use event::{event_glyph, event_sentence, event_words, particulars as event_particulars, verb};
-pub use moment::{Present, clock, date, day_and_time};
-pub use role::{Role, Spans};
-pub use sign::{
-    ascii, ascii_symbol, patch_glyph, patch_role, patch_words, snapshot_glyph, snapshot_role,
-    state_glyph, state_role,
+pub(crate) use crate::domain::figures::{age, age_of, bytes, rate, took, usd};
+pub(crate) use count::{many, summed};
+pub(crate) use document::{Document, Piece};
+pub(crate) use event::{
+    event_glyph, event_sentence, event_words, particulars as event_particulars, verb,
 };
-pub use since::{LastLook, SinceLastLook};
-pub use table::Column;
-pub use tree::{Node, NodeId, below, rows as tree_rows};
+pub(crate) use moment::{Present, clock, date, day_and_time};
+pub use role::Role;
+pub(crate) use role::Spans;
+pub use sign::state_glyph;
+pub(crate) use sign::{
+    ascii, ascii_symbol, patch_glyph, patch_role, snapshot_glyph, snapshot_role, state_role,
+};
+pub use since::LastLook;
+pub(crate) use since::SinceLastLook;
+pub(crate) use table::Column;
+pub use tree::NodeId;
+pub(crate) use tree::{Node, below, rows as tree_rows};

@@ -6,17 +6,17 @@ use crate::domain::Time;
 use crate::domain::figures::age_of;
 
 /// `14:03:22` in a time zone.
-pub fn clock(time: Time, zone: &TimeZone) -> String {
+pub(crate) fn clock(time: Time, zone: &TimeZone) -> String {
     written(time, zone, "%H:%M:%S")
 }
 
 /// `11-27 14:03:22` in a time zone.
-pub fn day_and_time(time: Time, zone: &TimeZone) -> String {
+pub(crate) fn day_and_time(time: Time, zone: &TimeZone) -> String {
     written(time, zone, "%m-%d %H:%M:%S")
 }
 
 /// `2026-11-27 14:03:22` in a time zone.
-pub fn date(time: Time, zone: &TimeZone) -> String {
+pub(crate) fn date(time: Time, zone: &TimeZone) -> String {
     written(time, zone, "%Y-%m-%d %H:%M:%S")
 }
 

@@ -13,7 +13,7 @@ use crate::domain::update::Progress;
 use crate::domain::{Operation, OperationState, Time};
 
 /// Columns of a list of operations.
-pub const COLUMNS: &[Column<Operation>] = &[
+pub(crate) const COLUMNS: &[Column<Operation>] = &[
     Column::whole("ID", |operation, _| operation.id.to_string()),
     Column::whole("KIND", |operation, _| operation.kind.to_string()),
     Column::whole("ON", |operation, _| {
@@ -32,7 +32,7 @@ pub const COLUMNS: &[Column<Operation>] = &[
 ];
 
 /// How a row is meant.
-pub fn role(operation: &Operation) -> Role {
+pub(crate) fn role(operation: &Operation) -> Role {
     match operation.state {
         OperationState::Running => Role::Busy,
         OperationState::Failed => Role::Bad,
@@ -43,7 +43,7 @@ pub fn role(operation: &Operation) -> Role {
 }
 
 /// The state, and how it was left where it was cancelled: `cancelled, undone`.
-pub fn state_words(operation: &Operation) -> String {
+pub(crate) fn state_words(operation: &Operation) -> String {
     match &operation.cancel_outcome {
         Some(CancelOutcome::Done) => format!("{}, cancelled too late", operation.state),
         Some(outcome) => format!("{}, {outcome}", operation.state),
@@ -55,12 +55,12 @@ pub fn state_words(operation: &Operation) -> String {
 }
 
 /// `3/6 transfer`: the step that an operation is at.
-pub fn step_words(stage: &str, step: u32, steps: u32) -> String {
+pub(crate) fn step_words(stage: &str, step: u32, steps: u32) -> String {
     format!("{step}/{steps} {stage}")
 }
 
 /// `a1b2c3d4 2/5 transfer 12M: what the program said`.
-pub fn progress_words(progress: &Progress) -> String {
+pub(crate) fn progress_words(progress: &Progress) -> String {
     let sandbox = progress.sandbox_id.as_ref().map(ToString::to_string);
     let subject = sandbox.or_else(|| progress.snapshot_id.as_ref().map(ToString::to_string));
     let mut words: Vec<String> = subject.into_iter().collect();
@@ -87,7 +87,7 @@ fn ran(operation: &Operation, now: Time) -> Duration {
 }
 
 /// Adds its record.
-pub fn record(document: &mut Document, operation: &Operation, present: Present<'_>) {
+pub(crate) fn record(document: &mut Document, operation: &Operation, present: Present<'_>) {
     document.plain("id", &operation.id);
     document.plain("kind", &operation.kind);
     document.maybe("name", Role::Plain, operation.name.as_deref());

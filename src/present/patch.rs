@@ -15,7 +15,7 @@ use crate::domain::text::last_lines;
 const OUTPUT: usize = 20;
 
 /// Columns of a snapshot's patches.
-pub const COLUMNS: &[Column<Patch>] = &[
+pub(crate) const COLUMNS: &[Column<Patch>] = &[
     Column::new("PATCH", |patch, _| patch.sequence.to_string()),
     Column::whole("ID", |patch, _| patch.id.to_string()),
     Column::new("RUNS IN", |patch, _| patch.run_in.clone()),
@@ -26,10 +26,10 @@ pub const COLUMNS: &[Column<Patch>] = &[
 ];
 
 /// Number of a patch, and how it stands on a sandbox; none where no sandbox is based on the snapshot.
-pub type StandingRow = (u64, Option<PatchStanding>);
+pub(crate) type StandingRow = (u64, Option<PatchStanding>);
 
 /// Columns of how patches stand on sandboxes.
-pub const STANDING: &[Column<StandingRow>] = &[
+pub(crate) const STANDING: &[Column<StandingRow>] = &[
     Column::new("PATCH", |(sequence, _), _| sequence.to_string()),
     Column::whole("SANDBOX", |(_, on), _| or_nothing(on.as_ref().map(|on| &on.id))),
     Column::new("NAME", |(_, on), _| or_nothing(on.as_ref().and_then(|on| on.name.as_ref()))),
@@ -42,12 +42,12 @@ pub const STANDING: &[Column<StandingRow>] = &[
 ];
 
 /// How that row is meant.
-pub fn standing_role((_, on): &StandingRow) -> Role {
+pub(crate) fn standing_role((_, on): &StandingRow) -> Role {
     on.as_ref().map_or(Role::Dim, |on| patch_role(&on.state))
 }
 
 /// How a patch stands on a sandbox: `failed, exit 3, 1.2s`.
-pub fn standing_words(standing: &PatchStanding) -> String {
+pub(crate) fn standing_words(standing: &PatchStanding) -> String {
     if standing.blocked && standing.state == PatchState::Pending {
         return "waits: an earlier one failed".to_owned();
     }
@@ -66,19 +66,19 @@ fn with_a_way_on(standing: &PatchStanding) -> String {
 }
 
 /// The last line that a failed patch wrote.
-pub fn last_said(standing: &PatchStanding) -> Option<&str> {
+pub(crate) fn last_said(standing: &PatchStanding) -> Option<&str> {
     let run = standing.run.as_ref().filter(|_| standing.state == PatchState::Failed)?;
     run.output.as_deref()?.lines().rfind(|line| !line.trim().is_empty())
 }
 
 /// `3 lines, in workspace`: what a patch is beside what it is for.
-pub fn script_words(patch: &Patch) -> String {
+pub(crate) fn script_words(patch: &Patch) -> String {
     let lines = many(patch.script.lines().count(), "line", "lines");
     format!("{lines}, in {}", patch.run_in)
 }
 
 /// Adds one patch.
-pub fn record(document: &mut Document, patch: &Patch) {
+pub(crate) fn record(document: &mut Document, patch: &Patch) {
     document.plain("patch", patch.sequence);
     document.plain("id", &patch.id);
     document.plain("snapshot", &patch.snapshot_id);
@@ -88,7 +88,7 @@ pub fn record(document: &mut Document, patch: &Patch) {
 }
 
 /// Adds how a patch ended, and what it wrote last.
-pub fn output(document: &mut Document, applied: &AppliedPatch) {
+pub(crate) fn output(document: &mut Document, applied: &AppliedPatch) {
     let words = run_words(&applied.state, Some(applied));
     document.heading(format!("Patch {}: {words}", applied.sequence));
     if let Some(output) = &applied.output {

@@ -44,4 +44,4 @@ pub enum Role {
 }
 
 /// Spans of a line, each with how it is meant.
-pub type Spans = Vec<(Role, String)>;
+pub(crate) type Spans = Vec<(Role, String)>;

@@ -12,7 +12,7 @@ use crate::domain::route::{Attempt, CandidateVerdict, Verdict};
 use crate::domain::telling::last_telling_line;
 
 /// Lines of a decision, the outcome first.
-pub fn decision_lines(decision: &Decision) -> Vec<(Role, String)> {
+pub(crate) fn decision_lines(decision: &Decision) -> Vec<(Role, String)> {
     let mut lines = vec![outcome(decision)];
     if let Some(error) = decision.error.as_ref().filter(|_| !decision.ok) {
         // The host's line says it, where there is one host.
@@ -103,7 +103,7 @@ fn host_line(verdict: &Verdict, indent: &str) -> (Role, String) {
 }
 
 /// Adds which candidate took a sandbox's request and why not the others; how each attempt ended.
-pub fn of_sandbox(document: &mut Document, record: &SandboxRecord, present: Present<'_>) {
+pub(crate) fn of_sandbox(document: &mut Document, record: &SandboxRecord, present: Present<'_>) {
     let candidates = record.route.as_ref().map_or(&[][..], |route| &route.candidates);
     let place = place_of_taker(candidates);
     for (at, candidate) in candidates.iter().enumerate() {

@@ -22,48 +22,42 @@ const FRESH: u64 = 300;
 /// Columns that a command's table gives what is wrong, about.
 const WHAT: usize = 60;
 
-/// Its id.
-pub const ID: Column<SandboxRecord> = Column::whole("ID", |record, _| record.id.to_string());
-/// Its name.
-pub const NAME: Column<SandboxRecord> =
+pub(crate) const ID: Column<SandboxRecord> = Column::whole("ID", |record, _| record.id.to_string());
+pub(crate) const NAME: Column<SandboxRecord> =
     Column::new("NAME", |record, _| or_nothing(record.name.as_ref()));
-/// Its profile.
-pub const PROFILE: Column<SandboxRecord> =
+pub(crate) const PROFILE: Column<SandboxRecord> =
     Column::new("PROFILE", |record, _| short_profile(record.profile.id.as_str()).to_owned());
-/// Its host.
-pub const HOST: Column<SandboxRecord> = Column::new("HOST", |record, _| record.host.to_string());
-/// Its state.
-pub const STATE: Column<SandboxRecord> =
+pub(crate) const HOST: Column<SandboxRecord> =
+    Column::new("HOST", |record, _| record.host.to_string());
+pub(crate) const STATE: Column<SandboxRecord> =
     Column::whole("STATE", |record, _| state_word(record).to_owned());
-/// Its age.
-pub const AGE: Column<SandboxRecord> =
+pub(crate) const AGE: Column<SandboxRecord> =
     Column::whole("AGE", |record, now| age_of(record.created_at, now));
 /// Time left; nothing where there is no deadline, or none that counts yet.
-pub const TTL: Column<SandboxRecord> = Column::whole("TTL", |record, now| {
+pub(crate) const TTL: Column<SandboxRecord> = Column::whole("TTL", |record, now| {
     let counts = matches!(record.state, State::Ready | State::Sleeping | State::Lost);
     let end = record.expires_at.filter(|_| counts || record.kept_failed);
     end.map(|end| left(Some(end), now)).unwrap_or_default()
 });
 /// Cost so far.
-pub const COST: Column<SandboxRecord> =
+pub(crate) const COST: Column<SandboxRecord> =
     Column::whole("COST", |record, _| or_nothing(record.cost_usd.map(usd)));
 /// Cost of an hour.
-pub const HOURLY: Column<SandboxRecord> =
+pub(crate) const HOURLY: Column<SandboxRecord> =
     Column::whole("$/H", |record, _| or_nothing(hourly(record).map(usd)));
 /// Work on it, or what is wrong with it, by its record alone.
-pub const WHAT_IS: Column<SandboxRecord> = Column::new("WHAT", |record, now| {
+pub(crate) const WHAT_IS: Column<SandboxRecord> = Column::new("WHAT", |record, now| {
     let (_, what) = what(record, std::slice::from_ref(&record.patch_state), now, WHAT);
     let words = [what, not_observed(record, now).unwrap_or_default()];
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
 });
 
 /// A profile's id without `profile.`.
-pub fn short_profile(id: &str) -> &str {
+pub(crate) fn short_profile(id: &str) -> &str {
     id.strip_prefix("profile.").unwrap_or(id)
 }
 
-/// A sandbox's state in a word.
-pub fn state_word(record: &SandboxRecord) -> &str {
+pub(crate) fn state_word(record: &SandboxRecord) -> &str {
     match &record.state {
         _ if record.degraded().next().is_some() => "degraded",
         State::Requested | State::Provisioning => "creating",
@@ -72,7 +66,7 @@ pub fn state_word(record: &SandboxRecord) -> &str {
 }
 
 /// How that word is meant.
-pub fn role(record: &SandboxRecord) -> Role {
+pub(crate) fn role(record: &SandboxRecord) -> Role {
     if record.degraded().next().is_some() { Role::Warn } else { state_role(&record.state) }
 }
 
@@ -86,7 +80,7 @@ fn not_observed(record: &SandboxRecord, now: Time) -> Option<String> {
 
 /// Work on a sandbox, else what is wrong with it, in as few words as `width` columns hold: how it is, where it is
 /// worked on by nobody and not gone, is told by its services, by its patches (each as it stands), and whether it is protected.
-pub fn what(
+pub(crate) fn what(
     record: &SandboxRecord,
     patches: &[PatchState],
     now: Time,
@@ -139,7 +133,7 @@ fn failed(record: &SandboxRecord, width: usize) -> String {
 }
 
 /// The end of a sentence of the form `where: what: why`, from the first part from which on it fits; at least its last part.
-pub fn ending(line: &str, room: usize) -> &str {
+pub(crate) fn ending(line: &str, room: usize) -> &str {
     let mut rest = line;
     while columns(rest) > room
         && let Some((_, shorter)) = rest.split_once(": ")
@@ -150,7 +144,7 @@ pub fn ending(line: &str, room: usize) -> &str {
 }
 
 /// `db exit 137, web restarting`: services that should run and do not.
-pub fn degraded(record: &SandboxRecord) -> Option<String> {
+pub(crate) fn degraded(record: &SandboxRecord) -> Option<String> {
     let words = record.degraded().map(|service| {
         let Service { name, state, exit_code, .. } = service;
         match (state.as_str(), exit_code) {
@@ -164,14 +158,14 @@ pub fn degraded(record: &SandboxRecord) -> Option<String> {
 }
 
 /// `recreate for 40s, by adm:kim in process 4711 on box`.
-pub fn running_words(running: &Running, now: Time) -> String {
+pub(crate) fn running_words(running: &Running, now: Time) -> String {
     let since = age_of(running.started_at, now);
     let Running { kind, actor, pid, host, .. } = running;
     format!("{kind} for {since}, by {actor} in process {pid} on {host}")
 }
 
 /// Adds what it is, and what it was made from.
-pub fn identity(document: &mut Document, record: &SandboxRecord, present: Present<'_>) {
+pub(crate) fn identity(document: &mut Document, record: &SandboxRecord, present: Present<'_>) {
     document.plain("id", &record.id);
     document.maybe("name", Role::Plain, record.name.as_deref());
     document.plain("profile", format!("{} {}", record.profile.id, record.profile.version));
@@ -185,7 +179,7 @@ pub fn identity(document: &mut Document, record: &SandboxRecord, present: Presen
 }
 
 /// Adds how it is, since when and until when, and why it failed.
-pub fn overview(document: &mut Document, record: &SandboxRecord, present: Present<'_>) {
+pub(crate) fn overview(document: &mut Document, record: &SandboxRecord, present: Present<'_>) {
     let sign = (state_glyph(&record.state), state_role(&record.state));
     document.signed("state", sign, record.state.as_str());
     document.maybe("reason", Role::Plain, record.reason.as_ref().map(ToString::to_string));
@@ -219,7 +213,7 @@ pub fn overview(document: &mut Document, record: &SandboxRecord, present: Presen
 }
 
 /// Adds how it is reached, and how its services are.
-pub fn reach(document: &mut Document, record: &SandboxRecord) {
+pub(crate) fn reach(document: &mut Document, record: &SandboxRecord) {
     if let Some(reach) = &record.reachability {
         document.heading("Reach it");
         document.maybe("ssh", Role::Code, reach.ssh_command());
@@ -264,7 +258,7 @@ fn service_words(service: &Service) -> String {
 }
 
 /// Adds the evidence of a failure: why, what its step wrote without what was told, what was removed and what is left.
-pub fn evidence(document: &mut Document, record: &SandboxRecord, told: &[&str]) {
+pub(crate) fn evidence(document: &mut Document, record: &SandboxRecord, told: &[&str]) {
     if let Some(failed) = &record.failure {
         failure::section(document, failed, told);
     }
@@ -272,7 +266,7 @@ pub fn evidence(document: &mut Document, record: &SandboxRecord, told: &[&str]) 
 }
 
 /// Adds what was changed in its compose file.
-pub fn rewrites(document: &mut Document, record: &SandboxRecord) {
+pub(crate) fn rewrites(document: &mut Document, record: &SandboxRecord) {
     if !record.rewrites.is_empty() {
         document.heading("Changed in the compose file");
     }
@@ -282,7 +276,7 @@ pub fn rewrites(document: &mut Document, record: &SandboxRecord) {
 }
 
 /// Adds what was removed of it, what is left, and what a restore could not set.
-pub fn teardown(document: &mut Document, record: &SandboxRecord) {
+pub(crate) fn teardown(document: &mut Document, record: &SandboxRecord) {
     if !record.teardown.is_empty() {
         document.heading("Teardown");
     }
@@ -311,7 +305,7 @@ pub fn teardown(document: &mut Document, record: &SandboxRecord) {
 }
 
 /// Adds its inputs, where it was placed and why, and what it costs.
-pub fn settings(document: &mut Document, record: &SandboxRecord, present: Present<'_>) {
+pub(crate) fn settings(document: &mut Document, record: &SandboxRecord, present: Present<'_>) {
     if !record.inputs.is_empty() {
         document.heading("Inputs");
     }
@@ -331,7 +325,7 @@ pub fn settings(document: &mut Document, record: &SandboxRecord, present: Presen
 }
 
 /// Adds what it costs.
-pub fn credits(document: &mut Document, record: &SandboxRecord) {
+pub(crate) fn credits(document: &mut Document, record: &SandboxRecord) {
     let money = [
         ("quote", record.quote_usd),
         ("held", record.hold_usd),
@@ -347,7 +341,7 @@ pub fn credits(document: &mut Document, record: &SandboxRecord) {
 }
 
 /// `step up, exit 125 on coulombcore`.
-pub fn failed_step(record: &SandboxRecord) -> Option<String> {
+pub(crate) fn failed_step(record: &SandboxRecord) -> Option<String> {
     let failure = record.failure.as_ref()?;
     let (step, host) = (&failure.step, &record.host);
     Some(format!("step {step}{} on {host}", exit(failure.exit_status)))

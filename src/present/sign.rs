@@ -20,7 +20,7 @@ pub fn state_glyph(state: &State) -> char {
 }
 
 /// How a state is meant.
-pub fn state_role(state: &State) -> Role {
+pub(crate) fn state_role(state: &State) -> Role {
     match state {
         State::Requested | State::Provisioning | State::Destroying => Role::Busy,
         State::Ready => Role::Good,
@@ -31,7 +31,7 @@ pub fn state_role(state: &State) -> Role {
 }
 
 /// A patch's glyph on a sandbox.
-pub fn patch_glyph(state: &PatchState) -> char {
+pub(crate) fn patch_glyph(state: &PatchState) -> char {
     match state {
         PatchState::Applied => '✓',
         PatchState::Pending => '…',
@@ -43,7 +43,7 @@ pub fn patch_glyph(state: &PatchState) -> char {
 }
 
 /// How a patch's state is meant.
-pub fn patch_role(state: &PatchState) -> Role {
+pub(crate) fn patch_role(state: &PatchState) -> Role {
     match state {
         PatchState::Applied => Role::Good,
         PatchState::Applying => Role::Busy,
@@ -54,7 +54,7 @@ pub fn patch_role(state: &PatchState) -> Role {
 }
 
 /// A patch's state on a sandbox, in words.
-pub fn patch_words(state: &PatchState) -> &'static str {
+pub(crate) fn patch_words(state: &PatchState) -> &'static str {
     match state {
         PatchState::Pending => "on the next wake",
         PatchState::Applying => "being applied",
@@ -65,8 +65,7 @@ pub fn patch_words(state: &PatchState) -> &'static str {
     }
 }
 
-/// A snapshot's glyph.
-pub fn snapshot_glyph(state: &SnapshotState) -> char {
+pub(crate) fn snapshot_glyph(state: &SnapshotState) -> char {
     match state {
         SnapshotState::Ready => '◆',
         SnapshotState::Creating | SnapshotState::Deleting => '◐',
@@ -76,7 +75,7 @@ pub fn snapshot_glyph(state: &SnapshotState) -> char {
 }
 
 /// How a snapshot's state is meant.
-pub fn snapshot_role(record: &SnapshotRecord) -> Role {
+pub(crate) fn snapshot_role(record: &SnapshotRecord) -> Role {
     match record.state {
         SnapshotState::Ready if record.is_lost() => Role::Bad,
         SnapshotState::Ready if record.damaged().next().is_some() => Role::Warn,
@@ -87,7 +86,7 @@ pub fn snapshot_role(record: &SnapshotRecord) -> Role {
 }
 
 /// The ASCII stand-in of a glyph.
-pub fn ascii_symbol(symbol: &str) -> &'static str {
+pub(crate) fn ascii_symbol(symbol: &str) -> &'static str {
     match symbol {
         "●" => "*",
         "◐" => "o",
@@ -115,6 +114,6 @@ pub fn ascii_symbol(symbol: &str) -> &'static str {
 }
 
 /// The ASCII stand-in of a sign.
-pub fn ascii(sign: char) -> char {
+pub(crate) fn ascii(sign: char) -> char {
     ascii_symbol(sign.encode_utf8(&mut [0; 4])).chars().next().unwrap_or('?')
 }

@@ -11,7 +11,7 @@ use super::table::{Column, or_nothing};
 use crate::domain::figures::{age_of, bytes};
 use crate::domain::lineage::SnapshotView;
 use crate::domain::name::HostName;
-use crate::domain::request::counted;
+use crate::domain::request::{PruneItem, counted};
 use crate::domain::snapshot::{
     Consistency, Replica, ReplicaState, SnapshotKind, SnapshotRecord, SnapshotState,
 };
@@ -20,20 +20,20 @@ use crate::domain::text::plural;
 /// How many paths are listed.
 const PATHS: usize = 10;
 
-/// Its id.
-pub const ID: Column<SnapshotView> = Column::whole("ID", |view, _| view.record.id.to_string());
-/// Its name.
-pub const NAME: Column<SnapshotView> =
+pub(crate) const ID: Column<SnapshotView> =
+    Column::whole("ID", |view, _| view.record.id.to_string());
+pub(crate) const NAME: Column<SnapshotView> =
     Column::new("NAME", |view, _| or_nothing(view.record.name.as_ref()));
 /// The state and what qualifies it.
-pub const STATE: Column<SnapshotView> = Column::whole("STATE", |view, _| state_words(&view.record));
+pub(crate) const STATE: Column<SnapshotView> =
+    Column::whole("STATE", |view, _| state_words(&view.record));
 /// The sandbox it was taken of.
-pub const OF: Column<SnapshotView> = Column::new("OF", |view, _| {
+pub(crate) const OF: Column<SnapshotView> = Column::new("OF", |view, _| {
     let record = &view.record;
     record.sandbox_name.clone().unwrap_or_else(|| record.sandbox_id.to_string())
 });
 /// The host of its archive, and how many copies are elsewhere. Of one that goes: who still has something of it.
-pub const HOST: Column<SnapshotView> = Column::new("HOST", |view, _| {
+pub(crate) const HOST: Column<SnapshotView> = Column::new("HOST", |view, _| {
     let record = &view.record;
     let mut hosts: Vec<&HostName> = record.hosts().collect();
     if hosts.is_empty() {
@@ -47,20 +47,19 @@ pub const HOST: Column<SnapshotView> = Column::new("HOST", |view, _| {
     }
 });
 /// The archive's size.
-pub const SIZE: Column<SnapshotView> =
+pub(crate) const SIZE: Column<SnapshotView> =
     Column::whole("SIZE", |view, _| or_nothing(view.record.archive.bytes.map(bytes)));
-/// Its age.
-pub const AGE: Column<SnapshotView> =
+pub(crate) const AGE: Column<SnapshotView> =
     Column::whole("AGE", |view, now| age_of(view.record.created_at, now));
 /// How many patches are on it.
-pub const PATCHES: Column<SnapshotView> =
+pub(crate) const PATCHES: Column<SnapshotView> =
     Column::whole("PATCHES", |view, _| view.patches.len().to_string());
 /// How many sandboxes are based on it.
-pub const BASED: Column<SnapshotView> =
+pub(crate) const BASED: Column<SnapshotView> =
     Column::whole("BASED ON IT", |view, _| view.sandboxes.len().to_string());
 
 /// `my-env (snap-00000001)`, or the id alone.
-pub fn titled(record: &SnapshotRecord) -> String {
+pub(crate) fn titled(record: &SnapshotRecord) -> String {
     match &record.name {
         Some(name) => format!("{name} ({})", record.id),
         None => record.id.to_string(),
@@ -68,7 +67,7 @@ pub fn titled(record: &SnapshotRecord) -> String {
 }
 
 /// The state and what qualifies it: `ready, undo`, `ready, damaged on sandboxer01`.
-pub fn state_words(record: &SnapshotRecord) -> String {
+pub(crate) fn state_words(record: &SnapshotRecord) -> String {
     let mut words = vec![record.state.to_string()];
     if record.kind == SnapshotKind::Undo {
         words.push("undo".to_owned());
@@ -83,7 +82,7 @@ pub fn state_words(record: &SnapshotRecord) -> String {
 }
 
 /// Doubts on a snapshot, to be known before one trusts it; nothing where all is well.
-pub fn caveats(record: &SnapshotRecord) -> Vec<String> {
+pub(crate) fn caveats(record: &SnapshotRecord) -> Vec<String> {
     let archive = &record.archive;
     if record.state != SnapshotState::Ready {
         return Vec::new();
@@ -106,7 +105,7 @@ pub fn caveats(record: &SnapshotRecord) -> Vec<String> {
 
 /// Adds its record: how it is, what it is, and why it failed. `work` is what is being done with it, where the face knows better
 /// than the record.
-pub fn overview(
+pub(crate) fn overview(
     document: &mut Document,
     record: &SnapshotRecord,
     present: Present<'_>,
@@ -166,7 +165,7 @@ fn replica_words(replica: &Replica) -> String {
 }
 
 /// Adds its patches.
-pub fn patches(document: &mut Document, view: &SnapshotView) {
+pub(crate) fn patches(document: &mut Document, view: &SnapshotView) {
     document.heading("Patches");
     if view.patches.is_empty() {
         let next = view.record.next_patch_sequence;
@@ -182,7 +181,7 @@ pub fn patches(document: &mut Document, view: &SnapshotView) {
 }
 
 /// Adds what is known of its archive.
-pub fn archive(document: &mut Document, record: &SnapshotRecord, present: Present<'_>) {
+pub(crate) fn archive(document: &mut Document, record: &SnapshotRecord, present: Present<'_>) {
     let facts = &record.archive;
     document.heading("Archive");
     let format = facts.format.as_ref().map(|format| format!(" as {format}")).unwrap_or_default();
@@ -244,7 +243,12 @@ pub fn archive(document: &mut Document, record: &SnapshotRecord, present: Presen
 }
 
 /// Adds a line about a snapshot, of which only the id is known where it is gone.
-pub fn line(document: &mut Document, id: &str, view: Option<&SnapshotView>, present: Present<'_>) {
+pub(crate) fn line(
+    document: &mut Document,
+    id: &str,
+    view: Option<&SnapshotView>,
+    present: Present<'_>,
+) {
     let Some(view) = view else { return document.pair("", Role::Dim, id) };
     let record = &view.record;
     let name = record.name.as_ref().map(|name| format!("{name}  ")).unwrap_or_default();
@@ -252,4 +256,36 @@ pub fn line(document: &mut Document, id: &str, view: Option<&SnapshotView>, pres
     let text = format!("{name}{id}{size}  {} old", age_of(record.created_at, present.now));
     let sign = (snapshot_glyph(&record.state), snapshot_role(record));
     document.line(sign, [(Role::Plain, text)]);
+}
+
+/// Line on a snapshot that a prune deleted, would delete, or left.
+pub(crate) fn pruned(item: &PruneItem, dry_run: bool) -> String {
+    let name = item.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
+    let size = item.bytes.filter(|_| item.ok).map(|size| format!(" {}", bytes(size)));
+    let kept = item.reason.strip_prefix("kept, ");
+    let verb = match kept {
+        _ if item.ok => gone(dry_run),
+        Some(_) => "kept",
+        None => "skipped",
+    };
+    let (size, reason) = (size.unwrap_or_default(), kept.unwrap_or(&item.reason));
+    format!("{verb} {}{name}{size}: {reason}", item.id)
+}
+
+/// `deleted 2 snapshots, 1.2G`; none where nothing goes of what is old.
+pub(crate) fn pruned_sum(items: &[PruneItem], dry_run: bool) -> Option<String> {
+    let going: Vec<_> = items.iter().filter(|item| item.ok).collect();
+    let freed: u64 = going.iter().filter_map(|item| item.bytes).sum();
+    match going.len() {
+        0 if items.is_empty() => Some("no snapshot is that old: nothing to do".to_owned()),
+        0 => None,
+        count => {
+            let snapshots = many(count, "snapshot", "snapshots");
+            Some(format!("{} {snapshots}, {}", gone(dry_run), bytes(freed)))
+        }
+    }
+}
+
+fn gone(dry_run: bool) -> &'static str {
+    if dry_run { "would delete" } else { "deleted" }
 }

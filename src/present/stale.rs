@@ -1,10 +1,10 @@
 //! Stale things, and what a reap or a sweep does about them: the columns of its tables, reasons and sums.
 
-use super::count::counts;
+use super::count::{counts, many};
 use super::error::hinted;
 use super::role::Role;
 use super::table::{Column, or_nothing};
-use crate::client::{ReapItem, ReapReport, StaleItem};
+use crate::client::{ReapItem, ReapReport, StaleItem, SweepReport};
 use crate::domain::figures::{age, bytes};
 use crate::domain::stale::{HostPass, PassState, ReapAction, ReapOutcome, StaleClass};
 use crate::domain::sweep::{HeldBack, SweepItem, SweepOutcome};
@@ -14,7 +14,7 @@ use crate::domain::text::clean_line;
 const OWNER: usize = 80;
 
 /// Columns of what is stale.
-pub const COLUMNS: &[Column<StaleItem>] = &[
+pub(crate) const COLUMNS: &[Column<StaleItem>] = &[
     Column::new("ID", |item, _| item.id().to_owned()),
     Column::whole("CLASS", |item, _| item.class.to_string()),
     Column::new("HOST", |item, _| item.host.to_string()),
@@ -30,7 +30,7 @@ pub const COLUMNS: &[Column<StaleItem>] = &[
 ];
 
 /// How something stale is meant.
-pub fn role(item: &StaleItem) -> Role {
+pub(crate) fn role(item: &StaleItem) -> Role {
     match item.action {
         ReapAction::Keep => Role::Dim,
         ReapAction::Destroy | ReapAction::Remove => Role::Bad,
@@ -41,7 +41,7 @@ pub fn role(item: &StaleItem) -> Role {
 }
 
 /// Columns of what a reap did.
-pub const REAPED: &[Column<ReapItem>] = &[
+pub(crate) const REAPED: &[Column<ReapItem>] = &[
     Column::new("ID", |item, _| item.id.clone()),
     Column::whole("CLASS", |item, _| item.class.to_string()),
     Column::new("HOST", |item, _| item.host.to_string()),
@@ -50,7 +50,7 @@ pub const REAPED: &[Column<ReapItem>] = &[
 ];
 
 /// Sign of what was done about something stale, and how it is meant.
-pub fn outcome_sign(item: &ReapItem) -> (char, Role) {
+pub(crate) fn outcome_sign(item: &ReapItem) -> (char, Role) {
     match item.outcome {
         ReapOutcome::Removed
         | ReapOutcome::Recovered
@@ -62,7 +62,7 @@ pub fn outcome_sign(item: &ReapItem) -> (char, Role) {
 }
 
 /// Columns of what a sweep did.
-pub const SWEPT: &[Column<SweepItem>] = &[
+pub(crate) const SWEPT: &[Column<SweepItem>] = &[
     Column::new("ID", |item, _| item.id.to_string()),
     Column::new("NAME", |item, _| or_nothing(item.name.as_ref())),
     Column::new("HOST", |item, _| item.host.to_string()),
@@ -74,7 +74,7 @@ pub const SWEPT: &[Column<SweepItem>] = &[
 ];
 
 /// How what a sweep did is meant.
-pub fn swept_role(item: &SweepItem) -> Role {
+pub(crate) fn swept_role(item: &SweepItem) -> Role {
     match item.outcome {
         SweepOutcome::Failed => Role::Bad,
         SweepOutcome::Skipped => Role::Dim,
@@ -83,12 +83,12 @@ pub fn swept_role(item: &SweepItem) -> Role {
 }
 
 /// Whether something stale is there to be reaped: what is somebody else's, or protected, is only shown.
-pub fn is_counted(item: &StaleItem) -> bool {
+pub(crate) fn is_counted(item: &StaleItem) -> bool {
     !item.class.is_never_reaped() && !item.protected
 }
 
 /// Why nothing can be done about an item, whatever is pressed.
-pub fn is_never(item: &StaleItem) -> Option<&'static str> {
+pub(crate) fn is_never(item: &StaleItem) -> Option<&'static str> {
     match item.class {
         StaleClass::Foreign => Some("another owner's: never reaped"),
         StaleClass::Unreadable => Some("nobody can tell whose it is: look at it on its host"),
@@ -100,7 +100,7 @@ pub fn is_never(item: &StaleItem) -> Option<&'static str> {
 }
 
 /// Words for what a reap does about something.
-pub fn reap_words(action: &ReapAction) -> Option<&'static str> {
+pub(crate) fn reap_words(action: &ReapAction) -> Option<&'static str> {
     match action {
         ReapAction::Destroy | ReapAction::Remove => Some("reap takes it"),
         ReapAction::Recover => Some("reap recovers it"),
@@ -111,7 +111,7 @@ pub fn reap_words(action: &ReapAction) -> Option<&'static str> {
 }
 
 /// Why something is stale, and what a reap does about it; where it is left alone, the reason says so.
-pub fn stale_sentence(item: &StaleItem) -> String {
+pub(crate) fn stale_sentence(item: &StaleItem) -> String {
     match reap_words(&item.action) {
         Some(reap) => format!("{}: {reap}", item.why),
         None => item.why.clone(),
@@ -119,12 +119,12 @@ pub fn stale_sentence(item: &StaleItem) -> String {
 }
 
 /// Why nothing may be reaped or swept from here, and what to do.
-pub fn held_words(held: &HeldBack) -> String {
+pub(crate) fn held_words(held: &HeldBack) -> String {
     hinted(&held.message, held.hint.as_ref())
 }
 
 /// `3 stale: 2 expired, 1 orphan_dir; 1 foreign`. That there is none is said of no more than was read.
-pub fn sum(items: &[StaleItem], passes: &[HostPass]) -> String {
+pub(crate) fn sum(items: &[StaleItem], passes: &[HostPass]) -> String {
     if items.is_empty() {
         let is = |state: PassState| passes.iter().any(|pass| pass.state == state);
         let words = match (is(PassState::Read), is(PassState::Unread) || is(PassState::Changed)) {
@@ -148,12 +148,12 @@ pub fn sum(items: &[StaleItem], passes: &[HostPass]) -> String {
 }
 
 /// `7 removed, 1 skipped`: how many items have each outcome that one has.
-pub fn reap_outcomes(count: impl Fn(&ReapOutcome) -> usize) -> String {
+pub(crate) fn reap_outcomes(count: impl Fn(&ReapOutcome) -> usize) -> String {
     counts(ReapOutcome::ALL.iter().map(|outcome| (count(outcome), outcome)))
 }
 
 /// `5 found, 3 removed, 1 skipped, 1 failed`: these four always.
-pub fn reap_sum(report: &ReapReport) -> String {
+pub(crate) fn reap_sum(report: &ReapReport) -> String {
     let count = |outcome: &ReapOutcome| report.with(outcome).count();
     let is_rare = |outcome: &ReapOutcome| {
         matches!(outcome, ReapOutcome::Recovered | ReapOutcome::Closed | ReapOutcome::Adopted)
@@ -170,4 +170,11 @@ pub fn reap_sum(report: &ReapReport) -> String {
     let found = format!("{} found", report.items.len());
     let each = told.map(|outcome| format!("{} {outcome}", count(outcome)));
     std::iter::once(found).chain(each).collect::<Vec<_>>().join(", ")
+}
+
+/// `3 sandboxes were due: 2 destroyed, 1 skipped`.
+pub(crate) fn swept_sum(report: &SweepReport) -> String {
+    let each = SweepOutcome::ALL.iter().map(|outcome| (report.with(outcome).count(), outcome));
+    let all = many(report.items.len(), "sandbox was due", "sandboxes were due");
+    format!("{all}: {}", counts(each))
 }

@@ -5,7 +5,6 @@ use crate::domain::Time;
 /// Column of a noun's table.
 #[derive(Debug, Clone, Copy)]
 pub struct Column<T: ?Sized> {
-    /// Its title.
     pub title: &'static str,
     /// Whether a cell that is cut says something else: an id, a state, an amount.
     pub is_whole: bool,

@@ -10,7 +10,6 @@ use crate::domain::name::{SandboxId, SnapshotId};
 /// Which row.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NodeId {
-    /// A snapshot's.
     Snapshot(SnapshotId),
     /// A sandbox's; it is based on at most one snapshot, so it has at most one row.
     Sandbox(SandboxId),
@@ -53,7 +52,7 @@ struct Growing<'a> {
 
 /// The rows of `views` (oldest first) that pass, and what leads to them. The newest root comes first, everything below the
 /// other way round: in the order in which it came to be.
-pub fn rows(
+pub(crate) fn rows(
     views: &[Arc<SnapshotView>],
     passes: &mut dyn FnMut(&SnapshotView, Option<&BasedOn>) -> bool,
 ) -> Vec<Node> {
@@ -75,7 +74,7 @@ pub fn rows(
 }
 
 /// The rows below one snapshot, itself left out.
-pub fn below(views: &[Arc<SnapshotView>], id: &SnapshotId) -> Vec<Node> {
+pub(crate) fn below(views: &[Arc<SnapshotView>], id: &SnapshotId) -> Vec<Node> {
     let (_, children) = hanging(views);
     let passes = &mut |_: &SnapshotView, _: Option<&BasedOn>| true;
     let mut growing = Growing { views, children, seen: BTreeSet::new(), passes };

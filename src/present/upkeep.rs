@@ -1,11 +1,12 @@
-//! Upkeep: the columns of what was adopted, imported and brought into order; checks of an installation.
+//! Upkeep: the columns of what was adopted, imported and brought into order; checks of an installation; events for the State Hub.
 
+use super::count::many;
 use super::role::Role;
 use super::table::{Column, or_nothing};
-use crate::client::{Adopted, AdoptedKind, CheckState, Recovered};
+use crate::client::{Adopted, AdoptedKind, CheckState, FlushReport, Recovered};
 
 /// Columns of what was adopted or imported.
-pub const ADOPTED: &[Column<Adopted>] = &[
+pub(crate) const ADOPTED: &[Column<Adopted>] = &[
     Column::new("KIND", |thing, _| thing.kind.to_string()),
     Column::new("ID", |thing, _| match thing.kind {
         AdoptedKind::Host => String::new(),
@@ -18,7 +19,7 @@ pub const ADOPTED: &[Column<Adopted>] = &[
 ];
 
 /// How what was adopted is meant, and whether it was, in a word.
-pub fn adopted(thing: &Adopted) -> (Role, &'static str) {
+pub(crate) fn adopted(thing: &Adopted) -> (Role, &'static str) {
     match (thing.ok, thing.adopted) {
         (true, true) => (Role::Plain, "yes"),
         (true, false) => (Role::Dim, "left"),
@@ -27,7 +28,7 @@ pub fn adopted(thing: &Adopted) -> (Role, &'static str) {
 }
 
 /// Columns of what was brought into order.
-pub const RECOVERED: &[Column<Recovered>] = &[
+pub(crate) const RECOVERED: &[Column<Recovered>] = &[
     Column::new("ID", |thing, _| thing.id.clone()),
     Column::whole("STATE", |thing, _| or_nothing(thing.state.as_ref())),
     Column::new("WAS", |thing, _| thing.was.clone()),
@@ -35,10 +36,23 @@ pub const RECOVERED: &[Column<Recovered>] = &[
 ];
 
 /// How a check is meant.
-pub fn check_role(state: &CheckState) -> Role {
+pub(crate) fn check_role(state: &CheckState) -> Role {
     match state {
         CheckState::Failed => Role::Bad,
         CheckState::Warning => Role::Warn,
         CheckState::Ok | CheckState::Other(_) => Role::Plain,
     }
+}
+
+/// `3 events delivered, 1 to the dead letter, 2 still waiting`.
+pub(crate) fn flush_sum(report: &FlushReport) -> String {
+    let mut parts =
+        vec![format!("{} delivered", many(report.delivered as usize, "event", "events"))];
+    if report.dead > 0 {
+        parts.push(format!("{} to the dead letter", report.dead));
+    }
+    if report.backlog.waiting > 0 {
+        parts.push(format!("{} still waiting", report.backlog.waiting));
+    }
+    parts.join(", ")
 }

@@ -19,7 +19,7 @@ use crate::domain::profile::{ExtensionUse, Profile};
 use crate::domain::text::nearest;
 use crate::yaml::{self, Document};
 
-pub use entry::{Entry, Origin};
+pub(crate) use entry::Entry;
 use files::{CatalogueFile, Found};
 
 /// A profile as it is listed.
@@ -27,10 +27,9 @@ pub type ProfileEntry = Entry<Profile>;
 /// An extension's manifest as it is listed.
 pub type ManifestEntry = Entry<ExtensionManifest>;
 
-/// What `profiles validate` found a file to be.
+/// Kind of file that `profiles validate` found.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Validated {
-    /// A profile.
     Profile(Box<ProfileEntry>),
     /// An extension's manifest.
     Manifest(Box<ManifestEntry>),
@@ -194,7 +193,7 @@ impl Catalogue {
     }
 }
 
-/// What is wrong with a file by itself, else with its place among those that are listed.
+/// Problems of a file by itself, else with its place among those that are listed.
 fn problems_of<T>(alone: &Entry<T>, listed: &[Entry<T>], path: &Path) -> Vec<ParseProblem> {
     if !alone.problems.is_empty() {
         return alone.problems.clone();
@@ -207,7 +206,7 @@ fn problems_of<T>(alone: &Entry<T>, listed: &[Entry<T>], path: &Path) -> Vec<Par
     listed.iter().find(is_this).map(|entry| entry.problems.clone()).unwrap_or_default()
 }
 
-/// One entry by id, the prefix optional.
+/// Entry of an id, the prefix optional.
 fn find<'e, T>(
     entries: &'e [Entry<T>],
     noun: &str,

@@ -48,7 +48,6 @@ struct Known {
     ids: HashSet<EventId>,
 }
 
-/// An entry as its line has it.
 #[derive(Debug, Serialize, Deserialize)]
 struct EntryLine {
     id: EventId,

@@ -17,9 +17,7 @@ pub enum EarlierKind {
 /// File of the earlier Python tool that is still to be imported.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EarlierFile {
-    /// Where it is.
     pub path: String,
-    /// Entries.
     pub entries: Vec<EarlierEntry>,
     /// Whether it was set aside already: an import of it did not come to its end.
     pub is_aside: bool,

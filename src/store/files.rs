@@ -12,7 +12,6 @@ use std::time::SystemTime;
 use crate::domain::error::{Code, Error};
 use crate::store::reserve::{carried, or_from_reserve};
 
-/// Where the data is.
 #[derive(Debug, Clone)]
 pub(super) struct DataDir(PathBuf);
 

@@ -24,13 +24,13 @@ mod history;
 pub(crate) mod hosts;
 pub(crate) mod installation;
 pub mod json;
-pub mod lock;
+pub(crate) mod lock;
 mod named_files;
-pub mod operations;
-pub mod outbox;
-pub mod patches;
-pub mod pinned_profiles;
-pub mod plans;
+pub(crate) mod operations;
+pub(crate) mod outbox;
+pub(crate) mod patches;
+pub(crate) mod pinned_profiles;
+pub(crate) mod plans;
 mod reserve;
 mod rotation;
 pub mod sandboxes;
@@ -61,7 +61,7 @@ use crate::domain::root::HostRecord;
 use crate::domain::stale::ReapPlan;
 use crate::domain::{SandboxRecord, SnapshotRecord, Time};
 
-pub use earlier_store::{EarlierFile, EarlierKind, EarlierStore};
+pub(crate) use earlier_store::{EarlierFile, EarlierKind, EarlierStore};
 pub use reserve::ending;
 
 /// Change of a record: in place, under the store's lock. An error leaves it as it was.
@@ -101,7 +101,6 @@ pub struct UnreadableLines {
     pub lines: Vec<u64>,
 }
 
-/// The sandboxes.
 #[async_trait]
 pub trait SandboxStore: Send + Sync {
     /// Writes a new record at revision 1. `conflict` if its id exists here or in the history, or is a name of a sandbox or
@@ -174,7 +173,6 @@ pub trait SandboxStore: Send + Sync {
     async fn version(&self) -> Result<u64, Error>;
 }
 
-/// The snapshots.
 #[async_trait]
 pub trait SnapshotStore: Send + Sync {
     /// Writes a new record, one revision above what it says: 0 for one that never was before, the last one of its earlier life
@@ -300,7 +298,6 @@ pub trait PlanStore: Send + Sync {
     async fn get(&self, id: &PlanId) -> Result<Option<ReapPlan>, Error>;
     /// Clocks at the last plan; `None` where none was made.
     async fn last(&self) -> Result<Option<ClockReading>, Error>;
-    /// Notes the clocks of a plan.
     async fn note(&self, reading: &ClockReading) -> Result<(), Error>;
     /// Takes the lock of a reap that wants to be alone. `None`: another one has it.
     async fn try_lock(&self) -> Result<Option<Box<dyn Held>>, Error>;
@@ -343,7 +340,6 @@ pub struct EventPage {
     pub up_to: Option<u64>,
     /// Owner of the order of its events; none: all events.
     pub of: Option<EventsOf>,
-    /// Events that are on it at most.
     pub at_most: usize,
 }
 
@@ -393,7 +389,6 @@ pub trait CreditStore: Send + Sync {
 pub enum CursorFound {
     /// Nothing was ever delivered.
     None,
-    /// Cursor.
     Cursor(Cursor),
     /// Cursor cannot be read: nobody knows what was delivered.
     Unreadable,
@@ -464,6 +459,5 @@ pub trait Installation: Send + Sync {
 pub trait PinnedProfileStore: Send + Sync {
     /// Keeps a profile under its hash.
     async fn put(&self, profile: &Profile) -> Result<(), Error>;
-    /// The profile with this hash.
     async fn get(&self, hash: &str) -> Result<Option<Profile>, Error>;
 }

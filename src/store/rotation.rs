@@ -50,7 +50,6 @@ pub(super) struct LineHead {
 }
 
 impl RotatedLog {
-    /// The log at this path.
     pub(super) fn new(newest: PathBuf) -> Self {
         let older = (1..=KEPT_AT_MOST).map(|number| {
             let mut name = newest.clone().into_os_string();
@@ -177,7 +176,7 @@ impl io::Read for FromOffset<'_> {
 impl LogFile {
     /// Visits its lines from the last to the first, while `visit` wants more. Whether it wanted all.
     ///
-    /// What comes after the last line end is not a line yet.
+    /// Bytes behind the last line end are no line yet.
     pub(super) fn lines_back(&self, mut visit: impl FnMut(&[u8]) -> bool) -> Result<bool, Error> {
         let mut at = self.len;
         // Whole lines and the end of one that begins further up; ends with a line end once one was found.

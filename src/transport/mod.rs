@@ -179,7 +179,6 @@ pub struct RemoteShell {
 /// An open way to one host.
 #[async_trait]
 pub trait Transport: Send + Sync {
-    /// The host.
     fn spec(&self) -> &HostSpec;
 
     /// Connects, if that is needed.

@@ -31,17 +31,16 @@ use crate::transport::{Command, Output, Transport};
 
 use clock::clock_offset;
 
-pub use addresses::taken_subnets;
-pub use containers::Container;
-pub use counter::{counter, raise_counter};
-pub use facts::GNU_TAR;
-pub use headroom::{headroom, network_room, parse_headroom, parse_pools};
-pub use images::{ImageFound, small_image};
-pub use leftovers::{LeftoverRequest, leftovers};
-pub use manifest::{HostManifest, manifest_text, read_manifest};
-pub use runtime::{Detecting, RUNTIME_SH, RuntimeReport, parse_runtime, parse_runtimes};
-pub use sample::{Counters, SampleRequest, Sampled, sample};
-pub use sizes::{Sizes, sizes};
+pub(crate) use addresses::taken_subnets;
+pub(crate) use containers::Container;
+pub(crate) use counter::{counter, raise_counter};
+pub(crate) use headroom::{headroom, network_room, parse_headroom, parse_pools};
+pub(crate) use images::{ImageFound, small_image};
+pub(crate) use leftovers::{LeftoverRequest, leftovers};
+pub(crate) use manifest::{HostManifest, manifest_text, read_manifest};
+pub(crate) use runtime::{Detecting, parse_runtimes};
+pub(crate) use sample::{Counters, SampleRequest, sample};
+pub(crate) use sizes::{Sizes, sizes};
 
 /// The probe's script, runtime detection included.
 const PROBE_SH: &str = concat!(
@@ -86,7 +85,6 @@ impl ProbeRequest {
 /// Answers of a host to a probe.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Probed {
-    /// Facts.
     pub facts: HostFacts,
     /// The host's fingerprint, where it could be made.
     pub fingerprint: Option<String>,

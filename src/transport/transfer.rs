@@ -17,8 +17,10 @@ use crate::transport::{Command, LineSink, Output, Transport};
 
 use sent::Progress;
 
-pub use plan::{IGNORE_FILE, Limits, Plan, plan};
-pub use sent::{Method, OnBytes, Sent};
+pub(crate) use plan::Plan;
+pub use plan::{Limits, plan};
+pub(crate) use sent::OnBytes;
+pub use sent::{Method, Sent};
 
 /// Sends what was planned from `source` into `dest`, an absolute path of a directory that is there and empty.
 ///

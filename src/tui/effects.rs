@@ -193,8 +193,8 @@ impl Effects {
     }
 
     fn remove_patch(&self, snapshot: SnapshotId, patch: PatchId) {
-        let (client, of) = (Arc::clone(&self.client), snapshot.clone());
-        self.answer(move |answer| Msg::PatchRemoved(of, answer), async move {
+        let client = Arc::clone(&self.client);
+        self.answer(Msg::PatchRemoved, async move {
             client.remove_patch(snapshot.as_str(), patch.as_str()).await.map(Box::new)
         });
     }

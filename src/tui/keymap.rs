@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, HashMap};
 use crate::domain::error::{Code, Error, Kind};
 use crate::domain::text::nearest;
 
-pub use key::Key;
-pub use table::{Action, Mode, Row, TABLE};
+pub(crate) use key::Key;
+pub use table::{Action, Mode, TABLE};
 
 /// The table with the configuration's changes applied.
 #[derive(Debug, Clone)]
@@ -69,7 +69,6 @@ impl Keymap {
         Ok(())
     }
 
-    /// Action of a key in a mode.
     pub fn action(&self, mode: Mode, key: Key) -> Option<Action> {
         self.actions.get(&(mode, key)).copied()
     }

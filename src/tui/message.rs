@@ -27,11 +27,9 @@ use crate::tui::model::{Entry, EventRows, JobId, Judged, LastLook, Ledger, LogTe
 /// Something the console hears.
 #[derive(Debug)]
 pub enum Msg {
-    /// A key.
     Key(KeyEvent),
     /// Pasted text.
     Paste(String),
-    /// The mouse.
     Mouse(MouseEvent),
     /// The terminal has another size.
     Resize(u16, u16),
@@ -53,7 +51,6 @@ pub enum Msg {
     Hosts(Result<Vec<HostView>, Error>),
     /// A host was asked.
     HostChecked(HostName, Result<Box<HostView>, Error>),
-    /// A host was sampled.
     HostSampled(HostName, Result<Box<HostSample>, Error>),
     /// Events are listened to, or cannot be.
     Subscribed(Result<(), Error>),
@@ -65,7 +62,6 @@ pub enum Msg {
     Events(Option<SandboxId>, Result<Vec<Event>, Error>),
     /// Events since the operator looked last.
     SinceLastLook(LastLook, Result<Vec<Event>, Error>),
-    /// All profiles.
     Profiles(Result<Vec<ProfileView>, Error>),
     /// Plan of a create.
     Planned(u64, Result<Box<Decision>, Error>),
@@ -91,11 +87,9 @@ pub enum Msg {
     Labelled(SandboxId, Result<Box<SandboxRecord>, Error>),
     /// The deadline that a form asked for was moved, or refused.
     Extended(u64, Result<Box<Extended>, Error>),
-    /// A log is open.
     LogOpened(u64),
     /// Lines of a log.
     Log(u64, Box<LogBatch>),
-    /// A log ended.
     LogEnded(u64, Result<(), Error>),
     /// A log was saved for the form of that number: where, and how many lines.
     LogSaved(u64, PathBuf, Result<usize, Error>),
@@ -109,7 +103,6 @@ pub enum Msg {
     Credits(Result<Box<Ledger>, Error>),
     /// Credits were granted from the form of that number, or could not be.
     Granted(u64, Result<Credits, Error>),
-    /// All extensions.
     Extensions(Result<Vec<ExtensionView>, Error>),
     /// Differences between a snapshot and what it was taken of, for the form of that number.
     Compared(u64, Result<Box<SnapshotDiff>, Error>),
@@ -118,7 +111,7 @@ pub enum Msg {
     /// A patch was added from the form of that number, or could not be.
     PatchAdded(u64, Result<Box<Patch>, Error>),
     /// A patch was taken away from a snapshot, or could not be.
-    PatchRemoved(SnapshotId, Result<Box<Patch>, Error>),
+    PatchRemoved(Result<Box<Patch>, Error>),
     /// A rollout ended.
     RolledOut(JobId, Result<Vec<RolloutItem>, Error>),
     /// An editor gave the terminal back: for a patch on that snapshot, the script, or none where nothing was written.
@@ -271,7 +264,6 @@ pub enum Timer {
     Fetch,
     /// Asking a host.
     Host(HostName),
-    /// Sampling a host.
     Sample(HostName),
     /// Planning, if nothing was typed since.
     Plan(u64),
@@ -283,6 +275,5 @@ pub enum Timer {
     Credits,
     /// Asking what is stale.
     Stale,
-    /// Sweeping.
     Sweep,
 }

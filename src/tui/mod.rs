@@ -25,13 +25,13 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-pub use console::Notify;
+pub(crate) use console::Notify;
 use console::{Console, EventSource, Next};
 use input::Input;
 pub use message::{Completion, Effect, Msg, ShellEnd, Timer};
-use model::{Fetch, Look, Model, SavedState, Sweep, ThemeName};
+use model::{Appearance, Fetch, Model, SavedState, Sweep, ThemeName};
 pub use shutdown::Ended;
-pub use signals::EndSignal;
+pub(crate) use signals::EndSignal;
 use signals::{LoopEnd, Signals, failed, unusable};
 
 use crate::client::Client;
@@ -66,7 +66,6 @@ pub struct Options {
     pub state_file: Option<PathBuf>,
     /// The home directory, which `~` means in a path.
     pub home: Option<PathBuf>,
-    /// The clock.
     pub clock: fn() -> Time,
 }
 
@@ -147,7 +146,8 @@ pub async fn run(client: Arc<dyn Client>, options: Options) -> Result<Ended, Err
 /// The model at start: what the options say and the last run left.
 fn model_of(client: &dyn Client, options: &Options) -> Result<Model, Error> {
     let mut model = Model::new((options.clock)(), keymap::Keymap::new(&options.keys)?);
-    model.look = Look { theme: options.theme, ascii: options.ascii, no_color: options.no_color };
+    model.appearance =
+        Appearance { theme: options.theme, ascii: options.ascii, no_color: options.no_color };
     model.read_only = options.read_only;
     model.sweeps.interval = options.sweep.filter(|_| !options.read_only);
     if model.sweeps.interval.is_some() {

@@ -1,6 +1,7 @@
 //! Everything a screen can show, as plain data. Knows no terminal and no colours.
 
 mod activity;
+mod appearance;
 mod area;
 mod availability;
 mod columns;
@@ -27,7 +28,6 @@ mod jobs;
 mod layout;
 mod ledger;
 mod logs;
-mod look;
 mod marks;
 mod palette;
 mod pane;
@@ -58,69 +58,71 @@ mod undo;
 mod what;
 mod window;
 
-pub use activity::{Activity, ActivityLine, ActivityRow};
-pub use area::Area;
-pub use columns::{Column, Placed};
-pub use confirm::{Confirm, Purpose, Verb};
-pub use counts::Counts;
-pub use credits::{CreditsLayout, CreditsPane, EntryRow, WIDE};
+pub use activity::ActivityRow;
+pub(crate) use activity::{Activity, ActivityLine};
+pub(crate) use appearance::Appearance;
+pub use appearance::ThemeName;
+pub(crate) use area::Area;
+pub(crate) use columns::{Column, Placed};
+pub use confirm::Confirm;
+pub(crate) use confirm::{Purpose, Verb};
+pub(crate) use credits::{CreditsLayout, CreditsPane, EntryRow, WIDE};
 pub use details::Details;
-pub use event_filter::EventFilter;
+pub(crate) use event_filter::EventFilter;
 pub use event_log::EventLog;
-pub use event_rows::{EventRow, EventRows};
+pub(crate) use event_rows::EventRow;
+pub use event_rows::EventRows;
 pub use fetch::{Fetch, Load};
 pub use filter::Filter;
-pub use focus_strip::Strip;
-pub use form::{
-    AddPatch, Asked, Comparison, Create, EditLabels, Extend, Field, FieldKey, FieldKind, Fields,
-    Form, FormKind, FormLayout, FormState, Grant, LogOptions, NewJob, Notes, Plan, Restore,
-    RollOut, SaveLog, Script, TakeSnapshot,
+pub(crate) use form::{
+    AddPatch, Asked, Comparison, EditLabels, Extend, Field, FieldKind, FormLayout, FormState,
+    Grant, LogOptions, NewJob, Restore, RollOut, SaveLog, Script, TakeSnapshot,
 };
-pub use hints::Hint;
-pub use host_details::HostDetails;
-pub use host_rows::HostRows;
-pub use hosts::{Host, HostChange, Hosts, ROWS_EACH, Sampling, Standing, standing_glyph};
-pub use hub::Hub;
-pub use job::{ExternalProcess, Job, JobId, JobResult, JobState, ToldIn};
-pub use jobs::{Jobs, Moved};
-pub use layout::{Arrangement, SMALLEST, Screen};
+pub use form::{Create, Fields, Form, FormKind, Plan};
+pub(crate) use host_details::HostDetails;
+pub use hosts::{Host, Sampling};
+pub(crate) use hosts::{HostChange, Hosts, ROWS_EACH, Standing, standing_glyph};
+pub(crate) use hub::Hub;
+pub use job::{Job, JobId, JobState};
+pub(crate) use job::{JobResult, ToldIn};
+pub(crate) use jobs::{Jobs, Moved};
+pub(crate) use layout::{Arrangement, SMALLEST, Screen};
 pub use ledger::Ledger;
-pub use logs::{
-    KEPT_BYTES, KEPT_LINES, LogRow, LogSearch, LogState, LogTail, LogText, Logs, Place,
-};
-pub use look::{Look, ThemeName};
-pub use marks::Marks;
+pub use logs::{KEPT_BYTES, KEPT_LINES, LogState, LogText, Logs};
+pub(crate) use logs::{LogRow, LogSearch};
 pub use palette::Offer;
 pub use pane::Pane;
 pub use patches::{PatchRow, Patches};
-pub use picker::{Picker, is_usable};
-pub use reading::TextOverlay;
+pub use picker::Picker;
+pub(crate) use picker::is_usable;
+pub(crate) use reading::TextOverlay;
 pub use reap::{Judged, Reap, ReapRow};
-pub use reap_words::ReapLayout;
-pub use rows::{Conditions, Entry, Order, SilentHosts, Sort, SortKey, Trouble};
-pub use sandboxes::Sandboxes;
+pub(crate) use reap_words::ReapLayout;
+pub(crate) use rows::{Conditions, Trouble};
+pub use rows::{Entry, Sort, SortKey};
+pub(crate) use sandboxes::Sandboxes;
 pub use saved_state::SavedState;
-pub use search::{Search, Searches};
-pub use search_pattern::SearchPattern;
-pub use shell::ShellChoice;
-pub use snapshot_details::SnapshotDetails;
-pub use snapshots::{Snapshots, caveat, is_undo};
-pub use stale::Stale;
-pub use state::{Leaving, Model, Overlay, Toast};
-pub use sweep::{Sweep, Sweeps};
-pub use targets::{PatchTarget, PlanTarget, SnapshotTarget, Target};
-pub use text_block::{Match, TextBlock, line_text, wrap};
-pub use undo::UndoTarget;
-pub use window::Window;
+pub(crate) use search::{Search, Searches};
+pub(crate) use search_pattern::SearchPattern;
+pub(crate) use shell::ShellChoice;
+pub(crate) use snapshot_details::SnapshotDetails;
+pub use snapshots::Snapshots;
+pub(crate) use snapshots::{caveat, is_undo};
+pub(crate) use stale::Stale;
+pub use state::{Leaving, Model, Overlay};
+pub use sweep::Sweep;
+pub(crate) use sweep::Sweeps;
+pub(crate) use targets::{PatchTarget, PlanTarget, SnapshotTarget, Target};
+pub use text_block::line_text;
+pub(crate) use text_block::wrap;
+pub(crate) use undo::UndoTarget;
 
-pub use crate::domain::figures::{age, age_of, bytes, left, rate, took, usd};
-pub use crate::present::credit::hourly;
-pub use crate::present::lineage::{is_blocked, standings};
-pub use crate::present::route::decision_lines;
-pub use crate::present::sandbox::short_profile;
-pub use crate::present::stale::{is_counted, reap_outcomes};
-pub use crate::present::{
-    LastLook, Node, NodeId, Present, Role, SinceLastLook, Spans, clock, date, day_and_time,
-    event_sentence, many, patch_glyph, patch_role, patch_words, snapshot_glyph, state_glyph,
-    state_role, summed,
+pub(crate) use crate::present::lineage::{is_blocked, standings};
+pub(crate) use crate::present::route::decision_lines;
+pub(crate) use crate::present::stale::{is_counted, reap_outcomes};
+pub use crate::present::{LastLook, NodeId, Role, state_glyph};
+pub(crate) use crate::present::{
+    Node, Present, SinceLastLook, Spans, age, age_of, bytes, clock, date, day_and_time,
+    event_sentence, many, patch_glyph, patch_role, rate, snapshot_glyph, state_role, summed, took,
+    usd,
 };

@@ -1,6 +1,6 @@
 //! The terminal: modes on and off, suspend, clipboard, the watch for its end.
 //!
-//! One guard, idempotent: every way out (return, error, panic, signal, suspend) goes through [`restore`], which
+//! A guard, idempotent: every way out (return, error, panic, signal, suspend) goes through [`restore`], which
 //! undoes what [`enter`] did and nothing twice.
 
 use std::cell::Cell;

@@ -41,7 +41,8 @@ mod work;
 
 pub(super) use jobs::{go_unseen, may_leave};
 
-pub use crate::tui::message::{Effect, Msg, Timer};
+pub use crate::tui::message::Timer;
+pub(crate) use crate::tui::message::{Effect, Msg};
 use crate::tui::model::{Model, ROWS_EACH};
 
 /// Takes a message; what is to be done because of it comes back.
@@ -119,7 +120,7 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Compared(number, answer) => form_answers::compared(model, number, answer),
         Msg::PatchStatus(id, answer) => patch_status::taken(model, &id, &answer),
         Msg::PatchAdded(number, answer) => form_answers::patch_added(model, number, answer),
-        Msg::PatchRemoved(_, answer) => patches::removed(model, answer),
+        Msg::PatchRemoved(answer) => patches::removed(model, answer),
         Msg::RolledOut(job, answer) => patches::rolled_out(model, job, answer),
         Msg::Written(id, answer) => patches::written(model, &id, answer),
         Msg::Completed(typed, completion) => keys::completed(model, &typed, completion),

@@ -19,7 +19,7 @@ const TELLING: &str = "kind";
 
 /// A file that was held against a schema.
 #[derive(Debug)]
-pub struct Checked<'d> {
+pub(crate) struct Checked<'d> {
     document: &'d Document,
     /// Value of the file, without what is wrong.
     pub value: Value,
@@ -36,7 +36,7 @@ enum Step {
 
 impl Document {
     /// Holds a value of the document against a schema. `value` is the document's own, or what was made of that.
-    pub fn check(&self, schema: &Schema, value: Value) -> Checked<'_> {
+    pub(crate) fn check(&self, schema: &Schema, value: Value) -> Checked<'_> {
         let mut checked = Checked { document: self, value, problems: self.duplicates() };
         let Some(validator) = schema.validator() else {
             let message = "this kind of file cannot be read by this build";
@@ -80,7 +80,7 @@ impl Document {
 impl Checked<'_> {
     /// Puts something in the place of each top-level key that is missing, so that the rest is judged too; the problems say that it
     /// is no good.
-    pub fn stand_in(&mut self, stand_ins: &[(&str, &str)]) {
+    pub(crate) fn stand_in(&mut self, stand_ins: &[(&str, &str)]) {
         if let Value::Object(map) = &mut self.value {
             for (key, value) in stand_ins {
                 map.entry(*key).or_insert_with(|| Value::from(*value));
@@ -91,7 +91,7 @@ impl Checked<'_> {
     /// Reads the value, and has it judged by its own rules.
     ///
     /// Errors: every problem found, in the order of the file.
-    pub fn read<T: DeserializeOwned>(
+    pub(crate) fn read<T: DeserializeOwned>(
         self,
         judge: impl FnOnce(&mut T) -> Vec<FieldProblem>,
     ) -> Result<T, Vec<ParseProblem>> {

@@ -7,7 +7,7 @@ use super::tree::{self, Limits, Malformed, Place, Tree};
 use crate::domain::problem::{FieldProblem, ParseProblem, plain_start, shown};
 
 /// Largest file that is read, in bytes.
-pub const MAX_FILE_BYTES: u64 = 1024 * 1024;
+pub(crate) const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
 /// Problems of one file that are told: a file of another kind would have thousands.
 const MAX_PROBLEMS: usize = 100;
@@ -17,7 +17,7 @@ const SHOWN: usize = 60;
 
 /// A parsed file: its text, and its tree.
 #[derive(Debug, Clone)]
-pub struct Document {
+pub(crate) struct Document {
     file: String,
     source: String,
     tree: Tree,
@@ -27,7 +27,7 @@ impl Document {
     /// Parses a file's bytes; `file` is the name that problems show.
     ///
     /// Errors: over [`MAX_FILE_BYTES`], not UTF-8, not YAML, several documents, or aliases that grow without bound.
-    pub fn from_bytes(file: &str, bytes: &[u8]) -> Result<Self, ParseProblem> {
+    pub(crate) fn from_bytes(file: &str, bytes: &[u8]) -> Result<Self, ParseProblem> {
         if bytes.len() as u64 > MAX_FILE_BYTES {
             return Err(ParseProblem::whole(file, "the file is over 1 MiB"));
         }
@@ -41,7 +41,7 @@ impl Document {
     }
 
     /// Parses a text; see [`Document::from_bytes`].
-    pub fn parse(file: &str, source: &str) -> Result<Self, ParseProblem> {
+    pub(crate) fn parse(file: &str, source: &str) -> Result<Self, ParseProblem> {
         if source.len() as u64 > MAX_FILE_BYTES {
             return Err(ParseProblem::whole(file, "the file is over 1 MiB"));
         }
@@ -69,36 +69,35 @@ impl Document {
     }
 
     /// The name that problems show.
-    pub fn file(&self) -> &str {
+    pub(crate) fn file(&self) -> &str {
         &self.file
     }
 
     /// Value of the file.
-    pub fn value(&self) -> &Value {
+    pub(crate) fn value(&self) -> &Value {
         &self.tree.value
     }
 
     /// Text of a top-level key, if it is one.
-    pub fn text(&self, key: &str) -> Option<&str> {
+    pub(crate) fn text(&self, key: &str) -> Option<&str> {
         self.tree.value.get(key)?.as_str()
     }
 
     /// A problem with the value at a path such as `inputs.repo.kind` or `placement.hosts[1]`; where the path does not exist, at
     /// the nearest part of it that does.
-    pub fn problem(&self, path: &str, message: impl Into<String>) -> ParseProblem {
+    pub(crate) fn problem(&self, path: &str, message: impl Into<String>) -> ParseProblem {
         let place = self.tree.nearest(path).map(|span| span.value);
         self.at(place.unwrap_or_else(|| self.start()), path, message)
     }
 
-    /// A problem with the key at a path.
-    pub fn key_problem(&self, path: &str, message: impl Into<String>) -> ParseProblem {
+    pub(crate) fn key_problem(&self, path: &str, message: impl Into<String>) -> ParseProblem {
         let place = self.tree.nearest(path).map(|span| span.key);
         self.at(place.unwrap_or_else(|| self.start()), path, message)
     }
 
     /// Adds what a value's own rules found, each at its place. Of a value that has a problem, or of which a part has, nothing
     /// more is said: it was replaced by its default.
-    pub fn with_fields(
+    pub(crate) fn with_fields(
         &self,
         mut problems: Vec<ParseProblem>,
         fields: Vec<FieldProblem>,

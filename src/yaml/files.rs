@@ -8,12 +8,12 @@ use super::document::{Document, MAX_FILE_BYTES};
 use crate::domain::problem::ParseProblem;
 
 /// Reads and parses one file, with limits: a directory, a pipe, over 1 MiB or not UTF-8 is a problem.
-pub fn read_document(path: &Path) -> Result<Document, ParseProblem> {
+pub(crate) fn read_document(path: &Path) -> Result<Document, ParseProblem> {
     Document::from_bytes(&path.display().to_string(), &read_bytes(path)?)
 }
 
 /// Bytes of a regular file, at most one more than the limit. A pipe or device is not opened: it could block.
-pub fn read_bytes(path: &Path) -> Result<Vec<u8>, ParseProblem> {
+pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, ParseProblem> {
     let file = path.display().to_string();
     let unreadable = |error: std::io::Error| {
         ParseProblem::whole(&file, format!("the file cannot be read: {error}"))

@@ -11,7 +11,7 @@ use crate::domain::usd::Usd;
 
 /// Form of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub(crate) enum Form {
     /// `4h`, or 0.
     Duration,
     /// A duration, or `none`.

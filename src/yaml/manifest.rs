@@ -17,7 +17,7 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
 /// Reads and validates a manifest.
 ///
 /// Errors: every problem found, in the order of the file.
-pub fn manifest(document: &Document) -> Result<ExtensionManifest, Vec<ParseProblem>> {
+pub(crate) fn manifest(document: &Document) -> Result<ExtensionManifest, Vec<ParseProblem>> {
     let mut checked = document.check(&SCHEMA, document.value().clone());
     let knows_kind = checked.value.get("kind").is_some();
     checked.stand_in(&[("id", "ext.unknown"), ("version", "0.0.0"), ("kind", "builtin")]);

@@ -27,7 +27,7 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
 /// Reads and validates a profile.
 ///
 /// Errors: every problem found, in the order of the file.
-pub fn profile(document: &Document) -> Result<Profile, Vec<ParseProblem>> {
+pub(crate) fn profile(document: &Document) -> Result<Profile, Vec<ParseProblem>> {
     let mut value = document.value().clone();
     if let Some(Value::Object(inputs)) = value.get_mut("inputs") {
         inputs.values_mut().for_each(unquoted_default);

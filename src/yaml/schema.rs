@@ -15,7 +15,7 @@ pub(super) const FORM: &str = "form";
 
 /// Schema of a file, ready to check.
 #[derive(Debug)]
-pub struct Schema {
+pub(crate) struct Schema {
     schema: Value,
     /// `None`: no valid schema came of the type, and nothing is read by it.
     validator: Option<Validator>,
@@ -23,7 +23,7 @@ pub struct Schema {
 
 impl Schema {
     /// Schema of what is read as a `T`; `adjust` may change it, where what is written differs.
-    pub fn of<T: JsonSchema>(adjust: impl FnOnce(&mut Value)) -> Self {
+    pub(crate) fn of<T: JsonSchema>(adjust: impl FnOnce(&mut Value)) -> Self {
         let mut schema =
             schemars::SchemaGenerator::default().into_root_schema_for::<T>().to_value();
         let forms = [

@@ -4,7 +4,8 @@ mod manifest;
 mod profile;
 mod routing;
 
-use super::{Document, MAX_FILE_BYTES, read_profile};
+use super::document::MAX_FILE_BYTES;
+use super::{Document, read_profile};
 use crate::domain::problem::shown;
 
 const HEAD: &str = "id: profile.x\nversion: 1.0.0\nextension: ext.compose-ssh\n";

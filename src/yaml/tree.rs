@@ -11,7 +11,7 @@ use serde_saphyr::{Location, Options, Spanned, Tagged};
 use crate::domain::problem::join;
 
 /// Limits of a text, beside what the parser counts itself.
-pub struct Limits {
+pub(crate) struct Limits {
     /// Settings of the parser, with its budget.
     pub options: Options,
     /// Bytes of text, aliases counted as often as they are used.
@@ -24,16 +24,14 @@ pub struct Limits {
 
 /// Line and column, from 1, in characters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Place {
-    /// Line.
+pub(crate) struct Place {
     pub line: u32,
-    /// Column.
     pub column: u32,
 }
 
 /// Places of a mapping's key and its value; of an entry of a list both are its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
+pub(crate) struct Span {
     /// Where its key stands.
     pub key: Place,
     /// Where its value stands.
@@ -42,7 +40,7 @@ pub struct Span {
 
 /// Tag of a value that is none of YAML's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TagUse {
+pub(crate) struct TagUse {
     /// The tag, such as `!reset`.
     pub tag: String,
     /// Keys that lead to the value; `None` where it is no key's value, or below a list.
@@ -53,10 +51,9 @@ pub struct TagUse {
 
 /// Key that a mapping has once more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Twice {
+pub(crate) struct Twice {
     /// Path of the key.
     pub path: String,
-    /// The key.
     pub key: String,
     /// Line on which it was set first.
     pub first: u32,
@@ -66,7 +63,7 @@ pub struct Twice {
 
 /// A text as a value with places.
 #[derive(Debug, Clone, Default)]
-pub struct Tree {
+pub(crate) struct Tree {
     /// The value, anchors and merge keys resolved; of a key that stands twice, the first.
     pub value: Value,
     /// Where it begins.
@@ -84,7 +81,7 @@ pub struct Tree {
 }
 
 /// Why a text is no tree.
-pub enum Malformed {
+pub(crate) enum Malformed {
     /// The parser refuses it.
     Parser(Box<serde_saphyr::Error>),
     /// More than [`Limits`] allow.
@@ -100,7 +97,7 @@ thread_local! {
 }
 
 /// Parses one document.
-pub fn parse(text: &str, limits: &Limits) -> Result<Tree, Malformed> {
+pub(crate) fn parse(text: &str, limits: &Limits) -> Result<Tree, Malformed> {
     TEXT_LEFT.set(limits.text);
     let root = serde_saphyr::from_str_with_options::<Node>(text, limits.options.clone());
     let root = root.map_err(|error| Malformed::Parser(Box::new(error)))?;
@@ -113,7 +110,7 @@ pub fn parse(text: &str, limits: &Limits) -> Result<Tree, Malformed> {
 
 impl Tree {
     /// Place of a path; of one that does not exist, that of the nearest part of it that does.
-    pub fn nearest(&self, path: &str) -> Option<Span> {
+    pub(crate) fn nearest(&self, path: &str) -> Option<Span> {
         let mut path = path.strip_prefix('.').unwrap_or(path);
         loop {
             match self.places.get(path) {

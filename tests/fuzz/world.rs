@@ -180,7 +180,7 @@ pub(crate) fn rendered(
     world: &World,
     host: Host,
 ) -> Result<Rendered, RenderError> {
-    with_input(world, host, |input| render(&world.tree(files), input))
+    with_input(world, host, |input| render(&world.tree(files), input, &mut Vec::new()))
 }
 
 /// Judgement on a file that it wrote itself, without the workspace.

@@ -8,7 +8,6 @@
     clippy::missing_panics_doc,
     clippy::needless_pass_by_value,
     clippy::result_large_err,
-    missing_docs,
     unreachable_pub,
     reason = "a test that cannot go on has failed; the judge is tables: what is fine stands with its kind"
 )]

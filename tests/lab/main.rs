@@ -7,7 +7,6 @@
     clippy::match_same_arms,
     clippy::needless_pass_by_value,
     clippy::too_many_lines,
-    missing_docs,
     reason = "a test that cannot go on has failed; the judge is tables: what is fine stands with its kind"
 )]
 

@@ -160,7 +160,7 @@ pub struct LabelArgs {
     pub changes: Vec<LabelChange>,
 }
 
-/// What `wait` waits for.
+/// Condition for which `wait` waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WaitFor {
     /// It is ready.

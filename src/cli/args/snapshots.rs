@@ -104,7 +104,7 @@ pub enum SnapshotsCommand {
     Prune(PruneArgs),
 }
 
-/// One snapshot.
+/// A snapshot.
 #[derive(Debug, Clone, Args)]
 pub struct SnapshotRef {
     /// Id, name, or beginning of an id

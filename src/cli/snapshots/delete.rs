@@ -2,12 +2,13 @@
 
 use super::super::args::DeleteArgs;
 use super::super::bulk::{BulkItem, Target, bulk, each, resolve};
-use super::super::confirm::{self, Question, allow, needs_yes};
+use super::super::confirm::{Question, allow, needs_yes};
 use super::super::interrupt::Running;
 use super::super::output::{CliError, Context, Outcome};
 use crate::client::{Error, Request, SnapshotDeleteRequest};
 use crate::domain::SnapshotRecord;
 use crate::domain::lineage::SnapshotView;
+use crate::present::question;
 
 pub(super) async fn delete(context: &mut Context<'_>, args: &DeleteArgs) -> Outcome {
     let client = context.client;
@@ -64,6 +65,6 @@ async fn agree(
     let note = in_use.then(|| {
         "Patches go with their snapshot; sandboxes based on it cannot be recreated.".to_owned()
     });
-    let about = confirm::snapshots(&views, context.now());
+    let about = question::snapshots(&views, context.now());
     allow(context, &Question { verb: "delete", note, about, yes: args.yes, needs_yes }).await
 }

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 
 use super::super::args::PruneArgs;
 use super::super::bulk::{BulkItem, report};
-use super::super::confirm::{self, Question, allow};
+use super::super::confirm::{Question, allow};
 use super::super::interrupt::awaited;
 use super::super::output::{CliError, Context, Outcome};
 use super::delete::delete_one;
 use crate::client::{PruneItem, PruneRequest, SnapshotDeleteRequest};
-use crate::domain::figures::bytes;
 use crate::domain::retention::RetentionRule;
-use crate::domain::text::plural;
 use crate::domain::{Code, SnapshotId};
+use crate::present::question;
+use crate::present::snapshot::{pruned, pruned_sum};
 
 pub(super) async fn prune(context: &mut Context<'_>, args: &PruneArgs) -> Outcome {
     let client = context.client;
@@ -55,7 +55,7 @@ async fn agree(
             Err(problem) => return Err(problem.into()),
         }
     }
-    let about = confirm::snapshots(&views.iter().collect::<Vec<_>>(), context.now());
+    let about = question::snapshots(&views.iter().collect::<Vec<_>>(), context.now());
     let needs_yes = Some("snapshots prune".to_owned());
     let asked =
         allow(context, &Question { verb: "delete", note: None, about, yes: args.yes, needs_yes })
@@ -74,33 +74,11 @@ fn finish(context: &mut Context<'_>, args: &PruneArgs, items: &[PruneItem]) -> O
 }
 
 fn print(context: &mut Context<'_>, args: &PruneArgs, items: &[PruneItem]) -> Result<(), CliError> {
-    let gone = if args.dry_run { "would delete" } else { "deleted" };
     for item in items.iter().filter(|item| item.error.is_none()) {
-        let name = item.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
-        let bytes = item
-            .bytes
-            .filter(|_| item.ok)
-            .map(|size| format!(" {}", bytes(size)))
-            .unwrap_or_default();
-        let kept = item.reason.strip_prefix("kept, ");
-        let verb = match kept {
-            _ if item.ok => gone,
-            Some(_) => "kept",
-            None => "skipped",
-        };
-        let reason = kept.unwrap_or(&item.reason);
-        let line = format!("{verb} {}{name}{bytes}: {reason}", item.id);
-        context.say(&line)?;
+        context.say(&pruned(item, args.dry_run))?;
     }
-    let freed: u64 = items.iter().filter(|item| item.ok).filter_map(|item| item.bytes).sum();
-    match items.iter().filter(|item| item.ok).count() {
-        0 if items.is_empty() => context.remark("no snapshot is that old: nothing to do"),
-        0 => {}
-        count => context.remark(&format!(
-            "{gone} {}, {}",
-            plural(count as u64, "snapshot", "snapshots"),
-            bytes(freed)
-        )),
+    if let Some(sum) = pruned_sum(items, args.dry_run) {
+        context.remark(&sum);
     }
     Ok(())
 }

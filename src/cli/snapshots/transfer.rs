@@ -18,9 +18,9 @@ use super::super::progress::ProgressDisplay;
 use super::view::show;
 use crate::client::{Error, SnapshotImportRequest};
 use crate::domain::Code;
-use crate::domain::figures::bytes;
 use crate::domain::output::Source;
 use crate::domain::snapshot::SnapshotRecord;
+use crate::present::bytes;
 use crate::present::snapshot::titled;
 
 pub(super) async fn export(context: &mut Context<'_>, args: &ExportArgs) -> Outcome {

@@ -46,9 +46,7 @@ const KNOWN: [&str; 12] = [
 
 /// Installation that imports.
 pub(crate) struct ImportInto<'a> {
-    /// Now.
     pub now: Time,
-    /// Actor that imports.
     pub actor: Actor,
     /// The installation.
     pub owner: OwnerId,

@@ -62,9 +62,7 @@ pub struct ProvisionRequest {
     pub id: SandboxId,
     /// Installation that makes it.
     pub owner: OwnerStamp,
-    /// Where.
     pub host: HostName,
-    /// The profile.
     pub profile: Profile,
     /// The inputs, checked, defaults filled in.
     pub inputs: BTreeMap<String, String>,
@@ -85,15 +83,18 @@ pub struct ProvisionRequest {
 }
 
 impl ProvisionRequest {
-    /// Request but for what is known once its record is written and its host was asked.
+    /// Request but for what is known once its record is written and its host was asked. What carries the id and this `owner` on
+    /// the host is the sandbox's own, and no obstacle to it; none for one that is new.
     pub(crate) fn draft(
         id: SandboxId,
+        owner: Option<OwnerId>,
         host: HostName,
         profile: Profile,
         inputs: BTreeMap<String, String>,
         created_at: Time,
     ) -> Self {
-        let owner = OwnerStamp { owner: "".into(), machine_id: String::new(), counter: 0 };
+        let owner = owner.unwrap_or_else(|| "".into());
+        let owner = OwnerStamp { owner, machine_id: String::new(), counter: 0 };
         let (roots, report, sandbox) = Default::default();
         let (expires_at, allow_large, compose_host) = Default::default();
         Self {
@@ -133,7 +134,6 @@ pub struct HostAnswer {
 /// Sandbox that a later verb is about.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// The sandbox's id.
     pub id: SandboxId,
     /// Owner ids that count as ours on the host; the one that made it is the last.
     pub owners: Vec<OwnerId>,
@@ -141,10 +141,7 @@ pub struct Target {
     pub host: HostName,
     /// The profile, for its `stop_grace` and `config`.
     pub profile: Profile,
-    /// The inputs.
     pub inputs: BTreeMap<String, String>,
-    /// When the record was written, for the host's manifest.
-    pub created_at: Time,
     /// Handle that `provision` returned, if it came so far.
     pub handle: Option<Handle>,
     /// The recorded directory, if it came so far.
@@ -267,7 +264,6 @@ pub struct Captured {
     pub path: String,
     /// Identity that the host proved.
     pub identity: HostIdentity,
-    /// Facts of its archive.
     pub archive: ArchiveFacts,
 }
 
@@ -286,7 +282,6 @@ pub struct ExecRun<'a> {
 pub struct RestoreSource {
     /// Archive, on the same host as the sandbox.
     pub place: ArchivePlace,
-    /// Facts of it.
     pub archive: ArchiveFacts,
     /// Whether it is an error when the host cannot set everything (`--strict`).
     pub strict: bool,
@@ -301,10 +296,8 @@ pub struct Restored {
     pub not_preserved: BTreeMap<String, u64>,
 }
 
-/// Patch to run.
 #[derive(Debug, Clone)]
 pub struct PatchRun {
-    /// The patch.
     pub patch: Patch,
     /// Time that it may take.
     pub limit: Duration,
@@ -319,6 +312,5 @@ pub struct PatchOutcome {
     pub timed_out: bool,
     /// The last `KEPT_OUTPUT` bytes that it wrote, invalid UTF-8 replaced.
     pub output: String,
-    /// Duration.
     pub duration: Duration,
 }

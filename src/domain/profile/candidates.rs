@@ -9,7 +9,6 @@ use crate::domain::name::ExtensionId;
 /// Extension that a profile may come to use, and what it would be given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExtensionUse<'p> {
-    /// The extension.
     pub extension: &'p ExtensionId,
     /// Where the profile names it, such as `routing.candidates[1].extension`.
     pub path: String,

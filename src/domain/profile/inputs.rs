@@ -3,15 +3,17 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::domain::problem::shown;
 use crate::domain::text::nearest;
 use crate::domain::words::string_enum;
 
 /// The longest value of an input, in bytes.
-pub const MAX_INPUT_BYTES: usize = 4096;
+pub(crate) const MAX_INPUT_BYTES: usize = 4096;
 
 /// The input that every profile has: another way to say `--id`.
 pub(super) const SANDBOX_ID: &str = "sandbox_id";
@@ -83,17 +85,10 @@ impl Inputs {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Input of this name.
     pub fn get(&self, name: &str) -> Option<&InputSpec> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, spec)| spec)
     }
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -143,9 +138,7 @@ impl JsonSchema for Inputs {
 }
 
 /// Input that is refused.
-#[derive(
-    Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, JsonSchema, thiserror::Error,
-)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Error)]
 #[error("{message}")]
 pub struct InputProblem {
     /// The input's name as given.

@@ -3,40 +3,22 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, Visitor};
 
 use crate::domain::problem::shown;
 
 /// A duration in whole seconds: a text such as `1h30m` in YAML and on the command line, an integer in JSON.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Default,
-    serde::Serialize,
-    schemars::JsonSchema,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, JsonSchema,
 )]
 #[serde(transparent)]
 pub struct Seconds(pub u64);
 
 /// A size in bytes: a text such as `1GiB` in YAML and on the command line, an integer in JSON.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Default,
-    serde::Serialize,
-    schemars::JsonSchema,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, JsonSchema,
 )]
 #[serde(transparent)]
 pub struct Bytes(pub u64);
@@ -60,14 +42,12 @@ impl Seconds {
         std::time::Duration::from_secs(self.0)
     }
 
-    /// From hours.
     pub const fn hours(hours: u64) -> Self {
         Self(hours * 3600)
     }
 }
 
 impl Bytes {
-    /// The bytes.
     pub const fn get(self) -> u64 {
         self.0
     }

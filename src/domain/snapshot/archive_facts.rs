@@ -29,7 +29,6 @@ string_enum! {
 }
 
 impl ArchiveFormat {
-    /// The archive's file name.
     pub fn file_name(&self) -> String {
         format!("archive.{self}")
     }

@@ -12,7 +12,7 @@ use crate::domain::time::Time;
 
 /// Standpoint of a judgement: when, by which rules, and as whom.
 #[derive(Debug, Clone)]
-pub struct Standpoint {
+pub(crate) struct Standpoint {
     /// The moment, by the console's clock.
     pub now: Time,
     /// The rules.
@@ -25,8 +25,7 @@ pub struct Standpoint {
 
 /// Record of a sandbox, as it was looked at.
 #[derive(Debug, Clone, Copy)]
-pub struct RecordSight<'a> {
-    /// The record.
+pub(crate) struct RecordSight<'a> {
     pub record: &'a SandboxRecord,
     /// Remains of a dead process, with what `recover` would do.
     pub left_by_dead: Option<&'a LeftByDead>,
@@ -40,7 +39,7 @@ pub struct RecordSight<'a> {
 
 /// Remains of a dead process, and what `recover` does about them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftByDead {
+pub(crate) struct LeftByDead {
     /// Operation or state, for a person.
     pub was: String,
     /// `destroy`, `close` or `recover`.
@@ -55,7 +54,7 @@ struct Verdict {
 }
 
 /// The item of a record that is stale; none where it is in order.
-pub fn judge_record(sight: RecordSight<'_>, from: &Standpoint) -> Option<StaleItem> {
+pub(crate) fn judge_record(sight: RecordSight<'_>, from: &Standpoint) -> Option<StaleItem> {
     let record = sight.record;
     let Verdict { class, action, why } = verdict(sight, from)?;
     let protected = record.is_protected();
@@ -129,12 +128,10 @@ fn verdict(sight: RecordSight<'_>, from: &Standpoint) -> Option<Verdict> {
 
 /// Something that a host has and no live record knows, as it was looked at.
 #[derive(Debug, Clone, Copy)]
-pub struct FoundSight<'a> {
-    /// The host.
+pub(crate) struct FoundSight<'a> {
     pub host: &'a HostName,
     /// Things of it that the host has.
     pub found: &'a InventoryItem,
-    /// Engines that answered.
     pub answering: &'a [Engine],
     /// Why an engine of the host may have more of it than was seen.
     pub silent: Option<&'a str>,
@@ -143,7 +140,7 @@ pub struct FoundSight<'a> {
 }
 
 /// The item of something that a host has and no live record knows; none where it is too young to be judged.
-pub fn judge_found(sight: FoundSight<'_>, from: &Standpoint) -> Option<StaleItem> {
+pub(crate) fn judge_found(sight: FoundSight<'_>, from: &Standpoint) -> Option<StaleItem> {
     let FoundSight { host, found, .. } = sight;
     let is_stack = !found.engines.is_empty();
     let ours = owner_of(found.owner.as_deref(), from);
@@ -241,7 +238,7 @@ fn orphan_action(
 }
 
 /// The item of an archive that no record knows; none where it is too young to be judged.
-pub fn judge_archive(
+pub(crate) fn judge_archive(
     host: &HostName,
     found: &InventoryArchive,
     from: &Standpoint,
@@ -297,7 +294,7 @@ pub fn judge_archive(
 }
 
 /// The item of a snapshot that a dead process left.
-pub fn judge_snapshot(record: &SnapshotRecord, was: &str, from: &Standpoint) -> StaleItem {
+pub(crate) fn judge_snapshot(record: &SnapshotRecord, was: &str, from: &Standpoint) -> StaleItem {
     StaleItem {
         class: StaleClass::Stuck,
         action: ReapAction::Recover,
@@ -326,7 +323,7 @@ pub fn judge_snapshot(record: &SnapshotRecord, was: &str, from: &Standpoint) -> 
 }
 
 /// Same item, kept for a reason that its class does not have.
-pub fn keep(item: StaleItem, why: &str) -> StaleItem {
+pub(crate) fn keep(item: StaleItem, why: &str) -> StaleItem {
     let why = format!("{}; kept: {why}", item.why);
     StaleItem { action: ReapAction::Keep, possible: Vec::new(), why, ..item }
 }

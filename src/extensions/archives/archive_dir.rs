@@ -9,7 +9,7 @@ use crate::domain::facts::HostIdentity;
 use crate::domain::root::KnownRoots;
 use crate::domain::snapshot::{ArchiveFacts, ArchiveFormat, ArchiveManifest};
 use crate::domain::teardown::{Resource, TeardownLine, TeardownOutcome, TeardownReport};
-use crate::extensions::workspace::said::Said;
+use crate::extensions::workspace::script_output::ScriptOutput;
 use crate::extensions::workspace::{Recorded, configured_root, expected, failed, joined, step};
 use crate::transport::{Command, Transport};
 
@@ -98,14 +98,14 @@ pub(super) fn root<'a>(transport: &'a dyn Transport, place: &'a ArchivePlace) ->
 }
 
 /// Identity that the host proved; with its engine, where that is known from before.
-pub(super) fn identity(said: &Said<'_>, place: &ArchivePlace) -> Option<HostIdentity> {
+pub(super) fn identity(said: &ScriptOutput<'_>, place: &ArchivePlace) -> Option<HostIdentity> {
     let machine_id = said.value("machine").filter(|id| !id.is_empty())?;
     Some(place.host_identity.clone().unwrap_or_else(|| HostIdentity::of_machine(machine_id)))
 }
 
 /// Refusal by a script of archives in words of its own; anything else as for sandboxes.
 pub(super) fn check(
-    said: &Said<'_>,
+    said: &ScriptOutput<'_>,
     step: &str,
     transport: &dyn Transport,
     place: &ArchivePlace,
@@ -264,7 +264,7 @@ async fn inspect(
     let command = about(LOOK_SH, transport, place).arg((MANIFEST_LIMIT + 1).to_string());
     let output = step(transport, "look", &command).await?;
     let text = output.text();
-    let said = Said::read(&text);
+    let said = ScriptOutput::read(&text);
     check(&said, "look", transport, place)?;
     let untold = |what: &str| {
         failed("look", format!("{} did not say {what}", transport.spec().name), &output)
@@ -305,7 +305,7 @@ pub(super) async fn remove(
     let output =
         transport.run(&command, REMOVE_LIMIT).await.map_err(|error| error.step("remove"))?;
     let text = output.text();
-    let said = Said::read(&text);
+    let said = ScriptOutput::read(&text);
     let untouched = said.value("begun").is_none();
     check(&said, "remove", transport, place).map_err(|error| Error { untouched, ..error })?;
     if said.value("finished") != Some("yes") {

@@ -13,8 +13,8 @@ use crate::domain::snapshot::{
     ArchiveFacts, ArchiveFormat, ArchiveManifest, CapturedVolume, Consistency, NotCaptured,
 };
 use crate::extensions::archives::archive_dir;
-use crate::extensions::workspace::said::{Heard, Said};
-use crate::extensions::workspace::{before_anything, expected_of, failed, owners, root, step};
+use crate::extensions::workspace::script_output::{OutputBuffer, ScriptOutput};
+use crate::extensions::workspace::{expected_of, failed, owners, root, step};
 use crate::failpoint;
 use crate::transport::{Command, Source, Transport};
 
@@ -83,7 +83,7 @@ pub(crate) async fn capture(
         .arg(wanted.as_ref().map_or("auto", SnapshotMode::as_str))
         .arg(target.profile.stop_grace.get().to_string())
         .args(&request.excludes);
-    let mut heard = Heard::default();
+    let mut heard = OutputBuffer::default();
     let mut on_line = |source: Source, line: &[u8]| {
         heard.line(source, line);
         if source == Source::Stdout {
@@ -99,7 +99,7 @@ pub(crate) async fn capture(
     let said = heard.said().map_err(|error| error.step("archive"))?;
     refused(&said, transport, target)?;
     said.check("archive", transport, root).map_err(|error| {
-        if said.value("began").is_none() { before_anything(error.of_a_part()) } else { error }
+        if said.value("began").is_none() { error.of_a_part().untouched() } else { error }
     })?;
     let path = said.text("path").filter(|_| said.value("captured_all") == Some("yes"));
     let Some(path) = path else {
@@ -152,7 +152,11 @@ fn at_step(stage: &'static str, step: u32) -> Report {
 }
 
 /// Refusal by the script in words of its own.
-fn refused(said: &Said<'_>, transport: &dyn Transport, target: &Target) -> Result<(), Error> {
+fn refused(
+    said: &ScriptOutput<'_>,
+    transport: &dyn Transport,
+    target: &Target,
+) -> Result<(), Error> {
     let host = &transport.spec().name;
     let id = &target.id;
     let words = said.text("words").unwrap_or_default();
@@ -210,11 +214,11 @@ fn refused(said: &Said<'_>, transport: &dyn Transport, target: &Target) -> Resul
     Err(Error { untouched, ..error.evidence(failure) })
 }
 
-fn number(said: &Said<'_>, key: &str) -> Option<u64> {
+fn number(said: &ScriptOutput<'_>, key: &str) -> Option<u64> {
     said.value(key)?.trim().parse().ok()
 }
 
-fn facts(said: &Said<'_>, request: &CaptureRequest) -> ArchiveFacts {
+fn facts(said: &ScriptOutput<'_>, request: &CaptureRequest) -> ArchiveFacts {
     let mut not_captured: Vec<NotCaptured> = Vec::new();
     let mut images = BTreeMap::new();
     let mut captured_volumes = Vec::new();
@@ -345,7 +349,7 @@ pub(crate) async fn resume(
     let output =
         transport.run(&command, RESUME_LIMIT).await.map_err(|error| error.step("resume"))?;
     let text = output.text();
-    let said = Said::read(&text);
+    let said = ScriptOutput::read(&text);
     said.check("resume", transport, root)?;
     match said.value("resumed") {
         Some("yes") => Ok(()),

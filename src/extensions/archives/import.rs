@@ -1,9 +1,9 @@
 //! An archive that comes from a file: read, judged and written anew here while what is written goes to its host; nothing is
 //! sealed before all of the file is proved and all of what was written arrived.
 
+mod header_extensions;
 mod judge;
 mod rewrite;
-mod said;
 mod sparse;
 
 use std::io::{self, BufReader, BufWriter};

@@ -13,7 +13,7 @@ use crate::extensions::archives::archive_dir::{self, about, archive_script};
 use crate::extensions::archives::entries::{GNU_LISTING, Style, entry};
 use crate::extensions::archives::transfer::refused;
 use crate::extensions::workspace::exec::{Went, judged};
-use crate::extensions::workspace::said::unproved;
+use crate::extensions::workspace::script_output::unproved;
 use crate::extensions::workspace::{expected_of, failed, workdir};
 use crate::transport::{Command, Output, Transport};
 
@@ -35,7 +35,6 @@ const ENTRIES_LIMIT: usize = 2_000_000;
 /// How long a line of a listing, or what is kept of errors, may be; bytes.
 const LINE_LIMIT: usize = 64 * 1024;
 
-/// The entries of an archive.
 pub(super) async fn entries(
     transport: &dyn Transport,
     place: &ArchivePlace,

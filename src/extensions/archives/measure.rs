@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::domain::error::{Code, Error};
 use crate::domain::extension::Target;
 use crate::domain::undo::Footprint;
-use crate::extensions::workspace::said::{Heard, Said};
+use crate::extensions::workspace::script_output::{OutputBuffer, ScriptOutput};
 use crate::extensions::workspace::{expected_of, failed, owners, root};
 use crate::transport::{Command, Source, Transport};
 
@@ -38,7 +38,7 @@ pub(crate) async fn measure(
         .arg(owners(target))
         .arg(expected_of(target))
         .arg(target.engine());
-    let mut heard = Heard::default();
+    let mut heard = OutputBuffer::default();
     // A session of its own: it may take long, and small commands wait for one another.
     let mut on_line = |source: Source, line: &[u8]| heard.line(source, line);
     let output =
@@ -59,7 +59,7 @@ pub(crate) async fn measure(
 }
 
 /// Figures of a whole answer.
-fn footprint(said: &Said<'_>) -> Option<Footprint> {
+fn footprint(said: &ScriptOutput<'_>) -> Option<Footprint> {
     let kib = |key: &str| said.value(key)?.trim().parse::<u64>().ok();
     let (size, used, free) = (kib("size_kib")?, kib("used_kib")?, kib("free_kib")?);
     let all = used.checked_add(free).filter(|all| *all > 0)?;
@@ -78,7 +78,7 @@ mod tests {
     fn a_footprint_has_every_figure_or_is_none() {
         let whole = "machine=m\nused_kib=300\nfree_kib=100\nsize_kib=7\nmeasured=yes\n";
         let expected = Footprint { bytes: 7168, free_bytes: 102_400, disk_used_pct: 75.0 };
-        assert_eq!(footprint(&Said::read(whole)), Some(expected));
+        assert_eq!(footprint(&ScriptOutput::read(whole)), Some(expected));
         for (from, to) in [
             ("size_kib=7", "size_kib="),
             ("size_kib=7", "size_kib=-7"),
@@ -88,7 +88,11 @@ mod tests {
             ("measured=yes", "measured="),
             ("measured=yes\n", ""),
         ] {
-            assert_eq!(footprint(&Said::read(&whole.replace(from, to))), None, "{from} {to}");
+            assert_eq!(
+                footprint(&ScriptOutput::read(&whole.replace(from, to))),
+                None,
+                "{from} {to}"
+            );
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::domain::sandbox::Failure;
 use crate::domain::snapshot::ArchiveFacts;
 use crate::extensions::archives::archive_dir;
 use crate::extensions::workspace::prepare::Prepared;
-use crate::extensions::workspace::said::{Heard, Said, lacks};
+use crate::extensions::workspace::script_output::{OutputBuffer, ScriptOutput, lacks};
 use crate::extensions::workspace::{Steps, failed, joined};
 use crate::failpoint;
 use crate::transport::{Command, Source, Transport};
@@ -67,7 +67,7 @@ pub(crate) async fn unpack(
     let engine = prepared.identity.engine.as_deref().unwrap_or_default();
     let command = command(transport, request, prepared, source, engine)?;
     let of = archive.content_bytes;
-    let mut heard = Heard::default();
+    let mut heard = OutputBuffer::default();
     let mut on_line = |from: Source, line: &[u8]| {
         heard.line(from, line);
         let line = String::from_utf8_lossy(line);
@@ -164,7 +164,7 @@ fn numbers(account: Option<&str>) -> String {
 
 /// Refusal by the script in words of its own.
 fn refused(
-    said: &Said<'_>,
+    said: &ScriptOutput<'_>,
     transport: &dyn Transport,
     source: &RestoreSource,
 ) -> Result<(), Error> {
@@ -218,7 +218,11 @@ fn refused(
     Err(error.evidence(failure))
 }
 
-fn not_preserved(said: &Said<'_>, archive: &ArchiveFacts, engine: &str) -> BTreeMap<String, u64> {
+fn not_preserved(
+    said: &ScriptOutput<'_>,
+    archive: &ArchiveFacts,
+    engine: &str,
+) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     let mut count = |kind: &str, number: u64| {
         if number > 0 {

@@ -46,7 +46,6 @@ pub(super) struct Outlet {
     whole: Arc<AtomicBool>,
 }
 
-/// A pipe.
 pub(super) fn pipe() -> (Inlet, Outlet) {
     let (near, far) = tokio::io::duplex(PIPE);
     let whole = Arc::new(AtomicBool::new(false));
@@ -59,7 +58,6 @@ impl Inlet {
         self.pipe.write_all(bytes).await.is_ok()
     }
 
-    /// That was all.
     pub(super) fn close(self) {
         self.whole.store(true, Ordering::Release);
     }

@@ -18,7 +18,7 @@ use crate::extensions::archives::archive_dir::{
 use crate::extensions::archives::capture::seal;
 use crate::extensions::archives::verify::was_in_the_way;
 use crate::extensions::workspace::exec::{Went, judged};
-use crate::extensions::workspace::said::{Said, other_root};
+use crate::extensions::workspace::script_output::{ScriptOutput, other_root};
 use crate::extensions::workspace::{Recorded, configured_root, expected, failed, step};
 use crate::transport::{Command, Transport};
 
@@ -128,7 +128,7 @@ impl<'a> IncomingArchive<'a> {
             .arg(unpacked.to_string());
         let output = step(transport.as_ref(), "prepare", &command).await?;
         let text = output.text();
-        let said = Said::read(&text);
+        let said = ScriptOutput::read(&text);
         if let Some(root) = said.marked_root() {
             reporter.found_root(&root);
         }
@@ -159,7 +159,7 @@ impl<'a> IncomingArchive<'a> {
         let output =
             transport.feed(&command, source, IDLE).await.map_err(|error| error.step("receive"))?;
         let text = output.text();
-        let said = Said::read(&text);
+        let said = ScriptOutput::read(&text);
         archive_dir::check(&said, "receive", transport, self.place)?;
         let (id, host) = (&self.manifest.id, &transport.spec().name);
         let words = said.text("words").unwrap_or_default();

@@ -14,7 +14,7 @@ use crate::domain::text::hex;
 use crate::extensions::archives::archive_dir::{self, about, altered, archive_script};
 use crate::extensions::archives::stream::unpacked;
 use crate::extensions::workspace::failed;
-use crate::extensions::workspace::said::{Heard, Said};
+use crate::extensions::workspace::script_output::{OutputBuffer, ScriptOutput};
 use crate::transport::Transport;
 
 const VERIFY_SH: &str = archive_script!("archive_verify.sh");
@@ -36,7 +36,7 @@ pub(super) async fn verify(
     let report = Report { stage: "verify", of: facts.bytes, ..Report::default() };
     reporter.report(report.clone());
     archive_dir::ensure_sealed(transport, place, facts).await?;
-    let mut heard = Heard::default();
+    let mut heard = OutputBuffer::default();
     let mut on_line = |source: Source, line: &[u8]| {
         heard.line(source, line);
         let at = line.strip_prefix(b"at=").filter(|_| source == Source::Stdout);
@@ -85,7 +85,7 @@ enum Verdict {
 }
 
 /// Comparison of what was found with what is known. What was not read is no difference.
-fn verdict(said: &Said<'_>, facts: &ArchiveFacts) -> Verdict {
+fn verdict(said: &ScriptOutput<'_>, facts: &ArchiveFacts) -> Verdict {
     let Some(is) = said.value("size").and_then(|text| text.parse::<u64>().ok()) else {
         return Verdict::Unread("its host does not say how large it is".to_owned());
     };
@@ -215,7 +215,7 @@ mod tests {
             (format!("size=9\ntar=127\nsum={sum}\n{}", words("sh: tar: not found")), "unread"),
             (format!("size=9\ntee=1\nsum={other}\n"), "unread"),
         ] {
-            let found = match verdict(&Said::read(&text), &facts) {
+            let found = match verdict(&ScriptOutput::read(&text), &facts) {
                 Verdict::Same => "same",
                 Verdict::Differs(word, _) => word,
                 Verdict::Unread(_) => "unread",

@@ -10,9 +10,9 @@ use crate::domain::name::SandboxId;
 use crate::domain::text::{clean_line, plural};
 use crate::extensions::compose_ssh::deps::{Deps, workspace_only};
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
-use crate::extensions::compose_ssh::look as inspecting;
+use crate::extensions::compose_ssh::inspect as inspecting;
 use crate::extensions::compose_ssh::runtime::Container;
-use crate::extensions::workspace::look::{self, Found};
+use crate::extensions::workspace::inspect::{self, Found};
 
 /// The most services, and containers of one, that a claim may name.
 const MOST: usize = 1000;
@@ -36,7 +36,7 @@ pub(super) async fn adopt(
     } else {
         let mut having = Vec::new();
         for engine in claim.engines {
-            let found = look::look(transport.as_ref(), &at(Some(engine))).await?;
+            let found = inspect::inspect_one(transport.as_ref(), &at(Some(engine))).await?;
             if found.resources.iter().any(|resource| resource.kind != "directory") {
                 having.push((engine, found));
             }
@@ -347,7 +347,6 @@ mod tests {
             host: "h".into(),
             profile,
             inputs: BTreeMap::new(),
-            created_at: crate::domain::Time::from_unix(0),
             handle: None,
             workdir: None,
             host_identity: None,

@@ -7,7 +7,7 @@ use crate::domain::facts::{Certificate, HostFacts};
 use crate::domain::name::{OwnerId, SandboxId};
 use crate::domain::profile::Allowance;
 use crate::extensions::workspace::failed;
-use crate::extensions::workspace::said::Said;
+use crate::extensions::workspace::script_output::ScriptOutput;
 use crate::transport::{Command, Transport};
 
 const CERTIFY_SH: &str = concat!(
@@ -44,7 +44,7 @@ pub(super) async fn certify(
         .args(&runtime.command);
     let output = transport.stream(&command, LIMIT, &mut |_, _| {}).await?;
     let text = output.text();
-    let said = Said::read(&text);
+    let said = ScriptOutput::read(&text);
     said.check("certify", transport, workdir)?;
     if !output.ok() || said.value("certified") != Some("yes") {
         return Err(failed(

@@ -11,7 +11,7 @@ use crate::domain::output::{Interactive, OutputSink};
 use crate::extensions::compose_ssh::deps::Deps;
 use crate::extensions::compose_ssh::handle::Stack;
 use crate::extensions::workspace::exec::{self, Went, ask, judged, silent};
-use crate::extensions::workspace::said::unproved;
+use crate::extensions::workspace::script_output::unproved;
 use crate::extensions::workspace::{expected_of, owners};
 use crate::transport::{Command, watchdog};
 

@@ -11,7 +11,6 @@ use crate::domain::sandbox::Handle;
 /// A service that should be there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Expected {
-    /// Its name.
     pub(super) name: String,
     /// How many containers.
     pub(super) replicas: u32,

@@ -23,7 +23,7 @@ use crate::extensions::compose_ssh::deps::Deps;
 use crate::extensions::compose_ssh::exec::{engine, engine_id, proving};
 use crate::extensions::compose_ssh::logs::lines::{Lines, Told};
 use crate::extensions::workspace::exec::ask;
-use crate::extensions::workspace::said::unproved;
+use crate::extensions::workspace::script_output::unproved;
 use crate::extensions::workspace::{expected_of, owners, workdir};
 use crate::transport::{Command, Transport};
 

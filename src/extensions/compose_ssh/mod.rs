@@ -9,17 +9,17 @@ mod canary;
 mod certify;
 mod deps;
 mod exec;
-mod fetched;
 mod given;
 mod handle;
 mod host;
+mod inspect;
 mod logs;
-mod look;
 mod mask;
 mod patch;
 mod provision;
 mod pull;
 mod ready;
+mod remote_tree;
 pub mod render;
 mod runtime;
 mod sleep;
@@ -53,7 +53,7 @@ use crate::extensions::archives::store::ArchiveStore;
 use crate::extensions::archives::{capture, listing, measure};
 use crate::extensions::compose_ssh::deps::{Deps, workspace_only};
 use crate::extensions::compose_ssh::handle::Stack;
-use crate::extensions::workspace::{before_anything, manifest, teardown};
+use crate::extensions::workspace::{manifest, teardown};
 use crate::transport::Transports;
 
 /// This extension's id.
@@ -174,7 +174,7 @@ impl SandboxExtension for ComposeSsh {
     }
 
     async fn inspect(&self, target: &Target) -> Result<Inspection, Error> {
-        self.deps.told(target, look::inspect(&self.deps, target).await).await
+        self.deps.told(target, inspect::inspect(&self.deps, target).await).await
     }
 
     async fn adopt(&self, target: &Target, claim: AdoptClaim<'_>) -> Result<AdoptLook, Error> {
@@ -186,7 +186,7 @@ impl SandboxExtension for ComposeSsh {
         host: &HostName,
         targets: &[Target],
     ) -> Result<BTreeMap<SandboxId, Vec<Service>>, Error> {
-        look::services(&self.deps, host, targets).await
+        inspect::services(&self.deps, host, targets).await
     }
 
     async fn snapshot(
@@ -195,7 +195,7 @@ impl SandboxExtension for ComposeSsh {
         request: &CaptureRequest,
         reporter: &dyn Reporter,
     ) -> Result<Captured, Error> {
-        let transport = self.deps.open(&target.host).await.map_err(before_anything)?;
+        let transport = self.deps.open(&target.host).await.map_err(Error::untouched)?;
         self.deps
             .told(target, capture::capture(transport.as_ref(), target, request, reporter).await)
             .await

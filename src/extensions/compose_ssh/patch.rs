@@ -5,7 +5,7 @@ use crate::domain::extension::{PatchOutcome, PatchRun, Target};
 use crate::domain::patch::RUN_IN_WORKSPACE;
 use crate::extensions::compose_ssh::deps::Deps;
 use crate::extensions::compose_ssh::exec::{RUNNING_SH, engine, of_service, stopped};
-use crate::extensions::workspace::said::unproved;
+use crate::extensions::workspace::script_output::unproved;
 use crate::extensions::workspace::{owners, patch, workdir};
 use crate::transport::{Command, Transport};
 

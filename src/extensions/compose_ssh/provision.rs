@@ -17,7 +17,7 @@ use crate::extensions::compose_ssh::mask::Masker;
 use crate::extensions::compose_ssh::render::{Dialect, RenderError, Rendered};
 use crate::extensions::compose_ssh::{canary, host, ready, runtime, source};
 use crate::extensions::workspace::prepare::{Detect, Prepared, Wanted};
-use crate::extensions::workspace::{self, EVIDENCE_LINES, Steps, before_anything, failed, repo};
+use crate::extensions::workspace::{self, EVIDENCE_LINES, Steps, failed, repo};
 use crate::failpoint;
 use crate::transport::transfer::Plan;
 use crate::transport::{Command, Output, Source, Transport};
@@ -42,10 +42,10 @@ pub(super) async fn provision(
     request: &ProvisionRequest,
     reporter: &dyn Reporter,
 ) -> Result<Provisioned, Error> {
-    let plan = repo::plan(request).await.map_err(before_anything)?;
+    let plan = repo::plan(request).await.map_err(Error::untouched)?;
     let steps = Steps::new(reporter, step_count(request));
     steps.next("prepare");
-    let transport = deps.open(&request.host).await.map_err(before_anything)?;
+    let transport = deps.open(&request.host).await.map_err(Error::untouched)?;
     let transport = transport.as_ref();
     let prepared =
         prepare(deps, request, transport, plan.as_ref(), Wanted::default(), &steps).await?;

@@ -13,8 +13,8 @@ use crate::extensions::compose_ssh::render::{
     Dialect, HostContext, Pull, RenderError, Rendered, ServicePlan,
 };
 use crate::extensions::compose_ssh::{host, provision, source};
-use crate::extensions::workspace::said::Said;
-use crate::extensions::workspace::{self, before_anything, failed, step};
+use crate::extensions::workspace::script_output::ScriptOutput;
+use crate::extensions::workspace::{self, failed, step};
 use crate::transport::{Command, Source, Transport};
 
 const PULL_SH: &str = include_str!("scripts/pull.sh");
@@ -75,7 +75,7 @@ pub(super) async fn pull(
         .await
         .map_err(|error| late(error, request))?;
     let text = output.text();
-    let said = Said::read(&text);
+    let said = ScriptOutput::read(&text);
     let lacking: Vec<&str> =
         said.entries().filter(|entry| entry.key == "lacking").map(|entry| entry.value).collect();
     if output.ok() && lacking.is_empty() && said.value("images") == Some("there") {
@@ -160,7 +160,7 @@ async fn names_are_free(
             let error = Error::new(Code::Conflict, message)
                 .hint("give the service another name, or remove that container")
                 .step("images");
-            Err(before_anything(error))
+            Err(error.untouched())
         }
     }
 }

@@ -146,7 +146,6 @@ pub(super) async fn awake(transport: &dyn Transport, target: &Target) -> Result<
 /// How far containers must have come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// They run.
     Runs,
     /// They have run for the profile's `settle` without a restart.
     Settled,

@@ -58,12 +58,11 @@ pub use error::RenderError;
 pub use host::HostContext;
 pub use input::RenderInput;
 pub use output::Rendered;
-pub use ports::ContainerPort;
-pub use pulls::{Pull, PullPolicy};
-pub use refusal::{Place, Refusal};
+pub(crate) use pulls::Pull;
 pub use rendered::judge_rendered;
-pub use services::ServicePlan;
-pub use tree::{Entry, LocalTree, MemoryTree, Tree};
+pub(crate) use services::ServicePlan;
+pub use tree::{Entry, MemoryTree};
+pub(crate) use tree::{LocalTree, Tree};
 
 use findings::Findings;
 use interpolate::Variables;
@@ -72,19 +71,11 @@ use pass::Pass;
 use paths::Workspace;
 use settle::{FOLDER, settle};
 
-/// Renders the workspace's compose file.
+/// Renders the workspace's compose file; changes are in `rewrites` also where the file is refused.
 ///
 /// # Errors
 /// [`RenderError`]: the file cannot be read or understood, or it asks for what the profile does not permit.
-pub fn render(tree: &dyn Tree, input: &RenderInput<'_>) -> Result<Rendered, RenderError> {
-    render_telling(tree, input, &mut Vec::new())
-}
-
-/// Same as [`render`]; changes are in `rewrites` also where the file is refused.
-///
-/// # Errors
-/// The same as of [`render`].
-pub fn render_telling(
+pub fn render(
     tree: &dyn Tree,
     input: &RenderInput<'_>,
     rewrites: &mut Vec<Rewrite>,

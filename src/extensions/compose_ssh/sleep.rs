@@ -11,12 +11,12 @@ use crate::domain::extension::{Readiness, Target, Unsettled};
 use crate::domain::reporter::{Report, Reporter};
 use crate::extensions::compose_ssh::deps::Deps;
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
-use crate::extensions::compose_ssh::look::read;
+use crate::extensions::compose_ssh::inspect::read;
 use crate::extensions::compose_ssh::ready::{self, Asked, Wanted};
 use crate::extensions::compose_ssh::runtime::Container;
-use crate::extensions::workspace::said::Said;
+use crate::extensions::workspace::script_output::ScriptOutput;
 use crate::extensions::workspace::{
-    Steps, before_anything, exec, expected_of, failed, look, owners, root, workdir,
+    Steps, exec, expected_of, failed, inspect, owners, root, workdir,
 };
 use crate::failpoint;
 use crate::transport::Command;
@@ -54,7 +54,7 @@ pub(super) async fn sleep(
     reporter: &dyn Reporter,
 ) -> Result<(), Error> {
     reporter.report(Report { stage: "stop", step: 1, steps: 1, ..Report::default() });
-    let transport = deps.open(&target.host).await.map_err(before_anything)?;
+    let transport = deps.open(&target.host).await.map_err(Error::untouched)?;
     let transport = transport.as_ref();
     let identity = target.host_identity.as_ref();
     let runtime = Stack::from_handle(target.handle.as_ref()).and_then(|stack| stack.runtime);
@@ -74,7 +74,7 @@ pub(super) async fn sleep(
         .await
         .map_err(|error| error.step("stop"))?;
     let text = output.text();
-    let said = Said::read(&text);
+    let said = ScriptOutput::read(&text);
     // Which host and engine it is, is proved before anything is stopped.
     let refused = said.value("error") == Some("identity");
     let checked = exec::stands(target, transport, root, "stop", &said);
@@ -98,9 +98,9 @@ pub(super) async fn wake(
     let until = Instant::now() + limit;
     let steps = Steps::new(reporter, 2);
     steps.next("start");
-    let transport = deps.open(&target.host).await.map_err(before_anything)?;
+    let transport = deps.open(&target.host).await.map_err(Error::untouched)?;
     let transport = transport.as_ref();
-    let looked = look::look(transport, target).await;
+    let looked = inspect::inspect_one(transport, target).await;
     let found = looked.map_err(Error::untouched)?;
     if !found.ours || !found.workspace {
         return Err(exec::gone(target, transport, workdir(target)?));

@@ -13,9 +13,9 @@ use crate::extensions::archives::restore;
 use crate::extensions::compose_ssh::deps::{Deps, workspace_only};
 use crate::extensions::compose_ssh::handle::Stack;
 use crate::extensions::compose_ssh::render::{HostContext, Rendered};
-use crate::extensions::compose_ssh::{fetched, host, provision};
+use crate::extensions::compose_ssh::{host, provision, remote_tree};
 use crate::extensions::workspace::prepare::Wanted;
-use crate::extensions::workspace::{self, Steps, before_anything, step};
+use crate::extensions::workspace::{self, Steps, step};
 use crate::failpoint;
 use crate::transport::probe::{self, ProbeRequest};
 use crate::transport::{Command, Transport};
@@ -32,7 +32,7 @@ pub(super) async fn restore(
     let only = workspace_only(&request.profile);
     let steps = Steps::new(reporter, step_count(request));
     steps.next("prepare");
-    let transport = deps.open(&request.host).await.map_err(before_anything)?;
+    let transport = deps.open(&request.host).await.map_err(Error::untouched)?;
     let transport = transport.as_ref();
     let identity = from.place.host_identity.as_ref();
     let wanted = Wanted { min_free: restore::room(&from.archive), identity, ..Wanted::default() };
@@ -48,11 +48,12 @@ pub(super) async fn restore(
         let workspace = workspace::workspace(&prepared.workdir);
         let mut found = provision::host_of(request, &runtime);
         let mut rendered =
-            fetched::render(transport, request, &workspace, &HostContext::from(&found)).await?;
+            remote_tree::render(transport, request, &workspace, &HostContext::from(&found)).await?;
         if host::wants_addresses(&rendered, &found) {
             found.taken = Some(host::taken(transport, &runtime, request).await?);
             rendered =
-                fetched::render(transport, request, &workspace, &HostContext::from(&found)).await?;
+                remote_tree::render(transport, request, &workspace, &HostContext::from(&found))
+                    .await?;
         }
         let rendered =
             rendered.map_err(|error| provision::refused_by(&error, request, &runtime))?;

@@ -92,7 +92,7 @@ pub(super) fn render_tree(
     rewrites: &mut Vec<Rewrite>,
 ) -> Result<Rendered, RenderError> {
     let variables = variables(&request.profile);
-    render::render_telling(tree, &input(request, workdir, &variables, host), rewrites)
+    render::render(tree, &input(request, workdir, &variables, host), rewrites)
 }
 
 /// Judges a file that was rendered for this request before, for a workspace at `workdir` on the host.

@@ -68,7 +68,6 @@ impl Room {
 pub(super) enum Content {
     /// There is none.
     Absent,
-    /// Its text.
     Text(String),
     /// Not to be read, and why.
     Odd(String),
@@ -92,7 +91,6 @@ impl GivenUp {
 pub(super) struct Account {
     folder: OwnedFd,
     given_up: GivenUp,
-    /// Its id.
     pub(super) id: String,
     _lock: OwnedFd,
 }

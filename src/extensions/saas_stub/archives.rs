@@ -24,7 +24,6 @@ pub(super) struct StubArchives {
 }
 
 impl StubArchives {
-    /// Of this provider.
     pub(super) fn new(provider: Provider) -> Self {
         Self { provider }
     }

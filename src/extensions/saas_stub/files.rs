@@ -17,7 +17,7 @@ use crate::domain::text::hex;
 const SCHEMA: u64 = 1;
 
 /// This extension's id.
-pub const ID: &str = "ext.saas-stub";
+pub(crate) const ID: &str = "ext.saas-stub";
 
 /// Name of the place.
 pub(super) const PLACE: &str = "saas-stub";
@@ -37,13 +37,11 @@ pub(super) enum Power {
     Sleeping,
 }
 
-/// A sandbox.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct StubSandbox {
     schema: u64,
     /// Whether it runs.
     pub(super) power: Power,
-    /// Whether a removal failed that was to.
     #[serde(default)]
     pub(super) removal_failed: bool,
     /// Manifest, as hosts have it.
@@ -118,7 +116,6 @@ pub(super) enum Found<T> {
     Unreadable(String),
 }
 
-/// Sandbox of an id.
 pub(super) fn sandbox(account: &Account, id: &str) -> Result<Found<StubSandbox>, Error> {
     let is_its = |found: &StubSandbox| {
         let named = found.manifest.sandbox.as_ref().is_none_or(|record| record.id.as_str() == id);
@@ -127,7 +124,6 @@ pub(super) fn sandbox(account: &Account, id: &str) -> Result<Found<StubSandbox>,
     find(account, Room::Sandboxes, id, is_its)
 }
 
-/// Snapshot of an id.
 pub(super) fn snapshot(account: &Account, id: &str) -> Result<Found<StubSnapshot>, Error> {
     let is_its = |found: &StubSnapshot| {
         let ArchiveManifest { schema, id: named, owner, snapshot, .. } = &found.manifest;
@@ -204,7 +200,6 @@ pub(super) fn archive_path(id: &SnapshotId) -> String {
     format!("{ROOT}/snapshots/{id}")
 }
 
-/// Root that all of it is in.
 pub(super) fn root() -> &'static str {
     ROOT
 }

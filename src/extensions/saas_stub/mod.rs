@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-pub use files::ID;
+pub(crate) use files::ID;
 
 use archives::{StubArchives, content};
 use files::{
@@ -50,17 +50,17 @@ use crate::domain::time::Time;
 use crate::domain::undo::Footprint;
 use crate::domain::usd::Usd;
 use crate::extensions::archives::capture;
-use crate::extensions::workspace::{Steps, before_anything};
+use crate::extensions::workspace::Steps;
 use crate::failpoint;
 
 /// Room that it says to have, in bytes.
 const FREE_BYTES: u64 = 1 << 40;
 
 /// Rates of its manifest: they are read when the first price is asked for.
-pub type ReadRates = Box<dyn Fn() -> Result<Rates, Error> + Send + Sync>;
+pub(crate) type ReadRates = Box<dyn Fn() -> Result<Rates, Error> + Send + Sync>;
 
 /// Sandboxes at a provider that is none.
-pub struct SaasStub {
+pub(crate) struct SaasStub {
     id: ExtensionId,
     place: HostName,
     provider: Provider,
@@ -71,7 +71,7 @@ pub struct SaasStub {
 
 impl SaasStub {
     /// With its account in this folder, at these rates.
-    pub fn new(folder: Option<PathBuf>, rates: ReadRates, clock: fn() -> Time) -> Self {
+    pub(crate) fn new(folder: Option<PathBuf>, rates: ReadRates, clock: fn() -> Time) -> Self {
         let provider = Provider::new(folder);
         Self {
             id: ID.into(),
@@ -195,8 +195,8 @@ impl SandboxExtension for SaasStub {
         request: &ProvisionRequest,
         reporter: &dyn Reporter,
     ) -> Result<Provisioned, Error> {
-        check_place(&request.host).map_err(before_anything)?;
-        let wishes = Wishes::of(&request.profile, &request.inputs).map_err(before_anything)?;
+        check_place(&request.host).map_err(Error::untouched)?;
+        let wishes = Wishes::of(&request.profile, &request.inputs).map_err(Error::untouched)?;
         Steps::new(reporter, 2).next("provision");
         let made = verbs::make(&self.provider, request, &wishes, None, reporter).await?;
         if wishes.fail == Fail::Provision { Err(scripted("provision")) } else { Ok(made) }
@@ -311,7 +311,7 @@ impl SandboxExtension for SaasStub {
         reporter: &dyn Reporter,
     ) -> Result<Captured, Error> {
         Steps::new(reporter, 1).next("snapshot");
-        let wishes = Wishes::of(&target.profile, &target.inputs).map_err(before_anything)?;
+        let wishes = Wishes::of(&target.profile, &target.inputs).map_err(Error::untouched)?;
         let content = content(target)?;
         let archive = ArchiveFacts {
             bytes: Some(content.len() as u64),
@@ -350,10 +350,10 @@ impl SandboxExtension for SaasStub {
         source: &RestoreSource,
         reporter: &dyn Reporter,
     ) -> Result<Restored, Error> {
-        check_place(&request.host).map_err(before_anything)?;
-        let wishes = Wishes::of(&request.profile, &request.inputs).map_err(before_anything)?;
+        check_place(&request.host).map_err(Error::untouched)?;
+        let wishes = Wishes::of(&request.profile, &request.inputs).map_err(Error::untouched)?;
         Steps::new(reporter, 2).next("restore");
-        self.archives.whole(&source.place, &source.archive).await.map_err(before_anything)?;
+        self.archives.whole(&source.place, &source.archive).await.map_err(Error::untouched)?;
         let made_in = source.place.host_identity.clone();
         let provisioned = verbs::make(&self.provider, request, &wishes, made_in, reporter).await?;
         if wishes.fail == Fail::Restore {

@@ -15,7 +15,6 @@ use crate::domain::extension::{ProvisionRequest, Provisioned, Readiness, Target,
 use crate::domain::facts::HostIdentity;
 use crate::domain::name::SandboxId;
 use crate::domain::reporter::{Learnt, Report, Reporter};
-use crate::extensions::workspace::before_anything;
 use crate::extensions::workspace::manifest::manifest_of;
 use crate::failpoint;
 
@@ -32,9 +31,9 @@ pub(super) async fn make(
     let roots = request.roots.unmarked.iter().map(|root| root.machine_id.clone());
     let recorded: Vec<String> = roots.filter(|id| !id.is_empty()).collect();
     let checked = provider.open(move |account| check_recorded(account, &recorded));
-    checked.await.map_err(before_anything)?;
+    checked.await.map_err(Error::untouched)?;
     let written = provider.make(move |account| {
-        check_free(account, &id, made_in.as_ref()).map_err(before_anything)?;
+        check_free(account, &id, made_in.as_ref()).map_err(Error::untouched)?;
         let had = raise(account, &stamp)?;
         StubSandbox::new(manifest).write(account)?;
         Ok((identity(account), had.filter(|had| *had >= stamp.counter)))

@@ -30,9 +30,7 @@ pub(super) enum Fail {
     Snapshot,
     /// A restore from its snapshot, when something was made already.
     Restore,
-    /// Its sleep.
     Sleep,
-    /// Its wake.
     Wake,
 }
 

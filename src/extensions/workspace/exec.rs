@@ -12,7 +12,7 @@ use crate::domain::archive::ByteStream;
 use crate::domain::error::{Code, Error};
 use crate::domain::extension::{ExecRun, Target};
 use crate::domain::output::{Interactive, OutputSink, Source};
-use crate::extensions::workspace::said::{Said, unproved};
+use crate::extensions::workspace::script_output::{ScriptOutput, unproved};
 use crate::extensions::workspace::{expected_of, owners, root, workdir, workspace};
 use crate::transport::{Command, Output, Transport};
 
@@ -163,7 +163,7 @@ pub(crate) fn stands(
     transport: &dyn Transport,
     root: &str,
     step: &str,
-    said: &Said<'_>,
+    said: &ScriptOutput<'_>,
 ) -> Result<(), Error> {
     if said.value("error") == Some("gone") {
         let words = said.text("words").unwrap_or_default();

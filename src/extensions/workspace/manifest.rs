@@ -10,7 +10,7 @@ use crate::domain::error::Error;
 use crate::domain::extension::{ProvisionRequest, Target};
 use crate::domain::sandbox::SandboxRecord;
 use crate::domain::sandbox_manifest::{SCHEMA, SandboxManifest};
-use crate::extensions::workspace::said::Said;
+use crate::extensions::workspace::script_output::ScriptOutput;
 use crate::extensions::workspace::{exec, expected_of, owners, root, step};
 use crate::transport::{Command, Transport};
 
@@ -68,7 +68,7 @@ pub(crate) async fn write(
         .arg(stamp.map_or_else(String::new, |ours| format!("{} {}", ours.owner, ours.counter)))
         .arg(stamp.map_or("", |ours| ours.machine_id.as_str()));
     let output = step(transport, "manifest", &command).await?;
-    exec::stands(target, transport, root, "manifest", &Said::read(&output.text()))
+    exec::stands(target, transport, root, "manifest", &ScriptOutput::read(&output.text()))
 }
 
 /// Its text. One that became too long to be sent has only what tells whose it is, until when, and whether it is protected.

@@ -5,13 +5,13 @@
 //! without one that part is skipped.
 
 pub(crate) mod exec;
-pub(crate) mod look;
+pub(crate) mod inspect;
 pub(crate) mod manifest;
 pub(crate) mod patch;
 pub(crate) mod prepare;
 pub(crate) mod reachability;
 pub(crate) mod repo;
-pub(crate) mod said;
+pub(crate) mod script_output;
 pub(crate) mod teardown;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -132,11 +132,6 @@ impl<'a> Steps<'a> {
         self.reporter.report(report.clone());
         report
     }
-}
-
-/// A error before the first remote command.
-pub(crate) fn before_anything(error: Error) -> Error {
-    error.untouched()
 }
 
 /// Runs one of our scripts; an exit status other than 0 is a failed step with the evidence.

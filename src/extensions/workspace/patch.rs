@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::domain::error::{Error, Kind};
 use crate::domain::extension::{PatchOutcome, PatchRun, Target};
 use crate::domain::patch::{KEPT_OUTPUT, RUN_IN_WORKSPACE};
-use crate::extensions::workspace::said::Said;
+use crate::extensions::workspace::script_output::ScriptOutput;
 use crate::extensions::workspace::{exec, expected_of, failed, owners, root, step, workdir};
 use crate::failpoint;
 use crate::transport::{Command, Source, Transport};
@@ -83,7 +83,7 @@ pub(crate) async fn put(
         .arg(identity.and_then(|identity| identity.engine_id.as_deref()).unwrap_or_default());
     let output = step(transport, "patch", &command).await?;
     let text = output.text();
-    let said = Said::read(&text);
+    let said = ScriptOutput::read(&text);
     exec::stands(target, transport, root, "patch", &said)?;
     failpoint::reached("patch.placed");
     match said.text("put") {
@@ -144,7 +144,7 @@ fn read(stdout: &[u8]) -> Option<PatchOutcome> {
     let mark = b"\noutput=\n";
     let at = stdout.windows(mark.len()).position(|bytes| bytes == mark)?;
     let head = String::from_utf8_lossy(&stdout[..at]);
-    let said = Said::read(&head);
+    let said = ScriptOutput::read(&head);
     Some(PatchOutcome {
         exit_status: said.value("status")?.parse().ok()?,
         timed_out: said.value("late") == Some("yes"),

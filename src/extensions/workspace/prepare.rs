@@ -7,7 +7,7 @@ use crate::domain::extension::{ProvisionRequest, Provisioned};
 use crate::domain::facts::{Engine, HostIdentity, Runtime};
 use crate::domain::profile::Bytes;
 use crate::domain::reporter::Learnt;
-use crate::extensions::workspace::said::{Heard, Said};
+use crate::extensions::workspace::script_output::{OutputBuffer, ScriptOutput};
 use crate::extensions::workspace::{
     Recorded, Steps, configured_root, expected, failed, manifest, repo, step, workspace,
 };
@@ -177,7 +177,7 @@ pub(crate) async fn prepare(
                 words.push(b' ');
             }
             let fill = Command::script(FILL_SH).arg(words.len().to_string());
-            let mut heard = Heard::default();
+            let mut heard = OutputBuffer::default();
             let mut on_line = |source: Source, line: &[u8]| {
                 heard.line(source, line);
                 if source == Source::Stdout
@@ -195,7 +195,7 @@ pub(crate) async fn prepare(
         None => (step(transport, "prepare", &command).await?, None),
     };
     let text = output.text();
-    let said = Said::read(&text);
+    let said = ScriptOutput::read(&text);
     if let Some(root) = said.marked_root() {
         steps.reporter.found_root(&root);
     }
@@ -224,7 +224,7 @@ const PREPARED: &str = "prepared=yes";
 
 /// Reads what a prepare call said; none where it did not make the directory.
 fn read(request: &ProvisionRequest, wanted: Wanted<'_>, text: &str) -> Option<Prepared> {
-    let said = Said::read(text);
+    let said = ScriptOutput::read(text);
     let root = said.text("root").filter(|_| said.value("prepared") == Some("yes"))?;
     let report = parse_runtimes(text);
     let runtime = match wanted.runtime {

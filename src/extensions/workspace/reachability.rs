@@ -11,13 +11,11 @@ use crate::transport::shell::quote::quote;
 pub(crate) struct Door<'a> {
     /// The service behind it.
     pub(crate) service: &'a str,
-    /// The port in the container.
     pub(crate) container_port: u16,
     /// `tcp`, `udp` or `sctp`.
     pub(crate) protocol: &'a str,
     /// The address on the host; empty or unspecified: all of its interfaces.
     pub(crate) host_ip: &'a str,
-    /// The port on the host.
     pub(crate) host_port: u16,
 }
 

@@ -6,7 +6,7 @@ use crate::domain::error::Error;
 use crate::domain::extension::Target;
 use crate::domain::reporter::{Report, Reporter};
 use crate::domain::teardown::{Resource, TeardownLine, TeardownOutcome, TeardownReport};
-use crate::extensions::workspace::said::{Heard, Said};
+use crate::extensions::workspace::script_output::{OutputBuffer, ScriptOutput};
 use crate::extensions::workspace::{expected_of, failed, owners, root};
 use crate::failpoint;
 use crate::transport::{Command, Source, Transports};
@@ -61,7 +61,7 @@ pub(crate) async fn teardown(
         )
         .arg(may_come(target).to_string())
         .args(built);
-    let mut heard = Heard::default();
+    let mut heard = OutputBuffer::default();
     let mut on_line = |source: Source, line: &[u8]| {
         heard.line(source, line);
         if source == Source::Stdout && line == b"begun=yes" {
@@ -94,7 +94,7 @@ pub(crate) async fn teardown(
     Ok(read(&said))
 }
 
-fn read(said: &Said<'_>) -> TeardownReport {
+fn read(said: &ScriptOutput<'_>) -> TeardownReport {
     let mut report = TeardownReport::default();
     for entry in said.entries() {
         match entry.key {
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn the_report_has_a_line_per_resource_and_what_is_left() {
         let text = "machine=1\ndone=container removed\n sbx-1-web-1\ndone=network failed\n sbx-1_default\nwhy=\n network in use\n\ndone=directory removed\n /srv/sbx-1\nleft=network\n sbx-1_default\nfinished=yes\n";
-        let report = read(&Said::read(text));
+        let report = read(&ScriptOutput::read(text));
         assert_eq!(report.lines.len(), 3);
         assert_eq!(report.lines[1].outcome, TeardownOutcome::Failed);
         assert_eq!(report.lines[1].reason.as_deref(), Some("network in use"));

@@ -1,7 +1,7 @@
 //! Account: grants, the sums of the ledger, its entries.
 
 use crate::domain::Usd;
-use crate::domain::credit::{Credits, EntryKind, GrantRequest, HistoryEntry, LedgerEntry};
+use crate::domain::credit::{Credits, EntryKind, GrantRequest, LedgerEntry};
 use crate::domain::error::Error;
 use crate::domain::event::{EventKind, PendingEvent};
 use crate::domain::request::{Check, CheckState};
@@ -28,10 +28,6 @@ pub(crate) async fn credits(deps: &Deps) -> Result<Credits, Error> {
         }
     }
     Ok(Credits { balance_usd: ledger.balance(), held_usd: ledger.held(), burn_usd_per_h })
-}
-
-pub(crate) async fn history(deps: &Deps) -> Result<Vec<HistoryEntry>, Error> {
-    deps.credits.history().await
 }
 
 /// Adds credits; the sums as they are then.

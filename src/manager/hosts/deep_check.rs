@@ -15,7 +15,7 @@ use crate::domain::host_view::HostView;
 use crate::domain::name::{HostName, OperationId};
 use crate::domain::operation::{CancelOutcome, OperationKind, Subject};
 use crate::manager::deps::Deps;
-use crate::manager::hosts::check::host_spec;
+use crate::manager::hosts::check::{host_spec, list_hosts};
 use crate::manager::hosts::deep_check::cleanup::cleanup;
 use crate::manager::hosts::deep_check::run::HostCheck;
 use crate::manager::hosts::deep_check::steps::{DeepCheckSteps, ENDING};
@@ -23,12 +23,14 @@ use crate::manager::operation::Op;
 use crate::manager::operation::record::new_operation;
 use crate::manager::upkeep::ownership::ensure_own;
 
-/// Starts to try everything on one host, and returns at once. A host that is down or out of bounds is a step that
-/// failed.
+/// Starts to try everything on one host, and returns at once, with the host as it was seen last. A host that is down or out of
+/// bounds is a step that failed.
 ///
 /// Errors: `not_found` for an unknown name, `conflict` in a copied or restored data directory.
-pub(crate) async fn deep_check(deps: &Deps, name: &str) -> Result<OperationId, Error> {
+pub(crate) async fn deep_check(deps: &Deps, name: &str) -> Result<(OperationId, HostView), Error> {
     let host = host_spec(deps, name)?.name;
+    let known = list_hosts(deps).await?.into_iter().find(|known| known.name.same(host.as_str()));
+    let view = known.ok_or_else(|| Error::internal("a host is checked that is not listed"))?;
     ensure_own(deps).await?;
     let operation = new_operation(deps, OperationKind::Check, Subject::Host, Some(host.as_str()));
     let fallback = (deps.clone(), operation.id.clone());
@@ -46,7 +48,7 @@ pub(crate) async fn deep_check(deps: &Deps, name: &str) -> Result<OperationId, E
             tracing::error!(operation = %id, %left, "what a check made could not be taken away");
         }
     };
-    Ok(op.run_or(None, work, panicked))
+    Ok((op.run_or(None, work, panicked), view))
 }
 
 async fn check_deeply(op: &Op<HostName>) -> HostView {

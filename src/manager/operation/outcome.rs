@@ -73,6 +73,6 @@ async fn last_record(deps: &Deps, snapshot: &SnapshotId) -> Result<SnapshotRecor
     if let Some(record) = deps.snapshots.get(snapshot).await? {
         return Ok(record);
     }
-    let gone = deps.deleted.lock().unwrap_or_else(PoisonError::into_inner).get(snapshot).cloned();
+    let gone = deps.deleted.lock().unwrap_or_else(PoisonError::into_inner).remove(snapshot);
     gone.ok_or_else(|| Error::new(Code::NotFound, format!("snapshot {snapshot} is deleted")))
 }

@@ -48,7 +48,6 @@ pub(crate) struct NewSandbox<'a> {
 /// Origin of a new sandbox: what it is made from.
 #[derive(Clone, Copy)]
 pub(crate) enum Origin<'a> {
-    /// Its inputs.
     Inputs,
     /// A snapshot, which it is based on.
     Snapshot(&'a SnapshotRecord),
@@ -65,7 +64,6 @@ impl<'a> Origin<'a> {
         }
     }
 
-    /// The snapshot that it is based on.
     fn base(self) -> Option<&'a SnapshotId> {
         match self {
             Self::Inputs => None,

@@ -2,7 +2,7 @@
 
 use crate::domain::error::{Code, Error, Unique};
 use crate::domain::event::EventKind;
-use crate::domain::extension::{OwnerStamp, ProvisionRequest};
+use crate::domain::extension::ProvisionRequest;
 use crate::domain::name::SnapshotId;
 use crate::domain::operation::{CancelOutcome, OperationKind};
 use crate::domain::pending_patches::settled_state;
@@ -62,14 +62,11 @@ pub(crate) async fn recreate(deps: &Deps, request: &RecreateRequest) -> Result<S
     if from.is_none() {
         refuse_unproved_inputs(&record, &target.profile)?;
     }
-    let SandboxRecord { id, host, inputs, .. } = record.clone();
-    let of_record =
-        OwnerStamp { owner: record.owner.clone(), machine_id: String::new(), counter: 0 };
+    let SandboxRecord { id, owner, host, inputs, created_at, .. } = record.clone();
+    let profile = target.profile.clone();
     let mut draft = ProvisionRequest {
-        // What it has on its host is its own, and no obstacle.
-        owner: of_record,
         allow_large: true,
-        ..ProvisionRequest::draft(id, host, target.profile.clone(), inputs, record.created_at)
+        ..ProvisionRequest::draft(id, Some(owner), host, profile, inputs, created_at)
     };
     let ask = async |draft: &ProvisionRequest| {
         let answer = ask_host_noting(deps, extension.as_ref(), &draft.profile, &draft.host).await;

@@ -37,7 +37,6 @@ async fn resolve_with(
         host: record.host.clone(),
         profile,
         inputs: record.inputs.clone(),
-        created_at: record.created_at,
         handle: record.handle.clone(),
         workdir: record.workdir.clone(),
         host_identity: record.host_identity.clone(),

@@ -89,6 +89,6 @@ pub(crate) fn draft_provision(
     let Resolved { profile, inputs, .. } = resolved.clone();
     ProvisionRequest {
         allow_large: request.yes,
-        ..ProvisionRequest::draft(id, host, profile, inputs, deps.now())
+        ..ProvisionRequest::draft(id, None, host, profile, inputs, deps.now())
     }
 }

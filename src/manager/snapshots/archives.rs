@@ -198,7 +198,6 @@ pub(crate) fn archive_store(
     stores.next().ok_or_else(|| Error::new(Code::Unsupported, "this build keeps no snapshots"))
 }
 
-/// An extension's archives.
 pub(crate) fn archives_of(
     deps: &Deps,
     extension: &ExtensionId,

@@ -210,7 +210,6 @@ fn target(
         host: record.host.clone(),
         profile: profile.clone().for_extension(&record.extension),
         inputs: record.inputs.clone(),
-        created_at: record.created_at,
         handle: None,
         workdir: record.workdir.clone(),
         host_identity: None,

@@ -41,7 +41,6 @@ pub(crate) struct SnapshotDraft {
     pub(crate) record: SnapshotRecord,
     /// Host on which it was made, by the manifest beside the first of its archives.
     pub(crate) made_on: HostName,
-    /// Its profile.
     pub(crate) profile: Profile,
     /// Remarks on what was left out or changed, a sentence each.
     pub(crate) remarks: Vec<String>,

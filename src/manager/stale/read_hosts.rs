@@ -162,7 +162,6 @@ impl Backend {
         }
     }
 
-    /// Backend that a record names.
     fn recorded(deps: &Deps, name: HostName) -> Self {
         if extension_at(deps, &name).is_some() {
             return Self::Place(name);

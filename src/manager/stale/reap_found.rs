@@ -71,7 +71,6 @@ pub(crate) async fn remove_found(
         host: item.host.clone(),
         profile,
         inputs: std::collections::BTreeMap::new(),
-        created_at: item.created_at.unwrap_or_else(|| deps.now()),
         handle: None,
         workdir: directory_of(item),
         host_identity: None,

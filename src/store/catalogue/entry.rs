@@ -10,14 +10,14 @@ use crate::domain::words::string_enum;
 string_enum! {
     /// Where a profile or manifest comes from.
     pub enum Origin {
-        /// It is part of the program.
+        /// Part of the program.
         Builtin = "builtin",
-        /// It is a file of the operator.
+        /// A file of the operator.
         Operator = "operator",
     }
 }
 
-/// One line of `profiles list` or `extensions list`: a definition, or what is wrong with its file.
+/// Line of `profiles list` or `extensions list`: a definition, or what is wrong with its file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry<T> {
     /// The id; of a file that has none that can be read, the file's name.
@@ -34,7 +34,7 @@ pub struct Entry<T> {
     pub unavailable: Option<String>,
     /// The content hash that sandboxes record.
     pub hash: Option<String>,
-    /// What is wrong with the file; empty for a good one.
+    /// Problems of the file; empty for a good one.
     pub problems: Vec<ParseProblem>,
     /// The definition; `null` when the file is broken.
     pub definition: Option<T>,
@@ -65,7 +65,7 @@ impl<T> Entry<T> {
         }
     }
 
-    /// What is wrong with the file, as one line.
+    /// Problem of the file, as one line.
     fn error(&self) -> Option<String> {
         (!self.problems.is_empty())
             .then(|| problems_error(Code::InvalidProfile, &self.problems).message)

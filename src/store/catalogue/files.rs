@@ -7,13 +7,12 @@ use super::entry::{Entry, Origin};
 use crate::domain::problem::{FieldProblem, ParseProblem};
 use crate::yaml::{Document, read_bytes};
 
-/// What a directory of profiles holds.
+/// Definition that a directory of the catalogue holds.
 pub(super) trait CatalogueFile: Sized {
-    /// What its id begins with.
+    /// Beginning of its id.
     const PREFIX: &'static str;
     /// Reads and validates it.
     fn read(document: &Document) -> Result<Self, Vec<ParseProblem>>;
-    /// Its id.
     fn id(&self) -> &str;
 }
 

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::{Catalogue, Origin, ProfileEntry, Validated};
+use super::entry::Origin;
+use super::{Catalogue, ProfileEntry, Validated};
 use crate::domain::error::Code;
 use crate::domain::extension::Capability;
 use crate::domain::profile::Seconds;

@@ -26,7 +26,7 @@ const ROUTE_TYPES: [&str; 8] =
 /// Routes that could not be read count as everywhere.
 ///
 /// Errors: the transport's.
-pub async fn taken_subnets(
+pub(crate) async fn taken_subnets(
     transport: &dyn Transport,
     engine: &str,
     id: &SandboxId,

@@ -31,7 +31,7 @@ pub(super) struct ControlGroup {
 
 /// Use of a container, as its engine said it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct SaidUse {
+pub(super) struct ReportedUse {
     pub(super) at: Time,
     /// Percent of one processor.
     pub(super) cpu_pct: Option<f64>,
@@ -47,7 +47,7 @@ pub struct Container {
     /// Control group; none where the host does not show it.
     pub(super) group: Option<ControlGroup>,
     /// The engine's own figures, where there is no control group to read.
-    pub(super) said: Option<SaidUse>,
+    pub(super) said: Option<ReportedUse>,
 }
 
 /// Whether a text can be a container's id, and so a part of a path.
@@ -62,7 +62,7 @@ pub(super) fn parse(
     now: Time,
 ) -> (Vec<Container>, Vec<String>) {
     let mut groups: BTreeMap<String, Paths> = BTreeMap::new();
-    let mut said: Vec<(&str, SaidUse)> = Vec::new();
+    let mut said: Vec<(&str, ReportedUse)> = Vec::new();
     let mut unseen: Vec<(&str, &str)> = Vec::new();
     for entry in entries {
         match entry.key {
@@ -177,14 +177,14 @@ fn around_id(path: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// A line of `stats`: `ID 0.05% 1.2MiB / 2GiB`.
-fn said_use(line: &str, at: Time) -> Option<(&str, SaidUse)> {
+fn said_use(line: &str, at: Time) -> Option<(&str, ReportedUse)> {
     let mut words = line.split_whitespace();
     let (id, pct) = (words.next()?, words.next()?);
     let cpu_pct = pct.strip_suffix('%').and_then(|pct| pct.parse().ok());
     let cpu_pct = cpu_pct.filter(|pct: &f64| pct.is_finite() && *pct >= 0.0);
     let memory_bytes = size(words.next()?)?;
     let is_id = id.len() <= ID_LENGTH && id.bytes().all(|b| b.is_ascii_hexdigit());
-    is_id.then_some((id, SaidUse { at, cpu_pct, memory_bytes }))
+    is_id.then_some((id, ReportedUse { at, cpu_pct, memory_bytes }))
 }
 
 /// A size as engines print it: `12.5MiB`, `1.2kB`.

@@ -14,7 +14,10 @@ const DEADLINE: Duration = Duration::from_secs(20);
 /// The counter that a host has of this owner; `None` where it has none.
 ///
 /// Errors: the transport's.
-pub async fn counter(transport: &dyn Transport, owner: &OwnerId) -> Result<Option<u64>, Error> {
+pub(crate) async fn counter(
+    transport: &dyn Transport,
+    owner: &OwnerId,
+) -> Result<Option<u64>, Error> {
     let command = Command::script(COUNTER_SH).arg(owner.as_str());
     Ok(transport.run(&command, DEADLINE).await?.text().trim().parse().ok())
 }
@@ -22,7 +25,10 @@ pub async fn counter(transport: &dyn Transport, owner: &OwnerId) -> Result<Optio
 /// Makes a host count at least as much as this stamp of the installation; what it counts then.
 ///
 /// Errors: the transport's, and `operation_failed` where nothing could be written there.
-pub async fn raise_counter(transport: &dyn Transport, stamp: &OwnerStamp) -> Result<u64, Error> {
+pub(crate) async fn raise_counter(
+    transport: &dyn Transport,
+    stamp: &OwnerStamp,
+) -> Result<u64, Error> {
     let counter = stamp.counter.to_string();
     let command =
         Command::script(COUNTER_SH).arg(stamp.owner.as_str()).arg(counter).arg(&stamp.machine_id);

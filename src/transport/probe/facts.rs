@@ -10,7 +10,7 @@ use super::lines::ScriptEntry;
 use super::sample::{self, memory};
 
 /// The key under which [`HostFacts::tools`] has the path of a tar that is GNU tar.
-pub const GNU_TAR: &str = "gnu-tar";
+pub(crate) const GNU_TAR: &str = "gnu-tar";
 
 /// The facts, but for runtimes, inventory and clock.
 pub(super) fn parse(entries: &[ScriptEntry<'_>], at: Time) -> HostFacts {

@@ -23,13 +23,13 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// Asks a host for the figures that placement looks at, but for networks, in one round trip. `root`: whose file system.
 ///
 /// Errors: the transport's. What could not be read is no error.
-pub async fn headroom(transport: &dyn Transport, root: &str) -> Result<Headroom, Error> {
+pub(crate) async fn headroom(transport: &dyn Transport, root: &str) -> Result<Headroom, Error> {
     let output = transport.run(&Command::script(FIGURES_SH).arg(root), LIMIT).await?;
     Ok(parse_headroom(&output.text()))
 }
 
 /// The figures in what `sbx_headroom` printed; networks are not needed.
-pub fn parse_headroom(lines: &str) -> Headroom {
+pub(crate) fn parse_headroom(lines: &str) -> Headroom {
     let entries = entries(lines);
     let value = |key: &str| entries.iter().find(|entry| entry.key == key).map(|e| e.value.trim());
     let cpus = value("cpus").and_then(|text| text.parse::<u32>().ok()).filter(|cpus| *cpus > 0);
@@ -61,7 +61,7 @@ fn disk_used_pct(entries: &[ScriptEntry<'_>]) -> Option<f64> {
 
 /// Docker's address pools in what `sbx_networks` printed; empty: its own default. None where it was not asked, or cannot be
 /// understood.
-pub fn parse_pools(lines: &str) -> Option<Vec<AddressPool>> {
+pub(crate) fn parse_pools(lines: &str) -> Option<Vec<AddressPool>> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "PascalCase")]
     struct Pool {
@@ -76,7 +76,7 @@ pub fn parse_pools(lines: &str) -> Option<Vec<AddressPool>> {
 }
 
 /// Room for networks of docker, by what `sbx_networks` printed and its pools.
-pub fn network_room(lines: &str, pools: Option<&[AddressPool]>) -> NetworkRoom {
+pub(crate) fn network_room(lines: &str, pools: Option<&[AddressPool]>) -> NetworkRoom {
     let entries = entries(lines);
     let has = |key: &str| entries.iter().any(|entry| entry.key == key);
     let count = entries.iter().find(|entry| entry.key == "net.count");

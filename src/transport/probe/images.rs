@@ -18,7 +18,7 @@ const DEADLINE: Duration = Duration::from_mins(4);
 
 /// Image, if there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ImageFound {
+pub(crate) enum ImageFound {
     /// The smallest that can, by name.
     Runs(String),
     /// None can, of so many that have a name.
@@ -29,7 +29,7 @@ pub enum ImageFound {
 /// container called `name` that carries `label`, has no network and is gone when it ends.
 ///
 /// Errors: the transport's; `operation_failed` when the engine cannot say what it has.
-pub async fn small_image(
+pub(crate) async fn small_image(
     transport: &dyn Transport,
     engine: &str,
     name: &str,

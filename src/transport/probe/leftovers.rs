@@ -18,7 +18,7 @@ const DEADLINE: Duration = Duration::from_mins(2);
 
 /// Names to look for.
 #[derive(Debug, Clone, Default)]
-pub struct LeftoverRequest {
+pub(crate) struct LeftoverRequest {
     /// Where sandboxes live, as the host resolved it.
     pub root: String,
     /// The engines to ask.
@@ -33,7 +33,7 @@ pub struct LeftoverRequest {
 /// operation's id in a label; and the volumes that such a container uses.
 ///
 /// Errors: the transport's; `operation_failed` when an engine does not say what it has: half a list is none.
-pub async fn leftovers(
+pub(crate) async fn leftovers(
     transport: &dyn Transport,
     operation: &OperationId,
     want: &LeftoverRequest,

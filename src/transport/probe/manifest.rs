@@ -19,7 +19,7 @@ const LONGEST: usize = 128 * 1024;
 
 /// Words of a manifest against the end of its sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HostManifest {
+pub(crate) struct HostManifest {
     /// Deadline.
     pub expires_at: Option<Time>,
     /// Whether it is labelled `protect=true`.
@@ -46,7 +46,7 @@ struct Labelled {
 /// The text of the manifest in a sandbox's directory; none where there is none, or no regular file.
 ///
 /// Errors: the transport's, and `operation_failed` for one that is too long or no text.
-pub async fn manifest_text(
+pub(crate) async fn manifest_text(
     transport: &dyn Transport,
     workdir: &str,
 ) -> Result<Option<String>, Error> {
@@ -67,7 +67,7 @@ pub async fn manifest_text(
 /// Manifest in a sandbox's directory, where that is this sandbox's and this owner's; none where it cannot be read.
 ///
 /// Errors: the transport's.
-pub async fn read_manifest(
+pub(crate) async fn read_manifest(
     transport: &dyn Transport,
     workdir: &str,
     id: &SandboxId,
@@ -80,7 +80,7 @@ pub async fn read_manifest(
 
 impl HostManifest {
     /// Words of a manifest's text, where that is this sandbox's and this owner's.
-    pub fn of(text: &str, id: &SandboxId, owner: &OwnerId) -> Option<Self> {
+    pub(crate) fn of(text: &str, id: &SandboxId, owner: &OwnerId) -> Option<Self> {
         let head: Option<ManifestHead> = serde_json::from_str(text).ok();
         let ours = head.filter(|found| found.id == id.as_str() && found.owner == owner.as_str());
         ours.map(|found| {

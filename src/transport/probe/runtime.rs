@@ -7,13 +7,9 @@ use crate::domain::time::Time;
 
 use super::lines::{ScriptEntry, entries};
 
-/// Shell function definitions (`sbx_runtime`, `sbx_bounded`) to put before another script with `concat!`, so that
-/// the runtime is found in the round trip that also does the work.
-pub const RUNTIME_SH: &str = include_str!("../scripts/runtime.sh");
-
 /// Runtime that was found, and why the rest does not count.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RuntimeReport {
+pub(crate) struct RuntimeReport {
     /// The runtimes whose engine answers, the preferred one first.
     pub runtimes: Vec<Runtime>,
     /// The engines that answer.
@@ -28,7 +24,7 @@ pub struct RuntimeReport {
 
 /// Question for compose runtimes, and what is known of the answer.
 #[derive(Debug, Clone)]
-pub struct Detecting<'a> {
+pub(crate) struct Detecting<'a> {
     /// Extent of the question.
     pub scope: DetectionScope,
     /// The compose command that the operator named, in words; empty: none.
@@ -41,7 +37,7 @@ pub struct Detecting<'a> {
 
 impl<'a> Detecting<'a> {
     /// With what was found before, where it still holds.
-    pub fn new(
+    pub(crate) fn new(
         scope: DetectionScope,
         words: &'a [String],
         known: Option<&'a RuntimeDetection>,
@@ -76,7 +72,7 @@ impl<'a> Detecting<'a> {
 
     /// The answer. Nothing of what was known is in it unless the host showed the same fingerprint and its engine is of the same
     /// kind.
-    pub fn read(&self, lines: &str) -> RuntimeReport {
+    pub(crate) fn read(&self, lines: &str) -> RuntimeReport {
         let mut report = parse_runtimes(lines);
         match self.known {
             Some(known) if said_known(lines) => refresh(&known.runtimes, &mut report),
@@ -105,14 +101,9 @@ fn said_known(lines: &str) -> bool {
     entries(lines).iter().any(|entry| entry.key == "rt.known" && entry.value == "yes")
 }
 
-/// The preferred runtime in what `sbx_runtime` printed. Other lines are skipped.
-pub fn parse_runtime(lines: &str) -> Option<Runtime> {
-    parse_runtimes(lines).runtimes.into_iter().next()
-}
-
 /// Everything in what `sbx_runtime` printed. Other lines are skipped.
-pub fn parse_runtimes(lines: &str) -> RuntimeReport {
-    let said = Said { entries: entries(lines) };
+pub(crate) fn parse_runtimes(lines: &str) -> RuntimeReport {
+    let said = ScriptOutput { entries: entries(lines) };
     let mut report = RuntimeReport { fingerprint: said.fingerprint(), ..RuntimeReport::default() };
     said.docker(&mut report);
     said.podman(&mut report);
@@ -153,11 +144,11 @@ fn refresh(known: &[Runtime], report: &mut RuntimeReport) {
 }
 
 /// The tagged lines of a run.
-struct Said<'a> {
+struct ScriptOutput<'a> {
     entries: Vec<ScriptEntry<'a>>,
 }
 
-impl<'a> Said<'a> {
+impl<'a> ScriptOutput<'a> {
     fn values(&self, tag: &'a str) -> impl Iterator<Item = &'a str> + '_ {
         self.entries
             .iter()

@@ -23,7 +23,7 @@ const SAID_KEPT: Duration = Duration::from_secs(90);
 
 /// Sample that is wanted.
 #[derive(Debug, Clone)]
-pub struct SampleRequest<'a> {
+pub(crate) struct SampleRequest<'a> {
     /// Whether the workspace root's file system is asked.
     pub disk: bool,
     /// The containers of sandboxes, as the inventory found them.
@@ -36,7 +36,7 @@ pub struct SampleRequest<'a> {
 
 /// Counters of one sample, with which the next one is compared.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Counters {
+pub(crate) struct Counters {
     /// The host's uptime, in seconds.
     uptime_s: f64,
     /// Processor time of each container since it was started, in nanoseconds, by its id.
@@ -45,7 +45,7 @@ pub struct Counters {
 
 /// A sample, and what the next one needs of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sampled {
+pub(crate) struct Sampled {
     /// The figures.
     pub sample: HostSample,
     /// Counters for the next one.
@@ -57,7 +57,10 @@ pub struct Sampled {
 /// Reads one host.
 ///
 /// Errors: the transport's; `operation_failed` where what the host says is no sample.
-pub async fn sample(transport: &dyn Transport, want: &SampleRequest<'_>) -> Result<Sampled, Error> {
+pub(crate) async fn sample(
+    transport: &dyn Transport,
+    want: &SampleRequest<'_>,
+) -> Result<Sampled, Error> {
     let root = if want.disk { transport.spec().workspace_root.as_str() } else { "" };
     let (order, words) = groups(want.containers);
     let command = Command::script(SAMPLE_SH).arg(root).args(words);

@@ -15,12 +15,12 @@ const SIZES_SH: &str =
 const DEADLINE: Duration = Duration::from_mins(10);
 
 /// Bytes on disk by directory.
-pub type Sizes = BTreeMap<String, u64>;
+pub(crate) type Sizes = BTreeMap<String, u64>;
 
 /// Measures the directories of sandboxes below the workspace root and further ones.
 ///
 /// Errors: the transport's; `operation_failed` where the script did not come to its end.
-pub async fn sizes(transport: &dyn Transport, roots: &[String]) -> Result<Sizes, Error> {
+pub(crate) async fn sizes(transport: &dyn Transport, roots: &[String]) -> Result<Sizes, Error> {
     let command = Command::script(SIZES_SH).arg(&transport.spec().workspace_root).args(roots);
     let mut nobody = |_: Source, _: &[u8]| {};
     let output = transport.stream(&command, DEADLINE, &mut nobody).await?;

@@ -74,7 +74,7 @@ fn facts_of_odd_hosts() {
         let told = [
             format!("available {}", facts.mem_available_bytes),
             disk,
-            format!("gnu {}", facts.tools.contains_key(GNU_TAR)),
+            format!("gnu {}", facts.tools.contains_key(facts::GNU_TAR)),
             format!("offset {}", facts.clock_offset_s.unwrap()),
         ];
         assert!(told.iter().any(|line| line == check), "{check}: {told:?}");

@@ -18,7 +18,7 @@ use crate::domain::error::{Code, Error};
 use crate::domain::text::clean_line;
 
 /// The files, in any directory of the tree, that say with gitignore's syntax what stays here.
-pub const IGNORE_FILE: &str = ".sandboxerignore";
+pub(crate) const IGNORE_FILE: &str = ".sandboxerignore";
 
 /// Paths that an error names.
 const NAMED: usize = 5;
@@ -51,7 +51,6 @@ impl Limits {
 pub struct Plan {
     /// Files and symlinks.
     pub files: u64,
-    /// Directories.
     pub directories: u64,
     /// Bytes of content; hard-linked content once.
     pub bytes: u64,

@@ -40,7 +40,7 @@ pub struct Sent {
 }
 
 /// Takes (done, of) in bytes.
-pub type OnBytes<'a> = &'a (dyn Fn(u64, u64) + Send + Sync);
+pub(crate) type OnBytes<'a> = &'a (dyn Fn(u64, u64) + Send + Sync);
 
 /// Tells progress, but not more often than anyone can look.
 pub(super) struct Progress<'a> {

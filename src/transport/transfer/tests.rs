@@ -206,7 +206,7 @@ async fn an_ignore_file_that_would_hang_is_refused() {
         fs::create_dir_all(&folder).unwrap();
         assert!(
             std::process::Command::new("mkfifo")
-                .arg(folder.join(IGNORE_FILE))
+                .arg(folder.join(plan::IGNORE_FILE))
                 .status()
                 .unwrap()
                 .success()

@@ -17,7 +17,6 @@ pub enum Mode {
     Confirm,
     /// The list of jobs.
     Jobs,
-    /// A log.
     Logs,
     /// The search's text field over a log.
     LogField,
@@ -101,7 +100,6 @@ impl Mode {
 pub struct Row {
     /// Where it holds.
     pub modes: &'static [Mode],
-    /// Its action.
     pub action: Action,
     /// Its keys, separated by spaces.
     pub keys: &'static str,

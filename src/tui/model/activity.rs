@@ -21,7 +21,6 @@ const WAIT: u64 = 2;
 pub struct ActivityLine {
     /// Its number among the lines of this run.
     pub number: u64,
-    /// When.
     pub time: Time,
     /// How it is meant.
     pub role: Role,
@@ -78,12 +77,6 @@ pub struct Activity {
 }
 
 impl Activity {
-    /// The lines, the newest first.
-    pub fn lines(&self) -> impl ExactSizeIterator<Item = &ActivityLine> {
-        self.lines.iter()
-    }
-
-    /// The line of a number.
     pub fn line(&self, number: u64) -> Option<&ActivityLine> {
         self.lines.iter().find(|line| line.number == number)
     }

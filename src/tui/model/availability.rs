@@ -96,7 +96,6 @@ impl Model {
         Target::of(entry, self.silence(entry.record.host.as_str(), entry.record.observed_at))
     }
 
-    /// Freezes a snapshot as a target.
     pub fn freeze_snapshot(&self, view: &Arc<SnapshotView>) -> SnapshotTarget {
         SnapshotTarget::of(view, self.silence(view.record.host.as_str(), None))
     }

@@ -9,17 +9,11 @@ use crate::present::{self, sandbox};
 pub enum Column {
     /// Cursor, mark, glyph.
     Marks,
-    /// Name.
     Name,
-    /// Id.
     Id,
-    /// Profile.
     Profile,
-    /// Host.
     Host,
-    /// State.
     State,
-    /// Age.
     Age,
     /// Time left.
     Left,
@@ -106,7 +100,6 @@ impl Column {
         }
     }
 
-    /// Its title.
     pub fn title(self) -> &'static str {
         match self {
             Self::Cpu => "CPU",
@@ -141,7 +134,7 @@ impl Column {
     }
 
     /// The columns for a width and the longest name. Names are cut last; what is free goes to them and to the last column.
-    /// Those of money are there only where something has a price.
+    /// Columns of money are there only where something has a price.
     pub(super) fn place(width: u16, longest_name: u16, has_prices: bool) -> Vec<Placed> {
         let [least, common, most] = NAME;
         let name = longest_name.clamp(least, common);

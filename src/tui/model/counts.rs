@@ -10,9 +10,7 @@ pub struct Counts {
     pub live: usize,
     /// Ready, with a service that should run and does not.
     pub degraded: usize,
-    /// Failed.
     pub failed: usize,
-    /// Lost.
     pub lost: usize,
     /// Being made or removed.
     pub moving: usize,

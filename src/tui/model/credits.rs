@@ -8,9 +8,8 @@ use crate::domain::credit::HistoryEntry;
 use crate::present::Spans as Line;
 
 /// From this width on an entry has all its columns.
-pub const WIDE: u16 = 76;
+pub(crate) const WIDE: u16 = 76;
 
-/// The pane.
 #[derive(Debug, Clone, Default)]
 pub struct CreditsPane {
     /// Whether the ledger is there. One that is there stays when it cannot be read again.
@@ -28,9 +27,7 @@ pub struct CreditsPane {
 /// Rows of the pane: sums, spending, entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CreditsLayout {
-    /// The sums.
     pub sums: Area,
-    /// Credits that were spent.
     pub spent: Area,
     /// The titles of the entries' columns.
     pub titles: Area,
@@ -53,12 +50,10 @@ impl CreditsLayout {
     }
 }
 
-/// Row of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryRow {
     /// How long ago.
     pub age: String,
-    /// Kind of the entry.
     pub kind: String,
     /// The amount, with what it does to the balance.
     pub amount: (Role, String),

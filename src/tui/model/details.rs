@@ -14,7 +14,6 @@ use crate::present::{self, Document, Present, Role, event_glyph, event_words, li
 /// Extent of what is told of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Extent {
-    /// All of it.
     Whole,
     /// Facts of the record alone: nobody reads events for a row that the cursor only passes.
     Record,
@@ -49,7 +48,6 @@ impl Details {
         }
     }
 
-    /// A record beside the list.
     pub fn beside_list(record: SandboxRecord) -> Self {
         Self { extent: Extent::Record, ..Self::new(record) }
     }

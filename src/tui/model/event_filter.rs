@@ -16,7 +16,6 @@ pub enum EventField {
     Sandbox,
     /// Actor who caused it.
     By,
-    /// The host.
     Host,
     /// Why.
     Reason,

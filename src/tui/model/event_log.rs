@@ -27,7 +27,6 @@ pub enum EventGroup {
     Made,
     /// Snapshots and patches.
     Snapshots,
-    /// Credits.
     Credits,
     /// Hosts and reaps.
     Hosts,

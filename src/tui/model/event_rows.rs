@@ -19,7 +19,6 @@ const WIDEST: usize = 400;
 pub struct EventRow {
     /// Its number.
     pub seq: u64,
-    /// When.
     pub time: Time,
     /// Its glyph and how that is meant.
     pub glyph: (char, Role),

@@ -40,11 +40,9 @@ struct Test<T> {
 pub struct Facets<'a> {
     /// Id, name, profile, host.
     pub words: &'a [String; 4],
-    /// Its state.
     pub state: &'a str,
     /// Whether a service of it should run and does not.
     pub degraded: bool,
-    /// Its labels.
     pub labels: &'a BTreeMap<String, String>,
     /// Actor who made it, where that is known of the row.
     pub actor: Option<&'a Actor>,

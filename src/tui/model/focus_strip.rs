@@ -21,21 +21,18 @@ pub struct Strip {
     pub keys: Line,
 }
 
-/// The sandbox that the focused pane's cursor means, or else the list's.
-fn meant(model: &Model) -> Option<&Entry> {
-    let pointed = match model.focus {
-        Pane::Snapshots | Pane::Credits | Pane::Activity if model.overlays.is_empty() => {
-            model.pointed_sandbox()
-        }
-        Pane::Sandboxes | Pane::Snapshots | Pane::Hosts | Pane::Credits | Pane::Activity => None,
-    };
-    pointed.or_else(|| model.sandboxes.selected()).map(AsRef::as_ref)
-}
-
 impl Model {
-    /// The sandbox that the strip tells of.
+    /// The sandbox that the strip tells of: the one that the focused pane's cursor means, or else the list's.
     pub fn strip_sandbox(&self) -> Option<&Entry> {
-        meant(self)
+        let pointed = match self.focus {
+            Pane::Snapshots | Pane::Credits | Pane::Activity if self.overlays.is_empty() => {
+                self.pointed_sandbox()
+            }
+            Pane::Sandboxes | Pane::Snapshots | Pane::Hosts | Pane::Credits | Pane::Activity => {
+                None
+            }
+        };
+        pointed.or_else(|| self.sandboxes.selected()).map(AsRef::as_ref)
     }
 
     /// Cells of its lines.
@@ -49,7 +46,7 @@ impl Model {
         match self.focus {
             Pane::Hosts => self.hosts.selected().map(|selected| host(self, selected)),
             Pane::Sandboxes | Pane::Snapshots | Pane::Credits | Pane::Activity => {
-                meant(self).map(|entry| of_sandbox(self, entry))
+                self.strip_sandbox().map(|entry| of_sandbox(self, entry))
             }
         }
     }

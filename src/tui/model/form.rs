@@ -16,16 +16,17 @@ mod snapshot;
 use std::sync::Arc;
 
 pub use create::{Create, Plan};
-pub use definition::{Asked, NewJob, Notes};
-pub use extend::Extend;
-pub use field::{Field, FieldKey, FieldKind, Fields};
-pub use grant::Grant;
-pub use labels::EditLabels;
-pub use layout::FormLayout;
-pub use logs::{LogOptions, SaveLog};
-pub use patch::{AddPatch, RollOut, Script};
-pub use restore::{Comparison, Restore};
-pub use snapshot::TakeSnapshot;
+pub(crate) use definition::{Asked, NewJob, Notes};
+pub(crate) use extend::Extend;
+pub use field::Fields;
+pub(crate) use field::{Field, FieldKind};
+pub(crate) use grant::Grant;
+pub(crate) use labels::EditLabels;
+pub(crate) use layout::FormLayout;
+pub(crate) use logs::{LogOptions, SaveLog};
+pub(crate) use patch::{AddPatch, RollOut, Script};
+pub(crate) use restore::{Comparison, Restore};
+pub(crate) use snapshot::TakeSnapshot;
 
 use definition::Definition;
 
@@ -41,7 +42,6 @@ use crate::domain::lineage::SnapshotView;
 pub enum FormKind {
     /// A new sandbox.
     Create(Box<Create>),
-    /// Snapshots.
     Snapshot(TakeSnapshot),
     /// A new sandbox from a snapshot.
     Restore(Box<Restore>),
@@ -53,7 +53,6 @@ pub enum FormKind {
     Extend(Extend),
     /// More credits.
     Grant(Grant),
-    /// Labels.
     Labels(Box<EditLabels>),
     /// Which part of a log is asked for.
     LogOptions(LogOptions),
@@ -87,14 +86,12 @@ pub enum FormState {
     Asked(Option<JobId>),
 }
 
-/// The form.
 #[derive(Debug, Clone)]
 pub struct Form {
     /// Its number, by which a late answer is recognised.
     pub number: u64,
     /// Its purpose.
     pub kind: FormKind,
-    /// The fields.
     pub fields: Fields,
     /// How far it has come.
     pub state: FormState,
@@ -122,7 +119,6 @@ impl Form {
         form
     }
 
-    /// Its title.
     pub fn title(&self) -> String {
         self.kind.definition().title()
     }

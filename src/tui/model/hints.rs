@@ -7,13 +7,11 @@ use crate::tui::keymap::{Action, Mode};
 /// A key of the footer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
-    /// Its action.
     pub action: Action,
     /// The key, as printed.
     pub key: String,
     /// Word or two for the action.
     pub what: &'static str,
-    /// Where it is.
     pub area: Area,
 }
 

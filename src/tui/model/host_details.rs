@@ -9,12 +9,11 @@ use super::text_block::TextBlock;
 use crate::client::StaleItem;
 use crate::domain::Time;
 use crate::domain::facts::{Certificate, Inventory, InventoryItem};
-use crate::domain::figures::age_of;
 use crate::domain::name::HostName;
 use crate::domain::raw_json::RawJson;
 use crate::present::host::{owner, things};
 use crate::present::stale::{is_counted, stale_sentence};
-use crate::present::{self, Document, Role, state_glyph, state_role};
+use crate::present::{self, Document, Role, age_of, state_glyph, state_role};
 
 /// The overlay.
 #[derive(Debug, Clone, PartialEq, Eq)]

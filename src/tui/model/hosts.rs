@@ -23,7 +23,7 @@ const SLOW: Duration = Duration::from_secs(3);
 const SLOW_MS: u64 = 1000;
 
 /// Rows of a host in the pane.
-pub const ROWS_EACH: usize = 2;
+pub(crate) const ROWS_EACH: usize = 2;
 
 /// Host of the list.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,7 +38,6 @@ pub struct Host {
     pub asked: Option<Time>,
     /// When it answered last, in this console's life.
     pub answered: Option<Time>,
-    /// Since when it is down.
     pub down_since: Option<Time>,
     /// When it is asked next; the time of the one timer that is under way.
     pub next: Option<Time>,
@@ -84,7 +83,7 @@ pub enum Standing {
 }
 
 /// A host's glyph, and how it is meant.
-pub fn standing_glyph(standing: Standing) -> (char, Role) {
+pub(crate) fn standing_glyph(standing: Standing) -> (char, Role) {
     match standing {
         Standing::Up => ('●', Role::Good),
         Standing::Slow => ('●', Role::Warn),
@@ -94,7 +93,6 @@ pub fn standing_glyph(standing: Standing) -> (char, Role) {
     }
 }
 
-/// All hosts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Hosts {
     /// Whether they were read.
@@ -209,12 +207,10 @@ impl Hosts {
         self.window.fit(self.list.len());
     }
 
-    /// The host of this name.
     pub fn get(&self, name: &str) -> Option<&Host> {
         self.list.iter().find(|host| host.view.name.same(name))
     }
 
-    /// The host of this name.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut Host> {
         self.list.iter_mut().find(|host| host.view.name.same(name))
     }

@@ -9,7 +9,6 @@ use crate::domain::Time;
 pub struct Hub {
     /// Whether it was read.
     pub load: Load,
-    /// The read of it.
     pub reading: Fetch,
     /// When it was read last.
     pub read_at: Option<Time>,

@@ -85,10 +85,8 @@ impl JobState {
 /// Outcome of a job that is done.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum JobResult {
-    /// That it is done.
     #[default]
     Done,
-    /// This.
     Told(String),
     /// That it is done, and this is not well all the same.
     Warned(String),
@@ -120,7 +118,6 @@ pub struct ExternalProcess {
 pub struct Job {
     /// Its number.
     pub id: JobId,
-    /// Its kind.
     pub kind: OperationKind,
     /// On which sandbox; none until a create was answered.
     pub sandbox: Option<SandboxId>,
@@ -152,7 +149,6 @@ pub struct Job {
     pub(super) rated: Option<(Time, u64)>,
     /// When it began.
     pub started: Time,
-    /// When it ended.
     pub ended: Option<Time>,
     /// How long its operation took, where that is known more exactly.
     pub took: Option<Duration>,

@@ -26,7 +26,6 @@ pub enum Moved {
     Ended(JobId, JobState),
 }
 
-/// All jobs.
 #[derive(Debug, Clone, Default)]
 pub struct Jobs {
     list: VecDeque<Job>,
@@ -266,7 +265,6 @@ impl Jobs {
         id
     }
 
-    /// The job of an operation.
     pub fn of_operation(&mut self, id: &OperationId) -> Option<&mut Job> {
         self.list.iter_mut().find(|job| job.operation.as_ref() == Some(id))
     }

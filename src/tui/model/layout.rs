@@ -5,7 +5,7 @@ use super::columns::{Column, Placed};
 use super::pane::Pane;
 
 /// The smallest terminal that shows more than a sentence, in columns and rows. On a smaller one no key acts.
-pub const SMALLEST: (u16, u16) = (40, 10);
+pub(crate) const SMALLEST: (u16, u16) = (40, 10);
 
 /// Smaller than this in either direction, one pane is shown at a time.
 const SEVERAL_PANES: (u16, u16) = (60, 15);
@@ -44,7 +44,6 @@ pub struct Arrangement {
 /// The screen's map. Empty areas are not drawn. Frames share their edges with what is above and below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Screen {
-    /// All of it.
     pub whole: Area,
     /// The first row; empty when the terminal is too small for anything but a sentence.
     pub header: Area,
@@ -168,7 +167,6 @@ impl Screen {
         }
     }
 
-    /// A pane's rows.
     pub fn rows(&self, pane: Pane) -> Area {
         match pane {
             Pane::Sandboxes => self.list,

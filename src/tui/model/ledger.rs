@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::domain::credit::{Credits, EntryKind, HistoryEntry};
-use crate::domain::figures::{age, usd};
 use crate::domain::name::SandboxId;
 use crate::domain::{Time, Usd};
+use crate::present::{age, usd};
 
 /// Entries that are kept to be read; sums and spending go by all of them.
 const KEPT: usize = 1000;
@@ -18,7 +18,6 @@ pub(super) const LOW_S: u64 = 86_400;
 /// Ledger as it was read, with all that is shown of it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ledger {
-    /// Its sums.
     pub sums: Credits,
     /// The last entries, the newest first.
     pub entries: Vec<HistoryEntry>,

@@ -18,8 +18,9 @@ use crate::domain::text::columns;
 use matches::Matches;
 use rows::Rows;
 
-pub use rows::{LogRow, Place};
-pub use tail::{KEPT_BYTES, KEPT_LINES, LogTail, LogText};
+pub(crate) use rows::{LogRow, Place};
+pub(crate) use tail::LogTail;
+pub use tail::{KEPT_BYTES, KEPT_LINES, LogText};
 
 /// A service's name takes this many columns at most.
 const NAME: usize = 14;
@@ -56,7 +57,6 @@ pub struct Logs {
     pub id: SandboxId,
     /// Name of its sandbox.
     pub title: String,
-    /// Its services.
     pub services: Vec<String>,
     /// The service whose log is shown; none: all.
     pub service: Option<String>,

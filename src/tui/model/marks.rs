@@ -17,7 +17,6 @@ impl<Id> Default for Marks<Id> {
 }
 
 impl<Id: Ord + Clone> Marks<Id> {
-    /// The marked ids.
     pub fn ids(&self) -> &BTreeSet<Id> {
         &self.ids
     }

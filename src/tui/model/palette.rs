@@ -82,7 +82,6 @@ impl Offer {
     }
 }
 
-/// Noun for an argument of a verb.
 fn argument_noun(verb: &str) -> &str {
     match verb {
         "sort" => "column",

@@ -10,7 +10,6 @@ use crate::domain::patch::PatchState;
 /// The overlay: below each patch its sandboxes.
 #[derive(Debug, Clone)]
 pub struct Patches {
-    /// The snapshot.
     pub snapshot: SnapshotId,
     /// Name of its snapshot.
     pub title: String,
@@ -27,7 +26,6 @@ pub struct Patches {
 /// Row of the list.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PatchRow<'a> {
-    /// The patch.
     pub status: &'a PatchStatus,
     /// The sandbox, where it is a sandbox's row.
     pub standing: Option<&'a PatchStanding>,
@@ -71,22 +69,15 @@ impl Patches {
         self.go(at.unwrap_or(self.window.index));
     }
 
-    /// The patches.
-    pub fn status(&self) -> &[PatchStatus] {
-        &self.status
-    }
-
     /// How many rows there are.
     pub fn len(&self) -> usize {
         self.status.iter().map(|status| 1 + status.sandboxes.len()).sum()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.status.is_empty()
     }
 
-    /// A row.
     pub fn row(&self, at: usize) -> Option<PatchRow<'_>> {
         let mut at = at;
         for status in &self.status {

@@ -11,7 +11,6 @@ use crate::client::ProfileView;
 pub struct Picker {
     /// Whether the profiles are there.
     pub load: Load,
-    /// The profiles.
     pub profiles: Vec<ProfileView>,
     /// The profile under the cursor.
     pub index: usize,
@@ -27,7 +26,6 @@ impl Picker {
         self.profiles.get(self.index)
     }
 
-    /// Takes the profiles.
     pub fn take(&mut self, profiles: Vec<ProfileView>) {
         self.profiles = profiles;
         self.load = Load::Ready;
@@ -63,7 +61,7 @@ impl Picker {
 }
 
 /// Whether a sandbox can be made from it here.
-pub fn is_usable(view: &ProfileView) -> bool {
+pub(crate) fn is_usable(view: &ProfileView) -> bool {
     view.available && view.error.is_none()
 }
 

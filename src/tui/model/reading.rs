@@ -10,7 +10,6 @@ use crate::present::failure::exit;
 pub struct TextOverlay {
     /// Its kind.
     pub title: String,
-    /// Its text.
     pub text: String,
     /// The first line on the screen.
     pub offset: usize,

@@ -154,7 +154,6 @@ impl Reap {
         self.issued.is_some()
     }
 
-    /// Its id.
     pub fn id(&self) -> Option<&PlanId> {
         self.issued.as_ref().map(|issued| &issued.id)
     }
@@ -164,12 +163,10 @@ impl Reap {
         self.issued.as_ref().is_some_and(|issued| now >= issued.valid_until)
     }
 
-    /// The items.
     pub fn items(&self) -> &[StaleItem] {
         &self.items
     }
 
-    /// The item of a row.
     pub fn item(&self, row: ReapRow) -> Option<&StaleItem> {
         match row {
             ReapRow::Item(at) => self.items.get(at),
@@ -182,7 +179,6 @@ impl Reap {
         self.chosen.get(at).unwrap_or(&ReapAction::Keep)
     }
 
-    /// Result for an item.
     pub fn result(&self, at: usize) -> Option<&ReapItem> {
         self.results.get(&at)
     }
@@ -289,7 +285,6 @@ impl Reap {
         self.to_do().filter(|(_, item)| hidden(item)).count()
     }
 
-    /// The rows.
     pub fn rows(&self) -> &[ReapRow] {
         &self.rows
     }

@@ -15,7 +15,6 @@ use crate::present::sandbox::short_profile;
 /// A record with the lowercase texts that the filter looks at, made once (and off the UI's thread).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// The record.
     pub record: Arc<SandboxRecord>,
     /// Its fields for fuzzy words: id, name, profile, host, each clean and lowercase.
     pub words: [String; 4],
@@ -48,7 +47,6 @@ impl Entry {
 /// Reason why a row needs a look, the most urgent first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trouble {
-    /// Failed.
     Failed,
     /// Its host says that it is gone.
     Lost,
@@ -148,11 +146,8 @@ pub enum SortKey {
     State,
     /// Its name, those without one last.
     Name,
-    /// Its host.
     Host,
-    /// Its profile.
     Profile,
-    /// Its id.
     Id,
     /// Processor time it uses, the most first.
     Cpu,
@@ -232,8 +227,7 @@ impl Default for Sort {
 
 /// A sort with all that it depends on. While none of that changes, no row moves that did not change itself.
 #[derive(Debug, Clone, Default)]
-pub struct Order {
-    /// The sort.
+pub(crate) struct Order {
     pub sort: Sort,
     /// Time and hosts.
     pub conditions: Conditions,
@@ -243,7 +237,7 @@ pub struct Order {
 
 impl Order {
     /// A total order: equal keys are ordered by id, so that no row ever jumps without a reason.
-    pub fn compare(&self, a: &Entry, b: &Entry) -> Ordering {
+    pub(crate) fn compare(&self, a: &Entry, b: &Entry) -> Ordering {
         let youngest = || b.record.created_at.cmp(&a.record.created_at);
         let by_key = match self.sort.key {
             SortKey::Trouble => {

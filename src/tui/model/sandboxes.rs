@@ -267,12 +267,10 @@ impl Sandboxes {
         self.sorted.iter()
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.sorted.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.sorted.is_empty()
     }

@@ -12,7 +12,6 @@ use crate::domain::Time;
 pub struct SavedState {
     /// The focused pane.
     pub pane: Option<Pane>,
-    /// The sort.
     pub sort: Option<Sort>,
     /// The last event that was seen, and when.
     pub last_look: Option<LastLook>,

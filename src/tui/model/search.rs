@@ -11,7 +11,6 @@ use super::search_pattern::SearchPattern;
 pub struct Search<O> {
     depth: usize,
     overlay: Discriminant<O>,
-    /// Pattern that is searched for.
     pub pattern: SearchPattern,
     /// Match that was found last: its place among the matches, which stays when rows are wrapped anew.
     pub found: Option<usize>,
@@ -73,7 +72,6 @@ impl<O> Searches<O> {
         self.0.iter().find(|search| search.depth == depth)
     }
 
-    /// The search at this depth.
     pub fn at_mut(&mut self, depth: usize) -> Option<&mut Search<O>> {
         self.0.iter_mut().find(|search| search.depth == depth)
     }

@@ -10,7 +10,6 @@ pub struct SearchPattern {
 }
 
 impl SearchPattern {
-    /// A text to search for.
     pub fn new(text: &str) -> Self {
         // Beyond ASCII only exact matches are found: a fold may change a text's length.
         let folded = text.is_ascii() && !text.bytes().any(|byte| byte.is_ascii_uppercase());

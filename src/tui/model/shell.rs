@@ -13,7 +13,6 @@ pub struct ShellChoice {
     pub title: String,
     /// The workspace on the host.
     pub workdir: String,
-    /// Its services.
     pub services: Vec<Service>,
     /// The row under the cursor; 0 is the workspace.
     pub at: usize,

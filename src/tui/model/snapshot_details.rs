@@ -6,9 +6,8 @@ use super::jobs::Jobs;
 use super::sandboxes::Sandboxes;
 use super::snapshots::Snapshots;
 use super::text_block::TextBlock;
-use crate::domain::figures::bytes;
 use crate::domain::lineage::SnapshotView;
-use crate::present::{self, Document, Present, lineage, snapshot};
+use crate::present::{self, Document, Present, bytes, lineage, snapshot};
 
 /// The overlay.
 #[derive(Debug, Clone)]

@@ -118,7 +118,6 @@ impl Snapshots {
         self.views.iter().filter(|view| !view.record.came_to_nothing()).count()
     }
 
-    /// The snapshot of an id.
     pub fn get(&self, id: &SnapshotId) -> Option<&Arc<SnapshotView>> {
         self.by_id.get(id).and_then(|at| self.views.get(*at))
     }
@@ -224,13 +223,13 @@ fn passes(
 }
 
 /// Doubts on a snapshot, to be known before one trusts it, in a few words; none where all is well.
-pub fn caveat(view: &SnapshotView) -> Option<String> {
+pub(crate) fn caveat(view: &SnapshotView) -> Option<String> {
     let words = caveats(&view.record).join("; ");
     (!words.is_empty()).then_some(words)
 }
 
 /// Whether it is kept for taking a removal back only.
-pub fn is_undo(view: &SnapshotView) -> bool {
+pub(crate) fn is_undo(view: &SnapshotView) -> bool {
     view.record.kind == SnapshotKind::Undo
 }
 

@@ -10,9 +10,10 @@ mod stale;
 mod undo;
 
 use super::{
-    Activity, Arrangement, Confirm, CreditsPane, Details, EventLog, Fetch, Form, HostDetails,
-    Hosts, Hub, JobId, Jobs, LastLook, Logs, Look, Pane, Patches, Picker, Reap, Role, Sandboxes,
-    Screen, Searches, ShellChoice, SnapshotDetails, Snapshots, Stale, Sweep, Sweeps, TextOverlay,
+    Activity, Appearance, Arrangement, Confirm, CreditsPane, Details, EventLog, Fetch, Form,
+    HostDetails, Hosts, Hub, JobId, Jobs, LastLook, Logs, Pane, Patches, Picker, Reap, Role,
+    Sandboxes, Screen, Searches, ShellChoice, SnapshotDetails, Snapshots, Stale, Sweep, Sweeps,
+    TextOverlay,
 };
 use crate::client::{Error, ExtensionView};
 use crate::domain::Time;
@@ -27,7 +28,6 @@ use tui_input::Input;
 /// A line that goes away by itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Toast {
-    /// Its text.
     pub text: String,
     /// How it is meant.
     pub role: Role,
@@ -42,7 +42,6 @@ pub enum Overlay {
     Details(Details),
     /// The choice of a profile.
     Picker(Box<Picker>),
-    /// A form.
     Form(Box<Form>),
     /// A question.
     Confirm(Confirm),
@@ -56,7 +55,6 @@ pub enum Overlay {
     Error(Error, usize),
     /// The command palette: what was typed, and the row under the cursor.
     Palette(Input, usize),
-    /// A log.
     Logs(Box<Logs>),
     /// Where a shell is opened.
     Shell(Box<ShellChoice>),
@@ -70,7 +68,6 @@ pub enum Overlay {
     Host(HostDetails),
     /// The reap plan.
     Reap,
-    /// The log of events.
     Events(Box<EventLog>),
 }
 
@@ -94,7 +91,7 @@ pub struct Model {
     /// Columns and rows of the terminal.
     pub size: (u16, u16),
     /// Colours and glyphs.
-    pub look: Look,
+    pub appearance: Appearance,
     /// Whether mutating keys are refused.
     pub read_only: bool,
     /// Actor of this console.
@@ -111,21 +108,17 @@ pub struct Model {
     pub zoomed: bool,
     /// The list.
     pub sandboxes: Sandboxes,
-    /// The snapshots.
     pub snapshots: Snapshots,
     /// The extensions, by which it is known what each can do; none before they were read.
     pub extensions: Vec<ExtensionView>,
     /// Profiles of which an undo snapshot is taken before a sandbox is removed; none before they were read.
     pub undo_profiles: BTreeSet<ProfileId>,
-    /// The hosts.
     pub hosts: Hosts,
-    /// The credits.
     pub credits: CreditsPane,
     /// The State Hub's backlog.
     pub hub: Hub,
     /// Whether this console ends what has expired.
     pub sweep: Sweep,
-    /// Its sweeps.
     pub sweeps: Sweeps,
     /// Events so far.
     pub activity: Activity,
@@ -135,7 +128,6 @@ pub struct Model {
     pub looked_before: Option<LastLook>,
     /// Overlays over the panes, the last on top.
     pub overlays: Vec<Overlay>,
-    /// Search in the overlays.
     pub searches: Searches<Overlay>,
     /// The filter's text field while it is open.
     pub filter_field: Option<Input>,
@@ -169,7 +161,6 @@ pub struct Model {
     pub wants_destroyed: bool,
     /// The read of sandboxes that are over.
     pub reading_destroyed: Fetch,
-    /// The read of the operations.
     pub reading_operations: Fetch,
     /// The read of the snapshots, which begins with a pause.
     pub reading_snapshots: Fetch,
@@ -194,7 +185,7 @@ impl Model {
             now,
             started: now,
             size: (0, 0),
-            look: Look::default(),
+            appearance: Appearance::default(),
             read_only: false,
             actor: String::new(),
             home: None,

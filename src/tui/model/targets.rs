@@ -12,19 +12,14 @@ use crate::present::sandbox::short_profile;
 /// Frozen sandbox.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
-    /// Its id.
     pub id: SandboxId,
     /// The revision that the operator saw.
     pub revision: u64,
-    /// Its name.
     pub name: Option<String>,
-    /// Its host.
     pub host: String,
     /// Its profile, short.
     pub profile: String,
-    /// Its state.
     pub state: State,
-    /// When it was created.
     pub created_at: Time,
     /// Labelled `protect=true`.
     pub protected: bool,
@@ -91,7 +86,6 @@ impl SnapshotTarget {
         Self { dependants: view.dependants(), view: Arc::clone(view), silent, left_out: None }
     }
 
-    /// Its id.
     pub fn id(&self) -> &SnapshotId {
         &self.view.record.id
     }
@@ -120,15 +114,11 @@ pub struct PlanTarget {
 /// A patch that is to be taken away.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PatchTarget {
-    /// Its snapshot.
     pub snapshot: SnapshotId,
-    /// Title of that.
     pub title: String,
-    /// The patch.
     pub id: PatchId,
     /// Its place in the order.
     pub sequence: u64,
-    /// Its description.
     pub description: Option<String>,
     /// How many sandboxes have it, and how many would have got it.
     pub counts: (usize, usize),

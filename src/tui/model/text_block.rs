@@ -153,13 +153,6 @@ impl TextBlock {
         found
     }
 
-    /// Adds a pair if there is a value.
-    pub fn maybe(&mut self, key: &str, role: Role, value: Option<impl AsRef<str>>) {
-        if let Some(value) = value {
-            self.pair(key, role, value.as_ref());
-        }
-    }
-
     /// Adds a line of spans, cut at the width.
     pub fn spans<T: Into<String>>(&mut self, spans: impl IntoIterator<Item = (Role, T)>) {
         let mut room = self.width;
@@ -199,7 +192,7 @@ fn parts(place: &Range<usize>, rows: &[RowPart]) -> Vec<(usize, Range<usize>)> {
 
 /// Breaks a clean text at spaces where it can, else anywhere; never empty. A path or a command stays in one piece as long
 /// as it fits a line.
-pub fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     if columns(text) <= width {
         return vec![text.to_owned()];

@@ -14,11 +14,9 @@ pub struct UndoTarget {
     pub name: Option<String>,
     /// The snapshot that was taken of it.
     pub snapshot: SnapshotId,
-    /// When that was.
     pub taken: Time,
     /// How large it is.
     pub bytes: Option<u64>,
-    /// Where it is.
     pub host: String,
     /// The time to live that it had; none where that is not known.
     pub ttl: Option<Option<u64>>,

@@ -90,7 +90,6 @@ pub(super) fn extend(model: &mut Model) -> Vec<Effect> {
     Vec::new()
 }
 
-/// A grant.
 pub(super) fn grant(model: &mut Model) -> Vec<Effect> {
     let known = model.credits.load == Load::Ready;
     let balance = known.then_some(model.credits.ledger.sums.balance_usd);

@@ -250,7 +250,6 @@ pub(super) fn redraw(model: &mut Model) -> Vec<Effect> {
     effects
 }
 
-/// Opens a host.
 pub(super) fn open(model: &mut Model, name: HostName) -> Vec<Effect> {
     let due = match model.hosts.get(name.as_str()) {
         // What it says is asked for anew, as one looks.

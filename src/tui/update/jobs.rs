@@ -24,7 +24,6 @@ pub(super) fn ended_as(model: &mut Model, job: JobId, result: JobResult) -> Vec<
     Vec::new()
 }
 
-/// A job ended with an error.
 pub(super) fn ended_badly(model: &mut Model, job: JobId, problem: Error) -> Vec<Effect> {
     let mut effects = Vec::new();
     if let Some(id) = model.jobs.get(job).and_then(|job| job.sandbox.clone()) {
@@ -82,7 +81,6 @@ pub(super) fn ask_cancel(model: &mut Model) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Job on a sandbox.
 fn job_on(model: &mut Model, id: &SandboxId) -> Option<JobId> {
     if let Some(job) = model.jobs.of_sandbox(id) {
         return Some(job.id);

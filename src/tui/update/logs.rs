@@ -65,7 +65,6 @@ fn follow(model: &mut Model, logs: &Logs) -> Vec<Effect> {
     vec![Effect::Follow(logs.generation, request)]
 }
 
-/// The log on top.
 fn top(model: &mut Model) -> Option<&mut Logs> {
     match model.overlays.last_mut() {
         Some(Overlay::Logs(logs)) => Some(logs),

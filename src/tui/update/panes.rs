@@ -3,7 +3,6 @@
 use crate::tui::keymap::Action;
 use crate::tui::model::{Filter, Model};
 
-/// Actions on the list.
 pub(super) fn in_list(model: &mut Model, action: Action) {
     let list = &mut model.sandboxes;
     match action {

@@ -6,7 +6,6 @@ use crate::client::{Error, ProfileView};
 use crate::tui::keymap::Action;
 use crate::tui::model::{Create, FormKind, Host, Load, Model, Overlay, Picker, Role};
 
-/// Opens it.
 pub(super) fn open(model: &mut Model) -> Vec<Effect> {
     model.overlays.push(Overlay::Picker(Box::default()));
     vec![Effect::Profiles]

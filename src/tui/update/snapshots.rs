@@ -97,7 +97,6 @@ pub(super) fn extensions(
     Vec::new()
 }
 
-/// Actions on the pane.
 pub(super) fn in_pane(model: &mut Model, action: Action) -> Vec<Effect> {
     let tree = &mut model.snapshots;
     match action {

@@ -48,7 +48,7 @@ use theme::Theme;
 
 /// Draws the model; answers where the text cursor is, if there is one.
 pub fn draw(model: &Model, buf: &mut Buffer) -> Option<Position> {
-    let theme = Theme::of(model.look);
+    let theme = Theme::of(model.appearance);
     let mut paint = Paint { buf, theme };
     let cursor = if model.is_blind() {
         too_small(model, &mut paint);

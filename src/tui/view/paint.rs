@@ -22,7 +22,6 @@ pub(super) struct Paint<'a> {
 }
 
 impl Paint<'_> {
-    /// The style of a role.
     pub(super) fn style(&self, role: Role) -> Style {
         self.theme.style(role)
     }

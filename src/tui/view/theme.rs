@@ -5,9 +5,9 @@ use ratatui::style::{Color, Modifier, Style};
 use unicode_width::UnicodeWidthStr;
 
 use crate::present::{Role, ascii_symbol};
-use crate::tui::model::{Look, ThemeName};
+use crate::tui::model::{Appearance, ThemeName};
 
-/// A look, resolved.
+/// Appearance, resolved.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Theme {
     name: ThemeName,
@@ -31,12 +31,11 @@ struct Palette {
 }
 
 impl Theme {
-    /// The theme of a look.
-    pub(super) fn of(look: Look) -> Self {
+    pub(super) fn of(appearance: Appearance) -> Self {
         Self {
-            name: look.theme,
-            no_color: look.no_color || look.theme == ThemeName::Mono,
-            ascii: look.ascii,
+            name: appearance.theme,
+            no_color: appearance.no_color || appearance.theme == ThemeName::Mono,
+            ascii: appearance.ascii,
         }
     }
 
@@ -93,7 +92,6 @@ impl Theme {
         }
     }
 
-    /// The style of a role.
     pub(super) fn style(self, role: Role) -> Style {
         let palette = self.palette();
         let plain = Style::new();

@@ -343,7 +343,13 @@ pub(crate) async fn run_args(world: World, console: &Console, args: Vec<String>)
     let doctor = |claim| async move { Ok(checks(claim)) }.boxed();
     let local = Local { validate_profile: &validate, doctor: &doctor };
     let status = match cli::parse(args) {
-        Ok(cli) => cli::run(cli, console.client.clone(), &local, &mut io).await,
+        Ok(cli) => {
+            let client = || Some(console.client.clone() as Arc<dyn Client>);
+            match cli::alone(&cli, client, &local, &mut io).await {
+                Some(status) => status,
+                None => cli::run(cli, console.client.clone(), &local, &mut io).await,
+            }
+        }
         Err(outcome) => outcome.finish(&mut io),
     };
     let left_at_once = io.leave_at_once;

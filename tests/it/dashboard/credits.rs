@@ -67,8 +67,8 @@ fn a_sandbox_at_a_place_that_is_no_host_is_not_missed() {
 #[test]
 fn the_pane_without_colours_and_in_ascii() {
     let mut model = pane(metered_world(now()));
-    model.look.theme = ThemeName::Mono;
-    model.look.ascii = true;
+    model.appearance.theme = ThemeName::Mono;
+    model.appearance.ascii = true;
     let buffer = draw(&mut model, (80, 24));
     assert!(buffer.content.iter().all(|cell| cell.symbol().is_ascii()));
     insta::assert_snapshot!("credits_mono", text(&buffer));

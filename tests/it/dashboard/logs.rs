@@ -86,12 +86,12 @@ fn colours_tell_the_services_apart_and_the_text_does_too() {
     };
     let drawn = draw(&mut model, (120, 36));
     assert_ne!(colour_of(&drawn, "listening on"), colour_of(&drawn, "database system"));
-    model.look.theme = ThemeName::Mono;
+    model.appearance.theme = ThemeName::Mono;
     let drawn = draw(&mut model, (120, 36));
     assert!(drawn.content.iter().all(|cell| cell.fg == Color::Reset));
     let rows = text(&drawn);
     assert!(rows.contains("db  ! LOG:  database") && rows.contains("web │ listening"), "{rows}");
-    model.look.ascii = true;
+    model.appearance.ascii = true;
     let rows = screen(&mut model, (120, 36));
     assert!(rows.is_ascii() && rows.contains("web | listening"), "{rows}");
 }

@@ -73,7 +73,7 @@ fn the_plan_shows_every_item_with_its_reason_at_every_size() {
     }
     press(&mut model, "G");
     assert_snapshot!("reap_plan_end", screen(&mut model, (120, 36)));
-    model.look.ascii = true;
+    model.appearance.ascii = true;
     let ascii = text(&draw(&mut model, (120, 36)));
     assert!(ascii.is_ascii(), "{ascii}");
 }

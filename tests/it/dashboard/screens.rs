@@ -92,7 +92,7 @@ fn the_list() {
 fn the_list_in_colours() {
     let mut model = world_model();
     insta::assert_snapshot!("list_colours_terminal", styles(&draw(&mut model, (120, 36))));
-    model.look.theme = ThemeName::Dark;
+    model.appearance.theme = ThemeName::Dark;
     insta::assert_snapshot!("list_colours_dark", styles(&draw(&mut model, (80, 24))));
 }
 
@@ -102,8 +102,8 @@ fn without_colours_no_cell_has_one() {
         [(ThemeName::Mono, false), (ThemeName::Dark, true), (ThemeName::Terminal, true)]
     {
         let mut model = world_model();
-        model.look.theme = theme;
-        model.look.no_color = no_color;
+        model.appearance.theme = theme;
+        model.appearance.no_color = no_color;
         for keys in ["j", "d", "esc", "enter", "esc"] {
             press(&mut model, keys);
             let buffer = draw(&mut model, (120, 36));
@@ -113,17 +113,17 @@ fn without_colours_no_cell_has_one() {
         }
     }
     let mut model = world_model();
-    model.look.theme = ThemeName::Mono;
+    model.appearance.theme = ThemeName::Mono;
     insta::assert_snapshot!("list_mono", styles(&draw(&mut model, (80, 24))));
 }
 
 #[test]
 fn ascii_means_ascii_on_every_screen() {
     let mut model = world_model();
-    model.look.ascii = true;
+    model.appearance.ascii = true;
     insta::assert_snapshot!("list_ascii", screen(&mut model, (80, 24)));
     let mut hostile = hostile_model();
-    hostile.look.ascii = true;
+    hostile.appearance.ascii = true;
     for model in [&mut model, &mut hostile] {
         for keys in "enter esc d esc ? esc J esc n esc : esc /".split(' ') {
             press(model, keys);

@@ -69,7 +69,7 @@ fn the_tree() {
     let mut model = lineage_model();
     press(&mut model, "2");
     at_every_size("tree", &mut model);
-    model.look.ascii = true;
+    model.appearance.ascii = true;
     let drawn = screen(&mut model, (120, 36));
     assert!(drawn.is_ascii(), "{drawn}");
     insta::assert_snapshot!("tree_ascii", drawn);
@@ -681,7 +681,7 @@ fn no_screen_of_these_panics_at_any_size_and_hostile_text_stays_in_its_cells() {
     for keys in all.split('|') {
         for ascii in [false, true] {
             let mut model = model_of(world.clone());
-            model.look.ascii = ascii;
+            model.appearance.ascii = ascii;
             press(&mut model, "2 j j j");
             press(&mut model, keys);
             let number = model.last_form;

@@ -34,7 +34,7 @@ fn stale_rows_are_marked_and_counted() {
     let seen = screen(&mut model, (120, 36));
     assert!(seen.lines().next().unwrap().contains("8 stale"), "{seen}");
     assert_snapshot!("stale_list", seen);
-    model.look.ascii = true;
+    model.appearance.ascii = true;
     let seen = text(&draw(&mut model, (120, 36)));
     assert!(seen.lines().any(|line| line.contains("@x nightly")), "{seen}");
 }

@@ -132,7 +132,7 @@ fn trouble_is_seen_without_a_key_at_every_size() {
     insta::assert_snapshot!("trouble_colours_120x36", colours(&draw(&mut trouble(), (120, 36))));
     insta::assert_snapshot!("trouble_colours_60x15", colours(&draw(&mut trouble(), (60, 15))));
     let mut model = trouble();
-    model.look.ascii = true;
+    model.appearance.ascii = true;
     let shown = screen(&mut model, (120, 36));
     assert!(shown.is_ascii(), "{shown}");
     insta::assert_snapshot!("trouble_ascii_120x36", shown);

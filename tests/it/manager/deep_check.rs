@@ -16,7 +16,7 @@ use crate::test_env::{TestEnv, test_env};
 
 impl TestEnv {
     async fn deep(&self) -> DeepCheck {
-        let started = self.manager.deep_check("local").await.unwrap();
+        let (started, _) = self.manager.deep_check("local").await.unwrap();
         self.deep_end(&started).await
     }
 
@@ -147,7 +147,7 @@ async fn one_that_is_called_off_leaves_nothing() {
     for elsewhere in [false, true] {
         let house = test_env();
         house.script.shelf.capture.push(Act::Hang);
-        let started = house.manager.deep_check("local").await.unwrap();
+        let (started, _) = house.manager.deep_check("local").await.unwrap();
         house.script.until_asked("snapshot").await;
         let who = if elsewhere { &house.other } else { &house.manager };
         who.cancel(&started).await.unwrap();

@@ -55,7 +55,6 @@ fn target(bench: &Bench, record: &Value) -> Target {
             .unwrap()
             .clone(),
         inputs: BTreeMap::new(),
-        created_at: record.created_at,
         handle: record.handle,
         workdir: record.workdir,
         host_identity: record.host_identity,

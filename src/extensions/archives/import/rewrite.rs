@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use tar::{Archive, Builder, Entry, EntryType, Header};
 
 use crate::domain::text::{hex, plural};
+use crate::extensions::archives::import::header_extensions::{HeaderExtensions, Time};
 use crate::extensions::archives::import::judge::{Admitted, Half, Judge, no, shown};
-use crate::extensions::archives::import::said::{Said, Time};
 use crate::extensions::archives::import::sparse::Mapped;
 
 /// Bytes of a block.
@@ -66,7 +66,7 @@ pub(super) fn rewrite(
         workspace_at: None,
         needs_gnu_tar: false,
     };
-    let mut said = Said::default();
+    let mut said = HeaderExtensions::default();
     for entry in archive.entries()?.raw(true) {
         let mut entry = entry?;
         if !said.take_in(&mut entry)? {
@@ -140,7 +140,11 @@ struct Rewriting<'a, R, W: Write> {
 
 impl<R: Read, W: Write> Rewriting<'_, R, W> {
     /// Takes one entry, with what was said of it before.
-    fn take<T: Read>(&mut self, mut entry: Entry<'_, T>, said: &Said) -> io::Result<()> {
+    fn take<T: Read>(
+        &mut self,
+        mut entry: Entry<'_, T>,
+        said: &HeaderExtensions,
+    ) -> io::Result<()> {
         let header = entry.header().clone();
         let (kind, name) = (header.entry_type(), said.name(&header));
         let (size, larger) = said.size(&header, &name)?;
@@ -189,7 +193,7 @@ impl<R: Read, W: Write> Rewriting<'_, R, W> {
     }
 
     /// After the last entry: what came was all, and all of it was promised.
-    fn finish(self, said: &Said) -> io::Result<Written> {
+    fn finish(self, said: &HeaderExtensions) -> io::Result<Written> {
         let Promise { content_bytes, files, sha256, .. } = self.promise;
         if !said.is_empty() {
             return no("it ends between the two parts of a header");

@@ -97,7 +97,6 @@ const AFTER_V1: &[&str] = &[
 ];
 
 impl Dialect {
-    /// Dialect of this runtime.
     pub fn of(runtime: &Runtime) -> Self {
         match runtime.flavour {
             Flavour::DockerComposeV2 | Flavour::Other(_) => Self::Full,

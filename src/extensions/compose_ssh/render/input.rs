@@ -23,6 +23,5 @@ pub struct RenderInput<'a> {
     pub compose: &'a Compose,
     /// Variables of the profile; they win over `.env`.
     pub variables: &'a BTreeMap<String, String>,
-    /// The host that it is rendered for.
     pub host: &'a HostContext,
 }

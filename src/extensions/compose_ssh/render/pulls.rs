@@ -48,7 +48,6 @@ impl PullPolicy {
 pub struct Pull {
     /// Its name.
     pub image: String,
-    /// When it is pulled.
     pub policy: PullPolicy,
     /// For which platform; empty for the host's.
     pub platform: String,

@@ -81,7 +81,8 @@ fn masked(mut error: RenderError, text: &str) -> RenderError {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Dialect, HostContext, PullPolicy};
+    use super::super::pulls::PullPolicy;
+    use super::super::{Dialect, HostContext};
     use super::*;
     use crate::domain::compose_host::{Subnet, TakenSubnet};
     use crate::domain::profile::Compose;

@@ -56,7 +56,6 @@ const LISTS: &[&str] = &[
 /// Containers that the engine is expected to run for a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServicePlan {
-    /// The service's name.
     pub name: String,
     /// The image that runs, also where it is built.
     pub image: String,
@@ -79,7 +78,6 @@ pub struct ServicePlan {
 /// A rendered service, what to expect of it, and the networks it uses.
 pub(super) type Outcome = (Map<String, Value>, ServicePlan, Vec<String>);
 
-/// Renders a service.
 pub(super) fn render(
     name: &str,
     mut service: Map<String, Value>,

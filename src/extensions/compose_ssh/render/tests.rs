@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::ports::ContainerPort;
+use super::refusal::Refusal;
 use super::*;
 use crate::domain::profile::Compose;
 
@@ -90,7 +92,7 @@ impl Case {
             variables: &self.variables,
             host: &host,
         };
-        render(&tree, &input)
+        render(&tree, &input, &mut Vec::new())
     }
 
     fn render(&self) -> (Value, Rendered) {

@@ -15,7 +15,6 @@ pub enum Entry {
     Missing,
     /// A regular file.
     File,
-    /// A directory.
     Directory,
     /// A symbolic link and its text.
     Link(String),
@@ -43,13 +42,13 @@ pub trait Tree {
 
 /// A workspace in a local directory.
 #[derive(Clone, Debug)]
-pub struct LocalTree {
+pub(crate) struct LocalTree {
     root: PathBuf,
 }
 
 impl LocalTree {
     /// The tree under `root`.
-    pub fn new(root: impl Into<PathBuf>) -> Self {
+    pub(crate) fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
 

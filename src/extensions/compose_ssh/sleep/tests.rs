@@ -126,7 +126,11 @@ fn a_list_that_is_not_whole_is_not_gone_by() {
         symlink("/dev/full", at.join(".asleep.new")).unwrap();
         let output = put_to_sleep(shell, &bin, root);
         let text = String::from_utf8_lossy(&output.stdout);
-        assert_eq!(Said::read(&text).value("error"), Some("write"), "{shell:?}: {output:?}");
+        assert_eq!(
+            ScriptOutput::read(&text).value("error"),
+            Some("write"),
+            "{shell:?}: {output:?}"
+        );
         assert!(at.join(".asleep").symlink_metadata().is_err(), "{shell:?}");
         assert_eq!(fs::read_to_string(at.join("state")).unwrap(), "running\n", "{shell:?}");
 
@@ -134,7 +138,7 @@ fn a_list_that_is_not_whole_is_not_gone_by() {
         fs::write(at.join("mute"), "").unwrap();
         let output = put_to_sleep(shell, &bin, root);
         let text = String::from_utf8_lossy(&output.stdout);
-        let said = Said::read(&text);
+        let said = ScriptOutput::read(&text);
         assert_eq!(
             (said.value("error"), said.value("slept")),
             (Some("engine"), None),
@@ -145,7 +149,7 @@ fn a_list_that_is_not_whole_is_not_gone_by() {
 
         let output = put_to_sleep(shell, &bin, root);
         let text = String::from_utf8_lossy(&output.stdout);
-        assert_eq!(Said::read(&text).value("slept"), Some("yes"), "{shell:?}: {output:?}");
+        assert_eq!(ScriptOutput::read(&text).value("slept"), Some("yes"), "{shell:?}: {output:?}");
         assert_eq!(fs::read_to_string(at.join(".asleep")).unwrap(), "sbx-1-web-1\n", "{shell:?}");
         assert_eq!(fs::read_to_string(at.join("state")).unwrap(), "exited\n", "{shell:?}");
         assert!(!at.join(".asleep.new").exists(), "{shell:?}");

@@ -87,7 +87,7 @@ fn an_override_is_the_only_one() {
         PODMAN,
         "rt.word=/opt/my tools/docker-compose\nrt.word=--ansi=never\nrt.override.status=0\nrt.override=Docker Compose version v5.6.1\n",
     ];
-    let runtime = parse_runtime(&said.concat()).unwrap();
+    let runtime = parse_runtimes(&said.concat()).runtimes.remove(0);
     assert_eq!(runtime.command, ["/opt/my tools/docker-compose", "--ansi=never"]);
     assert_eq!(
         (runtime.chosen.as_str(), runtime.version.as_str(), runtime.engine.as_str()),

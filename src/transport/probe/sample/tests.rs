@@ -2,7 +2,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command as Process, Stdio};
 
-use super::super::containers::SaidUse;
+use super::super::containers::ReportedUse;
 use super::super::tests::{bare_path, program, shells};
 use super::*;
 
@@ -110,7 +110,7 @@ fn use_of_the_processor_is_what_was_spent_since_the_sample_before() {
 fn an_engine_s_own_figures_count_for_a_while() {
     let at = |seconds: u64| "2026-11-27T12:00:00Z".parse::<Time>().unwrap().minus_seconds(seconds);
     for (age, expected) in [(30, "one Some(12.5) 700 1"), (91, "")] {
-        let said = SaidUse { at: at(age), cpu_pct: Some(12.5), memory_bytes: 700 };
+        let said = ReportedUse { at: at(age), cpu_pct: Some(12.5), memory_bytes: 700 };
         let (id, sandbox) = (A.to_owned(), SandboxId::new("one"));
         let containers = [Container { id, sandbox, group: None, said: Some(said) }];
         let sampled = told(SAID, &want(&containers, None)).unwrap();

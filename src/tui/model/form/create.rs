@@ -26,13 +26,11 @@ pub enum Plan {
 /// A create from a profile.
 #[derive(Debug, Clone)]
 pub struct Create {
-    /// The profile.
     pub view: ProfileView,
     /// The hosts, those that answer first.
     pub hosts: Vec<String>,
     /// Judgement of placement on each host so far.
     verdicts: BTreeMap<HostName, Verdict>,
-    /// Plan of the create.
     pub plan: Plan,
     /// Why the ledger could not be read when that was found out.
     pub ledger_error: Option<Error>,

@@ -10,7 +10,7 @@ use crate::domain::name::{SandboxId, SnapshotId};
 use crate::tui::model::Role;
 
 /// Lines below the fields: what would be done, and why not.
-pub type Notes = Vec<(Role, String)>;
+pub(crate) type Notes = Vec<(Role, String)>;
 
 /// A verb that has a form.
 pub(super) trait Definition {
@@ -51,13 +51,11 @@ pub enum Asked {
 /// A job that is to be begun.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewJob {
-    /// Its kind.
     pub kind: OperationKind,
     /// The sandbox that it is on; none: it makes one.
     pub sandbox: Option<SandboxId>,
     /// Name of its target.
     pub title: String,
-    /// The request.
     pub request: Request,
 }
 

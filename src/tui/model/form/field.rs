@@ -11,13 +11,10 @@ use crate::domain::profile::{InputKind, InputSpec, Seconds};
 pub enum FieldKey {
     /// An input of the profile.
     Input(String),
-    /// The host.
     Host,
     /// The time to live.
     Ttl,
-    /// The name.
     Name,
-    /// The labels.
     Labels,
     /// Agreement to a large transfer.
     Large,
@@ -126,7 +123,6 @@ pub struct Field {
     pub help: String,
     /// Whether it has to be given.
     pub required: bool,
-    /// Its error.
     pub error: Option<String>,
     /// Whether `error` came from the client: it stands until the field changes.
     pub refused: bool,
@@ -147,7 +143,6 @@ impl Fields {
         Self { list, focus: 0 }
     }
 
-    /// The focused field.
     pub fn focused(&mut self) -> Option<&mut Field> {
         self.list.get_mut(self.focus)
     }
@@ -340,7 +335,6 @@ impl Field {
         }
     }
 
-    /// With a rule.
     #[must_use]
     pub fn checked(self, rule: fn(&str) -> Result<(), String>) -> Self {
         Self { rule: Rule::Of(rule), ..self }

@@ -27,7 +27,6 @@ impl KnownLabels {
         known
     }
 
-    /// The keys.
     pub(super) fn keys(&self) -> impl Iterator<Item = &String> {
         self.values.keys()
     }

@@ -24,7 +24,6 @@ pub enum Labelling {
     Waiting,
     /// Being written.
     Writing,
-    /// Written.
     Written,
     /// Refused: it changed meanwhile, or cannot be written.
     Refused(Error),
@@ -33,9 +32,7 @@ pub enum Labelling {
 /// Sandbox whose labels are written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LabelTarget {
-    /// Its id.
     pub id: SandboxId,
-    /// Its name.
     pub name: Option<String>,
     /// The revision that the operator saw.
     pub revision: u64,
@@ -77,7 +74,6 @@ impl LabelTarget {
 /// Labels of these sandboxes.
 #[derive(Debug, Clone)]
 pub struct EditLabels {
-    /// The targets.
     pub targets: Vec<LabelTarget>,
     /// Their labels when it opened.
     known: KnownLabels,
@@ -134,7 +130,6 @@ impl EditLabels {
         self.targets.iter().any(|target| target.state == Labelling::Writing)
     }
 
-    /// Whether all are written.
     pub fn is_written(&self) -> bool {
         self.targets.iter().all(|target| target.state == Labelling::Written)
     }

@@ -22,7 +22,6 @@ const MOST_HELP: usize = 4;
 pub struct FieldRow {
     /// The field's place in the form.
     pub at: usize,
-    /// Its row.
     pub y: u16,
     /// Rows below it: its error, or its help.
     pub help: Vec<String>,

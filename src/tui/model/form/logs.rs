@@ -10,7 +10,6 @@ use crate::tui::model::{Role, many};
 pub struct LogOptions {
     /// Name of its sandbox.
     pub title: String,
-    /// Its services.
     pub services: Vec<String>,
     /// The service whose log is shown; none: all.
     pub service: Option<String>,

@@ -24,7 +24,6 @@ pub enum Script {
 /// A patch on a snapshot.
 #[derive(Debug, Clone)]
 pub struct AddPatch {
-    /// The snapshot.
     pub view: Arc<SnapshotView>,
     /// Where its script comes from.
     pub script: Script,
@@ -110,7 +109,6 @@ impl Definition for AddPatch {
 /// A rollout of a snapshot's patches onto the sandboxes based on it.
 #[derive(Debug, Clone)]
 pub struct RollOut {
-    /// The snapshot.
     pub view: Arc<SnapshotView>,
     /// Protected ones of its sandboxes: they are passed over.
     pub protected: Vec<SandboxId>,

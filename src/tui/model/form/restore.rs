@@ -5,6 +5,7 @@ use super::field::{Field, FieldKey, Fields};
 use crate::client::{Error, Request, RestoreRequest, SnapshotDiff};
 use crate::domain::name::SandboxId;
 use crate::domain::{OperationKind, Time};
+use crate::present::diff::{change_counts, change_sign};
 use crate::tui::model::{Role, SnapshotTarget, age, bytes, caveat, many};
 
 /// How many differences are listed.
@@ -13,7 +14,6 @@ const CHANGES: usize = 200;
 /// Differences between a snapshot and what it was taken of, as far as they are known.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Comparison {
-    /// Asked for.
     Asking,
     /// The answer.
     Known(Box<SnapshotDiff>),
@@ -24,9 +24,7 @@ pub enum Comparison {
 /// A new sandbox from a snapshot.
 #[derive(Debug, Clone)]
 pub struct Restore {
-    /// The snapshot.
     pub target: SnapshotTarget,
-    /// The hosts.
     pub hosts: Vec<String>,
     /// The differences.
     pub comparison: Comparison,
@@ -119,16 +117,11 @@ fn differences(diff: &SnapshotDiff, source: &SandboxId) -> Notes {
     } else {
         let sign = if diff.bytes < 0 { '-' } else { '+' };
         let grown = bytes(diff.bytes.unsigned_abs());
-        let (added, removed, changed) = (diff.added, diff.removed, diff.changed);
-        let counts = format!("{added} added, {removed} removed, {changed} changed");
+        let counts = change_counts(diff);
         notes.push((Role::Plain, format!("since then, in {what}: {counts}, {sign}{grown}")));
     }
     for change in diff.changes.iter().take(CHANGES) {
-        let (glyph, role) = match change.change.as_str() {
-            "added" => ('+', Role::Good),
-            "removed" => ('-', Role::Bad),
-            _ => ('~', Role::Warn),
-        };
+        let (glyph, role) = change_sign(change);
         let differs = change.differs.join(", ");
         notes.push((role, format!("  {glyph} {}  {differs}", change.path)));
     }

@@ -16,7 +16,6 @@ const MODES: [(&str, &str); 3] = [
 /// A snapshot of each of these, but of those that are left out.
 #[derive(Debug, Clone)]
 pub struct TakeSnapshot {
-    /// The targets.
     pub targets: Vec<Target>,
 }
 

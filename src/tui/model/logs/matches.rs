@@ -8,7 +8,6 @@ use super::tail::LogTail;
 /// Matching lines, by their numbers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Matches {
-    /// Pattern that is searched for.
     pub(super) pattern: SearchPattern,
     lines: VecDeque<u64>,
     /// The line that was found last.

@@ -19,7 +19,6 @@ pub struct Place {
 /// A row on the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogRow<'a> {
-    /// Its line.
     pub line: &'a LogText,
     /// Its line's number.
     pub number: u64,

@@ -21,7 +21,6 @@ pub struct LogText {
     pub service: Option<Arc<str>>,
     /// Whether it came from stderr.
     pub stderr: bool,
-    /// Its text.
     pub text: String,
     /// The columns that it takes.
     pub columns: usize,
@@ -114,7 +113,6 @@ impl LogTail {
         self.first
     }
 
-    /// The line of a number.
     pub fn line(&self, number: u64) -> Option<&Arc<LogText>> {
         self.lines.get(usize::try_from(number.checked_sub(self.first)?).ok()?)
     }

@@ -4,11 +4,10 @@ use super::Model;
 use crate::domain::Usd;
 use crate::domain::credit::HistoryEntry;
 use crate::domain::extension::Capability;
-use crate::domain::figures::{age, usd};
 use crate::domain::name::SandboxId;
 use crate::domain::text::columns;
 use crate::present::credit::{AGE, AMOUNT, BALANCE, KIND, entry_role};
-use crate::present::{Role, Spans as Line};
+use crate::present::{Role, Spans as Line, age, usd};
 use crate::tui::keymap::{Action, Mode};
 use crate::tui::model::credits::{CreditsLayout, EntryRow};
 use crate::tui::model::fetch::Load;
@@ -69,7 +68,6 @@ impl Model {
         (words, sparkline(&hours, top))
     }
 
-    /// The row of an entry.
     pub fn entry_row(&self, entry: &HistoryEntry) -> EntryRow {
         let record = &entry.entry;
         let mut about = Line::new();

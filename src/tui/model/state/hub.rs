@@ -1,9 +1,8 @@
 //! State Hub in words: how far it has heard of what happened.
 
 use super::Model;
-use crate::domain::figures::age_of;
 use crate::present::error::hinted;
-use crate::present::{Role, many};
+use crate::present::{Role, age_of, many};
 use crate::tui::model::area::Area;
 use crate::tui::model::fetch::Load;
 

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
 use super::*;
-use crate::extensions::archives::import::said::record;
+use crate::extensions::archives::import::header_extensions::record;
 
 /// Entry as a tar has it, by hand: nothing here stops at what an honest archive would not say.
 #[derive(Clone)]
@@ -149,7 +149,6 @@ fn said(program: &[&str], tar: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Listing by GNU tar.
 fn listed_by_gnu(tar: &[u8]) -> String {
     said(&["tar", "--quoting-style=literal", "-tf", "-"], tar).expect("tar")
 }

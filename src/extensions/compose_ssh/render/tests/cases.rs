@@ -20,8 +20,8 @@ fn each(name: &str, file: Option<&str>, mut judge: impl FnMut(Dialect, &Value, &
             variables: &BTreeMap::new(),
             host: &host,
         };
-        let rendered =
-            render(&tree, &input).unwrap_or_else(|error| panic!("{name} {dialect:?}: {error}"));
+        let rendered = render(&tree, &input, &mut Vec::new())
+            .unwrap_or_else(|error| panic!("{name} {dialect:?}: {error}"));
         let project: Value =
             serde_json::from_str(rendered.yaml.split_once('\n').unwrap().1).unwrap();
         judge(dialect, &project, &rendered);

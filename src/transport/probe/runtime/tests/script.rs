@@ -80,7 +80,7 @@ impl Host {
         if shell.ends_with("busybox") {
             command.arg("sh");
         }
-        let text = format!("{RUNTIME_SH}{script}");
+        let text = format!("{}{script}", include_str!("../../../scripts/runtime.sh"));
         let ran = command
             .args(["-c", &text, "sh"])
             .args(words)

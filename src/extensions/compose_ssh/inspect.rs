@@ -10,12 +10,12 @@ use crate::extensions::compose_ssh::deps::{Deps, workspace_only};
 use crate::extensions::compose_ssh::handle::Stack;
 use crate::extensions::compose_ssh::ready::reach;
 use crate::extensions::compose_ssh::runtime::{self, Container, Judgement};
-use crate::extensions::workspace::look::{self, Found};
+use crate::extensions::workspace::inspect::{self, Found};
 use crate::extensions::workspace::{workdir, workspace};
 
 pub(super) async fn inspect(deps: &Deps, target: &Target) -> Result<Inspection, Error> {
     let transport = deps.open(&target.host).await?;
-    let found = look::look(transport.as_ref(), target).await?;
+    let found = inspect::inspect_one(transport.as_ref(), target).await?;
     let stack = Stack::from_handle(target.handle.as_ref());
     let containers = read(found.inspected.as_deref().unwrap_or_default(), &target.host)?;
     let mut seen = found.inspection();
@@ -84,7 +84,7 @@ pub(super) async fn services(
     targets: &[Target],
 ) -> Result<BTreeMap<SandboxId, Vec<Service>>, Error> {
     let transport = deps.open(host).await?;
-    let inspections = look::inspect_all(transport.as_ref(), targets).await?;
+    let inspections = inspect::inspect_all(transport.as_ref(), targets).await?;
     let mut engines = BTreeMap::new();
     for (engine, text) in &inspections.engines {
         engines.insert(engine.clone(), by_sandbox(read(text, host)?));
@@ -92,7 +92,7 @@ pub(super) async fn services(
     let mut answer = BTreeMap::new();
     for target in targets.iter().filter(|target| inspections.is_of(target)) {
         let stack = Stack::from_handle(target.handle.as_ref());
-        let services = match (stack, look::engine(target)) {
+        let services = match (stack, inspect::engine(target)) {
             (Some(stack), Some(engine)) if !stack.services.is_empty() => {
                 // An engine that did not answer says nothing; neither do we.
                 let Some(engine) = engines.get(&engine) else { continue };

@@ -14,12 +14,12 @@ const PROGRESS: [&[u8]; 3] = [b"at=", b"bytes=", b"kib="];
 /// Answer of a script that works for long, on its stdout, but for how far it is. Of a stream only the end is kept, and what
 /// was said first is no longer in it after some hours of progress.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct OutputBuffer {
     text: String,
     cut: bool,
 }
 
-impl Heard {
+impl OutputBuffer {
     /// A line, as it comes.
     pub(crate) fn line(&mut self, source: Source, line: &[u8]) {
         if source == Source::Stderr || PROGRESS.iter().any(|key| line.starts_with(key)) {
@@ -41,18 +41,18 @@ impl Heard {
     /// All of it.
     ///
     /// Errors: where it said more than [`OUTPUT_LIMIT`] bytes: nobody knows what of it is missing.
-    pub(crate) fn said(&self) -> Result<Said<'_>, Error> {
+    pub(crate) fn said(&self) -> Result<ScriptOutput<'_>, Error> {
         if self.cut {
             return Err(Error::new(Code::OperationFailed, "the host said more than anybody reads"));
         }
-        Ok(Said::read(&self.text))
+        Ok(ScriptOutput::read(&self.text))
     }
 }
 
 /// The lines of one script.
-pub(crate) struct Said<'a>(Vec<ScriptEntry<'a>>);
+pub(crate) struct ScriptOutput<'a>(Vec<ScriptEntry<'a>>);
 
-impl<'a> Said<'a> {
+impl<'a> ScriptOutput<'a> {
     pub(crate) fn read(text: &'a str) -> Self {
         Self(entries(text))
     }
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn what_was_said_first_is_known_after_days_of_progress() {
-        let mut heard = Heard::default();
+        let mut heard = OutputBuffer::default();
         heard.line(Source::Stdout, b"captured=db");
         for at in 0..400_000 {
             heard.line(Source::Stdout, format!("bytes={at}").as_bytes());
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn what_nobody_can_keep_is_an_error() {
-        let mut heard = Heard::default();
+        let mut heard = OutputBuffer::default();
         let line = vec![b'x'; 1024 * 1024];
         (0..9).for_each(|_| heard.line(Source::Stdout, &line));
         assert!(heard.said().is_err());

@@ -37,13 +37,13 @@ pub(super) struct Time {
 
 /// Extensions of the entry that comes next.
 #[derive(Default)]
-pub(super) struct Said {
+pub(super) struct HeaderExtensions {
     name: Option<Vec<u8>>,
     target: Option<Vec<u8>>,
     records: Option<BTreeMap<Vec<u8>, Vec<u8>>>,
 }
 
-impl Said {
+impl HeaderExtensions {
     /// Takes an entry in that is an extension; whether it is one.
     pub(super) fn take_in<R: Read>(&mut self, entry: &mut Entry<'_, R>) -> io::Result<bool> {
         let kind = entry.header().entry_type();

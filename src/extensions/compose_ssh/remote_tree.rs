@@ -26,13 +26,13 @@ const AT_ONCE: usize = 200;
 
 /// Knowledge of the workspace, and what was asked for and is not known.
 #[derive(Default)]
-struct Fetched {
+struct RemoteTree {
     known: BTreeMap<String, (Entry, Vec<u8>)>,
     wanted: RefCell<BTreeSet<String>>,
     unreadable: BTreeSet<String>,
 }
 
-impl Tree for Fetched {
+impl Tree for RemoteTree {
     fn entry(&self, path: &str) -> io::Result<Entry> {
         if path.is_empty() {
             return Ok(Entry::Directory);
@@ -64,7 +64,7 @@ pub(super) async fn render(
     workspace: &str,
     host: &HostContext,
 ) -> Result<Result<Rendered, RenderError>, Error> {
-    let mut tree = Fetched::default();
+    let mut tree = RemoteTree::default();
     for _ in 0..ROUNDS {
         let (rendered, asked) = tokio::task::block_in_place(|| {
             let rendered = source::render_tree(&tree, request, workspace, host, &mut Vec::new());
@@ -83,7 +83,7 @@ async fn fetch(
     transport: &dyn Transport,
     workspace: &str,
     asked: &BTreeSet<String>,
-    tree: &mut Fetched,
+    tree: &mut RemoteTree,
 ) -> Result<(), Error> {
     // What stands above a path is asked for with it: the renderer looks at each folder on the way.
     let mut paths: BTreeSet<&str> = BTreeSet::new();

@@ -1,6 +1,5 @@
 //! Colours and glyphs of the screen, as the configuration and the terminal want them.
 
-/// A theme's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ThemeName {
     /// The terminal's own 16 colours.
@@ -17,7 +16,6 @@ pub enum ThemeName {
 }
 
 impl ThemeName {
-    /// Every theme.
     pub const ALL: &'static [Self] =
         &[Self::Terminal, Self::Dark, Self::Light, Self::HighContrast, Self::Mono];
 
@@ -31,17 +29,11 @@ impl ThemeName {
             Self::Mono => "mono",
         }
     }
-
-    /// The theme of this name.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|theme| theme.as_str() == word)
-    }
 }
 
 /// How the screen looks; fixed for a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Look {
-    /// The theme.
+pub struct Appearance {
     pub theme: ThemeName,
     /// Only ASCII glyphs.
     pub ascii: bool,

@@ -7,7 +7,7 @@ use crate::domain::extension::{Inspection, Target};
 use crate::domain::profile::Bytes;
 use crate::domain::root::MarkedRoot;
 use crate::domain::teardown::{Resource, TeardownLine, TeardownOutcome};
-use crate::extensions::workspace::said::Said;
+use crate::extensions::workspace::script_output::ScriptOutput;
 use crate::extensions::workspace::{expected_of, failed, owners, root, step};
 use crate::transport::{Command, Transport};
 
@@ -68,7 +68,10 @@ impl Found {
 /// Looks at one sandbox, after the host proved to be the recorded one.
 ///
 /// Errors: `host_changed`; `operation_failed` where engine or root cannot be asked.
-pub(crate) async fn look(transport: &dyn Transport, target: &Target) -> Result<Found, Error> {
+pub(crate) async fn inspect_one(
+    transport: &dyn Transport,
+    target: &Target,
+) -> Result<Found, Error> {
     let identity = target.host_identity.as_ref();
     let root = root(target, &transport.spec().workspace_root);
     let command = Command::script(LOOK_SH)
@@ -81,7 +84,7 @@ pub(crate) async fn look(transport: &dyn Transport, target: &Target) -> Result<F
         .arg(identity.and_then(|identity| identity.engine_id.as_deref()).unwrap_or_default());
     let output = step(transport, "inspect", &command).await?;
     let text = output.text();
-    let said = Said::read(&text);
+    let said = ScriptOutput::read(&text);
     said.check("inspect", transport, root)?;
     if said.value("looked") != Some("yes") {
         let message = format!(
@@ -94,7 +97,7 @@ pub(crate) async fn look(transport: &dyn Transport, target: &Target) -> Result<F
     Ok(read(&said))
 }
 
-fn read(said: &Said<'_>) -> Found {
+fn read(said: &ScriptOutput<'_>) -> Found {
     let mut resources: Vec<Resource> = Vec::new();
     for entry in said
         .entries()
@@ -184,7 +187,7 @@ pub(crate) async fn inspect_all(
         .args(engines.iter().flat_map(|(program, id)| [program, id]));
     let output = step(transport, "services", &command).await?;
     let text = output.text();
-    let said = Said::read(&text);
+    let said = ScriptOutput::read(&text);
     if said.value("looked") != Some("yes") {
         let name = &transport.spec().name;
         let error = Error::new(
@@ -223,7 +226,7 @@ mod tests {
     #[test]
     fn what_is_there_has_a_line_each() {
         let text = "machine=m\ncounter=7\nwhose=ours\ndirectory=\n /srv/sbx-1\n\nasleep=\n w\n d\nworkspace=yes\nfree_kib=4\nnetwork=\n a\n b\ninspected=\n {\"Name\":\"x=y\"}\nlooked=yes\n";
-        let found = read(&Said::read(text));
+        let found = read(&ScriptOutput::read(text));
         let kinds: Vec<(&str, &str)> =
             found.resources.iter().map(|r| (r.kind.as_str(), r.id.as_str())).collect();
         assert_eq!(kinds, [("directory", "/srv/sbx-1"), ("network", "a"), ("network", "b")]);
@@ -235,6 +238,6 @@ mod tests {
 
     #[test]
     fn nothing_there_is_nothing_found() {
-        assert_eq!(read(&Said::read("machine=m\n\nlooked=yes\n")), Found::default());
+        assert_eq!(read(&ScriptOutput::read("machine=m\n\nlooked=yes\n")), Found::default());
     }
 }
