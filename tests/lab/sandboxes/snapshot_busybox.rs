@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::lab::{Bench, DOCKER, stack_args, text};
 use crate::sandboxes::broken::Sshd;
-use crate::sandboxes::checkpoint_kills::wait_for_first;
+use crate::sandboxes::snapshot_kills::wait_for_first;
 use crate::support::said::Said as _;
 
 const KEEPER: &str = r#"services:

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::held::held_and;
 use crate::lab::{Bench, DOCKER, PODMAN, signal, text};
 use crate::points::each_point;
-use crate::sandboxes::checkpoint_kills::{all_run, statuses};
+use crate::sandboxes::snapshot_kills::{all_run, statuses};
 use crate::support::said::Said as _;
 use serde_json::json;
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::faults::{Halting, Relay};
 use crate::lab::{Bench, DOCKER, PODMAN, Way, port_of, text, wait_until};
 use crate::sandboxes::broken::Sshd;
-use crate::sandboxes::checkpoint_kills::{all_run, statuses};
+use crate::sandboxes::snapshot_kills::{all_run, statuses};
 use crate::support::said::Said as _;
 
 /// A container that would be paused, and a volume.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::lab::{Bench, DOCKER, on_host, text, tree};
-use crate::sandboxes::checkpoint_lost::KEEPER;
+use crate::sandboxes::snapshot_lost_hosts::KEEPER;
 use crate::support::said::Said as _;
 
 /// `KEEPER` without its volume.
