@@ -164,21 +164,18 @@ fn ctrl_c_takes_everything_away() {
 }
 
 each_point! {
-    what_a_killed_one_made_is_taken_away_by_recover_on_docker = a_killed_check_leaves_nothing(DOCKER) {
-        compose_up: "compose.up";
-        check_snapshot: "check.snapshot";
-        check_restored: "check.restored";
-        check_destroying: "check.destroying";
-    }
-    what_a_killed_one_made_is_taken_away_by_recover_on_podman = a_killed_check_leaves_nothing(PODMAN) {
-        snapshot_made: "snapshot.made";
-        check_restored: "check.restored";
+    what_a_killed_one_made_is_taken_away_by_recover {
+        on_docker: DOCKER,
+            &["compose.up", "check.snapshot", "check.restored", "check.destroying"];
+        on_podman: PODMAN, &["snapshot.made", "check.restored"];
     }
 }
 
-fn a_killed_check_leaves_nothing(host: &str, point: &str) {
+fn what_a_killed_one_made_is_taken_away_by_recover(host: &str, points: &[&str]) {
     let bench = Bench::watching(&[host]);
-    bench.killed(point, ["hosts", "check", "--deep", host]);
+    for point in points {
+        bench.killed(point, ["hosts", "check", "--deep", host]);
+    }
     bench.recovered();
     assert_over(&bench);
     bench.assert_as_before();
