@@ -13,6 +13,7 @@
 
 mod archives;
 mod dashboard;
+mod each_case;
 mod faults;
 #[allow(dead_code, reason = "shared with tests/it")]
 #[path = "../fuzz/mod.rs"]
@@ -21,7 +22,6 @@ mod held;
 #[allow(clippy::module_inception)]
 mod lab;
 mod patches;
-mod points;
 mod render;
 mod sandboxes;
 mod snapshots;

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::each_case::each_case;
 use crate::faults::Tmpfs;
 use crate::lab::{Bench, DOCKER, PODMAN, Way, port_of, stack_args, text, url_of, wait_until};
-use crate::points::each_point;
 use crate::sandboxes::kills::id_of;
 use crate::snapshots::place::{KEEPER, Place, Tree, there};
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// A profile that keeps undo snapshots.
 fn keeping(bench: &Bench, more: &str) -> String {
@@ -103,7 +103,7 @@ fn comes_back_as_it_was(place: Place, verb: &str, asleep: bool) {
     bench.assert_unchanged(place.host(), &before);
 }
 
-each_point! {
+each_case! {
     comes_back_as_it_was {
         what_was_destroyed_comes_back_on_docker: Place::Root, "destroy", false;
         what_a_sweep_destroyed_comes_back_on_podman: Place::Podman, "sweep", false;
@@ -112,7 +112,7 @@ each_point! {
     }
 }
 
-each_point! {
+each_case! {
     a_removal_that_is_killed_over_its_undo_snapshot_leaves_it_alive {
         on_docker: DOCKER, &[
             ("undo.measured", "destroy"),

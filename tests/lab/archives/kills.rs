@@ -5,12 +5,12 @@ use std::fs;
 use serde_json::json;
 
 use crate::archives::source::{assert_whole, folder, replicas, snapshot};
+use crate::each_case::each_case;
 use crate::lab::{Bench, DOCKER, PODMAN, text};
-use crate::points::each_point;
 use crate::sandboxes::kills::id_of;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
-each_point! {
+each_case! {
     copies_that_are_killed_are_whole_or_gone {
         below_the_same_root: false;
         below_an_earlier_root: true;

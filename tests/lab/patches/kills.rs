@@ -4,8 +4,8 @@
 use serde_json::json;
 
 use super::{add, canary_base, patches_of, read};
+use crate::each_case::each_case;
 use crate::lab::{Bench, DOCKER, PODMAN, Started, on_host, text, url_of, wait_until};
-use crate::points::each_point;
 use crate::sandboxes::kills::id_of;
 
 /// How often each patch left its mark.
@@ -15,7 +15,7 @@ pub(crate) fn marks(bench: &Bench, id: &str) -> Vec<String> {
 
 // A patch whose process died has run once or not at all, and is not run again by a wake, whoever came first: a recover or a
 // wake.
-each_point! {
+each_case! {
     a_killed_patch_is_never_run_twice {
         after_a_recover: true;
         by_a_wake: false;
@@ -94,7 +94,7 @@ fn a_script_ends_with_the_console_that_began_it() {
 }
 
 // Every step of a sleep and of a wake, and how it is after a recover; on podman those behind which its host stands otherwise.
-each_point! {
+each_case! {
     sleeps_and_wakes_that_are_killed_are_what_the_host_says {
         on_docker: DOCKER, &[
             ("sleep.stopped", "sleeping"),

@@ -4,9 +4,9 @@
 use serde_json::{Value, json};
 
 use super::{add, canary_base, patches_of};
+use crate::each_case::each_case;
 use crate::lab::{Bench, DOCKER, Started, engine, on_host, text, wait_until};
 use crate::patches::kills::marks;
-use crate::points::each_point;
 use crate::sandboxes::kills::id_of;
 use crate::sandboxes::rollback::containers;
 
@@ -28,13 +28,11 @@ fn two_patches(bench: &Bench) {
 
 /// No patch left its mark twice, and what the record says of each is what it left.
 #[track_caller]
-fn once_each(bench: &Bench, point: &str) {
-    let (record, marks) = (bench.get(&id_of(point)), marks(bench, &id_of(point)));
+fn once_each(record: &Value, marks: &[String], point: &str) {
     for sequence in ["1", "2"] {
         let ran = marks.iter().filter(|mark| *mark == sequence).count();
         assert!(ran <= 1, "{point}: patch {sequence} ran {ran} times: {record:#}");
-        let known =
-            patches_of(&record).contains(&(sequence.parse().unwrap(), "applied".to_owned()));
+        let known = patches_of(record).contains(&(sequence.parse().unwrap(), "applied".to_owned()));
         assert!(!known || ran == 1, "{point}: {sequence} is applied and left no mark: {record:#}");
     }
 }
@@ -117,12 +115,14 @@ fn a_wake_that_is_killed_over_a_patch_is_not_ready_in_part() {
 }
 
 // Every step behind the removal: what comes to nothing there is made again whole, patches and all.
-each_point! {
-    a_recreate_of_a_restored_sandbox_that_is_killed_owes_nothing_that_could_run = a_killed_recreate() {
-        before_it_runs: &[
+each_case! {
+    a_recreate_of_a_restored_sandbox_that_is_killed_owes_nothing_that_could_run = a_killed_recreate {
+        up_to_its_archive: &[
             ("recreate.begin", "ready"),
             ("recreate.torn_down", "failed"),
             ("restore.prepared", "failed"),
+        ];
+        before_its_patches: &[
             ("restore.extracted", "failed"),
             ("restore.up", "failed"),
             ("create.started", "failed"),
@@ -141,23 +141,20 @@ fn a_killed_recreate(points: &[(&str, &str)]) {
     let bench = Bench::new();
     stack_base(&bench);
     two_patches(&bench);
-    for (point, _) in points {
-        bench.ok(["restore", "base", "--name", &id_of(point)]);
-        bench.killed(point, ["recreate", &id_of(point), "--yes"]);
-    }
-    bench.recovered();
+    let id = text(&bench.ok(["restore", "base", "--name", "box"])["id"]);
     for (point, wanted) in points {
-        let record = bench.get(&id_of(point));
+        bench.killed(point, ["recreate", "box", "--yes"]);
+        bench.recovered();
+        let record = bench.get("box");
         assert_eq!(record["state"], *wanted, "{point}: {record:#}");
         owes_nothing_that_could_run(&record, point);
         let there = usize::from(*wanted == "ready");
-        let id = text(&record["id"]);
         assert_eq!(containers(DOCKER, &id), there, "{point}: what is not ready is not there");
         if *wanted == "ready" {
-            once_each(&bench, point);
+            once_each(&record, &marks(&bench, "box"), point);
         } else {
-            bench.ok(["recreate", &id, "--yes"]);
-            assert_eq!(marks(&bench, &id), ["1", "2"], "{point}: made again, it has each once");
+            bench.ok(["recreate", "box", "--yes"]);
+            assert_eq!(marks(&bench, "box"), ["1", "2"], "{point}: made again, it has each once");
         }
     }
 }

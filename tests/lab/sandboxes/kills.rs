@@ -1,8 +1,8 @@
 //! SIGKILL at every step of create, recreate and destroy, and then `recover`: nothing on the host without a record, no
-//! record stuck. Each point has a sandbox of its own, and one `recover` finds all of them.
+//! record stuck.
 
+use crate::each_case::each_case;
 use crate::lab::{Bench, DOCKER, PODMAN, stack_args};
-use crate::points::each_point;
 use crate::sandboxes::rollback::{MISSING_IMAGE, containers};
 
 pub(crate) fn id_of(point: &str) -> String {
@@ -16,7 +16,7 @@ fn create(bench: &Bench, host: &str, id: &str) -> Vec<String> {
 
 // Every step of an establishment and of a rollback, in order. On podman those behind which its host stands otherwise; the
 // others are writings of the console.
-each_point! {
+each_case! {
     creates_that_are_killed_leave_nothing {
         on_docker: DOCKER, &[
             "create.requested",
@@ -70,7 +70,7 @@ fn creates_that_are_killed_leave_nothing(host: &str, points: &[&str]) {
 }
 
 // Every step of a removal; on podman those behind which its host stands otherwise.
-each_point! {
+each_case! {
     removals_that_are_killed_are_finished {
         on_docker: DOCKER, &[
             "destroy.destroying",
@@ -100,7 +100,7 @@ fn removals_that_are_killed_are_finished(host: &str, points: &[&str]) {
 
 // Before anything is removed, and once all of it is there again, it is ready; in between it has failed. What a point leaves
 // on a host is the same for `create.started` and `create.ready`.
-each_point! {
+each_case! {
     recreates_that_are_killed_are_ready_or_can_be_made_again {
         on_docker: DOCKER, &[
             ("recreate.begin", "ready"),
@@ -120,23 +120,18 @@ each_point! {
 
 fn recreates_that_are_killed_are_ready_or_can_be_made_again(host: &str, points: &[(&str, &str)]) {
     let bench = Bench::watching(&[host]);
-    let id_of = |point: &str| format!("again-{}", id_of(point));
-    for (point, _) in points {
-        bench.ok(create(&bench, host, &id_of(point)));
-        bench.killed(point, ["recreate", &id_of(point), "--yes"]);
-    }
-    let states = bench.recovered();
+    bench.ok(create(&bench, host, "again"));
     for (point, wanted) in points {
-        let id = id_of(point);
-        assert_eq!(states[&id], *wanted, "{point}");
+        bench.killed(point, ["recreate", "again", "--yes"]);
+        assert_eq!(bench.recovered()["again"], *wanted, "{point}");
         let there = usize::from(*wanted == "ready");
-        assert_eq!(containers(host, &id), there, "{point}: what is not ready is not there");
-        let record = bench.get(&id);
+        assert_eq!(containers(host, "again"), there, "{point}: what is not ready is not there");
+        let record = bench.get("again");
         assert_eq!(record["reachability"].is_object(), *wanted == "ready", "{point}: {record:#}");
-    }
-    // One of each kind goes on.
-    for point in ["recreate.begin", "compose.up"] {
-        assert_eq!(bench.ok(["recreate", &id_of(point), "--yes"])["state"], "ready", "{point}");
+        // One that was not touched yet goes on, and so does each that has failed.
+        if *wanted == "failed" || *point == "recreate.begin" {
+            assert_eq!(bench.ok(["recreate", "again", "--yes"])["state"], "ready", "{point}");
+        }
     }
     bench.clear();
     bench.assert_as_before();

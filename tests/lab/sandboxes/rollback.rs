@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::each_case::each_case;
 use crate::lab::{
     Bench, DOCKER, PODMAN, Ran, Started, on_engine, rooms, stack_args, text, wait_until,
 };
-use crate::points::each_point;
 use crate::sandboxes::kills::id_of;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 pub(crate) const MISSING_IMAGE: &str =
     "services:\n  web: {image: \"localhost/sbx-no-such-image:1\"}\n";
@@ -43,7 +43,7 @@ pub(crate) fn slow_stack(host: &str) -> String {
     format!("{up}  stubborn: {{image: \"localhost/sbx-lab:1\", command: [\"sleep\", \"1000\"]}}\n")
 }
 
-each_point! {
+each_case! {
     a_failed_create_leaves_evidence_and_nothing_else {
         on_docker: DOCKER;
         on_podman: PODMAN;
@@ -131,9 +131,8 @@ pub(crate) fn destroy(bench: &Bench, id: &str) -> Ran {
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_kept_failure_stays_until_it_is_destroyed() {
-    let bench = Bench::new();
     let host = DOCKER;
-    let before = bench.snapshot(host);
+    let bench = Bench::watching(&[host]);
     let repo = bench.stack("failing", ENDS_AT_ONCE);
     let ran = bench.try_stack(host, &repo, &["--keep-failed", "--ttl", "8h"]);
     let error = ran.error_with_hint("operation_failed");
@@ -149,7 +148,7 @@ fn a_kept_failure_stays_until_it_is_destroyed() {
     let left = deadline.as_second() - jiff::Timestamp::now().as_second();
     assert!((3500..=3600).contains(&left), "an hour from now, not the ttl: {left} s");
     destroy(&bench, &id);
-    bench.assert_unchanged(host, &before);
+    bench.assert_as_before();
 }
 
 /// How many containers a sandbox has.
@@ -185,8 +184,7 @@ fn ctrl_c_rolls_back_and_a_second_one_leaves_at_once() {
         bench.assert_unchanged(host, &before);
     }
 
-    let bench = Bench::new();
-    let before = bench.snapshot(DOCKER);
+    let bench = Bench::watching(&[DOCKER]);
     let (create, id) = start_slow_create(&bench, DOCKER, "20s");
     create.signal("INT");
     std::thread::sleep(Duration::from_millis(700));
@@ -198,7 +196,7 @@ fn ctrl_c_rolls_back_and_a_second_one_leaves_at_once() {
     ran.error("cancelled");
     // What it left is found again and removed.
     destroy(&bench, &id);
-    bench.assert_unchanged(DOCKER, &before);
+    bench.assert_as_before();
 }
 
 #[test]
@@ -218,7 +216,7 @@ fn destroy_cancels_a_create_of_another_process() {
     assert_eq!(kinds, expected.map(|word| format!("sandbox.{word}")));
 }
 
-each_point! {
+each_case! {
     what_a_killed_process_left_is_destroyed {
         on_docker: DOCKER, &[
             "compose.prepared",

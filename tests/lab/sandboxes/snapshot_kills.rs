@@ -7,11 +7,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::archives::source::folder;
+use crate::each_case::each_case;
 use crate::held::held_and;
 use crate::lab::{Bench, DOCKER, PODMAN, on_engine, text, wait_until};
-use crate::points::each_point;
 use crate::sandboxes::kills::id_of;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// A stack with a volume, whose content is part of a snapshot.
 const KEEPER: &str = r#"services:
@@ -72,7 +72,7 @@ fn listed_ones_can_be_restored(bench: &Bench, kept: &str) -> Vec<String> {
 
 // Every step of a snapshot, in order; behind those of the second list it can be restored: from the seal on it is whole, whoever
 // lives to write that down. On podman those behind which its host stands otherwise.
-each_point! {
+each_case! {
     snapshots_that_are_killed_are_whole_or_gone {
         on_docker: DOCKER,
             &["snapshot.written", "snapshot.prepared", "snapshot.captured"],
@@ -100,7 +100,7 @@ fn snapshots_that_are_killed_are_whole_or_gone(host: &str, gone: &[&str], whole:
 }
 
 // Every step of a restore; on podman those behind which its host stands otherwise.
-each_point! {
+each_case! {
     restores_that_are_killed_leave_nothing {
         on_docker: DOCKER, &[
             "restore.requested",
