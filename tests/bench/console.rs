@@ -15,7 +15,7 @@ use sandboxer::domain::name::SandboxId;
 use sandboxer::store::EventLog as _;
 use sandboxer::store::json::JsonStores;
 
-use crate::house::{BIN, House};
+use crate::fixture::{BIN, Fixture};
 use crate::sample::Sample;
 
 /// What a frame is waited for, at most.
@@ -141,15 +141,15 @@ pub(crate) fn idle(name: &str, like: &Command, count: usize) {
 }
 
 /// From a key to the frame that shows it, while other processes do much.
-pub(crate) fn keys(house: &House, count: usize) {
-    let mut console = Console::start(&house.sandboxer());
+pub(crate) fn keys(fixture: &Fixture, count: usize) {
+    let mut console = Console::start(&fixture.sandboxer());
     console.first_frame(count);
     std::thread::sleep(Duration::from_secs(2));
     console.press(&"j".repeat(6));
     console.until("cursor", |screen| Console::cursor(screen).is_some());
     std::thread::sleep(Duration::from_millis(300));
     let stop = Arc::new(AtomicU64::new(0));
-    let (ended, data) = (Arc::clone(&stop), house.join("data"));
+    let (ended, data) = (Arc::clone(&stop), fixture.join("data"));
     let storm = std::thread::spawn(move || storm(&data, count, &ended));
     let mut sample = Sample::default();
     for number in 0..KEYS {

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::checkpoint::{Bench, FILL, HOST};
-use crate::house::House;
+use crate::fixture::Fixture;
 use crate::sample::Sample;
+use crate::snapshot::{Bench, FILL, HOST};
 
 const ROUNDS: usize = 5;
 /// It has zstd.
@@ -15,8 +15,8 @@ const TARGET: &str = "sandboxer01-dev";
 /// It has none: what comes is compressed anew on the way.
 const BARE: &str = "coulombcore";
 
-pub(crate) fn measure(house: &House, lab: &Path) {
-    let bench = Bench { house, lab };
+pub(crate) fn measure(fixture: &Fixture, lab: &Path) {
+    let bench = Bench { fixture, lab };
     bench.run(&["create", "--host", HOST, "--name", "source", "--ttl", "1d", "--quiet"]);
     bench.run(&["exec", "source", "--", "sh", "-c", FILL]);
     bench.run(&["snapshot", "source", "--name", "base", "--quiet"]);

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::house::{House, timed};
+use crate::fixture::{Fixture, timed};
 use crate::sample::Sample;
 use crate::stack::example;
 
@@ -27,10 +27,10 @@ const NAMES: [&str; 8] = [
     "hosts check",
 ];
 
-pub(crate) fn measure(house: &House, lab: &Path) {
+pub(crate) fn measure(fixture: &Fixture, lab: &Path) {
     let mut found: Vec<Vec<Option<[Duration; 2]>>> = vec![Vec::new(); NAMES.len()];
     for delay in DELAYS_MS {
-        let far = Far::new(lab, house, delay);
+        let far = Far::new(lab, fixture, delay);
         // Opens the connection; its master stays for the commands after it.
         far.run(&["hosts", "check", "far", "--quiet"]);
         let mut samples: [Sample; NAMES.len()] = Default::default();
@@ -70,7 +70,7 @@ pub(crate) fn measure(house: &House, lab: &Path) {
 
 /// The lab's Docker host behind a relay.
 struct Far<'a> {
-    house: &'a House,
+    fixture: &'a Fixture,
     folder: tempfile::TempDir,
     relay: Child,
     has_exec: bool,
@@ -78,7 +78,7 @@ struct Far<'a> {
 }
 
 impl<'a> Far<'a> {
-    fn new(lab: &Path, house: &'a House, delay: u32) -> Self {
+    fn new(lab: &Path, fixture: &'a Fixture, delay: u32) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let config = std::fs::read_to_string(lab.join("ssh_config")).expect("the lab's ssh_config");
         let target = port_of(&config, "sandboxer01");
@@ -101,14 +101,14 @@ impl<'a> Far<'a> {
             lab.join("hosts/sandboxer01/sandboxes").display()
         );
         std::fs::write(folder.path().join("config.yaml"), hosts).expect("config.yaml");
-        let mut far = Self { house, folder, relay, has_exec: false, has_label: false };
+        let mut far = Self { fixture, folder, relay, has_exec: false, has_label: false };
         far.has_exec = far.knows("exec");
         far.has_label = far.knows("label");
         far
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        let mut command = self.house.sandboxer();
+        let mut command = self.fixture.sandboxer();
         command.env("SANDBOXER_DATA_DIR", self.folder.path().join("data"));
         command.env("SANDBOXER_CONFIG", self.folder.path().join("config.yaml"));
         command.args(args);

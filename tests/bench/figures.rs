@@ -8,7 +8,7 @@
 //! * `hosts`: the same as `idle` on the lab's hosts: 3 of them, and 20 names of one
 //! * `stack`: create + destroy of a compose stack against the same by hand (ssh, rsync, docker compose), alternating; requests of a
 //!   create to its host, on each engine
-//! * `checkpoint`: snapshot and restore of 1 GiB in 20,000 files against `tar | zstd` by hand, alternating; memory
+//! * `snapshot`: snapshot and restore of 1 GiB in 20,000 files against `tar | zstd` by hand, alternating; memory
 //! * `copy`: an archive of 0.5 GiB to another host against `ssh a cat | ssh b cat` by hand, alternating; memory
 //! * `reap`: reap of 60 stacks over 2 hosts against one `compose down -v` after another over ssh by hand; sessions
 //! * `bulk`: destroy of 24 stacks on one host against one `compose down -v` after another, and the engine's own `rm -f`
@@ -16,23 +16,23 @@
 
 #![allow(clippy::expect_used, reason = "a figure that cannot be taken ends the run")]
 
-mod checkpoint;
 mod console;
 mod copy;
 mod far;
+mod fixture;
 mod hosts;
-mod house;
 mod reap;
 mod sample;
+mod snapshot;
 mod stack;
 
 use std::path::PathBuf;
 
-use house::House;
+use fixture::Fixture;
 use sample::Sample;
 
 /// Measures on the lab in this folder.
-type Measure = fn(&House, &std::path::Path);
+type Measure = fn(&Fixture, &std::path::Path);
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -44,11 +44,11 @@ fn main() {
     let words: Vec<&String> = args.iter().filter(|arg| !arg.starts_with('-')).collect();
     let wanted = |part: &str| words.is_empty() || words.iter().any(|word| *word == part);
     let folder = tempfile::tempdir().expect("a temporary directory");
-    let house = House::new(folder.path());
+    let fixture = Fixture::new(folder.path());
     Sample::heading();
     if ["frame", "list", "idle", "keys"].iter().any(|part| wanted(part)) {
         for count in [100, 1000, 10_000] {
-            on_records(&House::with_records(folder.path(), count), count, &wanted);
+            on_records(&Fixture::with_records(folder.path(), count), count, &wanted);
         }
     }
     let lab = std::env::var_os("LAB_DIR").map(PathBuf::from);
@@ -56,7 +56,7 @@ fn main() {
         ("hosts", hosts::measure),
         ("stack", stack::measure),
         ("far", far::measure),
-        ("checkpoint", checkpoint::measure),
+        ("snapshot", snapshot::measure),
         ("copy", copy::measure),
         ("reap", reap::measure),
         ("bulk", reap::measure_bulk),
@@ -64,28 +64,28 @@ fn main() {
     for (part, measure) in on_hosts {
         match &lab {
             _ if !wanted(part) => {}
-            Some(lab) => measure(&house, lab),
+            Some(lab) => measure(&fixture, lab),
             None => println!("{part}: skipped, LAB_DIR is not set (tests/lab/up, then . .lab/env)"),
         }
     }
 }
 
 /// Figures that need no host.
-fn on_records(house: &House, count: usize, wanted: &dyn Fn(&str) -> bool) {
+fn on_records(fixture: &Fixture, count: usize, wanted: &dyn Fn(&str) -> bool) {
     let many = count == 10_000;
     if wanted("frame") {
-        Sample::of(if many { 9 } else { 15 }, || house.first_frame(count))
+        Sample::of(if many { 9 } else { 15 }, || fixture.first_frame(count))
             .print(&format!("start to first full frame, {count} records"));
     }
     if wanted("list") && count > 100 {
-        Sample::of(if many { 9 } else { 30 }, || house.list(count))
+        Sample::of(if many { 9 } else { 30 }, || fixture.list(count))
             .print(&format!("list --json, {count} records"));
-        Sample::of(30, || house.version()).print("  (--version: the process alone)");
+        Sample::of(30, || fixture.version()).print("  (--version: the process alone)");
     }
     if wanted("idle") && count != 1000 {
-        console::idle(&format!("idle, {count} records, no host"), &house.sandboxer(), count);
+        console::idle(&format!("idle, {count} records, no host"), &fixture.sandboxer(), count);
     }
     if wanted("keys") && many {
-        console::keys(house, count);
+        console::keys(fixture, count);
     }
 }

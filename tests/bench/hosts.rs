@@ -4,17 +4,17 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::console;
-use crate::house::House;
+use crate::fixture::Fixture;
 
 const COUNT: usize = 100;
 
-pub(crate) fn measure(house: &House, lab: &Path) {
+pub(crate) fn measure(fixture: &Fixture, lab: &Path) {
     let three = ["sandboxer01", "coulombcore", "vm-haskell"].map(|ssh| (ssh.to_owned(), ssh));
     let twenty: Vec<_> = (1..=20).map(|n| (format!("host-{n}"), "sandboxer01")).collect();
     println!("{:<44} {:>11} {:>11} {:>11}", "idle", "processor", "terminal", "memory");
-    let with_records = House::with_records(&house.join("polled"), COUNT);
+    let with_records = Fixture::with_records(&fixture.join("polled"), COUNT);
     for (name, hosts) in [("3 hosts", &three[..]), ("20 hosts", &twenty)] {
-        let config = house.join("hosts.yaml");
+        let config = fixture.join("hosts.yaml");
         std::fs::write(&config, configured(hosts, lab)).expect("a configuration");
         let mut like = with_records.sandboxer();
         like.env("SANDBOXER_CONFIG", &config);

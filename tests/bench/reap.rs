@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::house::{House, timed};
+use crate::fixture::{Fixture, timed};
 use crate::sample::Sample;
 
 /// The hosts with the compose tool that each has.
@@ -30,10 +30,10 @@ volumes:
   data: {}
 "#;
 
-pub(crate) fn measure(house: &House, lab: &Path) {
+pub(crate) fn measure(fixture: &Fixture, lab: &Path) {
     // Fewer than 30 on each host: for a first look.
     let count = std::env::var("SANDBOXER_BENCH_REAP").ok().and_then(|count| count.parse().ok());
-    let fleet = Fleet::new(house, lab, count.unwrap_or(30));
+    let fleet = Fleet::new(fixture, lab, count.unwrap_or(30));
     println!("({} stacks over 2 hosts; load {})", 2 * fleet.count, load());
     fleet.make("r", &BOTH);
     let (reap, most) = fleet.reap();
@@ -56,8 +56,8 @@ pub(crate) fn measure(house: &House, lab: &Path) {
 }
 
 /// Destroy of many stacks on each engine's host in turn, by one command, by hand, and by the engine alone.
-pub(crate) fn measure_bulk(house: &House, lab: &Path) {
-    let fleet = Fleet::new(house, lab, 24);
+pub(crate) fn measure_bulk(fixture: &Fixture, lab: &Path) {
+    let fleet = Fleet::new(fixture, lab, 24);
     for (host, (name, _)) in HOSTS.iter().enumerate() {
         println!("({} stacks on {name}; load {})", fleet.count, load());
         fleet.make("d", &[host]);
@@ -88,7 +88,7 @@ fn load() -> String {
 
 /// Stacks of one profile on a data directory of its own.
 struct Fleet<'a> {
-    house: &'a House,
+    fixture: &'a Fixture,
     lab: &'a Path,
     project: PathBuf,
     /// Stacks on each host.
@@ -96,11 +96,11 @@ struct Fleet<'a> {
 }
 
 impl<'a> Fleet<'a> {
-    fn new(house: &'a House, lab: &'a Path, count: usize) -> Self {
-        let project = house.join("reap-stack");
+    fn new(fixture: &'a Fixture, lab: &'a Path, count: usize) -> Self {
+        let project = fixture.join("reap-stack");
         std::fs::create_dir_all(&project).expect("a folder");
         std::fs::write(project.join("docker-compose.yml"), STACK).expect("a compose file");
-        std::fs::create_dir_all(house.join("run")).expect("a folder for sockets");
+        std::fs::create_dir_all(fixture.join("run")).expect("a folder for sockets");
         let hosts = HOSTS.map(|(host, _)| {
             let (config, root) = (lab.join("ssh_config"), root_of(lab, host));
             let limits = "limits: {disk_used_pct: 100, mem_used_pct: 100, load_per_core: 1000}";
@@ -110,17 +110,17 @@ impl<'a> Fleet<'a> {
                 root.display()
             )
         });
-        std::fs::write(house.join("reap.yaml"), format!("hosts:\n{}", hosts.concat()))
+        std::fs::write(fixture.join("reap.yaml"), format!("hosts:\n{}", hosts.concat()))
             .expect("a configuration");
-        Self { house, lab, project, count }
+        Self { fixture, lab, project, count }
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        let mut command = self.house.sandboxer();
-        command.env("SANDBOXER_DATA_DIR", self.house.join("reap-data"));
-        command.env("SANDBOXER_CONFIG", self.house.join("reap.yaml"));
+        let mut command = self.fixture.sandboxer();
+        command.env("SANDBOXER_DATA_DIR", self.fixture.join("reap-data"));
+        command.env("SANDBOXER_CONFIG", self.fixture.join("reap.yaml"));
         // Connections of its own, so that its sessions can be counted.
-        command.env("XDG_RUNTIME_DIR", self.house.join("run"));
+        command.env("XDG_RUNTIME_DIR", self.fixture.join("run"));
         command.args(args).stdin(Stdio::null());
         command
     }
@@ -180,7 +180,7 @@ impl<'a> Fleet<'a> {
     fn most_sessions(&self, done: &AtomicBool) -> usize {
         let mut most = 0;
         while !done.load(Ordering::Relaxed) {
-            most = most.max(sessions(&self.house.join("run")));
+            most = most.max(sessions(&self.fixture.join("run")));
             std::thread::sleep(Duration::from_millis(100));
         }
         most

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::house::{House, timed};
+use crate::fixture::{Fixture, timed};
 use crate::reap::HOSTS;
 use crate::sample::Sample;
 
@@ -12,13 +12,13 @@ const ROUNDS: usize = 12;
 /// The shipped profile's stop grace, in seconds: the script waits as long for containers that do not end.
 const GRACE: u32 = 2;
 
-pub(crate) fn measure(house: &House, lab: &Path) {
+pub(crate) fn measure(fixture: &Fixture, lab: &Path) {
     let example = example();
-    write_profile(house);
+    write_profile(fixture);
     let mut samples: [Sample; 5] = Default::default();
     for round in 0..=ROUNDS {
         // One after the other: what else the machine does meets all of them alike.
-        let [create, destroy] = ours(house, lab, &example, round);
+        let [create, destroy] = ours(fixture, lab, &example, round);
         let fresh = by_hand(lab, &example, round, false);
         let shared = by_hand(lab, &example, round, true);
         // The first round warms the machine up.
@@ -43,20 +43,20 @@ pub(crate) fn measure(house: &House, lab: &Path) {
         ratio(shared)
     );
     for (host, _) in HOSTS {
-        println!("requests of a create to {host}: {}", requests(house, lab, &example, host));
+        println!("requests of a create to {host}: {}", requests(fixture, lab, &example, host));
     }
 }
 
 /// Requests that a create makes to its host.
-fn requests(house: &House, lab: &Path, example: &Path, host: &str) -> usize {
-    let log = house.join("requests.log");
+fn requests(fixture: &Fixture, lab: &Path, example: &Path, host: &str) -> usize {
+    let log = fixture.join("requests.log");
     let input = format!("repo={}", example.display());
-    let mut create = on_lab(house, lab);
+    let mut create = on_lab(fixture, lab);
     create.args(["create", "--profile", "bench", "--host", host, "--name", "counted"]);
     create.args(["--input", &input, "--quiet", "--log-file"]).arg(&log);
     create.env("SANDBOXER_LOG", "sandboxer=debug");
     timed(create);
-    let mut destroy = on_lab(house, lab);
+    let mut destroy = on_lab(fixture, lab);
     destroy.args(["destroy", "counted", "--quiet"]);
     timed(destroy);
     let text = std::fs::read_to_string(&log).expect("a log");
@@ -65,21 +65,21 @@ fn requests(house: &House, lab: &Path, example: &Path, host: &str) -> usize {
 }
 
 /// The binary on the lab's hosts.
-fn on_lab(house: &House, lab: &Path) -> Command {
-    let mut command = house.sandboxer();
+fn on_lab(fixture: &Fixture, lab: &Path) -> Command {
+    let mut command = fixture.sandboxer();
     command
-        .env("SANDBOXER_DATA_DIR", house.join("lab-data"))
+        .env("SANDBOXER_DATA_DIR", fixture.join("lab-data"))
         .env("SANDBOXER_CONFIG", lab.join("config.yaml"));
     command
 }
 
 /// The shipped profile without time for services to settle: the script by hand gives them none either.
-fn write_profile(house: &House) {
+fn write_profile(fixture: &Fixture) {
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("profiles/compose-e2e.yaml");
     let text = std::fs::read_to_string(shipped).expect("the shipped profile");
     let text =
         text.replace("profile.compose-e2e", "profile.bench").replace("settle: 2s", "settle: 0s");
-    let folder = house.join("home/.config/sandboxer/profiles");
+    let folder = fixture.join("home/.config/sandboxer/profiles");
     std::fs::create_dir_all(&folder).expect("a folder for profiles");
     std::fs::write(folder.join("bench.yaml"), text).expect("a profile");
 }
@@ -88,9 +88,9 @@ pub(crate) fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lab/example")
 }
 
-fn ours(house: &House, lab: &Path, example: &Path, round: usize) -> [std::time::Duration; 2] {
+fn ours(fixture: &Fixture, lab: &Path, example: &Path, round: usize) -> [std::time::Duration; 2] {
     let run = |args: &[&str]| {
-        let mut command = on_lab(house, lab);
+        let mut command = on_lab(fixture, lab);
         command.args(args);
         timed(command)
     };

@@ -12,6 +12,7 @@
 
 mod archives;
 mod dashboard;
+mod each_case;
 mod faults;
 #[allow(dead_code, reason = "shared with tests/it")]
 #[path = "../fuzz/mod.rs"]
@@ -20,7 +21,6 @@ mod held;
 #[allow(clippy::module_inception)]
 mod lab;
 mod patches;
-mod points;
 mod render;
 mod sandboxes;
 mod snapshots;

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::each_case::each_case;
 use crate::faults::Tmpfs;
-use crate::lab::{Bench, DOCKER, PODMAN, Way, port_of, text, url_of, wait_until};
-use crate::points::each_point;
+use crate::lab::{Bench, DOCKER, PODMAN, Way, port_of, stack_args, text, url_of, wait_until};
+use crate::sandboxes::kills::id_of;
 use crate::snapshots::place::{KEEPER, Place, Tree, there};
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// A profile that keeps undo snapshots.
 fn keeping(bench: &Bench, more: &str) -> String {
@@ -102,7 +103,7 @@ fn comes_back_as_it_was(place: Place, verb: &str, asleep: bool) {
     bench.assert_unchanged(place.host(), &before);
 }
 
-each_point! {
+each_case! {
     comes_back_as_it_was {
         what_was_destroyed_comes_back_on_docker: Place::Root, "destroy", false;
         what_a_sweep_destroyed_comes_back_on_podman: Place::Podman, "sweep", false;
@@ -111,40 +112,47 @@ each_point! {
     }
 }
 
-each_point! {
-    killed_over_its_undo_snapshot_on_docker = a_killed_removal_leaves_it_alive(DOCKER) {
-        measured: "undo.measured", "destroy";
-        written: "snapshot.written", "destroy";
-        captured: "snapshot.captured", "recreate";
-        sealed: "snapshot.sealed", "destroy";
-        ready: "snapshot.ready", "destroy";
-        freed: "snapshot.freed", "recreate";
-        taken: "undo.taken", "destroy";
-    }
-    killed_over_its_undo_snapshot_on_podman = a_killed_removal_leaves_it_alive(PODMAN) {
-        captured: "snapshot.captured", "destroy";
+each_case! {
+    a_removal_that_is_killed_over_its_undo_snapshot_leaves_it_alive {
+        on_docker: DOCKER, &[
+            ("undo.measured", "destroy"),
+            ("snapshot.written", "destroy"),
+            ("snapshot.captured", "recreate"),
+            ("snapshot.sealed", "destroy"),
+            ("snapshot.ready", "destroy"),
+            ("snapshot.freed", "recreate"),
+            ("undo.taken", "destroy"),
+        ];
+        on_podman: PODMAN, &[("snapshot.captured", "destroy")];
     }
 }
 
-/// The sandbox lives, its containers run, and a second removal goes through.
-fn a_killed_removal_leaves_it_alive(host: &str, point: &str, verb: &str) {
+/// Each sandbox lives, its containers run, and a second removal goes through.
+fn a_removal_that_is_killed_over_its_undo_snapshot_leaves_it_alive(
+    host: &str,
+    points: &[(&str, &str)],
+) {
     let bench = Bench::watching(&[host]);
     let profile = keeping(&bench, "");
-    let repo = format!("repo={}", bench.web_stack("hello").display());
-    let made = bench.ok(["create", "--profile", &profile, "--input", &repo, "--host", host]);
-    let id = text(&made["id"]);
-    bench.killed(point, [verb, &id, "--yes"]);
+    let repo = bench.web_stack("hello");
+    for (point, verb) in points {
+        let id = id_of(point);
+        bench.ok(stack_args(&profile, host, &repo, &["--id", &id]));
+        bench.killed(point, [verb, id.as_str(), "--yes"]);
+    }
     bench.recovered();
-    bench.ok(["wait", &id]);
-    let record = bench.get(&id);
-    record.has(json!({"state": "ready", "operation": null}));
-    let url = url_of(&record);
-    assert!(crate::lab::http_get(&url).contains("hello"));
-    // Nothing was removed: there is nothing to undo.
-    bench.run(["undo", &id]).error("conflict");
-    bench.ok(["destroy", &id]);
-    let back = text(&bench.ok(["undo", &id])["id"]);
-    bench.ok(["destroy", &back, "--no-undo"]);
+    for (point, _) in points {
+        let id = id_of(point);
+        bench.ok(["wait", &id]);
+        let record = bench.get(&id);
+        record.has(json!({"state": "ready", "operation": null}));
+        assert!(crate::lab::http_get(&url_of(&record)).contains("hello"), "{point}");
+        // Nothing was removed: there is nothing to undo.
+        bench.run(["undo", &id]).error("conflict");
+        bench.ok(["destroy", &id]);
+        let back = text(&bench.ok(["undo", &id])["id"]);
+        bench.ok(["destroy", &back, "--no-undo"]);
+    }
     bench.delete_snapshots();
     bench.assert_as_before();
 }

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use serde_json::{Value, json};
 
 use crate::lab::{Bench, text};
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 impl Bench {
     /// Runs a command that is killed at this point.
@@ -33,17 +33,28 @@ impl Bench {
     }
 
     /// Destroys and deletes all that there is.
+    #[track_caller]
     pub(crate) fn clear(&self) {
-        for record in self.stored().iter().filter(|record| record["state"] != "destroyed") {
-            self.ok(["destroy", &text(&record["id"])]);
-        }
+        let all = self.stored();
+        let left = all.iter().filter(|record| record["state"] != "destroyed");
+        self.of_each(&["destroy"], left);
         self.delete_snapshots();
     }
 
     /// Deletes every snapshot.
+    #[track_caller]
     pub(crate) fn delete_snapshots(&self) {
-        for record in self.ok(["snapshots", "list", "--all"]).as_array().unwrap() {
-            self.ok(["snapshots", "delete", &text(&record["id"]), "--force", "--yes"]);
+        let all = self.ok(["snapshots", "list", "--all"]);
+        self.of_each(&["snapshots", "delete", "--force", "--yes"], all.as_array().unwrap());
+    }
+
+    /// One command for all of these, if there are any.
+    #[track_caller]
+    fn of_each<'a>(&self, words: &[&str], records: impl IntoIterator<Item = &'a Value>) {
+        let words = words.iter().map(|word| (*word).to_owned());
+        let ids: Vec<String> = records.into_iter().map(|record| text(&record["id"])).collect();
+        if !ids.is_empty() {
+            self.ok(words.chain(ids));
         }
     }
 }

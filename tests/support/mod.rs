@@ -2,5 +2,5 @@
 
 pub(crate) mod base_path;
 pub(crate) mod busy_machine;
+pub(crate) mod json_assertions;
 pub(crate) mod pty;
-pub(crate) mod said;

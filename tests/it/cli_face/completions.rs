@@ -9,8 +9,8 @@ use serde_json::json;
 
 use sandboxer::domain::snapshot::SnapshotKind;
 
-use super::cli_shelf::{relatives, snapshot};
 use super::cli_world::*;
+use super::snapshot_records::{relatives, snapshot};
 use crate::test_env::fixture::host;
 
 /// The answer to these words; the last one is being typed.

@@ -1,8 +1,6 @@
 //! The command line from its arguments to its exit status, on the real client of a scripted world.
 
-mod checkpoint;
 mod cli_client;
-mod cli_shelf;
 mod cli_world;
 mod completions;
 mod credits;
@@ -12,6 +10,8 @@ mod inside;
 mod inspect;
 mod patches;
 mod reap;
+mod snapshot_records;
+mod snapshot_restore;
 mod snapshots;
 mod stale;
 mod sweep;

@@ -7,9 +7,9 @@ use sandboxer::domain::patch::{AppliedPatch, PatchState};
 use sandboxer::domain::{Code, SandboxId, SandboxRecord, SnapshotId, State};
 use serde_json::json;
 
-use super::cli_shelf::{A, patch, run_of, snapshot};
 use super::cli_world::*;
 use super::fits;
+use super::snapshot_records::{A, patch, run_of, snapshot};
 use crate::test_env::fixture::{Fixture, held, service};
 use crate::test_env::script::Script;
 

@@ -7,9 +7,9 @@ use sandboxer::domain::snapshot::{ArchiveFormat, Replica, ReplicaState};
 use sandboxer::domain::{Code, HostName};
 use serde_json::{Value, json};
 
-use super::cli_shelf::{A, B, family, relatives, run_of, snapshot};
 use super::cli_world::*;
 use super::fits;
+use super::snapshot_records::{A, B, family, relatives, run_of, snapshot};
 use crate::test_env::script::Act;
 
 // --- what there is

@@ -10,8 +10,8 @@ use sandboxer::domain::sandbox::Attachment;
 use sandboxer::domain::{Code, Operation, OperationId, OperationState, State};
 use serde_json::{Value, json};
 
-use super::cli_shelf::family;
 use super::cli_world::*;
+use super::snapshot_records::family;
 use crate::test_env::fixture::{Fixture, held};
 use crate::test_env::hosts::Machine;
 use crate::test_env::script::{Act, LogScript, Script};

@@ -5,7 +5,7 @@ use sandboxer::domain::request::PatchRequest;
 use serde_json::json;
 
 use super::patches::patch;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::with_snapshot;
 
 #[tokio::test]

@@ -15,7 +15,7 @@ use sandboxer::domain::{Code, Time};
 use sandboxer::manager::SandboxManager;
 use serde_json::{Value, json};
 
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::{TestEnv, manager_on, of, test_env};
 
 mod held;

@@ -10,7 +10,7 @@ use sandboxer::domain::request::{CreateRequest, SnapshotCopyRequest, SnapshotSta
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::{Operation, OperationId, OperationState};
 
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::script::{Act, Script};
 use crate::test_env::{
     TestEnv, from_snapshot, named, of, test_env, there, with_restored, with_sandbox, with_snapshot,

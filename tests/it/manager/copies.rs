@@ -5,7 +5,7 @@ use sandboxer::domain::Code;
 use sandboxer::domain::request::{RestoreRequest, SnapshotCopyRequest};
 use sandboxer::domain::snapshot::SnapshotState;
 
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::script::Act;
 use crate::test_env::{TestEnv, from_snapshot, test_env, with_snapshot};
 

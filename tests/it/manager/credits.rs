@@ -10,7 +10,7 @@ use sandboxer::domain::sandbox::SandboxRecord;
 use sandboxer::domain::{Code, State, Usd};
 use sandboxer::manager::SandboxManager;
 
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::script::Act;
 use crate::test_env::{TestEnv, from_snapshot, of, test_env};
 

@@ -10,7 +10,7 @@ use sandboxer::domain::{Code, OperationState};
 use serde_json::json;
 
 use super::recover::killed;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::script::{Act, Scripted};
 use crate::test_env::{TestEnv, test_env};
 

@@ -6,7 +6,7 @@ use sandboxer::domain::request::{CreateRequest, ExtendRequest, LabelRequest};
 use sandboxer::domain::sandbox::{SandboxRecord, State};
 use sandboxer::domain::{Code, Time};
 
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::script::Act;
 use crate::test_env::{TestEnv, of, test_env};
 

@@ -5,7 +5,7 @@ use sandboxer::domain::request::CreateRequest;
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::snapshot::SnapshotState;
 
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::script::Act;
 use crate::test_env::{of, test_env, with_snapshot};
 

@@ -11,7 +11,7 @@ use sandboxer::domain::sandbox::State;
 use sandboxer::domain::sweep::SweepRequest;
 use sandboxer::manager::SandboxManager;
 
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::{TestEnv, of, test_env};
 
 const SANDBOXES: &str = include_str!("../stores/fixtures/earlier-sandboxes.json");

@@ -10,7 +10,7 @@ use sandboxer::domain::snapshot::{ArchiveManifest, SnapshotRecord, SnapshotState
 use sandboxer::domain::{Code, Error};
 
 use super::recover::killed;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::script::Act;
 use crate::test_env::{TestEnv, test_env, with_sandbox, with_snapshot};
 

@@ -9,7 +9,7 @@ use sandboxer::domain::request::{CreateRequest, PruneItem, PruneRequest, Snapsho
 use sandboxer::domain::retention::RetentionRule;
 use sandboxer::domain::{Code, Error};
 
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::script::Act;
 use crate::test_env::{TestEnv, named, of, test_env, with_sandbox, with_snapshot};
 

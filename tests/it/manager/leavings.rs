@@ -7,7 +7,7 @@ use sandboxer::domain::snapshot::SnapshotState;
 use sandboxer::domain::{Code, OperationState};
 
 use super::recover::killed;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::script::Act;
 use crate::test_env::{TestEnv, from_snapshot, of, test_env, with_snapshot};
 

@@ -17,7 +17,7 @@ use sandboxer::domain::{Code, Error, OperationState, SandboxRecord};
 use tokio::sync::Notify;
 
 use super::recover::killed;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::script::{Act, Script};
 use crate::test_env::{TestEnv, from_snapshot, of, test_env, with_restored, with_snapshot};
 

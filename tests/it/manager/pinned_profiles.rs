@@ -7,7 +7,7 @@ use sandboxer::domain::sandbox::State;
 use sandboxer::domain::snapshot::SnapshotRecord;
 use sandboxer::domain::{Code, Error};
 
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::script::Act;
 use crate::test_env::{TestEnv, from_snapshot, manager, of, test_env};
 

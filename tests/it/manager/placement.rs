@@ -12,7 +12,7 @@ use sandboxer::domain::sweep::SweepRequest;
 use sandboxer::domain::{Code, Error};
 use sandboxer::manager::SandboxManager;
 
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::{TestEnv, from_snapshot, manager_on, manager_with, of, test_env};
 
 /// A stack from a directory.

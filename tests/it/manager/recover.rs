@@ -7,7 +7,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::fixture::service;
 use crate::test_env::script::{Act, Scripted};
 use crate::test_env::{self, TestEnv, of, test_env, with_sandbox};

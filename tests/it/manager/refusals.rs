@@ -7,7 +7,7 @@ use sandboxer::domain::teardown::{TeardownLine, TeardownOutcome};
 use sandboxer::domain::{Code, SandboxRecord};
 
 use super::recover::killed;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::script::Act;
 use crate::test_env::{TestEnv, of, with_sandbox};
 

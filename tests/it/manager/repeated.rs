@@ -8,7 +8,7 @@ use sandboxer::domain::{Code, Error, SandboxRecord};
 use sandboxer::manager::SandboxManager;
 
 use super::recover::killed;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::script::Act;
 use crate::test_env::test_env;
 

@@ -4,7 +4,7 @@
 use sandboxer::domain::request::{LabelRequest, RolloutRequest};
 use sandboxer::domain::{Code, OperationState};
 
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::script::{Act, Script};
 use crate::test_env::{TestEnv, of, test_env, with_snapshot};
 

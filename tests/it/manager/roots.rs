@@ -11,7 +11,7 @@ use sandboxer::domain::{Code, HostName};
 use sandboxer::store::HostStore;
 use sandboxer::store::json::JsonStores;
 
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::script::Act;
 use crate::test_env::{TestEnv, of, test_env};
 

@@ -18,7 +18,7 @@ use sandboxer::domain::sandbox::SandboxRecord;
 use sandboxer::domain::{Code, Error, HostName, Usd};
 use sandboxer::manager::SandboxManager;
 
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::script::{Act, Scripted};
 use crate::test_env::{TestEnv, finished, from_snapshot, manager_on, of, test_env};
 

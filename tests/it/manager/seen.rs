@@ -1,6 +1,6 @@
 //! What somebody was shown is what is acted on.
 
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::{from_snapshot, of, with_sandbox, with_snapshot};
 use sandboxer::domain::Code;
 use sandboxer::domain::request::{RestoreRequest, SnapshotDeleteRequest};

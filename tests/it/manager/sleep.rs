@@ -6,7 +6,7 @@ use sandboxer::domain::sandbox::{Reason, State};
 use sandboxer::domain::{Code, Error, OperationState};
 
 use super::recover::killed;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::script::Act;
 use crate::test_env::{TestEnv, of, test_env, there, with_sandbox};
 

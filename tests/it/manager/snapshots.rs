@@ -14,7 +14,7 @@ use sandboxer::domain::snapshot::SnapshotState;
 use sandboxer::domain::{Code, Error, OperationState};
 
 use super::recover::killed;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::script::Act;
 use crate::test_env::{from_snapshot, named, of, test_env, with_sandbox, with_snapshot};
 

@@ -13,7 +13,7 @@ use sandboxer::domain::{Code, OperationState, State};
 use sandboxer::manager::SandboxManager;
 
 use super::recover::killed;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::script::Act;
 use crate::test_env::{self, TestEnv, of, test_env};
 

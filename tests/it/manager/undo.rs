@@ -13,7 +13,7 @@ use sandboxer::domain::sweep::{SweepReport, SweepRequest};
 use sandboxer::domain::undo::{Footprint, UndoRequest, UndoSettings};
 use sandboxer::domain::{Code, Error, SandboxRecord, State};
 
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::script::Act;
 use crate::test_env::{TestEnv, of, test_env};
 

@@ -1,6 +1,6 @@
 //! The stores: a contract that every implementation passes, and what files must stand besides.
 
-mod checkpoints;
+mod snapshots;
 #[macro_use]
 mod contract;
 mod credits;

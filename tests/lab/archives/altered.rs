@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::archives::source::{archive, folder, replicas, sha256_inside, snapshot};
 use crate::lab::{Bench, DOCKER, PODMAN, text};
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// What `verify` says is different.
 fn differs(bench: &Bench) -> Value {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::archives::source::{archive, assert_whole, folder, replicas, sha256_inside, snapshot};
 use crate::lab::{Bench, DOCKER, PODMAN, text, wait_until};
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// An account of Docker's host that is not root.
 const DEV: &str = "sandboxer01-dev";
@@ -74,8 +74,7 @@ fn a_copy_is_the_same_tar_however_it_is_compressed() {
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_copy_can_be_restored_where_it_is_and_brings_back_what_is_lost() {
-    let bench = Bench::new();
-    let before = [DOCKER, PODMAN].map(|host| bench.snapshot(host));
+    let bench = Bench::watching(&[DOCKER, PODMAN]);
     let source = snapshot(&bench, DOCKER, "there-source");
     bench.ok(["snapshots", "copy", "base", "--to", PODMAN]);
     bench.ok(["destroy", "there-source"]);
@@ -95,9 +94,7 @@ fn a_copy_can_be_restored_where_it_is_and_brings_back_what_is_lost() {
     assert_eq!(here["host"], DOCKER);
     assert_whole(&bench, &text(&here["id"]));
     bench.clear();
-    for (host, before) in [DOCKER, PODMAN].iter().zip(&before) {
-        bench.assert_unchanged(host, before);
-    }
+    bench.assert_as_before();
 }
 
 #[test]

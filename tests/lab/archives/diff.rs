@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::archives::source::snapshot;
+use crate::each_case::each_case;
 use crate::lab::{Bench, DOCKER, PODMAN, sudo_stays, text};
-use crate::points::each_point;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// Each change by its path: what it is, and what differs.
 fn changes(diff: &Value) -> BTreeMap<String, String> {
@@ -21,7 +21,7 @@ fn changes(diff: &Value) -> BTreeMap<String, String> {
     diff["changes"].as_array().unwrap().iter().map(of).collect()
 }
 
-each_point! {
+each_case! {
     a_diff_says_what_changed {
         on_docker: DOCKER;
         on_podman: PODMAN;

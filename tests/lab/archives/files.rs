@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::archives::source::{assert_whole, folder, sha256_inside, snapshot, through};
 use crate::lab::{Bench, DOCKER, PODMAN, text};
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::faults::Tmpfs;
 use crate::held::held;
 use crate::lab::{Bench, DOCKER, PODMAN, Way, port_of, text};
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// Free space in bytes.
 fn free(folder: &std::path::Path) -> usize {

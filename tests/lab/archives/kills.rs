@@ -4,24 +4,29 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::archives::source::{replicas, snapshot};
+use crate::archives::source::{assert_whole, folder, replicas, snapshot};
+use crate::each_case::each_case;
 use crate::lab::{Bench, DOCKER, PODMAN, text};
-use crate::points::each_point;
-use crate::support::said::Said as _;
+use crate::sandboxes::kills::id_of;
+use crate::support::json_assertions::JsonAssertions as _;
 
-each_point! {
-    copies_that_are_killed_are_whole_or_gone = a_killed_copy_is_whole_or_gone() {
-        copy_received: "copy.received", false, false;
-        copy_sealed: "copy.sealed", true, false;
-        copy_received_below_an_earlier_root: "copy.received", false, true;
-        copy_sealed_below_an_earlier_root: "copy.sealed", true, true;
+each_case! {
+    copies_that_are_killed_are_whole_or_gone {
+        below_the_same_root: false;
+        below_an_earlier_root: true;
     }
 }
 
-fn a_killed_copy_is_whole_or_gone(point: &str, stays: bool, moves: bool) {
+fn copies_that_are_killed_are_whole_or_gone(moves: bool) {
+    // From the seal on it is whole, whoever lives to write that down.
+    let points = [("copy.received", false), ("copy.sealed", true)];
     let bench = Bench::watching(&[PODMAN]);
-    snapshot(&bench, DOCKER, &format!("killed-{}-{moves}", point.replace('.', "-")));
-    bench.killed(point, ["snapshots", "copy", "base", "--to", PODMAN]);
+    let source = format!("killed-{moves}");
+    snapshot(&bench, DOCKER, &source);
+    for (point, _) in points {
+        bench.ok(["snapshot", &source, "--name", &id_of(point)]);
+        bench.killed(point, ["snapshots", "copy", &id_of(point), "--to", PODMAN]);
+    }
     let file = bench.path("config.yaml");
     let config = fs::read_to_string(&file).unwrap();
     if moves {
@@ -32,51 +37,49 @@ fn a_killed_copy_is_whole_or_gone(point: &str, stays: bool, moves: bool) {
     }
     bench.recovered();
     fs::write(&file, config).unwrap();
-    let record = bench.ok(["snapshots", "get", "base"]);
-    record.has(json!({"state": "ready", "operation": null}));
-    // From the seal on it is whole, whoever lives to write that down.
-    let listed = replicas(&record);
-    let copy = [format!("{PODMAN} ready")];
-    let expected =
-        [format!("{DOCKER} ready")].into_iter().chain(copy.into_iter().filter(|_| stays));
-    assert_eq!(listed, expected.collect::<Vec<_>>(), "{record:#}");
-    if !stays {
-        bench.assert_as_before();
+    for (point, stays) in points {
+        let base = id_of(point);
+        let record = bench.ok(["snapshots", "get", &base]);
+        record.has(json!({"state": "ready", "operation": null}));
+        let own = [format!("{DOCKER} ready")];
+        let both = [format!("{DOCKER} ready"), format!("{PODMAN} ready")];
+        let expected = if stays { &both[..] } else { &own[..] };
+        assert_eq!(replicas(&record), expected, "{point}: {record:#}");
+        assert_eq!(folder(&bench, PODMAN, &text(&record["id"])).exists(), stays, "{point}");
+        let copied = bench.ok(["snapshots", "copy", &base, "--to", PODMAN]);
+        assert_eq!(replicas(&copied).len(), 2, "{point}: {copied:#}");
+        bench.ok(["snapshots", "verify", &base]);
     }
-    let copied = bench.ok(["snapshots", "copy", "base", "--to", PODMAN]);
-    assert_eq!(replicas(&copied).len(), 2, "{copied:#}");
-    bench.ok(["snapshots", "verify", "base"]);
     bench.clear();
     bench.assert_as_before();
 }
 
-each_point! {
-    imports_that_are_killed_are_whole_or_gone = a_killed_import_is_whole_or_gone() {
-        import_received: "import.received", false;
-        import_sealed: "import.sealed", true;
-    }
-}
-
-fn a_killed_import_is_whole_or_gone(point: &str, stays: bool) {
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn imports_that_are_killed_are_whole_or_gone() {
     let bench = Bench::watching(&[PODMAN]);
-    snapshot(&bench, DOCKER, &format!("killed-{}", point.replace('.', "-")));
+    snapshot(&bench, DOCKER, "killed-import");
     let file = bench.path("base.tar");
     let path = file.to_str().unwrap();
     bench.ok(["snapshots", "export", "base", path]);
-    bench.killed(point, ["snapshots", "import", path, "--host", PODMAN, "--name", "imported"]);
-    bench.recovered();
-    if stays {
-        // From the seal on it is whole, whoever lives to write that down.
-        let imported = bench.ok(["snapshots", "get", "imported"]);
-        assert_eq!(imported["state"], "ready", "{imported:#}");
-        bench.ok(["snapshots", "verify", "imported"]);
-        let back = bench.ok(["restore", "imported"]);
-        crate::archives::source::assert_whole(&bench, &text(&back["id"]));
-    } else {
-        bench.assert_as_before();
-        let listed = bench.ok(["snapshots", "list"]);
-        assert_eq!(listed.as_array().unwrap().len(), 1, "{listed:#}");
-    }
+    let import = |point: &str| {
+        bench.killed(
+            point,
+            ["snapshots", "import", path, "--host", PODMAN, "--name", &id_of(point)],
+        );
+        bench.recovered();
+    };
+    import("import.received");
+    bench.assert_as_before();
+    let listed = bench.ok(["snapshots", "list"]);
+    assert_eq!(listed.as_array().unwrap().len(), 1, "{listed:#}");
+    // From the seal on it is whole, whoever lives to write that down.
+    import("import.sealed");
+    let imported = bench.ok(["snapshots", "get", "import-sealed"]);
+    assert_eq!(imported["state"], "ready", "{imported:#}");
+    bench.ok(["snapshots", "verify", "import-sealed"]);
+    let back = bench.ok(["restore", "import-sealed"]);
+    assert_whole(&bench, &text(&back["id"]));
     bench.clear();
     bench.assert_as_before();
 }

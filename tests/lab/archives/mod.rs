@@ -9,4 +9,4 @@ mod full;
 mod hostile;
 mod interrupts;
 mod kills;
-mod source;
+pub(crate) mod source;

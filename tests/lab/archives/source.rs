@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::lab::{Bench, text};
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// A stack with a volume, which is filled once.
 const KEEPER: &str = r#"services:

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::lab::{self, Bench, DOCKER, http_get, on_host, text, url_of};
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::support::pty::{Console, Owned};
-use crate::support::said::Said as _;
 use serde_json::{Value, json};
 
 const DOWN: &str = "\u{1b}[B";

@@ -28,8 +28,7 @@ fn steps(ran: &Ran) -> u64 {
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn the_number_of_steps_is_right_from_the_first_on() {
-    let bench = Bench::new();
-    let before = [DOCKER, PODMAN].map(|host| bench.snapshot(host));
+    let bench = Bench::watching(&[DOCKER, PODMAN]);
     let repo = bench.web_stack("first page");
     let profile = bench.profile("counted", "snapshot: {mode: pause, keep: 2}");
     let repo = format!("repo={}", repo.display());
@@ -66,12 +65,6 @@ fn the_number_of_steps_is_right_from_the_first_on() {
         ["snapshots", "import", &*file.to_string_lossy(), "--host", PODMAN, "--name", "again"];
     assert_eq!(steps(&bench.run_telling(import)), 2);
     fs::remove_file(file).unwrap();
-    bench.ok(["destroy", "first", "there", "source"]);
-    let listed = bench.ok(["snapshots", "list", "--all"]);
-    for one in listed.as_array().unwrap() {
-        bench.ok(["snapshots", "delete", &text(&one["id"]), "--force", "--yes"]);
-    }
-    for (host, before) in [DOCKER, PODMAN].iter().zip(&before) {
-        bench.assert_unchanged(host, before);
-    }
+    bench.clear();
+    bench.assert_as_before();
 }

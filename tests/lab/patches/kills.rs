@@ -4,8 +4,9 @@
 use serde_json::json;
 
 use super::{add, canary_base, patches_of, read};
+use crate::each_case::each_case;
 use crate::lab::{Bench, DOCKER, PODMAN, Started, on_host, text, url_of, wait_until};
-use crate::points::each_point;
+use crate::sandboxes::kills::id_of;
 
 /// How often each patch left its mark.
 pub(crate) fn marks(bench: &Bench, id: &str) -> Vec<String> {
@@ -14,42 +15,44 @@ pub(crate) fn marks(bench: &Bench, id: &str) -> Vec<String> {
 
 // A patch whose process died has run once or not at all, and is not run again by a wake, whoever came first: a recover or a
 // wake.
-each_point! {
-    a_patch_is_never_run_twice_after_a_recover = a_killed_patch(true) {
-        patch_applying: "patch.applying", 0;
-        patch_ran: "patch.ran", 1;
-        patch_applied: "patch.applied", 1;
-    }
-    a_patch_is_never_run_twice_by_a_wake = a_killed_patch(false) {
-        patch_applying: "patch.applying", 0;
-        patch_ran: "patch.ran", 1;
-        patch_applied: "patch.applied", 1;
+each_case! {
+    a_killed_patch_is_never_run_twice {
+        after_a_recover: true;
+        by_a_wake: false;
     }
 }
 
-fn a_killed_patch(recover: bool, point: &str, ran: usize) {
+fn a_killed_patch_is_never_run_twice(recover: bool) {
+    let points = [("patch.applying", 0), ("patch.ran", 1), ("patch.applied", 1)];
     let bench = Bench::new();
     canary_base(&bench, DOCKER, "profile.sandbox-canary");
-    bench.ok(["restore", "base", "--name", "box"]);
-    bench.ok(["exec", "box", "--", "touch", "marks"]);
+    for (point, _) in points {
+        bench.ok(["restore", "base", "--name", &id_of(point)]);
+        bench.ok(["exec", &id_of(point), "--", "touch", "marks"]);
+    }
     add(&bench, "base", "echo 1 >>marks", &[]);
-    bench.killed(point, ["patches", "apply", "box"]);
+    for (point, _) in points {
+        bench.killed(point, ["patches", "apply", &id_of(point)]);
+    }
     if recover {
         bench.recovered();
     }
-    bench.ok(["sleep", "box"]);
-    bench.run(["wake", "box"]);
-    let record = bench.get("box");
-    assert_eq!(marks(&bench, "box").len(), ran, "{record:#}");
-    let known = point == "patch.applied";
-    let state = if known { "applied" } else { "unknown" };
-    assert_eq!(patches_of(&record), [(1, state.to_owned())]);
-    if !known {
-        assert!(text(&record["patch_error"]).contains("--retry"), "{record:#}");
-        bench.run(["patches", "apply", "box"]).error("operation_failed");
-        assert_eq!(marks(&bench, "box").len(), ran);
-        bench.ok(["patches", "apply", "box", "--retry"]);
-        assert_eq!(marks(&bench, "box").len(), ran + 1, "it is asked for");
+    for (point, ran) in points {
+        let id = id_of(point);
+        bench.ok(["sleep", &id]);
+        bench.run(["wake", &id]);
+        let record = bench.get(&id);
+        assert_eq!(marks(&bench, &id).len(), ran, "{point}: {record:#}");
+        let known = point == "patch.applied";
+        let state = if known { "applied" } else { "unknown" };
+        assert_eq!(patches_of(&record), [(1, state.to_owned())], "{point}");
+        if !known {
+            assert!(text(&record["patch_error"]).contains("--retry"), "{point}: {record:#}");
+            bench.run(["patches", "apply", &id]).error("operation_failed");
+            assert_eq!(marks(&bench, &id).len(), ran, "{point}");
+            bench.ok(["patches", "apply", &id, "--retry"]);
+            assert_eq!(marks(&bench, &id).len(), ran + 1, "{point}: it is asked for");
+        }
     }
 }
 
@@ -91,39 +94,41 @@ fn a_script_ends_with_the_console_that_began_it() {
 }
 
 // Every step of a sleep and of a wake, and how it is after a recover; on podman those behind which its host stands otherwise.
-each_point! {
-    sleeps_and_wakes_that_are_killed_are_what_the_host_says_on_docker = a_killed_turn(DOCKER) {
-        sleep_stopped: "sleep.stopped", "sleeping";
-        sleep_confirmed: "sleep.confirmed", "sleeping";
-        sleep_sleeping: "sleep.sleeping", "sleeping";
-        wake_started: "wake.started", "ready";
-        wake_awake: "wake.awake", "ready";
-        wake_patched: "wake.patched", "ready";
-        wake_ready: "wake.ready", "ready";
-    }
-    sleeps_and_wakes_that_are_killed_are_what_the_host_says_on_podman = a_killed_turn(PODMAN) {
-        sleep_stopped: "sleep.stopped", "sleeping";
-        sleep_confirmed: "sleep.confirmed", "sleeping";
-        wake_started: "wake.started", "ready";
-        wake_awake: "wake.awake", "ready";
+each_case! {
+    sleeps_and_wakes_that_are_killed_are_what_the_host_says {
+        on_docker: DOCKER, &[
+            ("sleep.stopped", "sleeping"),
+            ("sleep.confirmed", "sleeping"),
+            ("sleep.sleeping", "sleeping"),
+            ("wake.started", "ready"),
+            ("wake.awake", "ready"),
+            ("wake.patched", "ready"),
+            ("wake.ready", "ready"),
+        ];
+        on_podman: PODMAN, &[
+            ("sleep.stopped", "sleeping"),
+            ("sleep.confirmed", "sleeping"),
+            ("wake.started", "ready"),
+            ("wake.awake", "ready"),
+        ];
     }
 }
 
-fn a_killed_turn(host: &str, point: &str, state: &str) {
+fn sleeps_and_wakes_that_are_killed_are_what_the_host_says(host: &str, points: &[(&str, &str)]) {
     let bench = Bench::watching(&[host]);
-    let repo = bench.web_stack("x");
-    let id = text(&bench.create_stack(host, &repo, &[])["id"]);
-    let verb = point.split_once('.').unwrap().0;
-    if verb == "wake" {
+    let id = text(&bench.create_stack(host, &bench.web_stack("x"), &[])["id"]);
+    for (point, state) in points {
+        let verb = point.split_once('.').unwrap().0;
+        if verb == "wake" {
+            bench.ok(["sleep", &id]);
+        }
+        bench.killed(point, [verb, &id]);
+        bench.recovered();
+        assert_eq!(bench.get(&id)["state"], *state, "{point}");
         bench.ok(["sleep", &id]);
+        let awake = bench.ok(["wake", &id]);
+        assert!(crate::lab::http_get(&url_of(&awake)).contains('x'), "{point}");
     }
-    bench.killed(point, [verb, &id]);
-    bench.recovered();
-    assert_eq!(bench.get(&id)["state"], state);
-    bench.ok(["sleep", &id]);
-    let awake = bench.ok(["wake", &id]);
-    let url = url_of(&awake);
-    assert!(crate::lab::http_get(&url).contains('x'));
     bench.ok(["destroy", &id, "--yes"]);
     bench.assert_as_before();
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{add, canary_base, patches_of};
 use crate::held::held;
 use crate::lab::{Bench, DOCKER, engine, on_host, text};
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 const PATCHED: [&str; 6] = ["wait", "box", "--for", "patched", "--timeout", "1s"];
 

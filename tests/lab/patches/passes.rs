@@ -3,13 +3,15 @@
 
 use serde_json::{Value, json};
 
-use super::{add, patches_of};
+use super::{add, canary_base, patches_of};
+use crate::each_case::each_case;
 use crate::lab::{Bench, DOCKER, Started, engine, on_host, text, wait_until};
 use crate::patches::kills::marks;
-use crate::points::each_point;
+use crate::sandboxes::kills::id_of;
+use crate::sandboxes::rollback::containers;
 
-/// A stack, its snapshot `base`, and two patches on that, each of which leaves a mark.
-fn patched(bench: &Bench) {
+/// A stack and its snapshot `base`.
+fn stack_base(bench: &Bench) {
     let repo = bench.repository(
         "web",
         &[("docker-compose.yml", crate::lab::WEB_STACK), ("www/index.html", "x"), ("marks", "")],
@@ -18,6 +20,7 @@ fn patched(bench: &Bench) {
     bench.ok(["snapshot", "source", "--name", "base"]);
 }
 
+/// Two patches on `base`, each of which leaves a mark.
 fn two_patches(bench: &Bench) {
     add(bench, "base", "echo 1 >>marks", &[]);
     add(bench, "base", "echo 2 >>marks", &[]);
@@ -25,13 +28,11 @@ fn two_patches(bench: &Bench) {
 
 /// No patch left its mark twice, and what the record says of each is what it left.
 #[track_caller]
-fn once_each(bench: &Bench, point: &str) {
-    let (record, marks) = (bench.get("box"), marks(bench, "box"));
+fn once_each(record: &Value, marks: &[String], point: &str) {
     for sequence in ["1", "2"] {
         let ran = marks.iter().filter(|mark| *mark == sequence).count();
         assert!(ran <= 1, "{point}: patch {sequence} ran {ran} times: {record:#}");
-        let known =
-            patches_of(&record).contains(&(sequence.parse().unwrap(), "applied".to_owned()));
+        let known = patches_of(record).contains(&(sequence.parse().unwrap(), "applied".to_owned()));
         assert!(!known || ran == 1, "{point}: {sequence} is applied and left no mark: {record:#}");
     }
 }
@@ -47,103 +48,114 @@ fn owes_nothing_that_could_run(record: &Value, point: &str) {
     assert!(all || runs.iter().any(|run| run.1 == "unknown"), "{point}: {record:#}");
 }
 
-fn containers(id: &str) -> usize {
-    let script =
-        format!("{} ps -aq --filter label=com.docker.compose.project=sbx-{id}", engine(DOCKER));
-    on_host(DOCKER, &[&script]).lines().count()
-}
-
-// Every step of a pass; a patch that was killed over is the first of two.
-each_point! {
-    a_restore_that_is_killed_over_a_patch_is_taken_away = a_killed_restore() {
-        patch_applying: "patch.applying";
-        patch_ran: "patch.ran";
-        patch_applied: "patch.applied";
-    }
-}
-
-fn a_killed_restore(point: &str) {
+/// Every step of a pass; a patch that was killed over is the first of two.
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_restore_that_is_killed_over_a_patch_is_taken_away() {
+    let points = ["patch.applying", "patch.ran", "patch.applied"];
     let bench = Bench::new();
-    patched(&bench);
+    stack_base(&bench);
     two_patches(&bench);
-    bench.killed(point, ["restore", "base", "--name", "box"]);
+    for point in points {
+        bench.killed(point, ["restore", "base", "--name", &id_of(point)]);
+    }
     bench.recovered();
-    let record = bench.get("box");
-    assert_eq!(record["state"], json!("destroyed"), "{record:#}");
-    assert_eq!(containers(&text(&record["id"])), 0, "{record:#}");
-    bench.ok(["restore", "base", "--name", "box"]);
-    assert_eq!(marks(&bench, "box"), ["1", "2"], "of the one that was killed there is no trace");
-}
-
-// Every step of a pass of a wake, and what it leaves. A patch that ended is written down, and the other one could run: the
-// sandbox is asleep until a wake does it. A wake runs nothing again.
-each_point! {
-    a_wake_that_is_killed_over_a_patch_is_not_ready_in_part = a_killed_wake() {
-        patch_applying: "patch.applying", ("ready", "unknown"), 0;
-        patch_ran: "patch.ran", ("ready", "unknown"), 1;
-        patch_applied: "patch.applied", ("sleeping", "applied"), 2;
+    for point in points {
+        let record = bench.get(&id_of(point));
+        assert_eq!(record["state"], json!("destroyed"), "{point}: {record:#}");
+        assert_eq!(containers(DOCKER, &text(&record["id"])), 0, "{point}: {record:#}");
+    }
+    for point in points {
+        bench.ok(["restore", "base", "--name", &id_of(point)]);
+        assert_eq!(marks(&bench, &id_of(point)), ["1", "2"], "{point}: there is no trace of it");
     }
 }
 
-fn a_killed_wake(point: &str, wanted: (&str, &str), runs: usize) {
+/// Every step of a pass of a wake, and what it leaves. A patch that ended is written down, and the other one could run: the
+/// sandbox is asleep until a wake does it. A wake runs nothing again.
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_wake_that_is_killed_over_a_patch_is_not_ready_in_part() {
+    let points = [
+        ("patch.applying", ("ready", "unknown"), 0),
+        ("patch.ran", ("ready", "unknown"), 1),
+        ("patch.applied", ("sleeping", "applied"), 2),
+    ];
     let bench = Bench::new();
-    patched(&bench);
-    bench.ok(["restore", "base", "--name", "box"]);
-    let first = add(&bench, "base", &format!("echo {point} >>marks"), &[]);
-    let second = add(&bench, "base", &format!("echo after {point} >>marks"), &[]);
-    bench.ok(["sleep", "box"]);
-    bench.killed(point, ["wake", "box"]);
+    canary_base(&bench, DOCKER, "profile.sandbox-canary");
+    for (point, ..) in points {
+        let id = id_of(point);
+        bench.ok(["restore", "base", "--name", &id]);
+        bench.ok(["exec", &id, "--", "touch", "marks"]);
+        bench.ok(["sleep", &id]);
+    }
+    two_patches(&bench);
+    for (point, ..) in points {
+        bench.killed(point, ["wake", &id_of(point)]);
+    }
     bench.recovered();
-    let record = bench.get("box");
-    let of = |sequence: u64| {
-        let runs = patches_of(&record);
-        runs.iter().find(|run| run.0 == sequence).map_or("owed".to_owned(), |run| run.1.clone())
-    };
-    assert_eq!((text(&record["state"]).as_str(), of(first).as_str()), wanted, "{record:#}");
-    assert_eq!(of(second), "owed", "{record:#}");
-    bench.ok(["sleep", "box"]);
-    bench.ok(["wake", "box"]);
-    let marks = marks(&bench, "box");
-    assert_eq!(marks.len(), runs, "a wake runs nothing again: {marks:?}");
-    if runs < 2 {
-        bench.ok(["patches", "apply", "box", "--retry"]);
+    for (point, wanted, runs) in points {
+        let id = id_of(point);
+        let record = bench.get(&id);
+        let of = |sequence: u64| {
+            let runs = patches_of(&record);
+            runs.iter().find(|run| run.0 == sequence).map_or("owed".to_owned(), |run| run.1.clone())
+        };
+        let found = (text(&record["state"]), of(1));
+        assert_eq!((found.0.as_str(), found.1.as_str()), wanted, "{point}: {record:#}");
+        assert_eq!(of(2), "owed", "{point}: {record:#}");
+        bench.ok(["sleep", &id]);
+        bench.ok(["wake", &id]);
+        let marks = marks(&bench, &id);
+        assert_eq!(marks.len(), runs, "{point}: a wake runs nothing again: {marks:?}");
+        if runs < 2 {
+            bench.ok(["patches", "apply", &id, "--retry"]);
+        }
     }
 }
 
 // Every step behind the removal: what comes to nothing there is made again whole, patches and all.
-each_point! {
-    a_recreate_of_a_restored_sandbox_that_is_killed_owes_nothing_that_could_run = a_killed_recreate() {
-        recreate_begin: "recreate.begin", "ready";
-        recreate_torn_down: "recreate.torn_down", "failed";
-        restore_prepared: "restore.prepared", "failed";
-        restore_extracted: "restore.extracted", "failed";
-        restore_up: "restore.up", "failed";
-        create_started: "create.started", "failed";
-        patch_applying: "patch.applying", "ready";
-        patch_ran: "patch.ran", "ready";
-        patch_applied: "patch.applied", "failed";
-        create_patched: "create.patched", "ready";
-        create_ready: "create.ready", "ready";
+each_case! {
+    a_recreate_of_a_restored_sandbox_that_is_killed_owes_nothing_that_could_run = a_killed_recreate {
+        up_to_its_archive: &[
+            ("recreate.begin", "ready"),
+            ("recreate.torn_down", "failed"),
+            ("restore.prepared", "failed"),
+        ];
+        before_its_patches: &[
+            ("restore.extracted", "failed"),
+            ("restore.up", "failed"),
+            ("create.started", "failed"),
+        ];
+        over_its_patches: &[
+            ("patch.applying", "ready"),
+            ("patch.ran", "ready"),
+            ("patch.applied", "failed"),
+            ("create.patched", "ready"),
+            ("create.ready", "ready"),
+        ];
     }
 }
 
-fn a_killed_recreate(point: &str, wanted: &str) {
+fn a_killed_recreate(points: &[(&str, &str)]) {
     let bench = Bench::new();
-    patched(&bench);
+    stack_base(&bench);
     two_patches(&bench);
     let id = text(&bench.ok(["restore", "base", "--name", "box"])["id"]);
-    bench.killed(point, ["recreate", &id, "--yes"]);
-    bench.recovered();
-    let record = bench.get(&id);
-    assert_eq!(record["state"], wanted, "{record:#}");
-    owes_nothing_that_could_run(&record, point);
-    assert_eq!(containers(&id), usize::from(wanted == "ready"), "what is not ready is not there");
-    if wanted == "ready" {
-        once_each(&bench, point);
-    }
-    if wanted == "failed" {
-        bench.ok(["recreate", &id, "--yes"]);
-        assert_eq!(marks(&bench, "box"), ["1", "2"], "made again, it has each of them once");
+    for (point, wanted) in points {
+        bench.killed(point, ["recreate", "box", "--yes"]);
+        bench.recovered();
+        let record = bench.get("box");
+        assert_eq!(record["state"], *wanted, "{point}: {record:#}");
+        owes_nothing_that_could_run(&record, point);
+        let there = usize::from(*wanted == "ready");
+        assert_eq!(containers(DOCKER, &id), there, "{point}: what is not ready is not there");
+        if *wanted == "ready" {
+            once_each(&record, &marks(&bench, "box"), point);
+        } else {
+            bench.ok(["recreate", "box", "--yes"]);
+            assert_eq!(marks(&bench, "box"), ["1", "2"], "{point}: made again, it has each once");
+        }
     }
 }
 

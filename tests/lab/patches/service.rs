@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::add;
+use crate::each_case::each_case;
 use crate::lab::{Bench, DOCKER, PODMAN, engine, on_host, text};
-use crate::points::each_point;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 const STACK: &str = r#"services:
   app:
@@ -95,7 +95,7 @@ fn in_a_service(host: &'static str) {
     });
 }
 
-each_point! {
+each_case! {
     in_a_service {
         on_docker: DOCKER;
         on_podman: PODMAN;

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::each_case::each_case;
 use crate::lab::{Bench, DOCKER, PODMAN, engine, http_get, on_host, text, url_of, wait_until};
-use crate::points::each_point;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// A port, a one-shot that counts how often it ran, two containers of one service that write down their starts, and one that
 /// ends by itself when it is told to.
@@ -118,7 +118,7 @@ fn sleeps_and_wakes(host: &'static str) {
     bench.assert_unchanged(host, &before);
 }
 
-each_point! {
+each_case! {
     sleeps_and_wakes {
         docker_compose_2_26: DOCKER;
         docker_compose_1_29: "sandboxer01-v1";
@@ -129,8 +129,8 @@ each_point! {
     }
 }
 
-each_point! {
-    what_is_gone_is_said_and_nothing_is_started = what_is_gone_is_said() {
+each_case! {
+    what_is_gone_is_said_and_nothing_is_started = what_is_gone_is_said {
         on_docker: DOCKER;
         on_podman: PODMAN;
     }
@@ -156,8 +156,8 @@ fn what_is_gone_is_said(host: &'static str) {
 }
 
 // A service that had died before its sandbox went to sleep leaves none that is awake.
-each_point! {
-    one_that_was_dead_when_it_went_to_sleep_runs_when_it_is_woken_or_says_so = a_dead_one_runs_when_it_is_woken() {
+each_case! {
+    one_that_was_dead_when_it_went_to_sleep_runs_when_it_is_woken_or_says_so = a_dead_one_runs_when_it_is_woken {
         on_docker: DOCKER;
         on_podman: PODMAN;
     }

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use super::tools::{of_lab, project};
+use crate::each_case::each_case;
 use crate::fuzz::world::{FILE, HOSTS, OVERRIDE, World, rendered};
-use crate::points::each_point;
 
 /// A project: its files, and whether compose before version 5 takes it too.
 struct Layers {
@@ -210,7 +210,7 @@ fn several_files_are_merged(program: &str, new: bool) {
     }
 }
 
-each_point! {
+each_case! {
     several_files_are_merged {
         as_docker_compose_2_does: &of_lab("compose-debian"), false;
         as_docker_compose_5_does: &of_lab("compose-pypi"), true;

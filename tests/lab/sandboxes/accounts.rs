@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::Value;
 
+use crate::each_case::each_case;
 use crate::lab::{Bench, DOCKER, PODMAN, http_get, on_engine, on_host, text, url_of, wait_until};
-use crate::points::each_point;
 
 pub(crate) const DEV: &str = "sandboxer01-dev";
 pub(crate) const SUDO: &str = "sandboxer01-sudo";
@@ -69,7 +69,7 @@ fn a_writer_comes_and_goes(host: &'static str, way: Option<&str>) {
     bench.assert_unchanged(host, &before);
 }
 
-each_point! {
+each_case! {
     a_writer_comes_and_goes {
         root_removes_what_a_container_wrote_on_docker: DOCKER, None;
         root_removes_what_a_container_wrote_on_podman: PODMAN, None;

@@ -6,9 +6,9 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use crate::each_case::each_case;
 use crate::lab::{Bench, DOCKER, PODMAN, Started, text};
-use crate::points::each_point;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// Fields of a sandbox's record that only the store knows, or that say when it was looked at.
 const LOST_OF_SANDBOXES: &str = "adopted_at attempts certificate idempotency_key message observed_at patch_error pending \
@@ -102,7 +102,7 @@ fn an_empty_data_directory_gets_everything_back(host: &str, other: &str) {
     bench.assert_unchanged(other, &other_before);
 }
 
-each_point! {
+each_case! {
     an_empty_data_directory_gets_everything_back {
         from_docker: DOCKER, PODMAN;
         from_podman: PODMAN, DOCKER;

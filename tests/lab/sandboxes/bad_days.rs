@@ -13,7 +13,7 @@ use crate::lab::{
     stack_args, text, wait_until,
 };
 use crate::sandboxes::rollback::{check_failed, containers, destroy, slow_stack};
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::lab::{Bench, DOCKER, PODMAN, WEB_STACK, Way, http_get, port_of, text, tree, url_of};
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// Values that would make the file `mark` wherever a shell reads them, and others that break quoting or screens.
 fn hostile(mark: &Path) -> Vec<String> {

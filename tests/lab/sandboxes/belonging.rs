@@ -7,10 +7,10 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::each_case::each_case;
 use crate::lab::{Bench, DOCKER, IMAGE, PODMAN, on_engine, stack_args, text};
-use crate::points::each_point;
 use crate::sandboxes::scripts::{engine_in, source};
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 const STACK: &str = r#"services:
   web:
@@ -229,8 +229,8 @@ fn a_directory_that_is_not_proved_keeps_the_engine_untouched(host: &'static str)
     bench.assert_as_before();
 }
 
-each_point! {
-    an_id_that_begins_with_another_one_is_another_sandbox = a_longer_id_is_another_sandbox() {
+each_case! {
+    an_id_that_begins_with_another_one_is_another_sandbox = a_longer_id_is_another_sandbox {
         on_docker: DOCKER;
         on_podman: PODMAN;
     }
@@ -366,7 +366,7 @@ fn what_belongs_has_the_id_an_owner_of_ours_and_the_name() {
     }
 }
 
-each_point! {
+each_case! {
     what_only_looks_like_a_sandboxs_is_left_by_every_verb {
         on_docker: DOCKER;
         on_podman: PODMAN;

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use crate::each_case::each_case;
 use crate::lab::{
     Bench, DOCKER, IMAGE, PODMAN, Started, engine, is_random, on_engine, stack_args, text,
 };
-use crate::points::each_point;
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
@@ -113,22 +113,26 @@ fn services(made: &Value) -> Vec<String> {
     names
 }
 
-fn cases_of_real_compose_files_run(host: &'static str) {
-    let bench = Bench::watching(&[host]);
-    let create = |name: &str, more: &[&str]| {
-        let repo = bench.case(name);
-        // Nothing of the console's environment is a secret's value.
-        let mut command = bench.command(stack_args("profile.compose-e2e", host, &repo, more));
-        command.env("TOK", "the console's").env("COMPOSE_FILE", "gone.yml");
-        Started::spawn(command).finish().ok()
-    };
-    let inside = |made: &Value, service: &str, words: &[&str]| {
-        let id = text(&made["id"]);
-        let ran = bench.ok([&["exec", &id, "--service", service, "--"], words].concat());
-        text(&ran["stdout"]).trim_end().to_owned()
-    };
-    let end = |made: &Value| drop(bench.ok(["destroy", &text(&made["id"]), "--yes"]));
+/// A create of a case, where nothing of the console's environment is a secret's value or names a file.
+fn create(bench: &Bench, host: &str, case: &str, more: &[&str]) -> Value {
+    let repo = bench.case(case);
+    let mut command = bench.command(stack_args("profile.compose-e2e", host, &repo, more));
+    command.env("TOK", "the console's").env("COMPOSE_FILE", "gone.yml");
+    Started::spawn(command).finish().ok()
+}
 
+/// What a command says in a service of a sandbox.
+fn inside(bench: &Bench, made: &Value, service: &str, words: &[&str]) -> String {
+    let id = text(&made["id"]);
+    let ran = bench.ok([&["exec", &id, "--service", service, "--"], words].concat());
+    text(&ran["stdout"]).trim_end().to_owned()
+}
+
+/// Files are found and put together by the console, before any tool has a word in it.
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn the_files_of_a_case_are_those_that_compose_would_take() {
+    let bench = Bench::watching(&[DOCKER]);
     for (name, more, want) in [
         (
             "two-files",
@@ -137,50 +141,47 @@ fn cases_of_real_compose_files_run(host: &'static str) {
         ),
         ("compose-file-in-dotenv", &[], &["db", "web"]),
         ("compose-yaml-name", &[], &["web"]),
-        ("default-caps", &[], &["web"]),
     ] {
-        let made = create(name, more);
+        let made = create(&bench, DOCKER, name, more);
         assert_eq!(services(&made), want, "{name}: {made:#}");
-        end(&made);
     }
-    let made = create("override-tag", &[]);
+    let made = create(&bench, DOCKER, "override-tag", &[]);
     let all = made["reachability"]["endpoints"].as_array().unwrap().iter();
     let ports: Vec<_> = all.map(|end| &end["container_port"]).collect();
     assert_eq!(ports, [81], "{made:#}");
-    end(&made);
-    for (name, service, words, want) in [
-        ("include-override", "db", &["sh", "-c", "echo $TZ"][..], "UTC"),
-        ("dollar", "web", &["sh", "-c", "echo $RE $HASH"], "^a$ $2b$10"),
-        (
-            "localtime",
-            "web",
-            &[
-                "sh",
-                "-c",
-                "[ -s /etc/localtime ] && { (: >>/etc/localtime) 2>/dev/null || echo kept; }",
-            ],
-            "kept",
-        ),
-    ] {
-        let made = create(name, &[]);
-        assert_eq!(inside(&made, service, words), want, "{name}");
-        end(&made);
-    }
-    let made = create("secret-from-dotenv", &[]);
-    let id = text(&made["id"]);
-    let secret = &["sh", "-c", "read -r tok </run/secrets/tok; echo $tok"];
-    assert_eq!(inside(&made, "web", secret), "one");
-    // Secret stays through a sleep, and through everything being made anew.
-    bench.ok(["sleep", &id]);
-    bench.ok(["wake", &id]);
-    assert_eq!(inside(&made, "web", secret), "one");
-    bench.ok(["recreate", &id, "--yes"]);
-    assert_eq!(inside(&made, "web", secret), "one");
-    end(&made);
+    let made = create(&bench, DOCKER, "include-override", &[]);
+    assert_eq!(inside(&bench, &made, "db", &["sh", "-c", "echo $TZ"]), "UTC");
+    bench.clear();
     bench.assert_as_before();
 }
 
-each_point! {
+fn cases_of_real_compose_files_run(host: &str) {
+    let bench = Bench::watching(&[host]);
+    let made = create(&bench, host, "default-caps", &[]);
+    assert_eq!(services(&made), ["web"], "{made:#}");
+    let localtime = "[ -s /etc/localtime ] && { (: >>/etc/localtime) 2>/dev/null || echo kept; }";
+    for (name, script, want) in
+        [("dollar", "echo $RE $HASH", "^a$ $2b$10"), ("localtime", localtime, "kept")]
+    {
+        let made = create(&bench, host, name, &[]);
+        assert_eq!(inside(&bench, &made, "web", &["sh", "-c", script]), want, "{name}");
+    }
+    let made = create(&bench, host, "secret-from-dotenv", &[]);
+    let id = text(&made["id"]);
+    let secret =
+        || inside(&bench, &made, "web", &["sh", "-c", "read -r tok </run/secrets/tok; echo $tok"]);
+    assert_eq!(secret(), "one");
+    // Secret stays through a sleep, and through everything being made anew.
+    bench.ok(["sleep", &id]);
+    bench.ok(["wake", &id]);
+    assert_eq!(secret(), "one");
+    bench.ok(["recreate", &id, "--yes"]);
+    assert_eq!(secret(), "one");
+    bench.clear();
+    bench.assert_as_before();
+}
+
+each_case! {
     cases_of_real_compose_files_run {
         on_docker: DOCKER;
         on_podman: PODMAN;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::lab::{Bench, DOCKER, PODMAN, Ran, Way, port_of, text};
 use crate::sandboxes::rollback::destroy;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// A copy of the bench's data directory as it is now.
 fn copy(bench: &Bench, name: &str) -> PathBuf {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::lab::{Bench, rooms, text};
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// Processes that work at the same time.
 const AT_ONCE: usize = 8;

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
 
+use crate::each_case::each_case;
 use crate::lab::{Bench, DOCKER, PODMAN, Started, WEB_STACK, http_get, stack_args, text, url_of};
-use crate::points::each_point;
 
 const V1: &str = "sandboxer01-v1";
 const V5: &str = "sandboxer01-v5";
@@ -50,7 +50,7 @@ fn a_stack_runs(host: &'static str) {
     bench.assert_as_before();
 }
 
-each_point! {
+each_case! {
     a_stack_runs {
         docker_compose_1_29_runs_a_stack: V1;
         docker_compose_5_runs_a_stack: V5;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::held::held_and;
 use crate::lab::{Bench, DOCKER, PODMAN, Way, free_port, on_host, stack_args, text};
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 const V1: &str = "sandboxer01-v1";
 

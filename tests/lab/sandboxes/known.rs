@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::lab::{Bench, DOCKER, PODMAN, lab, text};
 use crate::sandboxes::broken::Sshd;
 use crate::support::base_path;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// The host's record in `hosts.json`.
 fn known(bench: &Bench, host: &str) -> Value {

@@ -7,13 +7,13 @@ use std::path::Path;
 use sandboxer::domain::event::{EventKind, derived_event_id};
 use serde_json::{Value, json};
 
+use crate::each_case::each_case;
 use crate::lab::{
     Bench, DOCKER, PODMAN, WEB_STACK, engine, http_get, on_engine, text, tree, url_of,
 };
-use crate::points::each_point;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
-each_point! {
+each_case! {
     a_stack_lives_and_leaves_nothing {
         on_docker: DOCKER;
         on_podman: PODMAN;

@@ -18,7 +18,7 @@ use sandboxer::transport::pool::Pool;
 use serde_json::{Value, json};
 
 use crate::lab::{Bench, DOCKER, PODMAN, lab, on_engine, text};
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// The extension on the bench's hosts, apart from any process of ours.
 fn extension(bench: &Bench) -> (ComposeSsh, Arc<dyn Transports>) {

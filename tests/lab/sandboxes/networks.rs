@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
+use crate::each_case::each_case;
 use crate::lab::{Bench, DOCKER, PODMAN, http_get, on_host, stack_args, text};
-use crate::points::each_point;
 
 const NEW: &str = "coulombcore-new";
 
@@ -79,7 +79,7 @@ fn of_two_sandboxes_with_one_subnet_the_second_is_refused(host: &'static str, th
     bench.assert_as_before();
 }
 
-each_point! {
+each_case! {
     of_two_sandboxes_with_one_subnet_the_second_is_refused {
         on_docker: DOCKER, 1;
         with_podman_compose_1_6: NEW, 3;

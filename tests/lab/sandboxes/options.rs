@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::each_case::each_case;
 use crate::lab::{Bench, DOCKER, PODMAN, text};
-use crate::points::each_point;
 
 /// podman-compose 1.6 on the same engine.
 const NEW: &str = "coulombcore-new";
@@ -149,7 +149,7 @@ fn text_that_would_be_read_as_options_is_refused(hosts: &[&'static str]) {
     assert_eq!(left.len(), 3, "nothing was written beside the workspaces: {left:?}");
 }
 
-each_point! {
+each_case! {
     text_that_would_be_read_as_options_is_refused {
         by_both_podman_composes: &[PODMAN, NEW];
         by_both_docker_composes: &[DOCKER, "sandboxer01-v5"];

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use crate::each_case::each_case;
 use crate::lab::{Bench, DOCKER, text, tree, wait_until};
-use crate::points::each_point;
 use crate::sandboxes::accounts::{DEV, OPS, SUDO, writer};
 
 /// A tree beside a bench's sandboxes that has to stay. The host's account may write it, so that only care protects it.
@@ -142,7 +142,7 @@ fn folders_that_become_links_lead_nowhere(host: &'static str) {
     bench.assert_unchanged(host, &before);
 }
 
-each_point! {
+each_case! {
     folders_that_become_links_lead_nowhere {
         as_root: DOCKER;
         in_a_container: DEV;

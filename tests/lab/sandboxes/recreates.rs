@@ -5,9 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value;
 
+use crate::each_case::each_case;
 use crate::lab::{Bench, DOCKER, PODMAN, Started, on_engine, on_host, stack_args, text};
-use crate::points::each_point;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 const V1: &str = "sandboxer01-v1";
 const NEW: &str = "coulombcore-new";
@@ -221,7 +221,7 @@ fn a_recreate_asks_the_engine_that_is_used_and_no_other() {
     bench.assert_as_before();
 }
 
-each_point! {
+each_case! {
     a_recreate_that_cannot_end_well_costs_nothing {
         on_docker: DOCKER, &[IMAGE, NEVER, BASE, SUBNET];
         with_docker_compose_1_29: V1, &[HOOK, IMAGE];

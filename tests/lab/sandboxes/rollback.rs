@@ -7,14 +7,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::each_case::each_case;
 use crate::lab::{
     Bench, DOCKER, PODMAN, Ran, Started, on_engine, rooms, stack_args, text, wait_until,
 };
-use crate::points::each_point;
 use crate::sandboxes::kills::id_of;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
-const MISSING_IMAGE: &str = "services:\n  web: {image: \"localhost/sbx-no-such-image:1\"}\n";
+pub(crate) const MISSING_IMAGE: &str =
+    "services:\n  web: {image: \"localhost/sbx-no-such-image:1\"}\n";
 
 pub(crate) const ENDS_AT_ONCE: &str = r#"services:
   fine: {image: "localhost/sbx-lab:1", command: ["sleep", "1000"], stop_signal: SIGKILL}
@@ -42,7 +43,7 @@ pub(crate) fn slow_stack(host: &str) -> String {
     format!("{up}  stubborn: {{image: \"localhost/sbx-lab:1\", command: [\"sleep\", \"1000\"]}}\n")
 }
 
-each_point! {
+each_case! {
     a_failed_create_leaves_evidence_and_nothing_else {
         on_docker: DOCKER;
         on_podman: PODMAN;
@@ -130,9 +131,8 @@ pub(crate) fn destroy(bench: &Bench, id: &str) -> Ran {
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_kept_failure_stays_until_it_is_destroyed() {
-    let bench = Bench::new();
     let host = DOCKER;
-    let before = bench.snapshot(host);
+    let bench = Bench::watching(&[host]);
     let repo = bench.stack("failing", ENDS_AT_ONCE);
     let ran = bench.try_stack(host, &repo, &["--keep-failed", "--ttl", "8h"]);
     let error = ran.error_with_hint("operation_failed");
@@ -148,7 +148,7 @@ fn a_kept_failure_stays_until_it_is_destroyed() {
     let left = deadline.as_second() - jiff::Timestamp::now().as_second();
     assert!((3500..=3600).contains(&left), "an hour from now, not the ttl: {left} s");
     destroy(&bench, &id);
-    bench.assert_unchanged(host, &before);
+    bench.assert_as_before();
 }
 
 /// How many containers a sandbox has.
@@ -184,8 +184,7 @@ fn ctrl_c_rolls_back_and_a_second_one_leaves_at_once() {
         bench.assert_unchanged(host, &before);
     }
 
-    let bench = Bench::new();
-    let before = bench.snapshot(DOCKER);
+    let bench = Bench::watching(&[DOCKER]);
     let (create, id) = start_slow_create(&bench, DOCKER, "20s");
     create.signal("INT");
     std::thread::sleep(Duration::from_millis(700));
@@ -197,7 +196,7 @@ fn ctrl_c_rolls_back_and_a_second_one_leaves_at_once() {
     ran.error("cancelled");
     // What it left is found again and removed.
     destroy(&bench, &id);
-    bench.assert_unchanged(DOCKER, &before);
+    bench.assert_as_before();
 }
 
 #[test]
@@ -217,91 +216,92 @@ fn destroy_cancels_a_create_of_another_process() {
     assert_eq!(kinds, expected.map(|word| format!("sandbox.{word}")));
 }
 
-each_point! {
-    what_a_killed_process_left_is_destroyed_on_docker = a_killed_create_is_destroyed(DOCKER) {
-        compose_prepared: "compose.prepared";
-        compose_transferred: "compose.transferred";
-        compose_up: "compose.up";
-        create_provisioned: "create.provisioned";
-        create_dated: "create.dated";
-        create_ready: "create.ready";
-    }
-    what_a_killed_process_left_is_destroyed_on_podman = a_killed_create_is_destroyed(PODMAN) {
-        compose_up: "compose.up";
-        create_provisioned: "create.provisioned";
+each_case! {
+    what_a_killed_process_left_is_destroyed {
+        on_docker: DOCKER, &[
+            "compose.prepared",
+            "compose.transferred",
+            "compose.up",
+            "create.provisioned",
+            "create.dated",
+            "create.ready",
+        ];
+        on_podman: PODMAN, &["compose.up", "create.provisioned"];
     }
 }
 
-fn a_killed_create_is_destroyed(host: &str, point: &str) {
+fn what_a_killed_process_left_is_destroyed(host: &str, points: &[&str]) {
     let bench = Bench::watching(&[host]);
     let repo = bench.web_stack("x");
-    let args = stack_args("profile.compose-e2e", host, &repo, &["--idempotency-key", point]);
-    let killed = bench.run_failing(&format!("{point}=return"), &args);
-    assert_eq!(killed.status, None, "killed by a signal: {killed:#?}");
-    let left = bench.stored().into_iter().find(|record| record["state"] != "destroyed").unwrap();
-    let id = text(&left["id"]);
-    let state = if point == "create.ready" { "ready" } else { "provisioning" };
-    assert_eq!(left["state"], state);
-    // The key finds it again, and says how it stands: nothing else is made.
-    if state == "ready" {
-        bench.ok(&args).has(json!({"id": left["id"], "state": left["state"]}));
-    } else {
-        let error = bench.refused(&args, "operation_failed");
-        let details = &error["details"];
-        assert_eq!(details["sandbox_id"], left["id"], "{error:#}");
-        assert_eq!(details["state"], left["state"], "{error:#}");
-        error.hints("recover");
+    for point in points {
+        let args = stack_args("profile.compose-e2e", host, &repo, &["--idempotency-key", point]);
+        bench.killed(point, &args);
+        let is_left = |record: &Value| record["state"] != "destroyed";
+        let left = bench.stored().into_iter().find(is_left).unwrap();
+        let id = text(&left["id"]);
+        let state = if *point == "create.ready" { "ready" } else { "provisioning" };
+        assert_eq!(left["state"], state, "{point}");
+        // The key finds it again, and says how it stands: nothing else is made.
+        if state == "ready" {
+            bench.ok(&args).has(json!({"id": left["id"], "state": left["state"]}));
+        } else {
+            let error = bench.refused(&args, "operation_failed");
+            let details = &error["details"];
+            assert_eq!(details["sandbox_id"], left["id"], "{point}: {error:#}");
+            assert_eq!(details["state"], left["state"], "{point}: {error:#}");
+            error.hints("recover");
+        }
+        assert_eq!(bench.stored().into_iter().filter(is_left).count(), 1, "{point}");
+        destroy(&bench, &id);
+        assert_destroyed_once(&bench, &id);
     }
-    assert_eq!(bench.stored().iter().filter(|record| record["state"] != "destroyed").count(), 1);
-    destroy(&bench, &id);
     bench.assert_as_before();
-    let kinds = bench.event_kinds(&id);
-    assert_eq!(kinds.first().map(String::as_str), Some("sandbox.requested"));
-    assert_eq!(kinds.last().map(String::as_str), Some("sandbox.destroyed"));
 }
 
-// On this machine, with nothing but Debian's base; a rollback that is killed is taken up by the destroy, too.
-each_point! {
-    a_kill_at_any_point_loses_no_record_and_no_event = a_kill_loses_nothing() {
-        create_requested: "create.requested", "create";
-        create_provisioning: "create.provisioning", "create";
-        create_started: "create.started", "create";
-        destroy_destroying: "destroy.destroying", "destroy";
-        destroy_compose_torn_down: "compose.torn_down", "destroy";
-        destroy_torn_down: "destroy.torn_down", "destroy";
-        destroy_destroyed: "destroy.destroyed", "destroy";
-        recreate_begin: "recreate.begin", "recreate";
-        recreate_torn_down: "recreate.torn_down", "recreate";
-    }
-    a_killed_rollback_loses_no_record_and_no_event = a_killed_rollback_loses_nothing() {
-        rollback_begin: "rollback.begin";
-        rollback_torn_down: "rollback.torn_down";
-    }
-}
-
-fn a_kill_loses_nothing(point: &str, verb: &str) {
+/// On this machine, with nothing but Debian's base; a rollback that is killed is taken up by the destroy, too.
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_kill_at_any_point_loses_no_record_and_no_event() {
     let bench = Bench::new();
-    let id = &format!("lost-{}", id_of(point));
-    let args: &[&str] = match verb {
-        "create" => &["create", "--id", id],
-        "destroy" => &["destroy", id],
-        _ => &["recreate", id, "--yes"],
-    };
-    if verb != "create" {
-        bench.run_base(["create", "--id", id]).ok();
+    for (verb, point) in [
+        ("create", "create.requested"),
+        ("create", "create.provisioning"),
+        ("create", "create.started"),
+        ("destroy", "destroy.destroying"),
+        ("destroy", "compose.torn_down"),
+        ("destroy", "destroy.torn_down"),
+        ("destroy", "destroy.destroyed"),
+        ("recreate", "recreate.begin"),
+        ("recreate", "recreate.torn_down"),
+    ] {
+        let id = &format!("lost-{}", id_of(point));
+        let args: &[&str] = match verb {
+            "create" => &["create", "--id", id],
+            "destroy" => &["destroy", id],
+            _ => &["recreate", id, "--yes"],
+        };
+        if verb != "create" {
+            bench.run_base(["create", "--id", id]).ok();
+        }
+        let mut command = bench.base_command(args);
+        command.env("FAILPOINTS", format!("{point}=return"));
+        let ran = Started::spawn(command).finish();
+        assert_eq!(ran.status, None, "{point}: killed by a signal: {ran:#?}");
+        assert_eq!(bench.run_base(["destroy", id]).ok(), json!([{"id": id, "ok": true}]));
+        assert_eq!(bench.run_base(["get", id]).ok()["state"], "destroyed", "{point}");
+        assert!(rooms(&bench.home().join("sandboxes")).is_empty(), "{point}");
+        assert_destroyed_once(&bench, id);
     }
-    let mut command = bench.base_command(args);
-    command.env("FAILPOINTS", format!("{point}=return"));
-    let ran = Started::spawn(command).finish();
-    assert_eq!(ran.status, None, "killed by a signal: {ran:#?}");
-    assert_eq!(bench.run_base(["destroy", id]).ok(), json!([{"id": id, "ok": true}]));
-    assert_eq!(bench.run_base(["get", id]).ok()["state"], "destroyed");
-    assert!(rooms(&bench.home().join("sandboxes")).is_empty());
+}
+
+/// Of its events the first and the last are there, and that it was destroyed is told once.
+#[track_caller]
+fn assert_destroyed_once(bench: &Bench, id: &str) {
     let kinds = bench.event_kinds(id);
-    assert_eq!(kinds.first().map(String::as_str), Some("sandbox.requested"), "{kinds:?}");
-    assert_eq!(kinds.last().map(String::as_str), Some("sandbox.destroyed"), "{kinds:?}");
+    assert_eq!(kinds.first().map(String::as_str), Some("sandbox.requested"), "{id}: {kinds:?}");
+    assert_eq!(kinds.last().map(String::as_str), Some("sandbox.destroyed"), "{id}: {kinds:?}");
     let destroyed = kinds.iter().filter(|kind| *kind == "sandbox.destroyed").count();
-    assert_eq!(destroyed, 1, "{kinds:?}");
+    assert_eq!(destroyed, 1, "{id}: {kinds:?}");
 }
 
 /// A removal whose console was killed goes on for a moment, and may do the last step just before the next one does.
@@ -334,17 +334,17 @@ fn a_destroy_whose_last_step_another_one_did_ends_well() {
     assert!(rooms(&bench.home().join("sandboxes")).is_empty());
 }
 
-fn a_killed_rollback_loses_nothing(point: &str) {
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_killed_rollback_loses_no_record_and_no_event() {
     let bench = Bench::new();
-    let id = format!("back-{}", id_of(point));
     let repo = bench
         .stack("none", "services: {a: {image: localhost/sbx-nowhere:1, pull_policy: never}}\n");
-    let args = stack_args("profile.compose-e2e", DOCKER, &repo, &["--id", &id]);
-    let ran = bench.run_failing(&format!("{point}=return"), &args);
-    assert_eq!(ran.status, None, "killed by a signal: {ran:#?}");
-    destroy(&bench, &id);
-    assert_eq!(bench.get(&id)["state"], "destroyed");
-    assert!(rooms(&bench.workspace_root(DOCKER)).is_empty());
-    let kinds = bench.event_kinds(&id);
-    assert_eq!(kinds.iter().filter(|kind| *kind == "sandbox.destroyed").count(), 1, "{kinds:?}");
+    for point in ["rollback.begin", "rollback.torn_down"] {
+        let id = format!("back-{}", id_of(point));
+        bench.killed(point, stack_args("profile.compose-e2e", DOCKER, &repo, &["--id", &id]));
+        destroy(&bench, &id);
+        assert!(rooms(&bench.workspace_root(DOCKER)).is_empty(), "{point}");
+        assert_destroyed_once(&bench, &id);
+    }
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::each_case::each_case;
 use crate::lab::{Bench, DOCKER, PODMAN, on_engine, stack_args, text, wait_until};
-use crate::points::each_point;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// Only ready where a service counts before `settle` is over: nobody waits for that.
 const LONG: &str = "settle: 10m\nready_timeout: 1m";
@@ -114,7 +114,7 @@ fn state_of(record: &Value, service: &str) -> String {
     text(&services.iter().find(|of| of["name"] == service).unwrap()["state"])
 }
 
-each_point! {
+each_case! {
     a_service_that_dies_soon_after_its_start_fails_the_create {
         on_docker: DOCKER;
         on_podman: PODMAN;

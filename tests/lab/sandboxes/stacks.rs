@@ -7,11 +7,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::each_case::each_case;
 use crate::lab::{
     Bench, DOCKER, PODMAN, free_port, http_get, on_engine, stack_args, text, url_of, wait_until,
 };
-use crate::points::each_point;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// A create with a log; the record, and how many requests to its host all of it cost.
 fn create_counted(bench: &Bench, profile: &str, host: &str, repo: &Path) -> (Value, usize) {
@@ -172,7 +172,7 @@ fn builds_networks_volumes_and_odd_files_go_with_the_sandbox(host: &str) {
     assert_eq!(nameless, "", "no nameless image is left");
 }
 
-each_point! {
+each_case! {
     ports_follow_the_profile_and_a_create_is_four_requests {
         on_docker: DOCKER;
         on_podman: PODMAN;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::faults::Tmpfs;
 use crate::held::held_and;
 use crate::lab::{Bench, Started, rooms, text, tree, wait_until};
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
+use crate::each_case::each_case;
 use crate::lab::{Bench, DOCKER, PODMAN, on_engine, text};
-use crate::points::each_point;
 use crate::sandboxes::scripts;
 
 const STACK: &str = r#"services:
@@ -23,58 +23,66 @@ fn stand(host: &str, id: &str) -> String {
     on_engine(host, &[all, id])
 }
 
-// Deeds on the containers of a sandbox that sleeps, as words of a script: `$1` engine, `$2` id, `$web` and `$deaf`.
-each_point! {
-    a_wake_brings_every_state_of_a_container_to_running_on_docker = a_wake_brings_all_to_running(DOCKER) {
-        paused: "$1 start $web $deaf >/dev/null; $1 pause $web $deaf >/dev/null";
-        one_made_anew: "$1 start $deaf >/dev/null";
-    }
-    a_wake_brings_every_state_of_a_container_to_running_on_podman = a_wake_brings_all_to_running(PODMAN) {
-        paused: "$1 start $web $deaf >/dev/null; $1 pause $web $deaf >/dev/null";
-        one_made_anew: "$1 start $deaf >/dev/null";
-        // A start that was killed before it began what it had made.
-        made_and_not_begun: "podman init $web $deaf >/dev/null";
-        one_begun: "podman init $web >/dev/null; podman start $deaf >/dev/null";
-        // A stop that was killed while it waited.
-        stopping: "podman start $web $deaf >/dev/null; podman stop -t 30 $deaf >/dev/null 2>&1 & until [ \"$(podman inspect -f '{{.State.Status}}' $deaf)\" = stopping ]; do :; done; kill -KILL $!; wait $! 2>/dev/null || :";
-        // A start that was killed before podman wrote down what it had made: the runtime has it, and its port is taken.
-        made_and_not_written_down: "differs() { runc list -q | grep -q $web && [ \"$(podman inspect -f '{{.State.Status}}' $web)\" = exited ]; }\ntries=100; until differs; do [ $tries -gt 0 ] || { echo 'podman wrote it down each time' >&2; exit 1; }; tries=$((tries - 1)); podman stop -t 0 $web >/dev/null 2>&1 || :; podman start $web >/dev/null 2>&1 & until [ -e /run/runc/$web ] || ! kill -0 $! 2>/dev/null; do :; done; kill -KILL $! 2>/dev/null || :; wait $! 2>/dev/null || :; done";
+/// Deeds on the containers of a sandbox that sleeps, as words of a script: `$1` engine, `$2` id, `$web` and `$deaf`.
+const DEEDS: [(&str, &str); 2] = [
+    ("paused", "$1 start $web $deaf >/dev/null; $1 pause $web $deaf >/dev/null"),
+    ("one made anew", "$1 start $deaf >/dev/null"),
+];
+
+each_case! {
+    a_wake_brings_every_state_of_a_container_to_running {
+        on_docker: DOCKER, &DEEDS;
+        on_podman: PODMAN, &DEEDS;
+        after_a_start_or_stop_of_podman_that_was_killed: PODMAN, &[
+            // A start that was killed before it began what it had made.
+            ("made and not begun", "podman init $web $deaf >/dev/null"),
+            ("one begun", "podman init $web >/dev/null; podman start $deaf >/dev/null"),
+            // A stop that was killed while it waited.
+            ("stopping", "podman start $web $deaf >/dev/null; podman stop -t 30 $deaf >/dev/null 2>&1 & until [ \"$(podman inspect -f '{{.State.Status}}' $deaf)\" = stopping ]; do :; done; kill -KILL $!; wait $! 2>/dev/null || :"),
+        ];
+        of_what_podman_did_not_write_down: PODMAN, &[
+            // A start that was killed before podman wrote down what it had made: the runtime has it, and its port is taken.
+            ("made and not written down", "differs() { runc list -q | grep -q $web && [ \"$(podman inspect -f '{{.State.Status}}' $web)\" = exited ]; }\ntries=100; until differs; do [ $tries -gt 0 ] || { echo 'podman wrote it down each time' >&2; exit 1; }; tries=$((tries - 1)); podman stop -t 0 $web >/dev/null 2>&1 || :; podman start $web >/dev/null 2>&1 & until [ -e /run/runc/$web ] || ! kill -0 $! 2>/dev/null; do :; done; kill -KILL $! 2>/dev/null || :; wait $! 2>/dev/null || :; done"),
+        ];
     }
 }
 
-fn a_wake_brings_all_to_running(host: &str, words: &str) {
+fn a_wake_brings_every_state_of_a_container_to_running(host: &str, deeds: &[(&str, &str)]) {
     let bench = Bench::watching(&[host]);
     let id = text(&bench.create_stack(host, &bench.stack("own", STACK), &[])["id"]);
-    let half = |id: &str| {
-        let script = format!(
-            "engine=$1 id=$2\nof() {{ $engine ps -aq --no-trunc --filter label=sandboxer.id=$id --filter label=com.docker.compose.service=$1; }}\nweb=$(of web) deaf=$(of deaf)\n$engine stop -t 0 $web $deaf >/dev/null 2>&1\n{words}"
-        );
-        on_engine(host, &[&script, id]);
-        stand(host, id)
-    };
-    bench.ok(["sleep", &id]);
-    let left = half(&id);
-    bench.ok(["wake", &id]);
-    assert_eq!(stand(host, &id), "running running ", "it was {left}");
-    assert_eq!(bench.get(&id)["state"], json!("ready"));
+    for (deed, words) in deeds {
+        let half = || {
+            let script = format!(
+                "engine=$1 id=$2\nof() {{ $engine ps -aq --no-trunc --filter label=sandboxer.id=$id --filter label=com.docker.compose.service=$1; }}\nweb=$(of web) deaf=$(of deaf)\n$engine stop -t 0 $web $deaf >/dev/null 2>&1\n{words}"
+            );
+            on_engine(host, &[&script, &id]);
+            stand(host, &id)
+        };
+        bench.ok(["sleep", &id]);
+        let left = half();
+        bench.ok(["wake", &id]);
+        assert_eq!(stand(host, &id), "running running ", "{deed}: it was {left}");
+        assert_eq!(bench.get(&id)["state"], json!("ready"), "{deed}");
 
-    // The same under a console that died over the wake: recover finds it, and says how it stands.
-    bench.ok(["sleep", &id]);
-    bench.killed("wake.started", ["wake", &id]);
-    let left = half(&id);
-    let found = bench.recovered();
-    let state = text(&bench.get(&id)["state"]);
-    assert!(found.contains_key(&id) && (state == "sleeping" || state == "ready"), "{found:?}");
-    let now = stand(host, &id);
-    match state.as_str() {
-        "ready" => assert_eq!(now, "running running ", "it was {left}"),
-        _ => assert!(
-            !now.contains("running") && !now.contains("ing "),
-            "it was {left}, and is {now}"
-        ),
+        // The same under a console that died over the wake: recover finds it, and says how it stands.
+        bench.ok(["sleep", &id]);
+        bench.killed("wake.started", ["wake", &id]);
+        let left = half();
+        let found = bench.recovered();
+        let state = text(&bench.get(&id)["state"]);
+        let known = state == "sleeping" || state == "ready";
+        assert!(found.contains_key(&id) && known, "{deed}: {found:?}");
+        let now = stand(host, &id);
+        match state.as_str() {
+            "ready" => assert_eq!(now, "running running ", "{deed}: it was {left}"),
+            _ => assert!(
+                !now.contains("running") && !now.contains("ing "),
+                "{deed}: it was {left}, and is {now}"
+            ),
+        }
+        bench.ok(["wake", &id]);
+        assert_eq!(stand(host, &id), "running running ", "{deed}: it was {left}");
     }
-    bench.ok(["wake", &id]);
-    assert_eq!(stand(host, &id), "running running ", "it was {left}");
     bench.ok(["destroy", &id, "--yes"]);
     bench.assert_as_before();
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::faults::Host;
 use crate::lab::{Bench, Started, text, tree};
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// Words to programs of ours, each of which changes what they do.
 const ORDERS: [(&str, &str); 8] = [

@@ -1,9 +1,9 @@
 //! Like to like, what comes back is what was there: each path with its kind, mode, owner, content, links, times and xattrs.
 
+use crate::each_case::each_case;
 use crate::lab::text;
-use crate::points::each_point;
 use crate::snapshots::place::{Place, odd_sandbox, there};
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use serde_json::json;
 
 pub(crate) fn like_to_like(place: Place, more: &[&str]) {
@@ -38,7 +38,7 @@ pub(crate) fn like_to_like(place: Place, more: &[&str]) {
     bench.assert_unchanged(place.host(), &before);
 }
 
-each_point! {
+each_case! {
     like_to_like {
         root_with_docker: Place::Root, &[];
         an_account_with_docker: Place::Dev, &[];

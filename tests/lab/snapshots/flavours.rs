@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::each_case::each_case;
 use crate::lab::{Bench, DOCKER, PODMAN, http_get, rooms, text, url_of};
-use crate::points::each_point;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// A page that comes from a volume which the first start fills, and what compose tools write in more than one way.
 const SHOP: &str = r#"name: shop
@@ -61,19 +61,14 @@ fn from_one_to_others(from: &'static str, others: &[&'static str]) {
         assert_eq!(seen(&bench, &back), wanted, "{to}");
         last = text(&back["id"]);
     }
-    for record in bench.stored() {
-        bench.ok(["destroy", &text(&record["id"])]);
-    }
-    for record in bench.ok(["snapshots", "list"]).as_array().unwrap() {
-        bench.ok(["snapshots", "delete", &text(&record["id"])]);
-    }
+    bench.clear();
     bench.assert_unchanged(from, &before);
     for to in others {
         assert!(rooms(&bench.workspace_root(to)).is_empty(), "{to}");
     }
 }
 
-each_point! {
+each_case! {
     from_one_to_others {
         docker_compose_2_to_1_to_5: DOCKER, &["sandboxer01-v1", "sandboxer01-v5"];
         podman_compose_1_0_to_1_6: PODMAN, &["coulombcore-new"];

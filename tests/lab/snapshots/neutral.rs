@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::lab::{on_host, text};
 use crate::snapshots::place::{Place, there};
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// A stack of an image that gives orders to tar. A name like no other test's.
 const STACK: &str = r#"services:

@@ -11,10 +11,10 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
+use crate::each_case::each_case;
 use crate::lab::{Bench, text};
-use crate::points::each_point;
 use crate::snapshots::place::{KEEPER, Place, there};
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// Devices: tar's lists have a name a line, and cut blanks off its end.
 const DEVICES: [&str; 6] = ["plain", "null ", "tab\t", "two\nlines", "it's \"$x\" ", "back\\n "];
@@ -114,7 +114,7 @@ fn names_are_taken_for_nothing_else(place: Place, id: &str) {
     bench.assert_unchanged(place.host(), &before);
 }
 
-each_point! {
+each_case! {
     names_are_taken_for_nothing_else {
         with_docker: Place::Root, "names-root";
         with_rootless_podman: Place::Rootless, "names-rootless";

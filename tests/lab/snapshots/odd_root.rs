@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::lab::{Bench, text};
 use crate::snapshots::place::{KEEPER, Place, there};
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// Characters that GNU tar, sed, printf, a line of CSV and the kernel's list of mounts each take for something of their own.
 const ODD: &str = r#"sand "boxes", o'ne\two\040\n & $x"#;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::lab::{Bench, DOCKER, lab, text};
 use crate::snapshots::place::{Place, odd_sandbox, there};
 use crate::support::busy_machine::LIMITS;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// A bench with the VM among its hosts, and where that has this bench's sandboxes.
 struct Vm {

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::lab::{Bench, sudo_stays, text};
 use crate::snapshots::faithful::like_to_like;
 use crate::snapshots::place::{Place, there};
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// Programs that the account may run as root, beside what the lab lets it; until it is dropped.
 struct Permitted(&'static Path);

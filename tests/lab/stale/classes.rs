@@ -8,8 +8,8 @@ use serde_json::json;
 use super::{
     configure, drop_record, ended, expected, items, judged, owner, run_labelled, run_on, wait_past,
 };
+use crate::each_case::each_case;
 use crate::lab::{Bench, DOCKER, PODMAN, on_engine, text};
-use crate::points::each_point;
 
 /// What is on a host when everything that may be reaped is gone.
 fn every_class_is_listed_and_reaped(host: &str, tag: &str) {
@@ -189,7 +189,7 @@ fn every_class_is_listed_and_reaped(host: &str, tag: &str) {
     assert_eq!(found, json!(""));
 }
 
-each_point! {
+each_case! {
     every_class_is_listed_and_reaped {
         on_docker: DOCKER, "scd";
         on_podman: PODMAN, "scp";

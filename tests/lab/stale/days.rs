@@ -12,9 +12,8 @@ use super::{
 };
 use crate::faults::{Relay, Tmpfs};
 use crate::lab::{Bench, DOCKER, PODMAN, Way, on_engine, port_of, rooms, text, wait_until};
-use crate::points::each_point;
 use crate::sandboxes::roots::Disk;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 const QUICK: &str = "stale: {failed_after: 1s, grace: 1s}";
 
@@ -453,26 +452,24 @@ fn a_console_whose_owner_was_adopted_loses_nothing_once_it_works_again() {
     }
 }
 
-each_point! {
-    a_reap_that_is_killed_is_finished_by_the_next = a_killed_reap_is_finished(DOCKER) {
-        destroy_destroying: "destroy.destroying";
-        compose_torn_down: "compose.torn_down";
-        destroy_torn_down: "destroy.torn_down";
-        destroy_destroyed: "destroy.destroyed";
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_reap_that_is_killed_is_finished_by_the_next() {
+    let bench = Bench::watching(&[DOCKER]);
+    for point in
+        ["destroy.destroying", "compose.torn_down", "destroy.torn_down", "destroy.destroyed"]
+    {
+        let made = bench.ok(["create", "--host", DOCKER, "--ttl", "1s"]);
+        let id = text(&made["id"]);
+        wait_past(&made["expires_at"]);
+        bench.killed(point, ["reap-stale", "--yes", "--host", DOCKER]);
+        bench.ok(["reap-stale", "--yes", "--host", DOCKER]);
+        assert_eq!(bench.get(&id)["state"], "destroyed", "{point}");
+        bench.assert_as_before();
+        let left = bench.ok(["reap-stale", "--dry-run", "--host", DOCKER]);
+        assert_eq!(items(&left["items"], &bench, &[&id]).len(), 0, "{point}: {left:#}");
+        let running = bench.ok(["recover"]);
+        let ended = running.as_array().unwrap().iter().all(|item| item["ok"] == true);
+        assert!(ended, "{point}: {running:#}");
     }
-}
-
-fn a_killed_reap_is_finished(host: &str, point: &str) {
-    let bench = Bench::watching(&[host]);
-    let made = bench.ok(["create", "--host", host, "--ttl", "1s"]);
-    let id = text(&made["id"]);
-    wait_past(&made["expires_at"]);
-    bench.killed(point, ["reap-stale", "--yes", "--host", host]);
-    bench.ok(["reap-stale", "--yes", "--host", host]);
-    assert_eq!(bench.get(&id)["state"], "destroyed");
-    bench.assert_as_before();
-    let left = bench.ok(["reap-stale", "--dry-run", "--host", host]);
-    assert_eq!(items(&left["items"], &bench, &[&id]).len(), 0, "{left:#}");
-    let running = bench.ok(["recover"]);
-    assert!(running.as_array().unwrap().iter().all(|item| item["ok"] == true), "{running:#}");
 }

@@ -9,7 +9,7 @@ use sandboxer::domain::{Code, Error};
 
 use super::money::PAID_FIRST;
 use super::{Routed, burst, routed_by, short, spec};
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::script::Act;
 
 /// Profile with our own host first, and the paid backend behind it whatever came of that.

@@ -7,7 +7,7 @@ use sandboxer::domain::{Code, Error};
 
 use super::super::recover::die;
 use super::{Routed, burst, routed, routed_by, spec, tried, usd};
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::manager_on;
 use crate::test_env::script::{Act, Scripted};
 

@@ -14,7 +14,7 @@ use tokio::sync::Barrier;
 
 use super::money::PAID_FIRST;
 use super::{Routed, burst, routed, routed_by, short, spec, tried, usd};
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::script::Act;
 
 /// Creates that race.

@@ -9,7 +9,7 @@ use sandboxer::domain::request::{DestroyRequest, LabelRequest};
 use sandboxer::domain::{Code, SandboxRecord, State};
 
 use super::keeping;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::script::Act;
 use crate::test_env::{TestEnv, of};
 

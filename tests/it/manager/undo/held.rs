@@ -12,7 +12,7 @@ use sandboxer::domain::{Code, State};
 
 use super::super::recover::killed;
 use super::{assert_as_it_was, keeping, keeping_within};
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::script::Act;
 use crate::test_env::{TestEnv, of, there};
 

@@ -6,8 +6,8 @@ use sandboxer::domain::profile::SnapshotMode;
 use sandboxer::domain::snapshot::{ArchiveFacts, Consistency, NotCaptured};
 use serde_json::{Value, json};
 
-use super::cli_shelf::{A, family};
 use super::cli_world::*;
+use super::snapshot_records::{A, family};
 use crate::test_env::script::{Act, Script};
 
 #[tokio::test]

@@ -9,8 +9,8 @@ use serde_json::json;
 
 use crate::lab::{Bench, DOCKER, stack_args, text};
 use crate::sandboxes::broken::Sshd;
-use crate::sandboxes::checkpoint_kills::wait_for_first;
-use crate::support::said::Said as _;
+use crate::sandboxes::snapshot_kills::wait_for_first;
+use crate::support::json_assertions::JsonAssertions as _;
 
 const KEEPER: &str = r#"services:
   keeper:
@@ -101,10 +101,7 @@ fn a_snapshot_with_busybox_alone_says_what_it_lacks_and_can_be_restored() {
     assert_eq!(error["details"]["missing"], json!(["tar"]), "{error:#}");
     symlink("/usr/bin/tar", bin.join("tar")).unwrap();
 
-    bench.ok(["destroy", "busy-source", "there", "elsewhere"]);
-    for record in bench.ok(["snapshots", "list", "--all"]).as_array().unwrap() {
-        bench.ok(["snapshots", "delete", &text(&record["id"])]);
-    }
+    bench.clear();
     bench.assert_as_before();
 }
 

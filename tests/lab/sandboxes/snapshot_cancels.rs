@@ -4,11 +4,11 @@ use std::io::{BufRead, BufReader};
 use std::process::Command;
 use std::time::Duration;
 
+use crate::each_case::each_case;
 use crate::held::held_and;
 use crate::lab::{Bench, DOCKER, PODMAN, signal, text};
-use crate::points::each_point;
-use crate::sandboxes::checkpoint_kills::{all_run, statuses};
-use crate::support::said::Said as _;
+use crate::sandboxes::snapshot_kills::{all_run, statuses};
+use crate::support::json_assertions::JsonAssertions as _;
 use serde_json::json;
 
 const CROWD: &str = r#"services:
@@ -68,7 +68,7 @@ fn containers_run_again_after_a_cancelled_snapshot(host: &str) {
     bench.assert_unchanged(host, &before);
 }
 
-each_point! {
+each_case! {
     containers_run_again_after_a_cancelled_snapshot {
         on_docker: DOCKER;
         on_podman: PODMAN;

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::console::status;
-use crate::house::House;
+use crate::fixture::Fixture;
 use crate::sample::Sample;
 
 const ROUNDS: usize = 5;
@@ -23,8 +23,8 @@ for folder in $(seq 200); do
 done
 rm ../random"#;
 
-pub(crate) fn measure(house: &House, lab: &Path) {
-    let bench = Bench { house, lab };
+pub(crate) fn measure(fixture: &Fixture, lab: &Path) {
+    let bench = Bench { fixture, lab };
     bench.run(&["create", "--host", HOST, "--name", "source", "--ttl", "1d", "--quiet"]);
     bench.run(&["exec", "source", "--", "sh", "-c", FILL]);
     let folder = bench.workdir();
@@ -70,14 +70,14 @@ pub(crate) fn measure(house: &House, lab: &Path) {
 }
 
 pub(crate) struct Bench<'a> {
-    pub(crate) house: &'a House,
+    pub(crate) fixture: &'a Fixture,
     pub(crate) lab: &'a Path,
 }
 
 impl Bench<'_> {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = self.house.sandboxer();
-        command.env("SANDBOXER_DATA_DIR", self.house.join("checkpoint"));
+        let mut command = self.fixture.sandboxer();
+        command.env("SANDBOXER_DATA_DIR", self.fixture.join("snapshot"));
         command.env("SANDBOXER_CONFIG", self.lab.join("config.yaml")).args(args);
         command
     }

@@ -5,8 +5,8 @@ use std::fmt::Display;
 use serde::Serialize;
 use serde_json::Value;
 
-/// What a test says of a value; each says where it is not so.
-pub(crate) trait Said: Serialize {
+/// Assertions of a test about a value; each says where it is not so.
+pub(crate) trait JsonAssertions: Serialize {
     /// It has these parts: each a path as in `details.kind` or `replicas.0.state`, with what is there; null is the same as nothing.
     #[track_caller]
     fn has(&self, parts: Value) -> &Self {
@@ -47,4 +47,4 @@ pub(crate) trait Said: Serialize {
     }
 }
 
-impl<T: Serialize + ?Sized> Said for T {}
+impl<T: Serialize + ?Sized> JsonAssertions for T {}

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::lab::{Bench, DOCKER, on_host, text, tree};
-use crate::sandboxes::checkpoint_lost::KEEPER;
-use crate::support::said::Said as _;
+use crate::sandboxes::snapshot_lost_hosts::KEEPER;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// `KEEPER` without its volume.
 const UNKEPT: &str = r#"services:
@@ -76,8 +76,7 @@ fn a_recreate_from_an_archive_that_is_altered_or_gone_touches_nothing() {
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_strict_restore_refuses_a_volume_that_nobody_would_use() {
-    let bench = Bench::new();
-    let before = bench.snapshot(DOCKER);
+    let bench = Bench::watching(&[DOCKER]);
     let made = bench.create_stack(DOCKER, &bench.stack("kept", KEEPER), &["--name", "source"]);
     fs::write(workspace(&made).join("docker-compose.yml"), UNKEPT).unwrap();
     let told = bench.ok(["snapshot", "source", "--name", "base"]);
@@ -98,5 +97,5 @@ fn a_strict_restore_refuses_a_volume_that_nobody_would_use() {
     assert_eq!(volumes, "", "it is nobody's, and not there");
     bench.ok(["destroy", "back", "source", "strict"]);
     bench.ok(["snapshots", "delete", "base"]);
-    bench.assert_unchanged(DOCKER, &before);
+    bench.assert_as_before();
 }

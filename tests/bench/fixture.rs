@@ -12,11 +12,11 @@ use crate::console::Console;
 pub(crate) const BIN: &str = env!("CARGO_BIN_EXE_sandboxer");
 
 /// A home and a data directory.
-pub(crate) struct House {
+pub(crate) struct Fixture {
     folder: PathBuf,
 }
 
-impl House {
+impl Fixture {
     pub(crate) fn new(folder: &Path) -> Self {
         let settings = folder.join("home/.config/sandboxer");
         std::fs::create_dir_all(&settings).expect("a home");
@@ -42,9 +42,9 @@ impl House {
 
     /// A directory with so many records: copies of a real one, written as our own writes are.
     pub(crate) fn with_records(folder: &Path, count: usize) -> Self {
-        let house = Self::new(&folder.join(format!("of-{count}")));
-        house.fill(count);
-        house
+        let fixture = Self::new(&folder.join(format!("of-{count}")));
+        fixture.fill(count);
+        fixture
     }
 
     fn fill(&self, count: usize) {

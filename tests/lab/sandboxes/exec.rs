@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use serde_json::{Value, json};
 
+use crate::each_case::each_case;
 use crate::lab::{Bench, DOCKER, PODMAN, Ran, Started, on_engine, on_host, text, wait_until};
-use crate::points::each_point;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// TERM at once, KILL after 5 s, in the container once more, and the machine may be busy.
 const GONE: Duration = Duration::from_secs(30);
@@ -242,8 +242,8 @@ fn runs_of(log: &str) -> Vec<(String, Vec<u32>)> {
     runs
 }
 
-each_point! {
-    a_followed_log_goes_on_after_a_restart_and_ends_with_the_sandbox = a_followed_log_goes_on() {
+each_case! {
+    a_followed_log_goes_on_after_a_restart_and_ends_with_the_sandbox = a_followed_log_goes_on {
         on_docker: DOCKER;
         on_podman: PODMAN;
     }

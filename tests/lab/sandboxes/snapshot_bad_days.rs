@@ -8,7 +8,7 @@ use crate::faults::{Halting, Tmpfs};
 use crate::held::held;
 use crate::lab::{Bench, DOCKER, Way, rooms, text};
 use crate::sandboxes::broken::Sshd;
-use crate::support::said::Said as _;
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// A workspace alone on a small disk of a host like the Docker host.
 fn on_small_disk(bench: &Bench, host: &Sshd, size: &str) -> (Tmpfs, std::path::PathBuf) {

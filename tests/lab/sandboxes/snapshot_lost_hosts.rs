@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use crate::faults::{Halting, Relay};
 use crate::lab::{Bench, DOCKER, PODMAN, Way, port_of, text, wait_until};
 use crate::sandboxes::broken::Sshd;
-use crate::sandboxes::checkpoint_kills::{all_run, statuses};
-use crate::support::said::Said as _;
+use crate::sandboxes::snapshot_kills::{all_run, statuses};
+use crate::support::json_assertions::JsonAssertions as _;
 
 /// A container that would be paused, and a volume.
 pub(crate) const KEEPER: &str = r#"services:
@@ -99,7 +99,7 @@ fn only_snapshot(bench: &Bench) -> Value {
 fn a_connection_that_breaks_under_a_snapshot_leaves_nothing_of_it() {
     let (bench, _host, halting, relay) = halting();
     let before = bench.snapshot(DOCKER);
-    source(&bench, "relayed", "cut-source", 160);
+    source(&bench, "relayed", "cut-source", 24);
     halting.halt();
     let snapshot = bench.start(["snapshot", "cut-source", "--name", "base"]);
     wait_until("it began", || largest(&shelf(&bench, DOCKER)) > 1 << 20);
@@ -130,7 +130,7 @@ fn a_connection_that_breaks_under_a_snapshot_leaves_nothing_of_it() {
 fn a_host_that_is_gone_under_a_snapshot_clears_up_by_itself() {
     let (bench, host, halting, relay) = halting();
     let before = bench.snapshot(DOCKER);
-    source(&bench, "relayed", "gone-source", 160);
+    source(&bench, "relayed", "gone-source", 24);
     halting.halt();
     let snapshot = bench.start(["snapshot", "gone-source", "--name", "base"]);
     wait_until("it began", || largest(&shelf(&bench, DOCKER)) > 1 << 20);
@@ -169,7 +169,7 @@ fn a_host_that_is_gone_under_a_snapshot_clears_up_by_itself() {
 fn a_host_that_is_lost_under_a_restore_has_no_part_of_it() {
     let (bench, host, halting, relay) = halting();
     let before = bench.snapshot(DOCKER);
-    source(&bench, "relayed", "lost-source", 128);
+    source(&bench, "relayed", "lost-source", 24);
     bench.ok(["snapshot", "lost-source", "--name", "base"]);
     let root = bench.workspace_root(DOCKER);
     let unpacks = |id: &str| largest(&root.join(format!("sbx-{id}/workspace.partial"))) > 1 << 20;
@@ -213,7 +213,7 @@ fn a_host_that_is_lost_under_a_restore_has_no_part_of_it() {
 fn a_copy_whose_target_is_lost_leaves_nothing_there() {
     let (relay, bench) = relayed(PODMAN);
     let before = bench.snapshot(PODMAN);
-    source(&bench, DOCKER, "target-source", 48);
+    source(&bench, DOCKER, "target-source", 24);
     bench.ok(["snapshot", "target-source", "--name", "base"]);
     let copy = || {
         let copying = bench.start(["snapshots", "copy", "base", "--to", "relayed"]);
@@ -250,7 +250,7 @@ fn a_copy_whose_target_is_lost_leaves_nothing_there() {
 fn a_copy_whose_source_is_lost_leaves_nothing_at_the_target() {
     let (relay, bench) = relayed(DOCKER);
     let before = bench.snapshot(PODMAN);
-    source(&bench, "relayed", "from-source", 48);
+    source(&bench, "relayed", "from-source", 24);
     bench.ok(["snapshot", "from-source", "--name", "base"]);
     let copying = bench.start(["snapshots", "copy", "base", "--to", PODMAN]);
     wait_until("it began", || largest(&shelf(&bench, PODMAN)) > 1 << 20);
