@@ -138,7 +138,7 @@ fn spelling(arg: &Arg) -> String {
 
 /// Answers if that is what the command line asks for; the exit status. `client` is asked for only where there is something
 /// to look up; none: nothing is known.
-pub async fn complete(
+pub(super) async fn complete(
     cli: &Cli,
     client: impl FnOnce() -> Option<Arc<dyn Client>>,
     io: &mut Io,

@@ -77,6 +77,11 @@ pub struct Activity {
 }
 
 impl Activity {
+    /// The lines, the newest first.
+    pub fn lines(&self) -> impl ExactSizeIterator<Item = &ActivityLine> {
+        self.lines.iter()
+    }
+
     pub fn line(&self, number: u64) -> Option<&ActivityLine> {
         self.lines.iter().find(|line| line.number == number)
     }

@@ -74,6 +74,10 @@ impl Patches {
         self.status.iter().map(|status| 1 + status.sandboxes.len()).sum()
     }
 
+    pub fn status(&self) -> &[PatchStatus] {
+        &self.status
+    }
+
     pub fn is_empty(&self) -> bool {
         self.status.is_empty()
     }

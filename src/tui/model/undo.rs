@@ -19,6 +19,7 @@ pub struct UndoTarget {
     pub bytes: Option<u64>,
     pub host: String,
     /// The time to live that it had; none where that is not known.
+    #[expect(clippy::option_option, reason = "no time to live is known as such")]
     pub ttl: Option<Option<u64>>,
     /// The sandbox that brought it back before.
     pub before: Option<String>,

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt as _, StreamExt as _};
 use sandboxer::cli::{self, Io, Local, Terminals, Tty};
-use sandboxer::client::{Check, CheckState, Error};
+use sandboxer::client::{Check, CheckState, Client, Error};
 use sandboxer::domain::extension::{Inspection, Readiness, Unsettled};
 use sandboxer::domain::host_view::{HostState, HostView};
 use sandboxer::domain::output::Source;
