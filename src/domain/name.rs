@@ -115,7 +115,19 @@ impl SandboxId {
         Self(format!("{bits:08x}"))
     }
 
-    /// Checks an id the operator chose: `^[a-z0-9][a-z0-9-]{0,30}$`.
+    /// Checks an id that an operator chooses for a new sandbox: none that reads as a snapshot's, a patch's, an operation's or a plan's.
+    pub(crate) fn choose(text: &str) -> Result<Self, Error> {
+        let kinds = ["snap-", "pat-", "op-", "plan-"];
+        if let Some(kind) = kinds.iter().find(|kind| text.strip_prefix(**kind).is_some_and(is_hex8))
+        {
+            let message = format!("a sandbox id may not be `{kind}` and 8 hex digits");
+            return Err(Error::invalid_input("id", message)
+                .hint("choose an id with another letter or length"));
+        }
+        Self::parse(text)
+    }
+
+    /// Checks an id: `^[a-z0-9][a-z0-9-]{0,30}$`.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let head = text.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
         let body = text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
@@ -182,8 +194,11 @@ pub fn check_name(text: &str) -> Result<(), Error> {
     }
     let bare = text.strip_prefix("snap-").unwrap_or(text);
     if is_hex8(bare) {
-        return Err(Error::invalid_input("name", "a name may not look like an id (8 hex digits)")
-            .hint("choose a name with another letter or length"));
+        return Err(Error::invalid_input(
+            "name",
+            "a name may not look like an id (8 hex digits, or `snap-` and these)",
+        )
+        .hint("choose a name with another letter or length"));
     }
     Ok(())
 }
@@ -228,6 +243,7 @@ pub(crate) fn check_label(key: &str, value: &str) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::error::Code;
 
     #[test]
     fn ids_and_names_keep_the_contracts_patterns() {
@@ -238,6 +254,18 @@ mod tests {
             ["", "-a", "A", "a b", "a\n", "$(x)", "a_b", "ä", &"a".repeat(32), &"a".repeat(10_000)]
         {
             assert!(SandboxId::parse(bad).is_err(), "{bad}");
+            assert!(SandboxId::choose(bad).is_err(), "{bad}");
+        }
+        for taken in ["snap-12345678", "pat-12345678", "op-deadbeef", "plan-deadbeef"] {
+            let error = SandboxId::choose(taken).unwrap_err();
+            assert_eq!(
+                (error.code, error.details["field"].as_str()),
+                (Code::InvalidInput, Some("id"))
+            );
+            assert!(SandboxId::parse(taken).is_ok(), "{taken}: one that is there can be destroyed");
+        }
+        for fine in ["snap-1", "plan-b", "op-deadbeef0", "deadbeef"] {
+            assert!(SandboxId::choose(fine).is_ok(), "{fine}");
         }
         for good in ["my-env", "a.b_c-d", "deadbeef1", &"n".repeat(63)] {
             assert!(check_name(good).is_ok(), "{good}");

@@ -26,7 +26,7 @@ impl Record for SandboxRecord {
         self.id.as_str()
     }
 
-    /// Those wrote every field, whether or not it said something.
+    /// Earlier versions wrote every field, whether or not it said something.
     fn is_of_earlier_version(text: &str) -> bool {
         text.contains("\"leftovers\":[]") || text.contains("\"not_preserved\":{}")
     }

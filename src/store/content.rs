@@ -137,7 +137,8 @@ impl<R: Record> Content<R> {
         let unfit = |error| Error::internal("a document cannot be written as JSON").because(error);
         let size: usize = entries.iter().map(|entry| entry.text(file).len() + 2).sum();
         let mut out = Vec::with_capacity(size + 128);
-        let revision = self.revision + 1;
+        // Somebody may have written the last there is.
+        let revision = self.revision.wrapping_add(1);
         // The revision stands within the first bytes: a reader's stamp of the file relies on it.
         out.extend_from_slice(format!("{{\"schema\":{SCHEMA},\"revision\":{revision},").as_bytes());
         for (key, raw) in &self.extra {

@@ -119,7 +119,12 @@ impl<R: Record> DocumentEntry<R> {
         if let Some((old, text)) = replaces
             && let Ok(known) = &old.read
         {
-            let mut raw = serde_json::from_str(text).map_err(unfit)?;
+            let mut raw = serde_json::from_str(text).map_err(|error| {
+                Error::internal(format!("the record of {} cannot be written anew", known.key()))
+                    .hint("a field in its file is not this version's and cannot be kept: mend it there")
+                    .detail("id", known.key())
+                    .because(error)
+            })?;
             R::bring_up_to_date(&mut raw);
             let known = serde_json::to_value(&**known).map_err(unfit)?;
             value = merge_unknown(&raw, &known, value);

@@ -55,7 +55,7 @@ pub(crate) async fn resolve_request(
                 "--id and the input sandbox_id name different ids",
             ));
         }
-        (Some(id), _) | (None, Some(id)) => Some(SandboxId::parse(id)?),
+        (Some(id), _) | (None, Some(id)) => Some(SandboxId::choose(id)?),
         (None, None) => None,
     };
     if let Some(name) = &request.name {

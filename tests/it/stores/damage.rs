@@ -182,6 +182,27 @@ async fn lines_that_are_no_records_are_read_as_the_json_that_they_are() {
 }
 
 #[tokio::test]
+async fn a_field_that_cannot_be_kept_is_said_to_be_in_the_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("sandboxes.json");
+    let store = stores(dir.path()).sandboxes;
+    store.insert(record("a", 1)).await.unwrap();
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace(r#"{"id":"a","#, r#"{"id":"a","newer":1e999,"#)).unwrap();
+    assert_eq!(store.list().await.unwrap().len(), 1);
+    let before = fs::read(&file).unwrap();
+    let fault =
+        store.update(&id("a"), None, by(|a| a.message = Some("x".into()))).await.unwrap_err();
+    assert_eq!(
+        (fault.code, fault.details["id"].as_str()),
+        (Code::Internal, Some("a")),
+        "{fault:?}"
+    );
+    assert!(fault.hint.is_some_and(|hint| hint.contains("mend it there")));
+    assert_eq!(fs::read(&file).unwrap(), before, "untouched");
+}
+
+#[tokio::test]
 async fn what_a_newer_version_wrote_survives_our_writes() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("sandboxes.json");
