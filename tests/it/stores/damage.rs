@@ -194,8 +194,8 @@ async fn a_field_that_cannot_be_kept_is_said_to_be_in_the_way() {
     let fault =
         store.update(&id("a"), None, by(|a| a.message = Some("x".into()))).await.unwrap_err();
     assert_eq!(
-        (fault.code, fault.details["id"].as_str()),
-        (Code::Internal, Some("a")),
+        (&fault.code, fault.details["id"].as_str()),
+        (&Code::Internal, Some("a")),
         "{fault:?}"
     );
     assert!(fault.hint.is_some_and(|hint| hint.contains("mend it there")));
