@@ -26,7 +26,7 @@
 //! [`client`] is the one door for every face: a [`client::Request`] starts an operation, `wait` answers how it ended, the rest
 //! are queries and streams. [`client::problem`] is the one table from an error's code to an exit status.
 //!
-//! [`present`] turns a record into rows and words, once for every face: tables, documents, sentences, signs.
+//! `present` turns a record into rows and words, once for every face: tables, documents, sentences, signs.
 //!
 //! [`cli`] and [`tui`] are the faces. The commands are a clap tree and a file for each noun, and print a table or JSON. The
 //! dashboard is a model, a pure update, effects that call the client, and a view.

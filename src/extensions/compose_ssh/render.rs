@@ -1,7 +1,7 @@
 //! From a workspace's compose file to the one that is started: interpolated, self-contained, labelled, and
 //! without a way out of the sandbox that the profile does not permit.
 //!
-//! Pure: a workspace is read through [`Tree`], nothing is written, no clock, no environment. The rendered file
+//! Pure: a workspace is read through `Tree`, nothing is written, no clock, no environment. The rendered file
 //! lies beside the workspace and names every path absolutely, so no project directory has to be given to the
 //! engine's compose, and the workspace's `.env` is not read a second time there.
 

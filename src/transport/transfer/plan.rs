@@ -100,7 +100,7 @@ impl Plan {
 }
 
 /// Walks a tree: hidden files too, no `.gitignore`, symlinks not followed, mount points entered except for the kernel's
-/// own file systems. Excludes are gitignore patterns relative to the root, and win over a [`IGNORE_FILE`].
+/// own file systems. Excludes are gitignore patterns relative to the root, and win over a `IGNORE_FILE`.
 ///
 /// Runs on a thread for blocking work, which stops soon after this future is dropped.
 ///
