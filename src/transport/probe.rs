@@ -38,7 +38,7 @@ pub(crate) use headroom::{headroom, network_room, parse_headroom, parse_pools};
 pub(crate) use images::{ImageFound, small_image};
 pub(crate) use leftovers::{LeftoverRequest, leftovers};
 pub(crate) use manifest::{HostManifest, manifest_text, read_manifest};
-pub(crate) use runtime::{Detecting, parse_runtimes};
+pub(crate) use runtime::{Detecting, engine_word, parse_runtimes};
 pub(crate) use sample::{Counters, SampleRequest, sample};
 pub(crate) use sizes::{Sizes, sizes};
 

@@ -84,7 +84,7 @@ async fn finish(
             host::render(request, &workspace, host_of(request, &runtime), transport).await?;
         let rendered = rendering.result.map_err(|error| refused_by(&error, request, &runtime))?;
         steps.reporter.learnt(&Learnt { rewrites: rendered.rewrites.clone(), ..prepared.learnt() });
-        up(request, transport, runtime, &rendered, &mut made, steps).await?
+        up(request, transport, runtime, (&rendered, prepared.clear), &mut made, steps).await?
     };
     made.handle = stack.to_handle()?;
     Ok(made)
@@ -169,13 +169,13 @@ pub(super) fn refused_by(
     }
 }
 
-/// Writes the rendered file and starts it. What was changed in it, the last lines that this wrote and how it runs go with what was
+/// Writes the rendered file and starts it; `is_clear`: nothing of another one can have come in its way since the engine was asked. What was changed in it, the last lines that this wrote and how it runs go with what was
 /// made.
 pub(super) async fn up(
     request: &ProvisionRequest,
     transport: &dyn Transport,
     runtime: Runtime,
-    rendered: &Rendered,
+    (rendered, is_clear): (&Rendered, bool),
     made: &mut Provisioned,
     steps: &Steps<'_>,
 ) -> Result<Stack, Error> {
@@ -191,6 +191,7 @@ pub(super) async fn up(
         .arg(if Dialect::of(&runtime) == Dialect::Podman { "apart" } else { "" })
         .arg(request.owner.owner.as_str())
         .arg(settle_s.to_string())
+        .arg(if is_clear { "clear" } else { "" })
         .arg(rendered.secrets.len().to_string())
         .args(rendered.secrets.iter().flat_map(|(name, text)| [name, text]))
         .arg(rendered.sources.len().to_string())

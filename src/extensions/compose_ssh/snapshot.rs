@@ -61,7 +61,7 @@ pub(super) async fn restore(
         drop_unnamed(transport, request, from, &rendered, &runtime.engine, &mut not_preserved)
             .await?;
         restore::enough(from, request, &not_preserved)?;
-        provision::up(request, transport, runtime, &rendered, &mut made, &steps).await?
+        provision::up(request, transport, runtime, (&rendered, false), &mut made, &steps).await?
     };
     failpoint::reached("restore.up");
     made.handle = stack.to_handle()?;

@@ -11,7 +11,7 @@ use crate::extensions::workspace::script_output::{OutputBuffer, ScriptOutput};
 use crate::extensions::workspace::{
     Recorded, Steps, configured_root, expected, failed, manifest, repo, step, workspace,
 };
-use crate::transport::probe::parse_runtimes;
+use crate::transport::probe::{engine_word, parse_runtimes};
 use crate::transport::shell::quote::quote;
 use crate::transport::transfer::{self, Plan};
 use crate::transport::{Command, Source, Transport};
@@ -60,7 +60,7 @@ pub(crate) enum Detect<'a> {
     Fingerprint(&'a [String]),
     /// The first that works, or the only one that may be used, by its words.
     First(&'a [String]),
-    /// Runtime that was found a moment ago: its engine is asked whether it is still the same, the tool is not.
+    /// Runtime that was found a moment ago: its engine is asked for its identity, the tool for nothing.
     Known(&'a Runtime),
 }
 
@@ -82,6 +82,8 @@ pub(crate) struct Prepared {
     pub(crate) rsync: bool,
     /// Whether its workspace was filled, too.
     pub(crate) filled: bool,
+    /// Whether nothing of another one can have come in its way since: the engine was asked a moment ago.
+    pub(crate) clear: bool,
     /// The host's counter of this installation, where it is not behind.
     pub(crate) counter_ahead: Option<u64>,
 }
@@ -114,7 +116,7 @@ impl Prepared {
     /// With another runtime than the one that was known.
     pub(crate) fn on(self, runtime: Runtime) -> Self {
         let identity = identity(&self.identity.machine_id, Some(&runtime));
-        Self { identity, runtime: Some(runtime), ..self }
+        Self { identity, runtime: Some(runtime), clear: false, ..self }
     }
 
     /// Answer of `provision` when nothing but the workspace was made.
@@ -147,6 +149,10 @@ pub(crate) async fn prepare(
     let text = manifest::of_request(request)?;
     let spec = transport.spec();
     let root = configured_root(&request.profile).unwrap_or(&spec.workspace_root);
+    let engine = match wanted.runtime {
+        Detect::Known(known) => engine_word(known).to_owned(),
+        Detect::No | Detect::Fingerprint(_) | Detect::First(_) => String::new(),
+    };
     let command = Command::script(PREPARE_SH)
         .arg(root)
         .arg(if wanted.given_root.is_some() { "given" } else { "made" })
@@ -167,7 +173,7 @@ pub(crate) async fn prepare(
         .args(match wanted.runtime {
             Detect::No => &[],
             Detect::Fingerprint(words) | Detect::First(words) => words,
-            Detect::Known(known) => std::slice::from_ref(&known.engine),
+            Detect::Known(_) => std::slice::from_ref(&engine),
         });
     let (output, filled) = match plan.filter(|plan| repo::is_small(plan)) {
         Some(plan) => {
@@ -216,7 +222,7 @@ pub(crate) async fn prepare(
     };
     steps.reporter.learnt(&made.learnt());
     let filled = filled.transpose()?.is_some();
-    Ok(Prepared { filled, ..made })
+    Ok(Prepared { filled, clear: filled, ..made })
 }
 
 /// Last line of a prepare call that made the directory.
@@ -244,6 +250,7 @@ fn read(request: &ProvisionRequest, wanted: Wanted<'_>, text: &str) -> Option<Pr
         fingerprint: report.fingerprint,
         rsync: said.value("rsync") == Some("yes") && transfer::rsync_here(),
         filled: false,
+        clear: false,
         counter_ahead: said.value("counter").and_then(|counter| counter.parse().ok()),
     })
 }
@@ -257,6 +264,6 @@ fn identity(machine_id: &str, runtime: Option<&Runtime>) -> HostIdentity {
 }
 
 fn is_engine_of(engine: &Engine, runtime: &Runtime) -> bool {
-    (&engine.program, &engine.version, &engine.id)
-        == (&runtime.engine, &runtime.engine_version, &runtime.engine_id)
+    (&engine.program, &engine.id) == (&runtime.engine, &runtime.engine_id)
+        && (engine.version.is_none() || engine.version == runtime.engine_version)
 }

@@ -62,7 +62,7 @@ impl<'a> Detecting<'a> {
         let known = self.known.and_then(|known| Some((known, known.runtimes.first()?)));
         match known {
             Some((known, preferred)) => {
-                let before = [scope, &known.fingerprint, &preferred.engine];
+                let before = [scope, &known.fingerprint, engine_word(preferred)];
                 let before = before.into_iter().map(str::to_owned);
                 ("known", before.chain(self.words.iter().cloned()).collect())
             }
@@ -75,7 +75,11 @@ impl<'a> Detecting<'a> {
     pub(crate) fn read(&self, lines: &str) -> RuntimeReport {
         let mut report = parse_runtimes(lines);
         match self.known {
-            Some(known) if said_known(lines) => refresh(&known.runtimes, &mut report),
+            Some(known) if said_known(lines) => {
+                let of_kind =
+                    entries(lines).iter().any(|entry| entry.key == "rt.docker-server.status");
+                refresh(&known.runtimes, &mut report, of_kind);
+            }
             _ => report.detection = self.detection(&report),
         }
         report
@@ -94,6 +98,11 @@ impl<'a> Detecting<'a> {
         // A detection that could not be used the next time need not be kept.
         detection.holds(self.now, self.words, &self.scope).then_some(detection)
     }
+}
+
+/// Word of `sbx_runtime` for a runtime's engine.
+pub(crate) fn engine_word(runtime: &Runtime) -> &str {
+    if runtime.podman_behind && runtime.engine == "docker" { "behind" } else { &runtime.engine }
 }
 
 /// Whether the script says that the fingerprint is the one that was known.
@@ -121,13 +130,13 @@ pub(crate) fn parse_runtimes(lines: &str) -> RuntimeReport {
 
 /// Runtimes that are known, with what the engines say now. One whose engine no longer answers is left out, and all of them where
 /// the preferred one's is of another kind by now.
-fn refresh(known: &[Runtime], report: &mut RuntimeReport) {
+fn refresh(known: &[Runtime], report: &mut RuntimeReport, of_kind: bool) {
     for (index, runtime) in known.iter().enumerate() {
         let engine = report.engines.iter().find(|engine| engine.program == runtime.engine);
         match engine {
-            Some(engine) if engine.podman_behind == runtime.podman_behind => {
+            Some(engine) if is_alike(engine, runtime, of_kind) => {
                 report.runtimes.push(Runtime {
-                    engine_version: engine.version.clone(),
+                    engine_version: engine.version.clone().or(runtime.engine_version.clone()),
                     engine_id: engine.id.clone(),
                     rootless: engine.rootless,
                     ..runtime.clone()
@@ -140,6 +149,15 @@ fn refresh(known: &[Runtime], report: &mut RuntimeReport) {
                 runtime.engine
             )),
         }
+    }
+}
+
+/// Whether an engine is of a runtime's kind: where docker was not asked for that (`of_kind`), the one with its id is.
+fn is_alike(engine: &Engine, runtime: &Runtime, of_kind: bool) -> bool {
+    if of_kind || engine.program == "podman" {
+        engine.podman_behind == runtime.podman_behind
+    } else {
+        engine.id == runtime.engine_id
     }
 }
 

@@ -9,6 +9,7 @@
 #     engines do. Where it does not, everything is.
 #   sbx_runtime fingerprint [WORD...]   nothing but that
 #   sbx_runtime engine ENGINE           only whether it answers, and where it does not, which one does
+#     ENGINE    `docker`, `podman`, or `behind`: podman's socket behind docker's client
 #     prints `rt.TAG=TEXT` lines for the parser in probe/runtime.rs and sets
 #     SBX_ENGINES to the engines that answered (`docker`, `podman`, both or none), for the script behind it.
 #   sbx_bounded SECONDS COMMAND...   runs it, for at most so long.
@@ -133,8 +134,10 @@ sbx_stage() {
       sbx_ask_podman
       sbx_tag override sbx_bounded 5 "$@" version &
       ;;
-    docker-engine) sbx_ask_docker ;;
-    podman-engine) sbx_ask_podman ;;
+    # Its identity, and no more: a client's start costs 50 ms of a processor. Behind docker's client podman makes up a new id each time.
+    docker-engine) ! sbx_has docker || sbx_tag docker sbx_docker & ;;
+    podman-engine) ! sbx_has podman || sbx_tag podman sbx_podman & ;;
+    behind-engine) sbx_ask_docker ;;
     engines)
       sbx_ask_docker
       sbx_ask_podman
@@ -193,11 +196,14 @@ $sbx_line"; }
   sbx_sum=$(printf '%s\n' "$sbx_text" "$sbx_files" | sha256sum 2>/dev/null) && printf '%s' "${sbx_sum%% *}"
 )
 
+# sbx_program_of ENGINE: the program that it is asked by.
+sbx_program_of() { if [ "$1" = behind ]; then echo docker; else echo "$1"; fi; }
+
 # sbx_known SCOPE FINGERPRINT ENGINE: whether what was found before still holds; sbx_said is what the engines say then.
 sbx_known() {
   if [ -z "$sbx_print" ] || [ "$sbx_print" != "$2" ]; then return 1; fi
   if [ "$1" = all ]; then sbx_said=$(sbx_stage engines); else sbx_said=$(sbx_stage "$3-engine"); fi
-  sbx_succeeded "$3" && echo rt.known=yes
+  sbx_succeeded "$(sbx_program_of "$3")" && echo rt.known=yes
 }
 
 # sbx_detect SCOPE WORD...: sbx_said is what tools and engines say.
@@ -237,7 +243,7 @@ sbx_runtime() {
     fingerprint) sbx_print=$(sbx_fingerprint "$@") ;;
     engine)
       sbx_said=$(sbx_stage "$1-engine")
-      sbx_succeeded "$1" || sbx_said=$(sbx_stage engines)
+      sbx_succeeded "$(sbx_program_of "$1")" || sbx_said=$(sbx_stage engines)
       shift
       ;;
     *)

@@ -290,12 +290,17 @@ case "$1 $2" in
 esac
 "#;
 
-/// `up` among its definitions: before the start, while it is started, or never, somebody else's comes.
+/// `up` among its definitions: before the start, while it is started, or never, somebody else's comes. Where the prepare call
+/// looked a moment ago, the one after the start is the only look.
 #[test]
 fn a_stack_beside_which_somebody_elses_appeared_is_not_started() {
-    for (foreign, started, status) in
-        [("docker", false, 75), ("box/up", true, 75), ("nowhere", true, 0)]
-    {
+    for (foreign, way, started, status) in [
+        ("docker", "", false, 75),
+        ("docker", "clear", true, 75),
+        ("box/up", "", true, 75),
+        ("nowhere", "", true, 0),
+        ("nowhere", "clear", true, 0),
+    ] {
         let folder = tempfile::tempdir().unwrap();
         engine_in(folder.path(), MEANWHILE);
         fs::create_dir(folder.path().join("box")).unwrap();
@@ -311,7 +316,7 @@ fn a_stack_beside_which_somebody_elses_appeared_is_not_started() {
         let ran = Command::new("sh")
             .args(["-c", &script, "sh"])
             .arg(folder.path().join("box"))
-            .args(["sbx-x", "{}", "docker", "", "own", "0", "0", "0", "docker", "compose"])
+            .args(["sbx-x", "{}", "docker", "", "own", "0", way, "0", "0", "docker", "compose"])
             .envs([("PATH", path), ("FOREIGN", folder.path().join(foreign).display().to_string())])
             .output()
             .unwrap();

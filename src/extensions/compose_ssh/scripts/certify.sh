@@ -7,7 +7,7 @@ cd -P -- "$1" || exit 72
 sbx_project=sbx-$2 sbx_id=$2 sbx_owner=$3 sbx_engine=$4 sbx_proved=yes
 shift 4
 # compose would take what bears the project's label for its own.
-sbx_in_the_way "$sbx_engine" "$sbx_id" "$sbx_owner"
+sbx_in_the_way "$(sbx_lists "$sbx_engine" "$sbx_id" "$sbx_owner")"
 echo "0 $sbx_engine" >.up || exit 73
 mkdir -p .certify && cd .certify || exit 73
 sbx_file=$(env pwd -P)/compose.yaml

@@ -1,6 +1,7 @@
 # Writes the rendered file and those that containers read, starts it, and looks at what runs. Parameters: the sandbox's directory,
 # the project, the file's text, the engine's program, `apart` where containers are made and started by two calls, our owner, for how
-# many seconds services show that they stay before they are looked at, how many files containers read, the name and the text of each, how many paths of the workspace the file names as sources, these,
+# many seconds services show that they stay before they are looked at, `clear` where the prepare call looked a moment ago at what is in
+# the way, how many files containers read, the name and the text of each, how many paths of the workspace the file names as sources, these,
 # then the words of the compose command. belonging.sh stands before it. What others write goes to stderr: stdout has what
 # inspect.sh says, where it was started.
 umask 077
@@ -10,8 +11,8 @@ sbx_put() {
   printf %s "$2" >".$1.new" && chmod "$3" ".$1.new" && mv -f -- ".$1.new" "$1"
 }
 sbx_put compose.yaml "$3" 600 || exit 73
-sbx_settle=$7 sbx_count=$8
-shift 8
+sbx_settle=$7 sbx_way=$8 sbx_count=$9
+shift 9
 # Whoever a container runs as reads it; on the host nobody else gets into the folder.
 while [ "$sbx_count" -gt 0 ]; do
   sbx_put "$1" "$2" 444 || exit 73
@@ -45,14 +46,17 @@ for sbx_clock in /etc/localtime /etc/timezone; do
 done
 # Somebody may have taken this id while the workspace came: compose would take what bears it for its own.
 # shellcheck disable=SC2034 # for the pod
-sbx_proved=yes
-sbx_no_foreign() {
-  sbx_there=$(sbx_lists "$sbx_engine" "${sbx_project#sbx-}" "$sbx_owner")
+sbx_proved=yes sbx_id=${sbx_project#sbx-}
+# shellcheck disable=SC2034 # for networks
+sbx_about=$sbx_id
+sbx_no_foreign() { # WORDS: those that list
+  sbx_there=$("$@" "$sbx_engine" | sbx_judged "$sbx_id" "$sbx_owner")
   sbx_met=$(printf '%s\n' "$sbx_there" |
     sed -n -e 's/^failed //p' -e "s/^\([a-z]*\) foreign$sbx_cut[^$sbx_cut]*$sbx_cut\([^$sbx_cut]*\)$sbx_cut/\1 \2: /p" | head -n 10)
   [ -z "$sbx_met" ] || { printf 'nothing is started beside %s\n' "$sbx_met" >&2; exit 75; }
 }
-sbx_no_foreign
+sbx_bounded 1 true
+[ "$sbx_way" = clear ] || sbx_no_foreign sbx_every
 # An old Python reads files as the locale says.
 LC_ALL=${sbx_locale-}
 # Whoever tears this sandbox down must know which engine to ask, though nobody lived to write it down elsewhere, and must
@@ -68,7 +72,7 @@ sbx_file=$(env pwd -P)/compose.yaml
 "$@" -p "$sbx_project" -f "$sbx_file" up -d >&2
 sbx_status=$? LC_ALL=C
 # And while it was started: what is of both is of neither.
-sbx_no_foreign
+sbx_no_foreign sbx_rows_behind container
 [ "$sbx_status" = 0 ] || exit "$sbx_status"
 # shellcheck disable=SC2046 # ids
 set -- $(sbx_of container "$sbx_there")

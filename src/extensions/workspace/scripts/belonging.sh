@@ -23,10 +23,11 @@ sbx_rows() {
     */container) sbx_again 30 "$sbx_program" ps -a --no-trunc --format "{{.ID}}$sbx_row$sbx_cut{{json .Names}}$sbx_cut{{.Status}}" "$@" ;;
     */volume) sbx_again 30 "$sbx_program" volume ls --format "{{.Name}}$sbx_row$sbx_cut{{json .Name}}" "$@" ;;
     podman/network)
-      # Its `ls` has the labels as one text, from which they cannot be told apart. One that goes away between the two is an
-      # error of `inspect`.
+      # Its `ls` has the labels as one text, from which they cannot be told apart; what has nothing of an id (sbx_about) in them or
+      # in its name is none of that sandbox. One that goes away between the two is an error of `inspect`.
       for sbx_left in 2 1 0; do
-        sbx_names=$(sbx_again 30 podman network ls -q "$@") || { printf '%s\n' "$sbx_names"; return 1; }
+        sbx_names=$(sbx_again 30 podman network ls --format '{{.Name}} {{json .Labels}}' "$@") || { printf '%s\n' "$sbx_names"; return 1; }
+        sbx_names=$(printf '%s\n' "$sbx_names" | grep -F -e "${sbx_about:-}" | sed 's/ .*//')
         [ -n "$sbx_names" ] || return 0
         # shellcheck disable=SC2086 # podman's networks are named without blanks
         sbx_answer=$(sbx_bounded 30 podman network inspect --format "{{.ID}}$sbx_row$sbx_cut{{json .Name}}" $sbx_names) && break
@@ -180,14 +181,17 @@ sbx_every() {
 }
 
 # sbx_lists ENGINE ID OWNERS: what is a sandbox's of each kind, as sbx_judged says it.
-sbx_lists() { sbx_every "$1" | sbx_judged "$2" "$3"; }
+sbx_lists() {
+  sbx_about=$2
+  sbx_every "$1" | sbx_judged "$2" "$3"
+}
 
 # sbx_of KIND LISTS: the handles of ours of a kind; a volume's is its name.
 sbx_of() { printf '%s\n' "$2" | sed -n "s/^$1 ours$sbx_cut\([^$sbx_cut]*\)$sbx_cut.*/\1/p"; }
 
-# sbx_in_the_way ENGINE ID OWNERS: ends the script where something is there that a new sandbox of this id would meet, whosever it is.
+# sbx_in_the_way LISTS: ends the script where something is there that a new sandbox of this id would meet, whosever it is.
 sbx_in_the_way() {
-  sbx_met=$(sbx_lists "$@" | sed -e "s/^\([a-z]*\) ours$sbx_cut[^$sbx_cut]*$sbx_cut\([^$sbx_cut]*\)$sbx_cut.*/\1 \2: it is left of an earlier sandbox/" \
+  sbx_met=$(printf '%s\n' "$1" | sed -e "s/^\([a-z]*\) ours$sbx_cut[^$sbx_cut]*$sbx_cut\([^$sbx_cut]*\)$sbx_cut.*/\1 \2: it is left of an earlier sandbox/" \
     -e "s/^\([a-z]*\) foreign$sbx_cut[^$sbx_cut]*$sbx_cut\([^$sbx_cut]*\)$sbx_cut/\1 \2: /" -e '/^$/d')
   case $sbx_met in
     '') ;;

@@ -11,6 +11,22 @@ sbx_engine_id() {
   esac
 }
 
+# sbx_lists_on ENGINE WANTED ID OWNERS: sbx_there is what sbx_lists says of it; that it is another one than the wanted (empty: any)
+# is the verdict, and ends the script. Both are asked side by side, as sbx_every asks. belonging.sh stands before it.
+sbx_lists_on() {
+  sbx_bounded 1 true
+  sbx_there=$({ [ -z "$2" ] || sbx_engine_id "$1" "$2"; } | {
+    sbx_rest=$(sbx_lists "$1" "$3" "$4")
+    sed 's/^/identity /'
+    printf '\n%s\n' "$sbx_rest"
+  })
+  [ -n "$2" ] || return 0
+  sbx_now=$(printf '%s\n' "$sbx_there" | sed -n 's/^identity //p')
+  [ "$sbx_now" != "$2" ] || return 0
+  [ -n "$sbx_now" ] || sbx_fail engine "$("$1" info 2>&1 >/dev/null </dev/null | tail -n 3)"
+  sbx_fail identity "this engine is $sbx_now, the sandbox was made on $2"
+}
+
 # sbx_describe ENGINE CONTAINER...: an object a line, with what both engines' `inspect` has and we read, and no more: the
 # whole is some 8 KB each.
 sbx_describe() {

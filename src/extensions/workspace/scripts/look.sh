@@ -40,14 +40,8 @@ fi
 
 if [ -n "$sbx_engine" ]; then
   sbx_has "$sbx_engine" || sbx_fail engine "$sbx_engine is not installed any more"
-  if [ -n "$sbx_want_engine" ]; then
-    sbx_now=$(sbx_engine_id "$sbx_engine" "$sbx_want_engine")
-    if [ "$sbx_now" != "$sbx_want_engine" ]; then
-      [ -n "$sbx_now" ] || sbx_fail engine "$("$sbx_engine" info 2>&1 >/dev/null </dev/null | tail -n 3)"
-      sbx_fail identity "this engine is $sbx_now, the sandbox was made on $sbx_want_engine"
-    fi
-  fi
-  sbx_lists_are=$(sbx_lists "$sbx_engine" "$sbx_id" "$sbx_owners")
+  sbx_lists_on "$sbx_engine" "$sbx_want_engine" "$sbx_id" "$sbx_owners"
+  sbx_lists_are=$sbx_there
   sbx_words=$(printf '%s\n' "$sbx_lists_are" | sed -n 's/^failed //p')
   [ -z "$sbx_words" ] || sbx_fail engine "$sbx_words"
   printf '%s\n' "$sbx_lists_are" | while IFS=$sbx_cut read -r sbx_kind sbx_handle sbx_name sbx_more; do

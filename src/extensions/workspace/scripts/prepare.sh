@@ -1,7 +1,7 @@
 # Makes a sandbox's directory with its manifest, and says what the host is. Parameters: the root, `made` where it may be
 # made or `given` where it must be there, the id, the owner, the counter, the installation's machine, the manifest, the
 # bytes that will come, the KiB that must stay free, what is expected of the host (sbx_prove_host), `first`, `fingerprint` or
-# `no` for the runtime, then the words of a compose command; or `engine` and the program of the one that will be used.
+# `no` for the runtime, then the words of a compose command; or `engine` and the one that will be used, as sbx_runtime takes it.
 umask 077
 sbx_root=$1 sbx_kind=$2 sbx_id=$3 sbx_owner=$4 sbx_counter=$5 sbx_from=$6 sbx_manifest=$7 sbx_bytes=$8 sbx_keep=$9
 shift 9
@@ -27,13 +27,31 @@ if [ -n "$sbx_free" ]; then
 fi
 
 # Where the engine that will be used is gone another one will be.
-if [ "$sbx_how" != no ]; then
-  sbx_runtime "$sbx_how" "$@"
-  for sbx_engine in $SBX_ENGINES; do
-    # compose would take what bears the project's label for its own, and names are given once.
-    sbx_in_the_way "$sbx_engine" "$sbx_id" "$sbx_owner"
-  done
-fi
+SBX_ENGINES='' sbx_listed=''
+case $sbx_how in
+  no) ;;
+  engine)
+    # What is in the way is listed beside the question whether it is still the same one, as sbx_every asks.
+    sbx_listed=$(sbx_program_of "$1") sbx_newline='
+'
+    sbx_bounded 1 true
+    sbx_both=$({ sbx_runtime engine "$1"; printf 'engines=%s\n' "$SBX_ENGINES"; } | {
+      sbx_rest=$(sbx_lists "$sbx_listed" "$sbx_id" "$sbx_owner")
+      cat
+      printf '%s\n' "$sbx_rest"
+    })
+    # Each line of the first begins with `rt.`.
+    printf '%s\n' "${sbx_both%%"$sbx_newline"engines=*}"
+    sbx_both=${sbx_both#*"$sbx_newline"engines=}$sbx_newline
+    SBX_ENGINES=${sbx_both%%"$sbx_newline"*} sbx_rest=${sbx_both#*"$sbx_newline"}
+    ;;
+  *) sbx_runtime "$sbx_how" "$@" ;;
+esac
+for sbx_engine in $SBX_ENGINES; do
+  # compose would take what bears the project's label for its own, and names are given once.
+  [ "$sbx_engine" = "$sbx_listed" ] || sbx_rest=$(sbx_lists "$sbx_engine" "$sbx_id" "$sbx_owner")
+  sbx_in_the_way "$sbx_rest"
+done
 
 if [ -e "sbx-$sbx_id" ] || [ -L "sbx-$sbx_id" ]; then
   sbx_fail taken "$sbx_root/sbx-$sbx_id exists"

@@ -127,19 +127,8 @@ sbx_images() { # by name: those that were built for this sandbox
 
 if [ -n "$sbx_engine" ]; then
   sbx_has "$sbx_engine" || sbx_fail engine "$sbx_engine is not installed any more"
-  # What there is is listed beside the question who the engine is; nothing is touched before its answer.
-  sbx_before=$({ [ -z "$sbx_want_engine" ] || sbx_engine_id "$sbx_engine" "$sbx_want_engine"; } | {
-    sbx_rest=$(sbx_lists "$sbx_engine" "$sbx_id" "$sbx_owners")
-    sed 's/^/identity /'
-    printf '\n%s\n' "$sbx_rest"
-  })
-  if [ -n "$sbx_want_engine" ]; then
-    sbx_now=$(printf '%s\n' "$sbx_before" | sed -n 's/^identity //p')
-    [ "$sbx_now" = "$sbx_want_engine" ] || {
-      [ -n "$sbx_now" ] || sbx_fail engine "$("$sbx_engine" info 2>&1 >/dev/null </dev/null | tail -n 3)"
-      sbx_fail identity "this engine is $sbx_now, the sandbox was made on $sbx_want_engine"
-    }
-  fi
+  sbx_lists_on "$sbx_engine" "$sbx_want_engine" "$sbx_id" "$sbx_owners"
+  sbx_before=$sbx_there
   sbx_check "$sbx_before"
   sbx_c=$(sbx_of container "$sbx_before") sbx_p=$(sbx_of pod "$sbx_before")
   sbx_n=$(sbx_of network "$sbx_before") sbx_v=$(sbx_of volume "$sbx_before")
