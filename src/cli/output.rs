@@ -243,8 +243,15 @@ impl From<io::Error> for CliError {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::PipeClosed;
         }
-        Error::new(Code::Internal, "standard output cannot be written").because(error).into()
+        unwritten(error)
+            .hint("what the command did stays done: `sandboxer operations list` tells of it")
+            .into()
     }
+}
+
+/// Error of an output that takes no more.
+pub(super) fn unwritten(error: io::Error) -> Error {
+    Error::new(Code::Internal, "standard output cannot be written").because(error)
 }
 
 /// Result of a verb: the exit status, or why it ended early.

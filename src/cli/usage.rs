@@ -1,6 +1,7 @@
 //! Clap's words as our own outcome: help on stdout, wrong usage as a problem of code `usage`.
 
 use std::ffi::OsString;
+use std::io;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -40,9 +41,16 @@ impl ParseOutcome {
                 } else {
                     text.to_string()
                 };
-                // A reader that went away (`--help | head`) is no error.
-                let _ = io.stdout.write_all(text.as_bytes()).and_then(|()| io.stdout.flush());
-                0
+                let written = io.stdout.write_all(text.as_bytes()).and_then(|()| io.stdout.flush());
+                match written {
+                    // A reader that went away (`--help | head`) is no error.
+                    Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                        let problem = output::unwritten(error);
+                        output::error(io, OutputOptions::default(), &problem);
+                        exit_status(&problem.code)
+                    }
+                    _ => 0,
+                }
             }
             Self::Usage { problem, json, status } => {
                 let options = OutputOptions { json: *json, ..OutputOptions::default() };

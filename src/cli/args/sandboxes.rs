@@ -20,7 +20,7 @@ pub struct CreateArgs {
     #[arg(long, value_name = "H")]
     pub host: Option<String>,
     /// How long it lives once ready, such as 90m or 4h, or none [default: the profile's]
-    #[arg(long, value_name = "D|none")]
+    #[arg(long, value_name = "D|none", allow_hyphen_values = true)]
     pub ttl: Option<String>,
     /// Choose the id
     #[arg(long, value_name = "ID")]

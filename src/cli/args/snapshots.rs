@@ -64,7 +64,7 @@ pub struct RestoreArgs {
     #[arg(long, value_name = "H")]
     pub host: Option<String>,
     /// How long it lives once ready, such as 90m or 4h, or none [default: the profile's]
-    #[arg(long, value_name = "D|none")]
+    #[arg(long, value_name = "D|none", allow_hyphen_values = true)]
     pub ttl: Option<String>,
     /// Give it a name
     #[arg(long, value_name = "N")]

@@ -13,7 +13,7 @@ use super::super::exec::READER_LEFT;
 use super::super::input::{Pieces, pieces, unreadable};
 use super::super::interrupt::awaited;
 use super::super::output::paced::write_paced;
-use super::super::output::{CliError, Context, Outcome};
+use super::super::output::{CliError, Context, Outcome, unwritten};
 use super::super::progress::ProgressDisplay;
 use super::view::show;
 use crate::client::{Error, SnapshotImportRequest};
@@ -112,10 +112,7 @@ async fn to_pipe(context: &mut Context<'_>, mut pieces: Pieces) -> Outcome {
             Ok(false) => return Err(cut_off().into()),
             // Half an archive is no success, whoever closed the pipe; and nobody is left to be told.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(READER_LEFT),
-            Err(error) => {
-                let problem = Error::new(Code::Internal, "standard output cannot be written");
-                return Err(problem.because(error).into());
-            }
+            Err(error) => return Err(unwritten(error).into()),
         }
     }
 }

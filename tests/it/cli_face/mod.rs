@@ -137,6 +137,22 @@ async fn help_and_version_end_well_and_on_stdout() {
 }
 
 #[tokio::test]
+async fn an_output_that_is_full_fails_help_and_leaves_a_create_done() {
+    let full = || World { stdout: Some(io::ErrorKind::StorageFull), ..World::default() };
+    let ran = run_in(full(), &nothing().await, "--help").await;
+    assert_eq!(ran.status, 1, "{ran}");
+    assert!(ran.stderr.contains("standard output cannot be written"), "{ran}");
+    let left = World { stdout: Some(io::ErrorKind::BrokenPipe), ..World::default() };
+    assert_eq!(run_in(left, &nothing().await, "--help").await.said(), (0, ""));
+
+    let console = nothing().await;
+    let ran = run_in(full(), &console, "create --json --quiet").await;
+    assert_eq!(ran.code(), (1, "internal".to_owned()));
+    assert!(ran.stderr.contains("sandboxer operations list"), "{ran}");
+    assert_eq!(run(&console, "list --json").await.json().as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
 async fn wrong_usage_in_words_and_as_json() {
     let console = nothing().await;
     let mut text = String::new();

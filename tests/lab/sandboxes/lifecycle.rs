@@ -460,7 +460,7 @@ fn ids_names_labels_and_ttl_follow_their_rules() {
         create(&[&format!("--name={name}")]).error("invalid_input");
     }
     for ttl in ["none", "25h", "0", "0s", "-1h", "soon", "99999999999999999999h"] {
-        let error = create(&[&format!("--ttl={ttl}")]).error("invalid_input");
+        let error = create(&["--ttl", ttl]).error("invalid_input");
         assert_eq!(error["details"]["field"], "ttl", "{ttl}: {error:#}");
     }
     // A profile without a limit takes `none`, and then there is no deadline.

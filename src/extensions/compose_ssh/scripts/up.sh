@@ -78,13 +78,13 @@ sbx_no_foreign sbx_rows_behind container
 set -- $(sbx_of container "$sbx_there")
 [ $# != 0 ] || { sbx_now; echo '[]'; exit 0; }
 # Until all have run for so long or say that they are healthy; or one of them ended badly, was started again, or does not run yet.
-sbx_looks=$((sbx_settle * 2)) sbx_format='{{.State.Status}} {{.State.ExitCode}} {{.RestartCount}}'
+sbx_looks=$sbx_settle sbx_format='{{.State.Status}} {{.State.ExitCode}} {{.RestartCount}}'
 [ "$sbx_engine" = podman ] || sbx_format="$sbx_format{{with .State.Health}} {{.Status}}{{end}}"
 while [ "$sbx_looks" -gt 0 ]; do
   sbx_states=$("$sbx_engine" inspect --type container --format "$sbx_format" "$@" 2>/dev/null </dev/null) || break
   ! printf '%s\n' "$sbx_states" | grep -qv -e '^running 0 0' -e '^exited 0 0' || break
   printf '%s\n' "$sbx_states" | grep -v ' healthy$' | grep -q '^running' || break
-  sleep 0.5 2>/dev/null || sleep 1
+  sleep 1
   sbx_looks=$((sbx_looks - 1))
 done
 sbx_now
