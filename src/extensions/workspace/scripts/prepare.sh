@@ -32,8 +32,7 @@ case $sbx_how in
   no) ;;
   engine)
     # What is in the way is listed beside the question whether it is still the same one, as sbx_every asks.
-    sbx_listed=$(sbx_program_of "$1") sbx_newline='
-'
+    sbx_listed=$(sbx_program_of "$1")
     sbx_bounded 1 true
     sbx_both=$({ sbx_runtime engine "$1"; printf 'engines=%s\n' "$SBX_ENGINES"; } | {
       sbx_rest=$(sbx_lists "$sbx_listed" "$sbx_id" "$sbx_owner")
@@ -41,9 +40,9 @@ case $sbx_how in
       printf '%s\n' "$sbx_rest"
     })
     # Each line of the first begins with `rt.`.
-    printf '%s\n' "${sbx_both%%"$sbx_newline"engines=*}"
-    sbx_both=${sbx_both#*"$sbx_newline"engines=}$sbx_newline
-    SBX_ENGINES=${sbx_both%%"$sbx_newline"*} sbx_rest=${sbx_both#*"$sbx_newline"}
+    printf '%s\n' "${sbx_both%%"$sbx_lf"engines=*}"
+    sbx_both=${sbx_both#*"$sbx_lf"engines=}$sbx_lf
+    SBX_ENGINES=${sbx_both%%"$sbx_lf"*} sbx_rest=${sbx_both#*"$sbx_lf"}
     ;;
   *) sbx_runtime "$sbx_how" "$@" ;;
 esac
