@@ -3,6 +3,8 @@
 use std::error::Error as StdError;
 use std::path::Path;
 
+use serde::de::IgnoredAny;
+
 use crate::domain::error::{Code, Error};
 use crate::store::files::backup_of;
 
@@ -83,6 +85,16 @@ fn with_way_out(error: Error, path: &Path) -> Error {
             file = quoted(path)
         ));
     }
+    let text = std::fs::read_to_string(&backup);
+    if !text.is_ok_and(|text| serde_json::from_str::<IgnoredAny>(&text).is_ok()) {
+        let there = [path, &backup].into_iter().filter(|file| file.exists()).map(quoted);
+        let away: Vec<_> = there.map(|file| format!("mv {file} {file}.damaged")).collect();
+        return error.hint(format!(
+            "its backup {} cannot be read either; repair one of the two, or begin anew: {}",
+            backup.display(),
+            away.join("; ")
+        ));
+    }
     error
         .hint(format!(
             "the version before the last write is in {}; look at it, then restore it: cp {} {}",
@@ -93,8 +105,8 @@ fn with_way_out(error: Error, path: &Path) -> Error {
         .detail("backup", backup.display().to_string())
 }
 
-fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
+fn quoted(path: impl AsRef<Path>) -> String {
+    let text = path.as_ref().display().to_string();
     shlex::try_quote(&text).map(std::borrow::Cow::into_owned).unwrap_or(text)
 }
 

@@ -90,6 +90,11 @@ pub enum Ownership {
         /// The counter that the host has.
         counter: u64,
     },
+    /// Directory whose records have an owner that its file `owner` does not name.
+    Unnamed {
+        /// The owner.
+        owner: OwnerId,
+    },
 }
 
 /// Lines that cannot be read, and that readers pass over.

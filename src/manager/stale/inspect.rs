@@ -25,7 +25,7 @@ use crate::manager::stale::found::{
     destroyed_ids, judge_archives, judge_sandboxes, needed_snapshots,
 };
 use crate::manager::stale::read_hosts::{HostReading, marked_roots, read_hosts};
-use crate::manager::upkeep::ownership::{CLAIM_HINT, ownership_words};
+use crate::manager::upkeep::ownership::{CLAIM_HINT, ownership, ownership_words};
 use crate::manager::upkeep::recover::{RecoveryAction, plan_recovery};
 use crate::manager::upkeep::recover_snapshots::needs_recovery;
 use crate::store::Ownership;
@@ -95,7 +95,7 @@ pub(crate) async fn inspect_with_readings(
 
 /// Why nothing may be reaped from here.
 async fn held_back(deps: &Deps) -> Result<Option<HeldBack>, Error> {
-    Ok(match deps.installation.ownership().await? {
+    Ok(match ownership(deps).await? {
         Ownership::Own => None,
         ownership => Some(HeldBack {
             reason: HoldReason::NotOwn,

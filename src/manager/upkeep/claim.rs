@@ -7,12 +7,16 @@ use crate::domain::extension::OwnerStamp;
 use crate::domain::name::{HostName, OwnerId};
 use crate::manager::deps::Deps;
 use crate::manager::hosts::places::{counting_hosts, owner_counter, raise_owner_counter};
+use crate::manager::upkeep::ownership::unnamed_owners;
 
 /// Makes the data directory this machine's, and writes a counter to every host that answers which is above all that they
 /// have: whoever has another copy of it is the one behind. Those that nobody could tell.
 ///
 /// Errors: a claim that cannot be written.
 pub(crate) async fn claim(deps: &Deps) -> Result<Vec<HostName>, Error> {
+    for owner in unnamed_owners(deps).await? {
+        deps.installation.adopt_owner(&owner, 0).await?;
+    }
     let owners = deps.installation.owners().await?;
     let hosts = counting_hosts(deps).await;
     let asked = join_all(hosts.iter().map(|host| highest_counter(deps, host, &owners))).await;

@@ -21,7 +21,7 @@ use crate::manager::operation::dead::is_alive;
 use crate::manager::sandboxes::manifest::has_manifest;
 use crate::manager::sandboxes::observe::refresh_services;
 use crate::manager::upkeep::claim::claim;
-use crate::manager::upkeep::ownership::{CLAIM_HINT, ownership_words};
+use crate::manager::upkeep::ownership::{CLAIM_HINT, ownership, ownership_words};
 use crate::manager::upkeep::recover_snapshots::needs_recovery;
 use crate::manager::upkeep::unswept::{SWEEP_HINT, last_sweep};
 use crate::store::{Ownership, UnreadableLines};
@@ -112,7 +112,7 @@ async fn claim_directory(deps: &Deps) -> Result<Check, Error> {
 }
 
 async fn check_installation(deps: &Deps) -> Check {
-    match deps.installation.ownership().await {
+    match ownership(deps).await {
         Ok(Ownership::Own) => ok("installation", ownership_words(&Ownership::Own)),
         Ok(ownership) => Check {
             name: "installation".to_owned(),

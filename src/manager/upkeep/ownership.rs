@@ -1,7 +1,9 @@
 //! Ownership: whether this data directory may act for what its records name (contract 1, `owner`).
 
+use std::collections::BTreeSet;
+
 use crate::domain::error::{Code, Error};
-use crate::domain::name::HostName;
+use crate::domain::name::{HostName, OwnerId};
 use crate::manager::deps::Deps;
 use crate::manager::hosts::places::raise_owner_counter;
 use crate::store::Ownership;
@@ -12,15 +14,39 @@ pub(crate) const CLAIM_HINT: &str = "if the original is not used any more, `sand
 /// Refuses what removes things on hosts while the data directory may be an old or somebody else's copy: its
 /// records may call a stranger's sandbox ours, and a living one half-made.
 pub(crate) async fn ensure_own(deps: &Deps) -> Result<(), Error> {
-    match deps.installation.ownership().await? {
-        Ownership::Own => Ok(()),
-        ownership => Err(Error::new(
-            Code::Conflict,
-            format!("nothing was removed: {}", ownership_words(&ownership)),
-        )
-        .hint(CLAIM_HINT)
-        .detail("standing", if ownership == Ownership::Copied { "copied" } else { "behind" })),
+    let ownership = ownership(deps).await?;
+    let standing = match &ownership {
+        Ownership::Own => return Ok(()),
+        Ownership::Copied => "copied",
+        Ownership::Behind { .. } => "behind",
+        Ownership::Unnamed { .. } => "unnamed",
+    };
+    let message = format!("nothing was removed: {}", ownership_words(&ownership));
+    Err(Error::new(Code::Conflict, message).hint(CLAIM_HINT).detail("standing", standing))
+}
+
+/// Whether the data directory may act for what its records name, by its file `owner` and by these.
+pub(crate) async fn ownership(deps: &Deps) -> Result<Ownership, Error> {
+    let by_file = deps.installation.ownership().await?;
+    if by_file != Ownership::Own {
+        return Ok(by_file);
     }
+    let unnamed = unnamed_owners(deps).await?.pop_first();
+    Ok(unnamed.map_or(Ownership::Own, |owner| Ownership::Unnamed { owner }))
+}
+
+/// Owners of records that the file `owner` does not name: it was lost, or a copy came without it. Who made one anew counts nothing
+/// of what the original did since.
+pub(crate) async fn unnamed_owners(deps: &Deps) -> Result<BTreeSet<OwnerId>, Error> {
+    let (sandboxes, snapshots) = tokio::try_join!(deps.sandboxes.list(), deps.snapshots.list())?;
+    let sandboxes = sandboxes.iter().filter(|record| !record.state.is_over());
+    let mut owners: BTreeSet<&OwnerId> = sandboxes.map(|record| &record.owner).collect();
+    owners.extend(snapshots.iter().map(|record| &record.owner));
+    if owners.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let ours = deps.installation.owners().await?;
+    Ok(owners.into_iter().filter(|owner| !ours.contains(owner)).cloned().collect())
 }
 
 /// Notes that a host had so much of us before a call that was `given` a number of its own. The very number that the call was given is
@@ -55,6 +81,9 @@ pub(crate) fn ownership_words(ownership: &Ownership) -> String {
         Ownership::Copied => {
             "this data directory was made on another machine, which may still work with the original".to_owned()
         }
+        Ownership::Unnamed { owner } => format!(
+            "its records are of the installation {owner}, which its file `owner` does not name: that was lost, or this is a copy without it"
+        ),
         Ownership::Behind { host, counter } => format!(
             "this data directory is an old copy: {host} counts {counter} changes by this installation, more than are known here"
         ),

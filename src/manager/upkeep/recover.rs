@@ -65,9 +65,7 @@ pub(crate) async fn recover(deps: &Deps) -> Result<Vec<Recovered>, Error> {
 
 async fn recover_all(deps: &Deps) -> Result<Vec<Recovered>, Error> {
     ensure_own(deps).await?;
-    if let Err(error) = flush_all_pending(deps).await {
-        tracing::warn!(%error, "pending events could not be settled");
-    }
+    let flushed = flush_all_pending(deps).await;
     let records = deps.sandboxes.list().await?;
     let stuck = records.iter().filter(|record| plan_recovery(record).is_some());
     let stuck: Vec<SandboxId> = stuck.map(|record| record.id.clone()).collect();
@@ -83,6 +81,9 @@ async fn recover_all(deps: &Deps) -> Result<Vec<Recovered>, Error> {
     items.extend(recover_snapshots(deps).await?);
     items.extend(end_dead_operations(deps).await?);
     items.extend(recover_holds(deps).await);
+    if let Err(error) = flushed {
+        items.push(recovered("events", "events that wait".to_owned(), Err(error)));
+    }
     items.sort_by(|a, b| a.id.cmp(&b.id));
     Ok(items)
 }

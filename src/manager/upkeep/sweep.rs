@@ -23,7 +23,7 @@ use crate::manager::credits::renew::{Renewal, renew};
 use crate::manager::credits::unclaimed::release_unclaimed;
 use crate::manager::deps::Deps;
 use crate::manager::journal::{Observed, update_observed};
-use crate::manager::upkeep::ownership::{CLAIM_HINT, ownership_words};
+use crate::manager::upkeep::ownership::{CLAIM_HINT, ownership, ownership_words};
 use crate::manager::upkeep::sweep_memory::Paused;
 use crate::manager::upkeep::sweep_removal::{Due, failed_item, item, remove_due, skipped_item};
 use crate::store::Ownership;
@@ -100,7 +100,7 @@ fn another_sweeps() -> HeldBack {
 
 /// Why nothing may be judged now. What is not held back is noted, so that others know that somebody sweeps.
 async fn hold_back(deps: &Deps, reading: &ClockReading) -> Result<Option<HeldBack>, Error> {
-    match deps.installation.ownership().await? {
+    match ownership(deps).await? {
         Ownership::Own => {}
         ownership => {
             return Ok(Some(HeldBack {

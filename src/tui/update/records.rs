@@ -22,7 +22,9 @@ pub(super) fn tick(model: &mut Model, now: Time) -> Vec<Effect> {
     if model.toast.as_ref().is_some_and(|toast| toast.until <= now) {
         model.toast = None;
     }
-    let every = model.refresh.saturating_mul(LISTS_EVERY);
+    // A file that could not be read may be mended by hand, of which nothing tells.
+    let refreshes = if matches!(model.sandboxes.load, Load::Failed(_)) { 1 } else { LISTS_EVERY };
+    let every = model.refresh.saturating_mul(refreshes);
     if model.read_at.is_some_and(|at| now.since(at) >= every) && model.frozen.is_none() {
         return list(model);
     }

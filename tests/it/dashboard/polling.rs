@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::drive::check;
+use super::drive::{check, list};
 use crate::test_env::fixture::host;
 use sandboxer::client::Error;
 use sandboxer::domain::Time;
@@ -209,4 +209,19 @@ fn a_host_that_answers_checks_and_no_samples_is_not_asked_in_a_circle() {
         update(&mut model, Msg::Due(Timer::Sample("a".into())));
     }
     assert_eq!((asked, waits), (1, vec![4, 8, 16, 32, 64, 64, 64, 64]));
+}
+
+/// Nothing tells of a file that somebody mends by hand.
+#[test]
+fn a_list_that_could_not_be_read_is_read_again_with_the_next_refresh() {
+    let mut model = model(&[]);
+    let wait = i64::try_from(model.refresh.as_secs()).unwrap();
+    let reads =
+        |model: &mut Model, after: i64| update(model, Msg::Tick(at(after))).contains(&Effect::List);
+    update(&mut model, Msg::Tick(at(0)));
+    list(&mut model, Vec::new());
+    assert!(!reads(&mut model, wait), "what was read is good for longer");
+    update(&mut model, Msg::Listed(Err(Error::new(Code::StoreCorrupt, "it is broken"))));
+    assert!(!reads(&mut model, 2 * wait - 1));
+    assert!(reads(&mut model, 2 * wait));
 }

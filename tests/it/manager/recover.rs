@@ -249,23 +249,50 @@ async fn an_operation_without_a_record_is_ended() {
     house.in_order().await;
 }
 
+/// Another machine's, and one that came without the file that says whose it is: the next create makes that anew, and counts nothing of
+/// what the original did since.
 #[tokio::test]
 async fn a_copied_data_directory_removes_nothing_until_it_is_claimed() {
-    let (house, id) = with_sandbox().await;
-    killed_create(&house);
-    house.copy_from_elsewhere();
-    let fault = house.manager.recover().await.unwrap_err();
-    fault.coded(Code::Conflict).says("another machine").hints("doctor --claim");
-    house.manager.destroy(&of(&id)).await.unwrap_err().coded(Code::Conflict);
-    house.manager.recreate(&of(&id)).await.unwrap_err().coded(Code::Conflict);
-    assert_eq!((house.teardowns(), house.record(&id).await.state), (0, State::Ready));
+    for (without_owner, says) in [(false, "another machine"), (true, "does not name")] {
+        let (house, id) = with_sandbox().await;
+        killed_create(&house);
+        if without_owner {
+            for name in ["owner", "owner.bak"] {
+                let _ = fs::remove_file(house.folder.path().join(name));
+            }
+            house.ready().await;
+        } else {
+            house.copy_from_elsewhere();
+        }
+        let fault = house.manager.recover().await.unwrap_err();
+        fault.coded(Code::Conflict).says(says).hints("doctor --claim");
+        house.manager.destroy(&of(&id)).await.unwrap_err().coded(Code::Conflict);
+        house.manager.recreate(&of(&id)).await.unwrap_err().coded(Code::Conflict);
+        assert_eq!((house.teardowns(), house.record(&id).await.state), (0, State::Ready));
 
-    let checks = house.manager.doctor(false).await.unwrap();
-    let installation = checks.iter().find(|check| check.name == "installation").unwrap();
-    assert_eq!(installation.state.as_str(), "failed");
-    house.manager.doctor(true).await.unwrap();
-    assert!(house.recovered().await.ok);
-    assert_eq!(house.destroy(&id).await.1, Ok(()));
+        let checks = house.manager.doctor(false).await.unwrap();
+        let installation = checks.iter().find(|check| check.name == "installation").unwrap();
+        assert_eq!(installation.state.as_str(), "failed", "{says}");
+        house.manager.doctor(true).await.unwrap();
+        assert!(house.recovered().await.ok, "{says}");
+        assert_eq!(house.destroy(&id).await.1, Ok(()), "{says}");
+    }
+}
+
+#[tokio::test]
+async fn events_that_cannot_be_written_are_told_by_recover() {
+    let house = test_env();
+    let id = house.ready().await;
+    let events = house.folder.path().join("events.jsonl");
+    fs::rename(&events, house.folder.path().join("away")).unwrap();
+    fs::create_dir(&events).unwrap();
+    let request = LabelRequest { set: [("x".to_owned(), "2".to_owned())].into(), ..of(&id) };
+    house.manager.label(request).await.unwrap();
+    let item = house.recovered().await;
+    assert!(!item.ok && item.was == "events that wait" && item.error.is_some(), "{item:?}");
+    fs::remove_dir(&events).unwrap();
+    fs::rename(house.folder.path().join("away"), &events).unwrap();
+    house.in_order().await;
 }
 
 #[tokio::test]

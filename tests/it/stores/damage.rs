@@ -120,6 +120,27 @@ async fn a_damaged_file_names_its_backup_and_the_hint_restores_it() {
 }
 
 #[tokio::test]
+async fn a_backup_that_is_damaged_itself_is_not_named_as_a_way_out() {
+    for is_there in [true, false] {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("sandboxes.json");
+        let store = stores(dir.path()).sandboxes;
+        store.insert(record("a", 1)).await.unwrap();
+        store.insert(record("b", 2)).await.unwrap();
+        fs::write(&file, "{").unwrap();
+        fs::write(format!("{}.bak", file.display()), "{\"schema\":1").unwrap();
+        if !is_there {
+            fs::remove_file(&file).unwrap();
+        }
+        let fault = refused(dir.path()).await;
+        let command = fault.hint.unwrap().split_once("begin anew: ").unwrap().1.to_owned();
+        let ran = std::process::Command::new("sh").args(["-c", &command]).output().unwrap();
+        assert!(ran.status.success() && ran.stderr.is_empty(), "{command}: {ran:?}");
+        assert!(store.list().await.unwrap().is_empty(), "{command}");
+    }
+}
+
+#[tokio::test]
 async fn one_record_that_cannot_be_read_is_named_and_kept() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("sandboxes.json");

@@ -87,6 +87,28 @@ fn a_restored_backup_removes_nothing_until_it_is_claimed() {
     destroy(&bench, "late");
 }
 
+/// A copy without the file that says whose it is gets a new one, of which no host counts anything.
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_copy_without_its_owner_removes_nothing_until_it_is_claimed() {
+    let bench = Bench::new();
+    bench.ok(["create", "--id", "mine", "--host", DOCKER]);
+    let data = copy(&bench, "copy");
+    for name in ["owner", "owner.bak"] {
+        fs::remove_file(data.join(name)).unwrap();
+    }
+    refuses_to_remove(&bench, &data, "mine", "does not name");
+    bench.ok(["exec", "mine", "--", "true"]);
+    run_on(&bench, &data, &["doctor", "--claim"]);
+    refuses_to_remove(&bench, &bench.data(), "mine", "old copy");
+    assert_eq!(
+        run_on(&bench, &data, &["destroy", "mine"]).ok(),
+        json!([{"id": "mine", "ok": true}])
+    );
+    bench.run(["doctor", "--claim"]);
+    destroy(&bench, "mine");
+}
+
 #[test]
 #[ignore = "needs the lab (tests/lab/up)"]
 fn a_name_that_leads_to_another_engine_now_removes_nothing() {

@@ -7,6 +7,8 @@
 
 # Between the fields of a row: JSON has no raw control character, so whatever somebody wrote into a label stays in its field.
 sbx_cut=$(printf '\037')
+# The id that networks are wanted of; nothing: of all.
+sbx_about=''
 
 # sbx_rows ENGINE KIND WORDS...: each container, network, volume or pod as a line of its handle (an id, which no other one gets;
 # a volume has nothing but its name), then as JSON the labels sandboxer.id, sandboxer.owner and com.docker.compose.project and
