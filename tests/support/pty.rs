@@ -107,9 +107,11 @@ impl Console {
 
     /// Gives the terminal another size.
     pub(crate) fn resize(&self, columns: u16, rows: u16) {
+        // Held meanwhile: nothing that is drawn for the new size is read by a screen of the old one.
+        let mut seen = self.seen.lock().unwrap();
         self.master.resize(PtySize { rows, cols: columns, ..PtySize::default() }).unwrap();
         let [rows, columns] = [rows, columns].map(|size| std::num::NonZeroU16::new(size).unwrap());
-        self.seen.lock().unwrap().screen.screen_mut().set_size(rows, columns);
+        seen.screen.screen_mut().set_size(rows, columns);
     }
 
     /// What the screen shows.
