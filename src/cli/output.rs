@@ -244,7 +244,7 @@ impl From<io::Error> for CliError {
             return Self::PipeClosed;
         }
         unwritten(error)
-            .hint("what the command did stays done: `sandboxer operations list` tells of it")
+            .hint("what the command changed, if anything, stays changed: `sandboxer list` shows it")
             .into()
     }
 }

@@ -148,7 +148,7 @@ async fn an_output_that_is_full_fails_help_and_leaves_a_create_done() {
     let console = nothing().await;
     let ran = run_in(full(), &console, "create --json --quiet").await;
     assert_eq!(ran.code(), (1, "internal".to_owned()));
-    assert!(ran.stderr.contains("sandboxer operations list"), "{ran}");
+    assert!(ran.stderr.contains("stays changed: `sandboxer list`"), "{ran}");
     assert_eq!(run(&console, "list --json").await.json().as_array().unwrap().len(), 1);
 }
 
