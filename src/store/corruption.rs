@@ -87,7 +87,7 @@ fn with_way_out(error: Error, path: &Path) -> Error {
     }
     let text = std::fs::read_to_string(&backup);
     if !text.is_ok_and(|text| serde_json::from_str::<IgnoredAny>(&text).is_ok()) {
-        let there = [path, &backup].into_iter().filter(|file| file.exists()).map(quoted);
+        let there = [path, backup.as_path()].into_iter().filter(|file| file.exists()).map(quoted);
         let away: Vec<_> = there.map(|file| format!("mv {file} {file}.damaged")).collect();
         return error.hint(format!(
             "its backup {} cannot be read either; repair one of the two, or begin anew: {}",
@@ -105,8 +105,8 @@ fn with_way_out(error: Error, path: &Path) -> Error {
         .detail("backup", backup.display().to_string())
 }
 
-fn quoted(path: impl AsRef<Path>) -> String {
-    let text = path.as_ref().display().to_string();
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
     shlex::try_quote(&text).map(std::borrow::Cow::into_owned).unwrap_or(text)
 }
 

@@ -170,7 +170,7 @@ pub(super) fn refused_by(
 }
 
 /// Writes the rendered file and starts it; `is_clear`: nothing of another one can have come in its way since the engine was asked.
-/// What was changed in it, the last lines that this wrote and how it runs go with what was made.
+/// Its rewrites, the tool's last lines and how it runs go with what was made.
 pub(super) async fn up(
     request: &ProvisionRequest,
     transport: &dyn Transport,

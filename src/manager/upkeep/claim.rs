@@ -1,5 +1,7 @@
 //! Claim: makes a data directory that was copied or restored the one that counts (contract 1, `owner`).
 
+use std::collections::BTreeSet;
+
 use futures_util::future::join_all;
 
 use crate::domain::error::Error;
@@ -14,7 +16,12 @@ use crate::manager::upkeep::ownership::unnamed_owners;
 ///
 /// Errors: a claim that cannot be written.
 pub(crate) async fn claim(deps: &Deps) -> Result<Vec<HostName>, Error> {
-    for owner in unnamed_owners(deps).await? {
+    // Records that cannot be read hinder no claim: their owners stay unnamed, and nothing of theirs is removed.
+    let unnamed = unnamed_owners(deps).await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "whose the records are could not be read");
+        BTreeSet::new()
+    });
+    for owner in unnamed {
         deps.installation.adopt_owner(&owner, 0).await?;
     }
     let owners = deps.installation.owners().await?;

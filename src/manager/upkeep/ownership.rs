@@ -38,7 +38,9 @@ pub(crate) async fn ownership(deps: &Deps) -> Result<Ownership, Error> {
 /// Owners of records that the file `owner` does not name: it was lost, or a copy came without it. Who made one anew counts nothing
 /// of what the original did since.
 pub(crate) async fn unnamed_owners(deps: &Deps) -> Result<BTreeSet<OwnerId>, Error> {
-    let (sandboxes, snapshots) = tokio::try_join!(deps.sandboxes.list(), deps.snapshots.list())?;
+    let (sandboxes, snapshots) = tokio::join!(deps.sandboxes.list(), deps.snapshots.list());
+    // A broken snapshots.json keeps no sandbox from being removed: whoever removes an archive reads its record first.
+    let (sandboxes, snapshots) = (sandboxes?, snapshots.unwrap_or_default());
     let sandboxes = sandboxes.iter().filter(|record| !record.state.is_over());
     let mut owners: BTreeSet<&OwnerId> = sandboxes.map(|record| &record.owner).collect();
     owners.extend(snapshots.iter().map(|record| &record.owner));

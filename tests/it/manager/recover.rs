@@ -273,7 +273,11 @@ async fn a_copied_data_directory_removes_nothing_until_it_is_claimed() {
         let checks = house.manager.doctor(false).await.unwrap();
         let installation = checks.iter().find(|check| check.name == "installation").unwrap();
         assert_eq!(installation.state.as_str(), "failed", "{says}");
+        // Nor does a broken snapshots.json stand in its way.
+        let snapshots = house.folder.path().join("snapshots.json");
+        fs::write(&snapshots, "{").unwrap();
         house.manager.doctor(true).await.unwrap();
+        fs::remove_file(&snapshots).unwrap();
         assert!(house.recovered().await.ok, "{says}");
         assert_eq!(house.destroy(&id).await.1, Ok(()), "{says}");
     }
