@@ -113,7 +113,11 @@ pub async fn run(cli: Cli, client: Arc<dyn Client>, local: &Local<'_>, io: &mut 
 
 /// Writes out what is left to write, shows what went wrong; the exit status.
 fn end(cli: &Cli, io: &mut Io, outcome: Outcome) -> u8 {
-    let outcome = outcome.and_then(|status| Ok(io.stdout.flush().map(|()| status)?));
+    let outcome = outcome.and_then(|status| match io.stdout.flush().map_err(CliError::from) {
+        // It ended as it ended, whether or not anybody read the rest.
+        Ok(()) | Err(CliError::PipeClosed) => Ok(status),
+        Err(unwritten) => Err(unwritten),
+    });
     match outcome {
         Ok(status) => status,
         Err(CliError::PipeClosed) => 0,

@@ -303,7 +303,8 @@ pub(crate) async fn run_args(world: World, console: &Console, args: Vec<String>)
     let (shown, types, no_tty) = (tty.clone(), world.types, world.no_tty);
     let mut io = Io {
         stdout: match world.stdout {
-            Some(kind) => Box::new(Broken(kind)),
+            // As the process's own stdout: what ends without a line feed is written by the flush.
+            Some(kind) => Box::new(io::LineWriter::new(Broken(kind))),
             None => Box::new(stdout.clone()),
         },
         stderr: Box::new(stderr.clone()),
