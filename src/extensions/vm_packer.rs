@@ -31,6 +31,7 @@ use crate::extensions::archives::{capture, listing, measure, restore};
 use crate::extensions::workspace::inspect::{self, Found};
 use crate::extensions::workspace::prepare::{Wanted, prepare};
 use crate::extensions::workspace::reachability::reachability;
+use crate::extensions::workspace::teardown::Removals;
 use crate::extensions::workspace::{
     Steps, configured_root, exec, manifest, patch, repo, teardown, workdir, workspace,
 };
@@ -51,13 +52,14 @@ pub(crate) struct VmPacker {
     id: ExtensionId,
     transports: Arc<dyn Transports>,
     archives: Arc<ArchiveStore>,
+    removals: Removals,
 }
 
 impl VmPacker {
     /// Over these ways to hosts.
     pub(crate) fn new(transports: Arc<dyn Transports>) -> Self {
         let archives = Arc::new(ArchiveStore::new(Arc::clone(&transports)));
-        Self { id: ID.into(), archives, transports }
+        Self { id: ID.into(), archives, removals: Removals::default(), transports }
     }
 
     async fn open(&self, host: &HostName) -> Result<Arc<dyn Transport>, Error> {
@@ -154,7 +156,7 @@ impl SandboxExtension for VmPacker {
         target: &Target,
         reporter: &dyn Reporter,
     ) -> Result<TeardownReport, Error> {
-        teardown::teardown(self.transports.as_ref(), target, &[], reporter).await
+        teardown::teardown(&self.removals, self.transports.as_ref(), target, &[], reporter).await
     }
 
     async fn inspect(&self, target: &Target) -> Result<Inspection, Error> {

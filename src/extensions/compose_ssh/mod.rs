@@ -53,6 +53,7 @@ use crate::extensions::archives::store::ArchiveStore;
 use crate::extensions::archives::{capture, listing, measure};
 use crate::extensions::compose_ssh::deps::{Deps, workspace_only};
 use crate::extensions::compose_ssh::handle::Stack;
+use crate::extensions::workspace::teardown::Removals;
 use crate::extensions::workspace::{manifest, teardown};
 use crate::transport::Transports;
 
@@ -63,6 +64,7 @@ pub const ID: &str = "ext.compose-ssh";
 pub struct ComposeSsh {
     id: ExtensionId,
     archives: Arc<ArchiveStore>,
+    removals: Removals,
     deps: Deps,
 }
 
@@ -76,6 +78,7 @@ impl ComposeSsh {
         Self {
             id: ID.into(),
             archives: Arc::new(ArchiveStore::new(Arc::clone(&transports))),
+            removals: Removals::default(),
             deps: Deps { transports, compose_cmd, now },
         }
     }
@@ -168,7 +171,8 @@ impl SandboxExtension for ComposeSsh {
         let built =
             Stack::from_handle(target.handle.as_ref()).map(|stack| stack.built).unwrap_or_default();
         let transports = self.deps.transports.as_ref();
-        let removed = teardown::teardown(transports, target, &built, reporter).await;
+        let removed =
+            teardown::teardown(&self.removals, transports, target, &built, reporter).await;
         let report = self.deps.told(target, removed).await?;
         Ok(self.deps.told_left(target, report).await)
     }

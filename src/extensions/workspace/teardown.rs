@@ -1,5 +1,7 @@
 //! teardown: one script that removes what the engine has, then the directory, then reads back (semantics 3).
 
+mod batch;
+
 use std::time::Duration;
 
 use crate::domain::error::Error;
@@ -9,7 +11,10 @@ use crate::domain::teardown::{Resource, TeardownLine, TeardownOutcome, TeardownR
 use crate::extensions::workspace::script_output::{OutputBuffer, ScriptOutput};
 use crate::extensions::workspace::{expected_of, failed, owners, root};
 use crate::failpoint;
-use crate::transport::{Command, Source, Transports};
+use crate::transport::{Source, Transports};
+
+pub(crate) use batch::Removals;
+use batch::{Call, Own};
 
 const TEARDOWN_SH: &str = concat!(
     include_str!("../../transport/scripts/runtime.sh"),
@@ -33,6 +38,7 @@ fn may_come(target: &Target) -> u32 {
 
 /// Removes what the host has of a sandbox, and these images that were built for it, and reads back.
 pub(crate) async fn teardown(
+    removals: &Removals,
     transports: &dyn Transports,
     target: &Target,
     built: &[String],
@@ -41,57 +47,74 @@ pub(crate) async fn teardown(
     let report = Report { stage: "teardown", ..Report::default() };
     reporter.report(report.clone());
     let transport = transports.open(&target.host).await.map_err(Error::untouched)?;
-    let transport = transport.as_ref();
-    let identity = target.host_identity.as_ref();
-    let grace = target.profile.stop_grace.get();
-    let root = root(target, &transport.spec().workspace_root);
-    let command = Command::script(TEARDOWN_SH)
-        .arg(root)
-        .arg(target.id.as_str())
-        .arg(owners(target))
-        .arg(expected_of(target))
-        .arg(identity.and_then(|identity| identity.engine.as_deref()).unwrap_or_default())
-        .arg(identity.and_then(|identity| identity.engine_id.as_deref()).unwrap_or_default())
-        .arg(grace.to_string())
-        .arg(
-            target
-                .stamp
-                .as_ref()
-                .map_or_else(String::new, |ours| format!("{} {}", ours.owner, ours.counter)),
-        )
-        .arg(may_come(target).to_string())
-        .args(built);
-    let mut heard = OutputBuffer::default();
-    let mut on_line = |source: Source, line: &[u8]| {
-        heard.line(source, line);
-        if source == Source::Stdout && line == b"begun=yes" {
-            reporter.began();
-        }
-        if let Some(done) = line.strip_prefix(b"done=") {
-            let message = Some(String::from_utf8_lossy(done).into_owned());
-            reporter.report(Report { message, ..report.clone() });
+    let root = root(target, &transport.spec().workspace_root).to_owned();
+    let call = Call {
+        script: TEARDOWN_SH,
+        words: shared_words(target, &root),
+        limit: LIMIT + Duration::from_secs(target.profile.stop_grace.get() * 2),
+        transport,
+    };
+    let own = Own {
+        id: target.id.clone(),
+        words: [may_come(target).to_string(), built.join("\n")],
+        // Its own directory may tell which engine it is.
+        alone: engine(target).is_empty(),
+    };
+    let transport = call.transport.as_ref();
+    let mut begun = false;
+    let (heard, ended) = loop {
+        let mut heard = OutputBuffer::default();
+        let mut on_line = |line: &[u8]| {
+            heard.line(Source::Stdout, line);
+            if line == b"begun=yes" {
+                begun = true;
+                reporter.began();
+            }
+            if let Some(done) = line.strip_prefix(b"done=") {
+                let message = Some(String::from_utf8_lossy(done).into_owned());
+                reporter.report(Report { message, ..report.clone() });
+            }
+        };
+        if let Some(ended) = removals.remove(&call, &own, &mut on_line).await {
+            break (heard, ended);
         }
     };
-    let limit = LIMIT + Duration::from_secs(grace * 2);
-    let output = transport
-        .stream(&command, limit, &mut on_line)
-        .await
-        .map_err(|error| error.step("teardown"))?;
+    let output = ended.map_err(|error| error.step("teardown"))?;
     failpoint::reached("compose.torn_down");
     let said = heard.said().map_err(|error| error.step("teardown"))?;
-    // Which host and engine it is, whether it knows more than we do, and whose the directory is, is asked before anything is
-    // touched.
-    let before = said.value("begun").is_none();
     if let Some(root) = said.marked_root() {
         reporter.found_root(&root);
     }
-    said.check("teardown", transport, root)
-        .map_err(|error| if before { error.untouched() } else { error })?;
+    // Which host and engine it is, whether it knows more than we do, and whose the directory is, is asked before anything is
+    // touched.
+    said.check("teardown", transport, &root)
+        .map_err(|error| if begun { error } else { error.untouched() })?;
     if said.value("finished") != Some("yes") {
         let message = format!("the removal on {} did not come to its end", transport.spec().name);
         return Err(failed("teardown", message, &output));
     }
     Ok(read(&said))
+}
+
+/// Name of the engine's program; empty where none is known.
+fn engine(target: &Target) -> &str {
+    let identity = target.host_identity.as_ref();
+    identity.and_then(|identity| identity.engine.as_deref()).unwrap_or_default()
+}
+
+/// The script's parameters before those of each sandbox.
+fn shared_words(target: &Target, root: &str) -> Vec<String> {
+    let identity = target.host_identity.as_ref();
+    let stamp = target.stamp.as_ref();
+    vec![
+        root.to_owned(),
+        owners(target),
+        expected_of(target),
+        engine(target).to_owned(),
+        identity.and_then(|identity| identity.engine_id.clone()).unwrap_or_default(),
+        target.profile.stop_grace.get().to_string(),
+        stamp.map_or_else(String::new, |ours| format!("{} {}", ours.owner, ours.counter)),
+    ]
 }
 
 fn read(said: &ScriptOutput<'_>) -> TeardownReport {

@@ -48,8 +48,14 @@ case $verb in
     case $2 in
       ls) for one in n-*; do [ ! -f "$one" ] || echo "sbx-x_$one"; done ;;
       inspect)
-        for one; do :; done
-        case $4 in '{{.ID}}') echo "${one#sbx-x_}" ;; *) printf '%s\037"x"\037"own"\037"sbx-x"\037"%s"\n' "${one#sbx-x_}" "$one" ;; esac
+        form=$4
+        shift 4
+        for one; do
+          case $form in
+            '{{.ID}}'?'{{.Name}}') printf '%s\037%s\n' "${one#sbx-x_}" "$one" ;;
+            *) printf '%s\037"x"\037"own"\037"sbx-x"\037"%s"\n' "${one#sbx-x_}" "$one" ;;
+          esac
+        done
         ;;
       rm)
         case $3 in
@@ -89,7 +95,7 @@ fn command(folder: &Path, script: &str) -> Command {
 /// What the removal says.
 fn teardown(folder: &Path) -> String {
     let ran = command(folder, &joined(&TEARDOWN))
-        .args(["x", "own", "\n ", "podman", "", "0", "", "1", "sbx-x-built"])
+        .args(["own", "\n ", "podman", "", "0", "", "x", "1", "sbx-x-built"])
         .output()
         .unwrap();
     String::from_utf8(ran.stdout).unwrap()
@@ -140,7 +146,7 @@ fn nothing_is_removed_for_nobody() {
     let folder = folder(&["c-web", "n-one"]);
     let script = format!("trap '' PIPE\n{}", joined(&TEARDOWN));
     let mut removal = command(folder.path(), &script)
-        .args(["x", "own", "\n ", "podman", "", "0", "", "1"])
+        .args(["own", "\n ", "podman", "", "0", "", "x", "1", ""])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()

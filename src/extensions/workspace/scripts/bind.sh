@@ -43,9 +43,11 @@ sbx_drop_empty() {
   [ -z "$sbx_empty" ] || "$sbx_engine" rmi "$sbx_empty" >/dev/null 2>&1 </dev/null
   sbx_empty='' sbx_image=''
 }
-# sbx_drop_left: those that somebody left who was killed.
+# sbx_tags_of ENGINE: the names of all its images.
+sbx_tags_of() { "$1" images --format '{{.Repository}}:{{.Tag}}' 2>/dev/null </dev/null; }
+# sbx_drop_left TAGS: those of these that somebody left who was killed.
 sbx_drop_left() {
-  "$sbx_engine" images --format '{{.Repository}}:{{.Tag}}' 2>/dev/null </dev/null | sed -n 's#^\(localhost/\)\{0,1\}\(sandboxer-empty:'"$sbx_project"'\.[0-9a-f]*\)$#\1\2#p' |
+  printf '%s\n' "$1" | sed -n 's#^\(localhost/\)\{0,1\}\(sandboxer-empty:'"$sbx_project"'\.[0-9a-f]*\)$#\1\2#p' |
     while IFS= read -r sbx_name; do
       ! sbx_is_empty "$sbx_name" || "$sbx_engine" rmi "$sbx_name" >/dev/null 2>&1 </dev/null
     done

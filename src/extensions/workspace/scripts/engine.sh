@@ -11,12 +11,12 @@ sbx_engine_id() {
   esac
 }
 
-# sbx_lists_on ENGINE WANTED ID OWNERS: sbx_there is what sbx_lists says of it; that it is another one than the wanted (empty: any)
-# is the verdict, and ends the script. Both are asked side by side, as sbx_every asks. belonging.sh stands before it.
-sbx_lists_on() {
+# sbx_rows_on ENGINE WANTED: sbx_there is what sbx_every says of it; that it is another one than the wanted (empty: any) is the
+# verdict, and ends the script. Both are asked side by side, as sbx_every asks. belonging.sh stands before it.
+sbx_rows_on() {
   sbx_bounded 1 true
   sbx_there=$({ [ -z "$2" ] || sbx_engine_id "$1" "$2"; } | {
-    sbx_rest=$(sbx_lists "$1" "$3" "$4")
+    sbx_rest=$(sbx_every "$1")
     sed 's/^/identity /'
     printf '\n%s\n' "$sbx_rest"
   })
@@ -25,6 +25,13 @@ sbx_lists_on() {
   [ "$sbx_now" != "$2" ] || return 0
   [ -n "$sbx_now" ] || sbx_fail engine "$("$1" info 2>&1 >/dev/null </dev/null | tail -n 3)"
   sbx_fail identity "this engine is $sbx_now, the sandbox was made on $2"
+}
+
+# sbx_lists_on ENGINE WANTED ID OWNERS: likewise what sbx_lists says of it.
+sbx_lists_on() {
+  sbx_about=$3
+  sbx_rows_on "$1" "$2"
+  sbx_there=$(printf '%s\n' "$sbx_there" | sbx_judged "$3" "$4")
 }
 
 # sbx_describe ENGINE CONTAINER...: an object a line, with what both engines' `inspect` has and we read, and no more: the

@@ -1,14 +1,14 @@
-# Removes all of a sandbox and reads back. Parameters: the root, the id, the owners (blanks between), what is expected of the
+# Removes all of some sandboxes of one root and reads back. Parameters: the root, the owners (blanks between), what is expected of the
 # host (sbx_prove_host), the engine's program (empty: none is known), its expected id, the grace in seconds, the installation and its
-# counter (empty: not to be held against the host's), for how many seconds a directory that is not there may still come, then the
-# names of built images.
+# counter (empty: not to be held against the host's); then for each sandbox its id, for how many seconds a directory that is not
+# there may still come, and the names of its built images, a line each. Where no engine is known there is one sandbox.
+# `of=ID` stands before lines about one sandbox, `of=` before those about all.
 # Prints `begun=yes` before it removes the first thing: until then it may refuse, and nothing was touched; where nobody hears that,
 # nothing is. Then `done=KIND OUTCOME` (removed, absent, failed; foreign: somebody else's, and left) with the resource beneath,
 # `why=` with the reason beneath it, and at last `left=KIND`.
 umask 077
-sbx_asked=$1 sbx_id=$2 sbx_owners=$3 sbx_expected=$4 sbx_engine=$5 sbx_want_engine=$6 sbx_grace=$7
-sbx_ours=$8 sbx_project=sbx-$sbx_id sbx_may_come=$9
-shift 9
+sbx_asked=$1 sbx_owners=$2 sbx_expected=$3 sbx_engine=$4 sbx_want_engine=$5 sbx_grace=$6 sbx_ours=$7
+shift 7
 
 sbx_prove_host "$sbx_expected"
 
@@ -20,6 +20,20 @@ if [ -n "$sbx_ours" ]; then
     sbx_fail behind "the host counts $sbx_number, the console ${sbx_ours#* }"
   fi
 fi
+
+# sbx_each WORK ID SECONDS IMAGES...: does it for each sandbox that was not refused.
+sbx_refused='' sbx_proved_ids=''
+sbx_each() {
+  sbx_work=$1
+  shift
+  while [ $# -ge 3 ]; do
+    sbx_id=$1 sbx_project=sbx-$1 sbx_may_come=$2 sbx_built=$3 sbx_proved=''
+    shift 3
+    case " $sbx_refused " in *" $sbx_id "*) continue ;; esac
+    case " $sbx_proved_ids " in *" $sbx_id "*) sbx_proved=yes ;; esac
+    "$sbx_work"
+  done
+}
 
 sbx_done() {
   printf 'done=%s %s\n' "$1" "$3"
@@ -62,21 +76,43 @@ sbx_ended() {
   [ ! -L "$1" ] || return 1
   [ ! -e "$1" ] || [ -z "$(ls -A -- "$1" 2>&1)" ]
 }
-sbx_proved=
-if ! sbx_prove_root "$sbx_asked" "$sbx_owners" theirs root_away; then
-  : # Nobody knows of a root here, and nothing was made in one.
-elif [ -L "$sbx_root/$sbx_project" ]; then
-  sbx_fail theirs "$sbx_root/$sbx_project is a symbolic link"
-elif [ -e "$sbx_root/$sbx_project" ] && [ -n "$(ls -A -- "$sbx_root/$sbx_project" 2>&1)" ]; then
-  if [ "$(sbx_whose "$sbx_root/$sbx_project" "$sbx_id" "$sbx_owners")" = ours ]; then
-    sbx_proved=yes
-  elif ! sbx_ended "$sbx_root/$sbx_project"; then
-    sbx_fail theirs "the manifest.json in $sbx_root/$sbx_project does not name this sandbox and this installation"
+# sbx_place: `proved` where its directory is ours, nothing where none is there; else the verdict.
+sbx_place() {
+  [ -n "$sbx_has_root" ] || return 0
+  sbx_where=$sbx_root/$sbx_project
+  if [ -L "$sbx_where" ]; then
+    sbx_fail theirs "$sbx_where is a symbolic link"
+  elif [ ! -e "$sbx_where" ]; then
+    sbx_nowhere
+  elif [ -z "$(ls -A -- "$sbx_where" 2>&1)" ]; then
+    : # a removal that was cut off
+  elif [ "$(sbx_whose "$sbx_where" "$sbx_id" "$sbx_owners")" = ours ]; then
+    echo proved
+  elif ! sbx_ended "$sbx_where"; then
+    sbx_fail theirs "the manifest.json in $sbx_where does not name this sandbox and this installation"
   fi
-elif [ ! -e "$sbx_root/$sbx_project" ]; then
-  sbx_nowhere
-fi
-[ -z "$sbx_proved" ] || sbx_end_up "$sbx_root/$sbx_project/.up"
+}
+sbx_prove_one() {
+  sbx_told=$(sbx_place)
+  case $sbx_told in
+    '') ;;
+    proved)
+      sbx_proved_ids="$sbx_proved_ids $sbx_id"
+      sbx_end_up "$sbx_root/$sbx_project/.up"
+      ;;
+    *)
+      printf 'of=%s\n%s\n\nof=\n' "$sbx_id" "$sbx_told"
+      sbx_refused="$sbx_refused $sbx_id"
+      return
+      ;;
+  esac
+  sbx_ids="$sbx_ids$sbx_id$sbx_lf" sbx_begins="${sbx_begins}of=$sbx_id${sbx_lf}begun=yes$sbx_lf"
+}
+sbx_has_root=yes sbx_ids='' sbx_begins=''
+# Where nobody knows of a root, nothing was made in one.
+sbx_prove_root "$sbx_asked" "$sbx_owners" theirs root_away || sbx_has_root=''
+sbx_each sbx_prove_one "$@"
+[ -n "$sbx_ids" ] || exit 0
 
 # ---- what the engine has -------------------------------------------------------------------------------------------
 
@@ -84,19 +120,27 @@ fi
 sbx_check() {
   case "
 $1" in *"
-failed "*) sbx_fail engine "$(printf '%s\n' "$1" | sed -n 's/^failed //p')" ;; esac
+failed "*)
+    echo of=
+    sbx_fail engine "$(printf '%s\n' "$1" | sed -n 's/^failed //p')"
+    ;; esac
 }
 
 # sbx_begin: says that it begins. A console that went away ends it here: that one told that nothing was touched.
-sbx_begin() { (trap - PIPE; echo begun=yes) || exit 0; }
+sbx_begin() { (trap - PIPE; printf '%sof=\n' "$sbx_begins") || exit 0; }
 
 # sbx_drop_networks NETWORK...: podman looks whether anybody uses a network only where it is told its name.
 sbx_drop_networks() {
   [ "$sbx_engine" = podman ] || { "$sbx_engine" network rm "$@" </dev/null; return; }
-  printf '%s\n' "$sbx_before" | sed -n "s/^network ours$sbx_cut//p" | while IFS=$sbx_cut read -r sbx_handle sbx_name sbx_more; do
-    sbx_is_now=$(podman network inspect --format '{{.ID}}' "$sbx_name" </dev/null) || continue
-    [ "$sbx_is_now" != "$sbx_handle" ] || podman network rm "$sbx_name" </dev/null
-  done
+  sbx_pairs=$(printf '%s\n' "$sbx_before" | sed -n "s/^network ours$sbx_cut\([^$sbx_cut]*$sbx_cut[^$sbx_cut]*\).*/\1/p")
+  sbx_names=$(printf '%s\n' "$sbx_pairs" | sed "s/.*$sbx_cut//")
+  # One that went away meanwhile may cost the answer about all.
+  # shellcheck disable=SC2086 # podman's networks are named without blanks
+  sbx_now=$(podman network inspect --format "{{.ID}}$sbx_cut{{.Name}}" $sbx_names </dev/null 2>/dev/null) ||
+    sbx_now=$(for sbx_name in $sbx_names; do podman network inspect --format "{{.ID}}$sbx_cut{{.Name}}" "$sbx_name" </dev/null; done)
+  sbx_names=$(printf '%s\n' "$sbx_now" | grep -Fx -e "$sbx_pairs" | sed "s/.*$sbx_cut//")
+  # shellcheck disable=SC2086
+  [ -z "$sbx_names" ] || podman network rm $sbx_names </dev/null
 }
 
 # sbx_drop KIND WORDS: a line for each that was there.
@@ -121,22 +165,26 @@ sbx_is_image() {
   ! sbx_said=$("$sbx_engine" image inspect "$1" 2>&1 >/dev/null </dev/null) || { sbx_said=''; return 0; }
   case $sbx_said in *"o such image"* | *"image not known"*) sbx_said=''; return 1 ;; esac
 }
-sbx_images() { # by name: those that were built for this sandbox
-  for sbx_name; do ! sbx_is_image "$sbx_name" || printf '%s\n' "$sbx_name"; done
+
+# sbx_mine ROWS: what of these is this sandbox's.
+sbx_mine() { printf '%s\n' "$1" | sbx_judged "$sbx_id" "$sbx_owners"; }
+
+# sbx_gather: adds what is there of it to what is removed.
+sbx_gather() {
+  sbx_own_rows=$(sbx_mine "$sbx_there")
+  # Nothing but its own containers is in a pod of ours. That it is ours is proved, whatever is left of it.
+  [ -z "$(sbx_of pod "$sbx_own_rows")" ] || sbx_proved_ids="$sbx_proved_ids $sbx_id"
+  sbx_before=$sbx_before$sbx_own_rows$sbx_lf
 }
 
-if [ -n "$sbx_engine" ]; then
-  sbx_has "$sbx_engine" || sbx_fail engine "$sbx_engine is not installed any more"
-  sbx_lists_on "$sbx_engine" "$sbx_want_engine" "$sbx_id" "$sbx_owners"
-  sbx_before=$sbx_there
-  sbx_check "$sbx_before"
+# sbx_remove: removes what sbx_before says; what went wrong is in sbx_words, sbx_pod_words, sbx_net_words and sbx_vol_words. By
+# handles, which nobody else's gets meanwhile. Never with more force than is needed: podman's `volume rm -f` and `pod rm -f` take the
+# containers that use them along, whosever they are.
+sbx_remove() {
   sbx_c=$(sbx_of container "$sbx_before") sbx_p=$(sbx_of pod "$sbx_before")
   sbx_n=$(sbx_of network "$sbx_before") sbx_v=$(sbx_of volume "$sbx_before")
-  sbx_begin
-  # By handles, which nobody else's gets meanwhile. Never with more force than is needed: podman's `volume rm -f` and `pod rm -f`
-  # take the containers that use them along, whosever they are.
   # Without `--ignore` podman does nothing at all where one of several is gone by then.
-  sbx_ignore='' sbx_stay=''
+  sbx_ignore='' sbx_stay='' sbx_words='' sbx_pod_words=''
   [ "$sbx_engine" != podman ] || sbx_ignore=--ignore
   if [ -n "$sbx_c" ]; then
     # shellcheck disable=SC2086
@@ -144,10 +192,9 @@ if [ -n "$sbx_engine" ]; then
     # What has no name goes along, unless somebody else uses it.
     # shellcheck disable=SC2086
     sbx_words=$("$sbx_engine" rm $sbx_ignore -f -v $sbx_c 2>&1 </dev/null >/dev/null) ||
-      sbx_stay=$(sbx_ours "$sbx_engine" container "$sbx_id" "$sbx_owners")
+      sbx_stay=$(sbx_still "$sbx_c")
   fi
-  # Nothing but its own container is in it by now, which may run. That it is ours is proved, whatever is left of it.
-  [ -z "$sbx_p" ] || sbx_proved=yes
+  # Nothing but its own container is in it by now, which may run.
   # shellcheck disable=SC2086
   [ -z "$sbx_p" ] || sbx_pod_words=$({ podman pod stop -t "$sbx_grace" $sbx_p; podman pod rm $sbx_p; } 2>&1 </dev/null >/dev/null)
   # Side by side, as sbx_every asks. A container that is still there keeps its networks.
@@ -160,29 +207,59 @@ if [ -n "$sbx_engine" ]; then
     printf '%s\n' "$sbx_rest" | sed 's/^/volume /'
   })
   sbx_net_words=$(printf '%s\n' "$sbx_said" | sed -n 's/^network //p') sbx_vol_words=$(printf '%s\n' "$sbx_said" | sed -n 's/^volume //p')
-  sbx_after=$(sbx_lists "$sbx_engine" "$sbx_id" "$sbx_owners")
-  sbx_check "$sbx_after"
-  sbx_drop container "${sbx_words:-}"
-  sbx_drop pod "${sbx_pod_words:-}"
-  sbx_drop network "${sbx_net_words:-}"
-  sbx_drop volume "${sbx_vol_words:-}"
-  [ -n "$sbx_c" ] || sbx_done container "$sbx_project" absent
+}
+
+# sbx_still HANDLES: those containers that are still there; the engine's words where it does not tell.
+sbx_still() {
+  sbx_rows_are=$(sbx_rows_of "$sbx_engine" container) || { printf '%s\n' "$sbx_rows_are"; return; }
+  printf '%s\n' "$sbx_rows_are" | sed "s/$sbx_cut.*//" | grep -Fx -e "$1"
+}
+
+# sbx_told_engine: what became of what the engine had of it. What is still there after several were removed in one go is tried once
+# more by itself, so that the engine's words are about it.
+sbx_told_engine() {
+  sbx_before=$(sbx_mine "$sbx_at_first") sbx_after=$(sbx_mine "$sbx_there")
+  case $sbx_several/$sbx_lf$sbx_after in "yes/"*"$sbx_lf"[a-z]*" ours$sbx_cut"*)
+    sbx_kept=$sbx_before sbx_before=$sbx_after
+    sbx_remove
+    sbx_there=$(sbx_every "$sbx_engine")
+    sbx_check "$sbx_there"
+    sbx_before=$sbx_kept sbx_after=$(sbx_mine "$sbx_there")
+    ;;
+  esac
+  sbx_drop container "$sbx_words"
+  sbx_drop pod "$sbx_pod_words"
+  sbx_drop network "$sbx_net_words"
+  sbx_drop volume "$sbx_vol_words"
+  [ -n "$(sbx_of container "$sbx_before")" ] || sbx_done container "$sbx_project" absent
   for sbx_kind in container pod network volume; do
     printf '%s\n' "$sbx_after" | sed -n "s/^$sbx_kind foreign$sbx_cut//p" | while IFS=$sbx_cut read -r sbx_handle sbx_name sbx_why; do
       sbx_done "$sbx_kind" "$sbx_name" foreign "$sbx_why"
     done
   done
-fi
+}
 
-[ -n "$sbx_engine" ] || sbx_begin
+if [ -n "$sbx_engine" ]; then
+  sbx_has "$sbx_engine" || sbx_fail engine "$sbx_engine is not installed any more"
+  sbx_about=${sbx_ids%"$sbx_lf"} sbx_several='' sbx_before=''
+  case $sbx_about in *"$sbx_lf"*) sbx_several=yes ;; esac
+  sbx_rows_on "$sbx_engine" "$sbx_want_engine"
+  sbx_check "$sbx_there"
+  sbx_each sbx_gather "$@"
+  sbx_begin
+  sbx_remove
+  sbx_at_first=$sbx_there
+  sbx_there=$(sbx_every "$sbx_engine")
+  sbx_check "$sbx_there"
+else
+  sbx_begin
+fi
 
 # ---- the directory -------------------------------------------------------------------------------------------------
 #
 # Nothing is removed by a path that leads here: this shell stands in the directory, has looked where that is and whose it
 # is, and each removal starts from there. Whoever puts a link into a path's place meanwhile, here or in the folders above,
 # sends nobody elsewhere; GNU rm keeps to that below (it opens each folder without following links).
-
-sbx_dir=$sbx_project
 
 # sbx_mounts FOLDER: the first mount point there or below. The kernel writes blank, tab and backslash in octal.
 sbx_mounts() {
@@ -362,81 +439,108 @@ $sbx_pid
 
 # A create that was just cut off may be at its last step: its shell hears of that a moment after us. What is not there is given
 # the time to come, or not to come any more.
-if [ ! -e "$sbx_root/$sbx_dir" ] && [ ! -L "$sbx_root/$sbx_dir" ]; then sleep "$sbx_may_come"; fi
-sbx_words='' sbx_way='' sbx_built='' sbx_cleared='' sbx_mark=manifest.json
-if cd -P -- "$sbx_root" 2>/dev/null; then
-  # The program and not the shell's own: the shell remembers what it was told.
-  sbx_root=$(env pwd -P)
-  sbx_where=${sbx_root%/}/$sbx_dir
-  # One whose manifest was not written yet is a create of ours that was cut off: nobody else's has been anywhere for long.
-  sbx_mounts "${sbx_root%/}/.sbx-$sbx_id.new" >/dev/null || [ "$(sbx_whose ".sbx-$sbx_id.new" "$sbx_id" "$sbx_owners")" = theirs ] || rm -rf -- ".sbx-$sbx_id.new"
-  if [ -L "$sbx_dir" ]; then
-    sbx_done directory "$sbx_where" failed "it is a symbolic link; look at it, then remove it by hand"
-  elif [ ! -e "$sbx_dir" ]; then
-    sbx_done directory "$sbx_where" absent
-  elif ! cd -P -- "$sbx_dir" 2>/dev/null; then
-    sbx_uncleared "$(cd -P -- "$sbx_dir" 2>&1)"
-  elif [ "$(env pwd -P)" != "$sbx_where" ]; then
-    sbx_done directory "$sbx_where" failed "it became a symbolic link; look at it, then remove it by hand"
-  elif [ -z "$(ls -A . 2>&1)" ] && rmdir -- "../$sbx_dir" 2>/dev/null; then
-    # A removal that was cut off before its last step; nobody loses an empty folder.
-    sbx_done directory "$sbx_where" removed
-  elif ! sbx_proves_it; then
-    sbx_uncleared "its manifest.json does not name this sandbox and this installation; it is not touched"
-  elif sbx_mount=$(sbx_mounts "$sbx_where"); then
-    sbx_done directory "$sbx_where" failed "$sbx_mount is a mount point; unmount it first"
-  else
-    sbx_escaped=$(printf '%s' "$sbx_where" | sed 's/\\/\\134/g; s/ /\\040/g; s/	/\\011/g')
-    # Rendered by us: an image of a service stands at this depth, and nothing else does. Those that were built go with it.
-    sbx_built=$(sbx_built_by compose.yaml)
-    sbx_end_inside
-    sbx_clear
-    if [ -n "$sbx_cleared" ]; then
-      case $sbx_way in '' | rm) sbx_way='' ;; *) sbx_way="files of other users were removed by $sbx_way" ;; esac
-      sbx_done directory "$sbx_where" removed "$sbx_way"
+sbx_await() {
+  [ ! -e "$sbx_root/$sbx_project" ] && [ ! -L "$sbx_root/$sbx_project" ] && [ "$sbx_may_come" -gt "$sbx_pause" ] || return 0
+  sbx_pause=$sbx_may_come
+}
+
+sbx_directory() {
+  sbx_dir=$sbx_project sbx_words='' sbx_way='' sbx_cleared='' sbx_mark=manifest.json
+  if cd -P -- "$sbx_root" 2>/dev/null; then
+    # The program and not the shell's own: the shell remembers what it was told.
+    sbx_root=$(env pwd -P)
+    sbx_where=${sbx_root%/}/$sbx_dir
+    # One whose manifest was not written yet is a create of ours that was cut off: nobody else's has been anywhere for long.
+    sbx_mounts "${sbx_root%/}/.sbx-$sbx_id.new" >/dev/null || [ "$(sbx_whose ".sbx-$sbx_id.new" "$sbx_id" "$sbx_owners")" = theirs ] || rm -rf -- ".sbx-$sbx_id.new"
+    if [ -L "$sbx_dir" ]; then
+      sbx_done directory "$sbx_where" failed "it is a symbolic link; look at it, then remove it by hand"
+    elif [ ! -e "$sbx_dir" ]; then
+      sbx_done directory "$sbx_where" absent
+    elif ! cd -P -- "$sbx_dir" 2>/dev/null; then
+      sbx_uncleared "$(cd -P -- "$sbx_dir" 2>&1)"
+    elif [ "$(env pwd -P)" != "$sbx_where" ]; then
+      sbx_done directory "$sbx_where" failed "it became a symbolic link; look at it, then remove it by hand"
+    elif [ -z "$(ls -A . 2>&1)" ] && rmdir -- "../$sbx_dir" 2>/dev/null; then
+      # A removal that was cut off before its last step; nobody loses an empty folder.
+      sbx_done directory "$sbx_where" removed
+    elif ! sbx_proves_it; then
+      sbx_uncleared "its manifest.json does not name this sandbox and this installation; it is not touched"
+    elif sbx_mount=$(sbx_mounts "$sbx_where"); then
+      sbx_done directory "$sbx_where" failed "$sbx_mount is a mount point; unmount it first"
     else
-      sbx_uncleared "${sbx_words:-it could not be emptied}"
+      sbx_escaped=$(printf '%s' "$sbx_where" | sed 's/\\/\\134/g; s/ /\\040/g; s/	/\\011/g')
+      # Rendered by us: an image of a service stands at this depth, and nothing else does. Those that were built go with it.
+      sbx_rendered=$sbx_rendered$(sbx_built_by compose.yaml | grep "^$sbx_project-" | sed "s|^|$sbx_id |")$sbx_lf
+      sbx_end_inside
+      sbx_clear
+      if [ -n "$sbx_cleared" ]; then
+        case $sbx_way in '' | rm) sbx_way='' ;; *) sbx_way="files of other users were removed by $sbx_way" ;; esac
+        sbx_done directory "$sbx_where" removed "$sbx_way"
+      else
+        sbx_uncleared "${sbx_words:-it could not be emptied}"
+      fi
+    fi
+    # shellcheck disable=SC2015
+    { [ -e "$sbx_where" ] || [ -L "$sbx_where" ]; } && sbx_left directory "$sbx_where"
+  else
+    # Only "not there" counts as absent: a root that may not be entered hides what is in it.
+    if [ -e "$sbx_root" ]; then
+      sbx_done directory "$sbx_root/$sbx_dir" failed "$(cd -P -- "$sbx_root" 2>&1)"
+      sbx_left directory "$sbx_root/$sbx_dir"
+    else
+      sbx_done directory "$sbx_root/$sbx_dir" absent
     fi
   fi
-  # shellcheck disable=SC2015
-  { [ -e "$sbx_where" ] || [ -L "$sbx_where" ]; } && sbx_left directory "$sbx_where"
-else
-  # Only "not there" counts as absent: a root that may not be entered hides what is in it.
-  if [ -e "$sbx_root" ]; then
-    sbx_done directory "$sbx_root/$sbx_dir" failed "$(cd -P -- "$sbx_root" 2>&1)"
-    sbx_left directory "$sbx_root/$sbx_dir"
-  else
-    sbx_done directory "$sbx_root/$sbx_dir" absent
-  fi
-fi
+}
+
+sbx_clear_one() {
+  printf 'of=%s\n' "$sbx_id"
+  # The last one's directory is gone, and rootless podman answers nobody who stands in it.
+  cd -P -- "$sbx_root" 2>/dev/null || cd /
+  [ -z "$sbx_engine" ] || sbx_told_engine
+  sbx_directory
+}
+
+sbx_pause=0 sbx_rendered=''
+sbx_each sbx_await "$@"
+sleep "$sbx_pause"
+sbx_each sbx_clear_one "$@"
 
 # ---- the read-back -------------------------------------------------------------------------------------------------
 
-# Rootless podman answers nobody who stands in a folder that is not there any more.
-cd -P -- "$sbx_root" 2>/dev/null || cd /
-if [ -n "$sbx_engine" ]; then
-  # Built images bear the project's name; they are removed when no container needs them any more. A create that was cut
-  # off has not told which there are; its rendered file does.
-  for sbx_name in $sbx_built; do
-    case $sbx_name in "$sbx_project"-*) case " $* " in *" $sbx_name "*) ;; *) set -- "$@" "$sbx_name" ;; esac ;; esac
+# sbx_built_images: by name those that were built for this sandbox. They bear the project's name, and are removed when no container
+# needs them any more. A create that was cut off has not told which there are; its rendered file does.
+sbx_built_images() {
+  { printf '%s\n' "$sbx_built"; printf '%s\n' "$sbx_rendered" | sed -n "s/^$sbx_id //p"; } | sed '/^$/d' | sort -u | while IFS= read -r sbx_name; do
+    ! sbx_is_image "$sbx_name" || printf '%s\n' "$sbx_name"
   done
-  sbx_drop_left
-  sbx_i=$(sbx_images "$@")
-  for sbx_name in $sbx_i; do
-    sbx_img_words=$("$sbx_engine" rmi "$sbx_name" 2>&1 </dev/null >/dev/null)
-    if ! sbx_is_image "$sbx_name"; then
-      sbx_done image "$sbx_name" removed
-    elif [ -n "$("$sbx_engine" ps -aq --filter "ancestor=$sbx_name" 2>/dev/null </dev/null)" ] && [ -z "$(sbx_of container "$sbx_after")" ]; then
-      sbx_done image "$sbx_name" foreign "containers that are not of this sandbox use it"
-    else
-      sbx_done image "$sbx_name" failed "${sbx_said:-$sbx_img_words}"
-      sbx_left image "$sbx_name"
-    fi
-  done
-  for sbx_kind in container pod network volume; do
-    printf '%s\n' "$sbx_after" | sed -n "s/^$sbx_kind ours$sbx_cut//p" | while IFS=$sbx_cut read -r sbx_handle sbx_name sbx_more; do
-      sbx_left "$sbx_kind" "$sbx_name"
+}
+
+sbx_read_back() {
+  printf 'of=%s\n' "$sbx_id"
+  if [ -n "$sbx_engine" ]; then
+    sbx_drop_left "$sbx_tags"
+    sbx_after=$(sbx_mine "$sbx_there")
+    sbx_built_images | while IFS= read -r sbx_name; do
+      sbx_img_words=$("$sbx_engine" rmi "$sbx_name" 2>&1 </dev/null >/dev/null)
+      if ! sbx_is_image "$sbx_name"; then
+        sbx_done image "$sbx_name" removed
+      elif [ -n "$("$sbx_engine" ps -aq --filter "ancestor=$sbx_name" 2>/dev/null </dev/null)" ] && [ -z "$(sbx_of container "$sbx_after")" ]; then
+        sbx_done image "$sbx_name" foreign "containers that are not of this sandbox use it"
+      else
+        sbx_done image "$sbx_name" failed "${sbx_said:-$sbx_img_words}"
+        sbx_left image "$sbx_name"
+      fi
     done
-  done
-fi
-echo finished=yes
+    for sbx_kind in container pod network volume; do
+      printf '%s\n' "$sbx_after" | sed -n "s/^$sbx_kind ours$sbx_cut//p" | while IFS=$sbx_cut read -r sbx_handle sbx_name sbx_more; do
+        sbx_left "$sbx_kind" "$sbx_name"
+      done
+    done
+  fi
+  echo finished=yes
+}
+
+cd -P -- "$sbx_root" 2>/dev/null || cd /
+[ -z "$sbx_engine" ] || sbx_tags=$(sbx_tags_of "$sbx_engine")
+sbx_each sbx_read_back "$@"
