@@ -33,8 +33,8 @@ impl BulkItem {
     }
 }
 
-/// How many are worked on at a time; a host limits its own sessions below that.
-pub(super) const AT_ONCE: usize = 16;
+/// How many are worked on at a time. A host limits its own sessions below that, and removes in one call what comes together.
+const AT_ONCE: usize = 32;
 
 /// Target: the text that was typed, and the id that it names.
 pub(super) type Target<T> = (String, Result<T, Error>);

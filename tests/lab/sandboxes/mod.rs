@@ -44,5 +44,6 @@ mod stacks;
 mod stdin;
 mod stores;
 mod sweep;
+mod together;
 mod vm;
 mod wakes;

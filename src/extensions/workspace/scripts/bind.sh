@@ -47,6 +47,7 @@ sbx_drop_empty() {
 sbx_tags_of() { "$1" images --format '{{.Repository}}:{{.Tag}}' 2>/dev/null </dev/null; }
 # sbx_drop_left TAGS: those of these that somebody left who was killed.
 sbx_drop_left() {
+  case $1 in *sandboxer-empty:*) ;; *) return 0 ;; esac
   printf '%s\n' "$1" | sed -n 's#^\(localhost/\)\{0,1\}\(sandboxer-empty:'"$sbx_project"'\.[0-9a-f]*\)$#\1\2#p' |
     while IFS= read -r sbx_name; do
       ! sbx_is_empty "$sbx_name" || "$sbx_engine" rmi "$sbx_name" >/dev/null 2>&1 </dev/null

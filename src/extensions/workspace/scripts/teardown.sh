@@ -35,15 +35,22 @@ sbx_each() {
   done
 }
 
+# sbx_done KIND RESOURCE OUTCOME [WHY]
 sbx_done() {
   printf 'done=%s %s\n' "$1" "$3"
-  printf '%s\n' "$2" | sed 's/^/ /'
+  sbx_beneath "$2"
   [ -z "${4:-}" ] || sbx_say why "$4"
 }
 
+# sbx_left KIND RESOURCE
 sbx_left() {
   printf 'left=%s\n' "$1"
-  printf '%s\n' "$2" | sed 's/^/ /'
+  sbx_beneath "$2"
+}
+
+# sbx_beneath TEXT: the text behind blanks. A program's start is dearer than all else here.
+sbx_beneath() {
+  case $1 in *"$sbx_lf"*) printf '%s\n' "$1" | sed 's/^/ /' ;; *) printf ' %s\n' "$1" ;; esac
 }
 
 # ---- what still works on it ----------------------------------------------------------------------------------------
@@ -143,14 +150,35 @@ sbx_drop_networks() {
   [ -z "$sbx_names" ] || podman network rm $sbx_names </dev/null
 }
 
-# sbx_drop KIND WORDS: a line for each that was there.
+# sbx_has_ours KIND LISTS: one of ours is among them.
+sbx_has_ours() { case $sbx_lf$2 in *"$sbx_lf$1 ours$sbx_cut"*) ;; *) return 1 ;; esac; }
+
+# sbx_drop: a line for each that was there and was ours, and for each that is there and is somebody else's.
 sbx_drop() {
-  printf '%s\n' "$sbx_before" | sed -n "s/^$1 ours$sbx_cut//p" | while IFS=$sbx_cut read -r sbx_handle sbx_name sbx_more; do
-    if sbx_of "$1" "$sbx_after" | grep -Fxq -e "$sbx_handle"; then
-      sbx_done "$1" "$sbx_name" failed "$2"
-    else
-      sbx_done "$1" "$sbx_name" removed
-    fi
+  sbx_has_ours container "$sbx_before" || sbx_done container "$sbx_project" absent
+  printf '%s\n' "$sbx_before" | while IFS=$sbx_cut read -r sbx_kind sbx_handle sbx_name sbx_more; do
+    case $sbx_kind in *' ours') ;; *) continue ;; esac
+    case $sbx_lf$sbx_after in
+      *"$sbx_lf$sbx_kind$sbx_cut$sbx_handle$sbx_cut"*) sbx_done "${sbx_kind% *}" "$sbx_name" failed "$(sbx_words_of "${sbx_kind% *}")" ;;
+      *) sbx_done "${sbx_kind% *}" "$sbx_name" removed ;;
+    esac
+  done
+  sbx_each_after foreign sbx_done_foreign
+}
+sbx_words_of() {
+  case $1 in
+    container) printf '%s' "$sbx_words" ;;
+    pod) printf '%s' "$sbx_pod_words" ;;
+    network) printf '%s' "$sbx_net_words" ;;
+    volume) printf '%s' "$sbx_vol_words" ;;
+  esac
+}
+sbx_done_foreign() { sbx_done "$1" "$2" foreign "$3"; }
+
+# sbx_each_after WHOSE WORK: does it for each that is there, with its kind, its name and what else is told.
+sbx_each_after() {
+  printf '%s\n' "$sbx_after" | while IFS=$sbx_cut read -r sbx_kind sbx_handle sbx_name sbx_more; do
+    case $sbx_kind in *" $1") "$2" "${sbx_kind% *}" "$sbx_name" "$sbx_more" ;; esac
   done
 }
 
@@ -167,13 +195,15 @@ sbx_is_image() {
 }
 
 # sbx_mine ROWS: what of these is this sandbox's.
-sbx_mine() { printf '%s\n' "$1" | sbx_judged "$sbx_id" "$sbx_owners"; }
+sbx_mine() {
+  case $1 in *"sbx-$sbx_id"* | *"\"$sbx_id\""*) printf '%s\n' "$1" | sbx_judged "$sbx_id" "$sbx_owners" ;; esac
+}
 
 # sbx_gather: adds what is there of it to what is removed.
 sbx_gather() {
   sbx_own_rows=$(sbx_mine "$sbx_there")
   # Nothing but its own containers is in a pod of ours. That it is ours is proved, whatever is left of it.
-  [ -z "$(sbx_of pod "$sbx_own_rows")" ] || sbx_proved_ids="$sbx_proved_ids $sbx_id"
+  ! sbx_has_ours pod "$sbx_own_rows" || sbx_proved_ids="$sbx_proved_ids $sbx_id"
   sbx_before=$sbx_before$sbx_own_rows$sbx_lf
 }
 
@@ -219,7 +249,7 @@ sbx_still() {
 # more by itself, so that the engine's words are about it.
 sbx_told_engine() {
   sbx_before=$(sbx_mine "$sbx_at_first") sbx_after=$(sbx_mine "$sbx_there")
-  case $sbx_several/$sbx_lf$sbx_after in "yes/"*"$sbx_lf"[a-z]*" ours$sbx_cut"*)
+  case $sbx_several$sbx_after in yes*" ours$sbx_cut"*)
     sbx_kept=$sbx_before sbx_before=$sbx_after
     sbx_remove
     sbx_there=$(sbx_every "$sbx_engine")
@@ -227,16 +257,7 @@ sbx_told_engine() {
     sbx_before=$sbx_kept sbx_after=$(sbx_mine "$sbx_there")
     ;;
   esac
-  sbx_drop container "$sbx_words"
-  sbx_drop pod "$sbx_pod_words"
-  sbx_drop network "$sbx_net_words"
-  sbx_drop volume "$sbx_vol_words"
-  [ -n "$(sbx_of container "$sbx_before")" ] || sbx_done container "$sbx_project" absent
-  for sbx_kind in container pod network volume; do
-    printf '%s\n' "$sbx_after" | sed -n "s/^$sbx_kind foreign$sbx_cut//p" | while IFS=$sbx_cut read -r sbx_handle sbx_name sbx_why; do
-      sbx_done "$sbx_kind" "$sbx_name" foreign "$sbx_why"
-    done
-  done
+  sbx_drop
 }
 
 if [ -n "$sbx_engine" ]; then
@@ -261,10 +282,18 @@ fi
 # is, and each removal starts from there. Whoever puts a link into a path's place meanwhile, here or in the folders above,
 # sends nobody elsewhere; GNU rm keeps to that below (it opens each folder without following links).
 
-# sbx_mounts FOLDER: the first mount point there or below. The kernel writes blank, tab and backslash in octal.
+# sbx_escape PATH: as the kernel writes it among its mount points, in sbx_escaped: blank, tab and backslash in octal.
+sbx_escape() {
+  case $1 in
+    *[!A-Za-z0-9._/-]*) sbx_escaped=$(printf '%s' "$1" | sed 's/\\/\\134/g; s/ /\\040/g; s/	/\\011/g') ;;
+    *) sbx_escaped=$1 ;;
+  esac
+}
+
+# sbx_mounts FOLDER: the first mount point there or below.
 sbx_mounts() {
   [ -r /proc/self/mountinfo ] || return 1
-  sbx_escaped=$(printf '%s' "$1" | sed 's/\\/\\134/g; s/ /\\040/g; s/	/\\011/g')
+  sbx_escape "$1"
   while read -r sbx_1 sbx_2 sbx_3 sbx_4 sbx_point sbx_rest; do
     case $sbx_point in "$sbx_escaped" | "$sbx_escaped"/*)
       printf '%s' "$sbx_point"
@@ -317,7 +346,8 @@ sbx_rung() {
   shift
   sbx_said=$("$@" 2>&1 </dev/null)
   sbx_status=$?
-  sbx_last=$(printf '%s\n' "$sbx_said" | tail -n 3)
+  sbx_last=$sbx_said
+  [ -z "$sbx_said" ] || sbx_last=$(printf '%s\n' "$sbx_said" | tail -n 3)
   # A program says its own name first.
   case $sbx_last in '' | "$sbx_way: "*) ;; *) sbx_last="$sbx_way: $sbx_last" ;; esac
   [ -z "$sbx_last" ] || sbx_words="$sbx_words${sbx_words:+
@@ -359,7 +389,7 @@ sbx_ladder() {
   sbx_entries=$*
   # A transfer that was cut off may still write for a moment.
   for sbx_try in 0 0.3 1; do
-    sleep "$sbx_try" 2>/dev/null
+    [ "$sbx_try" = 0 ] || sleep "$sbx_try" 2>/dev/null
     sbx_words=
     sbx_rung rm sbx_plain "$@" && return
     case $sbx_said in *ermission\ denied* | *not\ permitted* | *"mount point"*) break ;; esac
@@ -468,9 +498,11 @@ sbx_directory() {
     elif sbx_mount=$(sbx_mounts "$sbx_where"); then
       sbx_done directory "$sbx_where" failed "$sbx_mount is a mount point; unmount it first"
     else
-      sbx_escaped=$(printf '%s' "$sbx_where" | sed 's/\\/\\134/g; s/ /\\040/g; s/	/\\011/g')
+      sbx_escape "$sbx_where"
       # Rendered by us: an image of a service stands at this depth, and nothing else does. Those that were built go with it.
-      sbx_rendered=$sbx_rendered$(sbx_built_by compose.yaml | grep "^$sbx_project-" | sed "s|^|$sbx_id |")$sbx_lf
+      for sbx_name in $(sbx_built_by compose.yaml); do
+        case $sbx_name in "$sbx_project"-*) sbx_rendered="$sbx_rendered$sbx_id $sbx_name$sbx_lf" ;; esac
+      done
       sbx_end_inside
       sbx_clear
       if [ -n "$sbx_cleared" ]; then
@@ -503,7 +535,7 @@ sbx_clear_one() {
 
 sbx_pause=0 sbx_rendered=''
 sbx_each sbx_await "$@"
-sleep "$sbx_pause"
+[ "$sbx_pause" = 0 ] || sleep "$sbx_pause"
 sbx_each sbx_clear_one "$@"
 
 # ---- the read-back -------------------------------------------------------------------------------------------------
@@ -511,6 +543,7 @@ sbx_each sbx_clear_one "$@"
 # sbx_built_images: by name those that were built for this sandbox. They bear the project's name, and are removed when no container
 # needs them any more. A create that was cut off has not told which there are; its rendered file does.
 sbx_built_images() {
+  [ -n "$sbx_built$sbx_rendered" ] || return 0
   { printf '%s\n' "$sbx_built"; printf '%s\n' "$sbx_rendered" | sed -n "s/^$sbx_id //p"; } | sed '/^$/d' | sort -u | while IFS= read -r sbx_name; do
     ! sbx_is_image "$sbx_name" || printf '%s\n' "$sbx_name"
   done
@@ -532,11 +565,7 @@ sbx_read_back() {
         sbx_left image "$sbx_name"
       fi
     done
-    for sbx_kind in container pod network volume; do
-      printf '%s\n' "$sbx_after" | sed -n "s/^$sbx_kind ours$sbx_cut//p" | while IFS=$sbx_cut read -r sbx_handle sbx_name sbx_more; do
-        sbx_left "$sbx_kind" "$sbx_name"
-      done
-    done
+    sbx_each_after ours sbx_left
   fi
   echo finished=yes
 }
