@@ -76,6 +76,13 @@ pub trait SandboxExtension: Send + Sync {
         Ok(())
     }
 
+    /// Looks at the place in which `provision` would make its directory. Nothing is made there.
+    ///
+    /// Errors: what `provision` refuses there.
+    async fn check_place(&self, _request: &ProvisionRequest) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Has what the sandbox is started from on its host, before the one that is there is removed for it. `restored`: it is made
     /// again from its archive, and this is how it stands.
     ///

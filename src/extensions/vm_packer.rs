@@ -29,7 +29,7 @@ use crate::domain::undo::Footprint;
 use crate::extensions::archives::store::ArchiveStore;
 use crate::extensions::archives::{capture, listing, measure, restore};
 use crate::extensions::workspace::inspect::{self, Found};
-use crate::extensions::workspace::prepare::{Wanted, prepare};
+use crate::extensions::workspace::prepare::{Wanted, check_place, prepare};
 use crate::extensions::workspace::reachability::reachability;
 use crate::extensions::workspace::teardown::Removals;
 use crate::extensions::workspace::{
@@ -93,6 +93,11 @@ impl SandboxExtension for VmPacker {
     async fn preview(&self, request: &ProvisionRequest) -> Result<Preview, Error> {
         min_free(&request.profile)?;
         repo::preview(request).await
+    }
+
+    async fn check_place(&self, request: &ProvisionRequest) -> Result<(), Error> {
+        let transport = self.open(&request.host).await?;
+        check_place(request, transport.as_ref(), Some(RUNBOOK)).await
     }
 
     fn may_have_services(&self, _: &Profile) -> bool {

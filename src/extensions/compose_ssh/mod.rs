@@ -54,7 +54,7 @@ use crate::extensions::archives::{capture, listing, measure};
 use crate::extensions::compose_ssh::deps::{Deps, workspace_only};
 use crate::extensions::compose_ssh::handle::Stack;
 use crate::extensions::workspace::teardown::Removals;
-use crate::extensions::workspace::{manifest, teardown};
+use crate::extensions::workspace::{manifest, prepare, teardown};
 use crate::transport::Transports;
 
 /// This extension's id.
@@ -114,6 +114,11 @@ impl SandboxExtension for ComposeSsh {
         preview: &mut Preview,
     ) -> Result<(), Error> {
         host::preview(&self.deps, request, preview).await
+    }
+
+    async fn check_place(&self, request: &ProvisionRequest) -> Result<(), Error> {
+        let transport = self.deps.open(&request.host).await?;
+        prepare::check_place(request, transport.as_ref(), None).await
     }
 
     async fn pull(

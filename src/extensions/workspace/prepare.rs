@@ -37,6 +37,13 @@ const FILL_SH: &str = concat!(
     include_str!("../../transport/scripts/extract.sh")
 );
 
+const ROOT_SH: &str = concat!(
+    include_str!("../../transport/scripts/runtime.sh"),
+    include_str!("scripts/says.sh"),
+    include_str!("scripts/place.sh"),
+    include_str!("scripts/root.sh")
+);
+
 /// Wants of the host.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Wanted<'a> {
@@ -155,7 +162,7 @@ pub(crate) async fn prepare(
     };
     let command = Command::script(PREPARE_SH)
         .arg(root)
-        .arg(if wanted.given_root.is_some() { "given" } else { "made" })
+        .arg(root_word(wanted.given_root))
         .arg(request.id.as_str())
         .arg(owner.owner.as_str())
         .arg(owner.counter.to_string())
@@ -206,13 +213,7 @@ pub(crate) async fn prepare(
         steps.reporter.found_root(&root);
     }
     // The script says these before it makes the directory, or after it took a half-made one away.
-    said.check("prepare", transport, root).map_err(|error| {
-        let error = match wanted.given_root.filter(|_| said.value("error") == Some("root")) {
-            Some(hint) => error.hint(hint),
-            None => error,
-        };
-        error.untouched()
-    })?;
+    check(&said, transport, root, wanted.given_root).map_err(Error::untouched)?;
     let Some(made) = read(request, wanted, &text) else {
         return Err(failed(
             "prepare",
@@ -223,6 +224,50 @@ pub(crate) async fn prepare(
     steps.reporter.learnt(&made.learnt());
     let filled = filled.transpose()?.is_some();
     Ok(Prepared { filled, clear: filled, ..made })
+}
+
+/// Looks at the root in which [`prepare`] would make the directory. `given_root`: as in [`Wanted`].
+///
+/// Errors: what [`prepare`] refuses there.
+pub(crate) async fn check_place(
+    request: &ProvisionRequest,
+    transport: &dyn Transport,
+    given_root: Option<&str>,
+) -> Result<(), Error> {
+    let root = configured_root(&request.profile).unwrap_or(&transport.spec().workspace_root);
+    let command = Command::script(ROOT_SH)
+        .arg(root)
+        .arg(request.owner.owner.as_str())
+        .arg(root_word(given_root))
+        .arg(expected(None, &request.roots, Recorded::No));
+    let output = step(transport, "prepare", &command).await?;
+    let text = output.text();
+    let said = ScriptOutput::read(&text);
+    check(&said, transport, root, given_root)?;
+    if said.value("fit") == Some("yes") {
+        return Ok(());
+    }
+    let message = format!("the workspace root on {} could not be looked at", request.host);
+    Err(failed("prepare", message, &output))
+}
+
+/// How the scripts take whether a root may be made.
+fn root_word(given_root: Option<&str>) -> &'static str {
+    if given_root.is_some() { "given" } else { "made" }
+}
+
+fn check(
+    said: &ScriptOutput<'_>,
+    transport: &dyn Transport,
+    root: &str,
+    given_root: Option<&str>,
+) -> Result<(), Error> {
+    said.check("prepare", transport, root).map_err(|error| {
+        match given_root.filter(|_| said.value("error") == Some("root")) {
+            Some(hint) => error.hint(hint),
+            None => error,
+        }
+    })
 }
 
 /// Last line of a prepare call that made the directory.

@@ -39,7 +39,20 @@ pub(crate) async fn known_roots(deps: &Deps, host: &HostName) -> KnownRoots {
 /// Roots for something new: of roots in which nothing is recorded another one may be there by now, and
 /// those in which something is must be there, though their marks are not known.
 pub(crate) async fn roots_for_new(deps: &Deps, host: &HostName) -> Result<KnownRoots, Error> {
-    let mut known = known_roots(deps, host).await;
+    with_recorded(deps, host, known_roots(deps, host).await).await
+}
+
+/// [`roots_for_new`] for who makes nothing: a root that bears no mark gets none.
+pub(crate) async fn roots_for_plan(deps: &Deps, host: &HostName) -> Result<KnownRoots, Error> {
+    let marked = deps.hosts.get(host).await?.map(|known| known.roots).unwrap_or_default();
+    with_recorded(deps, host, KnownRoots { marked, ..KnownRoots::default() }).await
+}
+
+async fn with_recorded(
+    deps: &Deps,
+    host: &HostName,
+    mut known: KnownRoots,
+) -> Result<KnownRoots, Error> {
     let used = recorded_roots(deps, |at, _| at.same(host.as_str())).await?;
     let is_at = |root: &MarkedRoot, used: &UnmarkedRoot| {
         (&root.machine_id, &root.path) == (&used.machine_id, &used.path)

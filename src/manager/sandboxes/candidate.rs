@@ -1,12 +1,13 @@
 //! Candidate of a route: what a create by it would cost, where it would go, and what it is refused for.
 
 use crate::domain::error::{Code, Error, Kind};
-use crate::domain::extension::{MeterQuote, Preview, ProvisionRequest};
+use crate::domain::extension::{MeterQuote, Preview, ProvisionRequest, SandboxExtension};
 use crate::domain::name::HostName;
 use crate::domain::request::CreateRequest;
 use crate::domain::route::RouteCondition;
 use crate::domain::sandbox::{Route, Verdict};
 use crate::manager::deps::Deps;
+use crate::manager::hosts::roots::roots_for_plan;
 use crate::manager::sandboxes::attempt_price::{over_budget, quote_price};
 use crate::manager::sandboxes::place::{Placement, Purpose, choose_host};
 use crate::manager::sandboxes::resolved::{Resolved, draft_provision};
@@ -110,7 +111,27 @@ pub(crate) async fn examine(
     };
     let unfit = asked.and_then(|()| found.preview.check().map_err(lacks)).err();
     found.refusal = found.refusal.take().or(unfit.map(Refusal::of));
+    // A create is told by the call that makes the directory.
+    if purpose == Purpose::Plan && found.refusal.is_none() {
+        let unfit = check_place(deps, extension.as_ref(), &found.draft).await;
+        found.refusal = unfit.err().map(Refusal::of_hosts);
+    }
     Ok(found)
+}
+
+/// Refuses a place in which no directory can be made.
+async fn check_place(
+    deps: &Deps,
+    extension: &dyn SandboxExtension,
+    draft: &ProvisionRequest,
+) -> Result<(), Error> {
+    let roots = roots_for_plan(deps, &draft.host).await?;
+    let mut request = ProvisionRequest { roots, ..draft.clone() };
+    if !request.roots.marked.is_empty() || !request.roots.unmarked.is_empty() {
+        // What is ours in a root proves it.
+        request.owner = deps.installation.stamp().await?;
+    }
+    extension.check_place(&request).await
 }
 
 /// Notes what a candidate costs; why that is too much.

@@ -55,6 +55,7 @@ fn writes_nothing_off(bench: &Bench, host: &str, words: &str) {
         &["restore", "taken", "--name", "again"],
         &["recreate", "one", "--yes"],
         &["create", "--host", host],
+        &["create", "--host", host, "--dry-run"],
     ] {
         let ran = bench.run(args);
         let document = ran.stdout.contains("host_changed") || ran.stderr.contains("host_changed");
@@ -153,6 +154,7 @@ fn records_that_are_older_than_marks_prove_nothing_by_what_is_absent() {
     disk.unmount();
     fs::create_dir(disk.root()).unwrap();
     assert_eq!(bench.run(["destroy", "one"]).json()[0]["error"]["code"], "host_changed");
+    bench.run(["create", "--host", "diskful", "--dry-run"]).error("host_changed");
     bench.run(["create", "--host", "diskful"]).error("host_changed");
     assert!(!mark.exists(), "nothing of ours is there");
     fs::remove_dir(disk.root()).unwrap();
@@ -248,4 +250,36 @@ sbx_make_root "$2" owner made && cat .sandboxer-root"#;
         // Nobody's mark or file is replaced.
         assert_eq!(fs::read_to_string(root.path().join(".sandboxer-root")).unwrap().trim(), theirs);
     }
+}
+
+#[test]
+#[ignore = "needs the lab (tests/lab/up)"]
+fn a_dry_run_tells_of_a_root_that_cannot_be_used() {
+    let bench = Bench::new();
+    let place = bench.path("place");
+    fs::create_dir(&place).unwrap();
+    let way = Way::to(DOCKER, port_of(DOCKER));
+    fs::write(place.join("file"), "").unwrap();
+    std::os::unix::fs::symlink("nowhere", place.join("link")).unwrap();
+    for (name, root) in [("filed", "file"), ("below", "file/root"), ("linked", "link/root")] {
+        bench.add_host(name, &way, &place.join(root));
+        let dry = bench.run(["create", "--host", name, "--dry-run"]).error("operation_failed");
+        let real = bench.run(["create", "--host", name]).error("operation_failed");
+        assert_eq!(dry["message"], real["message"], "{name}: {dry:#} {real:#}");
+    }
+    // One that is not there yet can be used, and is not made.
+    bench.add_host("fresh", &way, &place.join("new/root"));
+    bench.ok(["create", "--host", "fresh", "--dry-run"]);
+    assert!(!place.join("new").exists());
+    let id = text(&bench.ok(["create", "--host", "fresh"])["id"]);
+    let mark = place.join("new/root/.sandboxer-root");
+    fs::remove_file(&mark).unwrap();
+    bench.run(["create", "--host", "fresh", "--dry-run"]).error("host_changed");
+    assert!(!mark.exists());
+    fs::remove_file(bench.data().join("hosts.json")).unwrap();
+    fs::remove_file(bench.data().join("hosts.json.bak")).unwrap();
+    // What is ours proves it, and a dry run puts no mark there.
+    bench.ok(["create", "--host", "fresh", "--dry-run"]);
+    assert!(!mark.exists());
+    bench.ok(["destroy", &id]);
 }

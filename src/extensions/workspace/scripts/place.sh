@@ -10,6 +10,14 @@ sbx_absolute() {
   esac
 }
 
+# sbx_tell_missing: says which programs are not here that a sandbox's directory takes; the script ends without tar.
+sbx_tell_missing() {
+  for sbx_tool in tar mkdir mv rm df sed head; do
+    sbx_has "$sbx_tool" || printf 'missing=%s\n' "$sbx_tool"
+  done
+  sbx_has tar || exit 0
+}
+
 # The KiB that the account may still use here; nothing where it cannot be told.
 sbx_free_kib() {
   sbx_line=$(df -Pk . 2>/dev/null | tail -n 1 | sed 's/.* \([0-9][0-9]*\)  *[0-9][0-9]*%.*/\1/')

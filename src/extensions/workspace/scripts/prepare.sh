@@ -8,10 +8,7 @@ shift 9
 sbx_expected=$1 sbx_how=$2
 shift 2
 
-for sbx_tool in tar mkdir mv rm df sed head; do
-  sbx_has "$sbx_tool" || printf 'missing=%s\n' "$sbx_tool"
-done
-sbx_has tar || exit 0
+sbx_tell_missing
 
 sbx_prove_host "$sbx_expected"
 sbx_make_root "$sbx_root" "$sbx_owner" "$sbx_kind"
