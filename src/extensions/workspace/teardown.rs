@@ -2,6 +2,7 @@
 
 mod batch;
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::domain::error::Error;
@@ -30,6 +31,9 @@ const TEARDOWN_SH: &str = concat!(
 /// How long a teardown may take beyond the grace that containers get.
 const LIMIT: Duration = Duration::from_mins(2);
 
+/// How much longer an engine may be silent for each further sandbox, beyond the grace.
+const FURTHER: Duration = Duration::from_secs(10);
+
 /// Seconds for which a directory that is not there may still come. Of one that was never made to its end, the call that makes and
 /// fills it may have been cut off just now: its host notices that with the watchdog's next beat.
 fn may_come(target: &Target) -> u32 {
@@ -48,20 +52,22 @@ pub(crate) async fn teardown(
     reporter.report(report.clone());
     let transport = transports.open(&target.host).await.map_err(Error::untouched)?;
     let root = root(target, &transport.spec().workspace_root).to_owned();
+    let grace = Duration::from_secs(target.profile.stop_grace.get());
     let call = Call {
         script: TEARDOWN_SH,
         words: shared_words(target, &root),
-        limit: LIMIT + Duration::from_secs(target.profile.stop_grace.get() * 2),
+        limit: LIMIT + grace * 2,
+        further: FURTHER + grace,
         transport,
     };
     let own = Own {
         id: target.id.clone(),
         words: [may_come(target).to_string(), built.join("\n")],
-        // Its own directory may tell which engine it is.
-        alone: engine(target).is_empty(),
+        // Its own directory may tell which engine it is, and a rollback has a time of its own.
+        alone: engine(target).is_empty() || target.stamp.is_none(),
     };
     let transport = call.transport.as_ref();
-    let mut begun = false;
+    let (mut begun, mut earlier) = (false, Earlier::default());
     let (heard, ended) = loop {
         let mut heard = OutputBuffer::default();
         let mut on_line = |line: &[u8]| {
@@ -74,10 +80,15 @@ pub(crate) async fn teardown(
                 let message = Some(String::from_utf8_lossy(done).into_owned());
                 reporter.report(Report { message, ..report.clone() });
             }
+            line == b"finished=yes"
         };
         if let Some(ended) = removals.remove(&call, &own, &mut on_line).await {
             break (heard, ended);
         }
+        // Its host may have begun without our having heard of it.
+        begun = true;
+        reporter.began();
+        earlier.learn(&ScriptOutput::read(heard.text()));
     };
     let output = ended.map_err(|error| error.step("teardown"))?;
     failpoint::reached("compose.torn_down");
@@ -93,7 +104,44 @@ pub(crate) async fn teardown(
         let message = format!("the removal on {} did not come to its end", transport.spec().name);
         return Err(failed("teardown", message, &output));
     }
-    Ok(read(&said))
+    Ok(earlier.completed(read(&said)))
+}
+
+/// Findings of calls that were cut off: what they removed, the last call does not find any more.
+#[derive(Default)]
+struct Earlier {
+    /// Whether the engine had something of it.
+    had: bool,
+    removed: Vec<TeardownLine>,
+}
+
+impl Earlier {
+    fn learn(&mut self, said: &ScriptOutput<'_>) {
+        self.had |= said.value("had") == Some("yes");
+        let lines = read(said).lines.into_iter();
+        self.removed.extend(lines.filter(|line| line.outcome == TeardownOutcome::Removed));
+    }
+
+    /// Report of the last call, with what was removed before it.
+    fn completed(mut self, mut report: TeardownReport) -> TeardownReport {
+        let kinds: HashSet<String> =
+            self.removed.iter().map(|line| line.resource.kind.clone()).collect();
+        report.lines.retain(|line| {
+            line.outcome != TeardownOutcome::Absent || !kinds.contains(&line.resource.kind)
+        });
+        self.removed.append(&mut report.lines);
+        report.lines = self.removed;
+        // Containers that were removed without a word of it.
+        let is_absent = |line: &&mut TeardownLine| {
+            line.resource.kind == "container" && line.outcome == TeardownOutcome::Absent
+        };
+        if self.had
+            && let Some(line) = report.lines.iter_mut().find(is_absent)
+        {
+            line.outcome = TeardownOutcome::Removed;
+        }
+        report
+    }
 }
 
 /// Name of the engine's program; empty where none is known.
@@ -148,6 +196,23 @@ fn read(said: &ScriptOutput<'_>) -> TeardownReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_call_that_was_cut_off_removed_is_in_the_report() {
+        let mut earlier = Earlier::default();
+        let cut = "begun=yes\nhad=yes\ndone=volume removed\n sbx-1_data\n";
+        earlier.learn(&ScriptOutput::read(cut));
+        let last = "begun=yes\ndone=container absent\n sbx-1\ndone=volume absent\n sbx-1_data\ndone=directory removed\n /srv/sbx-1\nfinished=yes\n";
+        let report = earlier.completed(read(&ScriptOutput::read(last)));
+        let lines = report.lines.iter();
+        let told: Vec<_> = lines.map(|one| (&*one.resource.kind, one.outcome.as_str())).collect();
+        assert_eq!(
+            told,
+            [("volume", "removed"), ("container", "removed"), ("directory", "removed")]
+        );
+        let none = Earlier::default().completed(read(&ScriptOutput::read(last)));
+        assert_eq!(none.lines[0].outcome, TeardownOutcome::Absent);
+    }
 
     #[test]
     fn the_report_has_a_line_per_resource_and_what_is_left() {

@@ -37,6 +37,7 @@ case $verb in
     [ "$verb" = stop ] || for one; do case $one in c-*) rm -f "$one" ;; esac; done
     ;;
   ps)
+    [ ! -f deaf ] || { echo 'Error: the engine is deaf' >&2; exit 125; }
     case " $* " in *' -a --no-trunc '*) ;; *) exit 0 ;; esac
     for one in c-*; do
       [ ! -f "$one" ] || printf '%s\037"x"\037"own"\037"sbx-x"\037"sbx-x-%s-1"\037Up\n' "$one" "$one"
@@ -59,7 +60,10 @@ case $verb in
         ;;
       rm)
         case $3 in
-          sbx-x_*) [ ! -f used ] || { echo "Error: \"$3\" has associated containers with it" >&2; exit 2; } ;;
+          sbx-x_*)
+            # Deaf after the second try.
+            if [ -f once ]; then mv once deaf; elif [ -f then-deaf ]; then mv then-deaf once; fi
+            [ ! -f used ] || { echo "Error: \"$3\" has associated containers with it" >&2; exit 2; } ;;
         esac
         rm "${3#sbx-x_}"
         ;;
@@ -94,8 +98,14 @@ fn command(folder: &Path, script: &str) -> Command {
 
 /// What the removal says.
 fn teardown(folder: &Path) -> String {
+    teardown_with(folder, &[])
+}
+
+/// What the removal says, of some more sandboxes.
+fn teardown_with(folder: &Path, more: &[&str]) -> String {
     let ran = command(folder, &joined(&TEARDOWN))
         .args(["own", "\n ", "podman", "", "0", "", "x", "1", "sbx-x-built"])
+        .args(more)
         .output()
         .unwrap();
     String::from_utf8(ran.stdout).unwrap()
@@ -138,6 +148,31 @@ fn built_images_go_after_the_folder_is_gone() {
     assert!(!folder.path().join("root/sbx-x").exists(), "{said}");
     assert!(said.contains("done=image removed\n sbx-x-built"), "{said}");
     assert!(!folder.path().join("i-built").exists() && !said.contains("left="), "{said}");
+}
+
+#[test]
+fn one_sandbox_is_finished_with_its_images_before_the_next_ones_directory() {
+    let folder = folder(&["c-web", "i-built"]);
+    let said = teardown_with(folder.path(), &["y", "0", ""]);
+    let sections: Vec<&str> = said.split("of=").collect();
+    let [.., x, y] = &sections[..] else { panic!("{said}") };
+    assert!(x.starts_with("x\ndone=container removed\n sbx-x-c-web-1\n"), "{said}");
+    assert!(x.ends_with("done=image removed\n sbx-x-built\nfinished=yes\n"), "{said}");
+    assert!(y.starts_with("y\ndone=container absent\n sbx-y\ndone=directory absent\n"), "{said}");
+    assert!(y.ends_with("finished=yes\n"), "{said}");
+    assert_eq!(said.matches("had=yes").count(), 1, "{said}");
+}
+
+#[test]
+fn an_engine_that_stops_answering_about_one_sandbox_ends_only_its_removal() {
+    let folder = folder(&["c-web", "n-one", "used", "then-deaf"]);
+    let said = teardown_with(folder.path(), &["y", "0", ""]);
+    let sections: Vec<&str> = said.split("of=").collect();
+    let [.., x, y] = &sections[..] else { panic!("{said}") };
+    assert!(x.starts_with("x\nerror=engine\nwords=\n"), "{said}");
+    assert!(x.contains("the engine is deaf") && !x.contains("finished"), "{said}");
+    assert!(folder.path().join("root/sbx-x/manifest.json").exists(), "{said}");
+    assert!(y.ends_with("finished=yes\n"), "{said}");
 }
 
 /// Whoever is told that nothing was touched has gone by then; also where a shell does not end of that by itself.

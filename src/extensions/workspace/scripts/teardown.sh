@@ -5,7 +5,8 @@
 # `of=ID` stands before lines about one sandbox, `of=` before those about all.
 # Prints `begun=yes` before it removes the first thing: until then it may refuse, and nothing was touched; where nobody hears that,
 # nothing is. Then `done=KIND OUTCOME` (removed, absent, failed; foreign: somebody else's, and left) with the resource beneath,
-# `why=` with the reason beneath it, and at last `left=KIND`.
+# `why=` with the reason beneath it, at last `left=KIND`, and `finished=yes`. `had=yes` stands beside `begun=yes` where the engine has
+# something of it.
 umask 077
 sbx_asked=$1 sbx_owners=$2 sbx_expected=$3 sbx_engine=$4 sbx_want_engine=$5 sbx_grace=$6 sbx_ours=$7
 shift 7
@@ -123,15 +124,13 @@ sbx_each sbx_prove_one "$@"
 
 # ---- what the engine has -------------------------------------------------------------------------------------------
 
-# sbx_check LISTS: the engine answered; else its words are the failure of the whole step.
-sbx_check() {
-  case "
-$1" in *"
-failed "*)
-    echo of=
-    sbx_fail engine "$(printf '%s\n' "$1" | sed -n 's/^failed //p')"
-    ;; esac
+# sbx_unanswered LISTS: the engine did not answer; its words are in sbx_said then.
+sbx_unanswered() {
+  case $sbx_lf$1 in *"${sbx_lf}failed "*) sbx_said=$(printf '%s\n' "$1" | sed -n 's/^failed //p') ;; *) return 1 ;; esac
 }
+
+# sbx_check LISTS: the engine answered; else its words are the failure of the whole step.
+sbx_check() { ! sbx_unanswered "$1" || sbx_fail engine "$sbx_said"; }
 
 # sbx_begin: says that it begins. A console that went away ends it here: that one told that nothing was touched.
 sbx_begin() { (trap - PIPE; printf '%sof=\n' "$sbx_begins") || exit 0; }
@@ -204,6 +203,7 @@ sbx_gather() {
   sbx_own_rows=$(sbx_mine "$sbx_there")
   # Nothing but its own containers is in a pod of ours. That it is ours is proved, whatever is left of it.
   ! sbx_has_ours pod "$sbx_own_rows" || sbx_proved_ids="$sbx_proved_ids $sbx_id"
+  case $sbx_own_rows in *" ours$sbx_cut"*) sbx_begins="${sbx_begins}of=$sbx_id${sbx_lf}had=yes$sbx_lf" ;; esac
   sbx_before=$sbx_before$sbx_own_rows$sbx_lf
 }
 
@@ -246,15 +246,18 @@ sbx_still() {
 }
 
 # sbx_told_engine: what became of what the engine had of it. What is still there after several were removed in one go is tried once
-# more by itself, so that the engine's words are about it.
+# more by itself, so that the engine's words are about it. 1 where the engine does not say any more how that went.
 sbx_told_engine() {
   sbx_before=$(sbx_mine "$sbx_at_first") sbx_after=$(sbx_mine "$sbx_there")
   case $sbx_several$sbx_after in yes*" ours$sbx_cut"*)
     sbx_kept=$sbx_before sbx_before=$sbx_after
     sbx_remove
-    sbx_there=$(sbx_every "$sbx_engine")
-    sbx_check "$sbx_there"
-    sbx_before=$sbx_kept sbx_after=$(sbx_mine "$sbx_there")
+    sbx_now=$(sbx_every "$sbx_engine")
+    if sbx_unanswered "$sbx_now"; then
+      (sbx_fail engine "$sbx_said")
+      return 1
+    fi
+    sbx_there=$sbx_now sbx_before=$sbx_kept sbx_after=$(sbx_mine "$sbx_there")
     ;;
   esac
   sbx_drop
@@ -475,7 +478,7 @@ sbx_await() {
 }
 
 sbx_directory() {
-  sbx_dir=$sbx_project sbx_words='' sbx_way='' sbx_cleared='' sbx_mark=manifest.json
+  sbx_dir=$sbx_project sbx_words='' sbx_way='' sbx_cleared='' sbx_rendered='' sbx_mark=manifest.json
   if cd -P -- "$sbx_root" 2>/dev/null; then
     # The program and not the shell's own: the shell remembers what it was told.
     sbx_root=$(env pwd -P)
@@ -501,7 +504,7 @@ sbx_directory() {
       sbx_escape "$sbx_where"
       # Rendered by us: an image of a service stands at this depth, and nothing else does. Those that were built go with it.
       for sbx_name in $(sbx_built_by compose.yaml); do
-        case $sbx_name in "$sbx_project"-*) sbx_rendered="$sbx_rendered$sbx_id $sbx_name$sbx_lf" ;; esac
+        case $sbx_name in "$sbx_project"-*) sbx_rendered=$sbx_rendered$sbx_name$sbx_lf ;; esac
       done
       sbx_end_inside
       sbx_clear
@@ -525,51 +528,50 @@ sbx_directory() {
   fi
 }
 
-sbx_clear_one() {
-  printf 'of=%s\n' "$sbx_id"
-  # The last one's directory is gone, and rootless podman answers nobody who stands in it.
-  cd -P -- "$sbx_root" 2>/dev/null || cd /
-  [ -z "$sbx_engine" ] || sbx_told_engine
-  sbx_directory
-}
-
-sbx_pause=0 sbx_rendered=''
-sbx_each sbx_await "$@"
-[ "$sbx_pause" = 0 ] || sleep "$sbx_pause"
-sbx_each sbx_clear_one "$@"
-
-# ---- the read-back -------------------------------------------------------------------------------------------------
+# ---- the images ----------------------------------------------------------------------------------------------------
 
 # sbx_built_images: by name those that were built for this sandbox. They bear the project's name, and are removed when no container
 # needs them any more. A create that was cut off has not told which there are; its rendered file does.
 sbx_built_images() {
   [ -n "$sbx_built$sbx_rendered" ] || return 0
-  { printf '%s\n' "$sbx_built"; printf '%s\n' "$sbx_rendered" | sed -n "s/^$sbx_id //p"; } | sed '/^$/d' | sort -u | while IFS= read -r sbx_name; do
+  printf '%s\n%s\n' "$sbx_built" "$sbx_rendered" | sed '/^$/d' | sort -u | while IFS= read -r sbx_name; do
     ! sbx_is_image "$sbx_name" || printf '%s\n' "$sbx_name"
   done
 }
 
-sbx_read_back() {
+sbx_drop_images() {
+  sbx_drop_left "$sbx_tags"
+  sbx_built_images | while IFS= read -r sbx_name; do
+    sbx_img_words=$("$sbx_engine" rmi "$sbx_name" 2>&1 </dev/null >/dev/null)
+    if ! sbx_is_image "$sbx_name"; then
+      sbx_done image "$sbx_name" removed
+    elif [ -n "$("$sbx_engine" ps -aq --filter "ancestor=$sbx_name" 2>/dev/null </dev/null)" ] && ! sbx_has_ours container "$sbx_after"; then
+      sbx_done image "$sbx_name" foreign "containers that are not of this sandbox use it"
+    else
+      sbx_done image "$sbx_name" failed "${sbx_said:-$sbx_img_words}"
+      sbx_left image "$sbx_name"
+    fi
+  done
+}
+
+# ---- one after another ---------------------------------------------------------------------------------------------
+
+# sbx_clear_one: its directory, then its images: only its rendered file may say which those are, so that nothing of another sandbox
+# comes between. The second `cd`: rootless podman answers nobody who stands in a folder that is not there any more.
+sbx_clear_one() {
   printf 'of=%s\n' "$sbx_id"
+  [ -z "$sbx_engine" ] || sbx_told_engine || return 0
+  sbx_directory
+  cd -P -- "$sbx_root" 2>/dev/null || cd /
   if [ -n "$sbx_engine" ]; then
-    sbx_drop_left "$sbx_tags"
-    sbx_after=$(sbx_mine "$sbx_there")
-    sbx_built_images | while IFS= read -r sbx_name; do
-      sbx_img_words=$("$sbx_engine" rmi "$sbx_name" 2>&1 </dev/null >/dev/null)
-      if ! sbx_is_image "$sbx_name"; then
-        sbx_done image "$sbx_name" removed
-      elif [ -n "$("$sbx_engine" ps -aq --filter "ancestor=$sbx_name" 2>/dev/null </dev/null)" ] && [ -z "$(sbx_of container "$sbx_after")" ]; then
-        sbx_done image "$sbx_name" foreign "containers that are not of this sandbox use it"
-      else
-        sbx_done image "$sbx_name" failed "${sbx_said:-$sbx_img_words}"
-        sbx_left image "$sbx_name"
-      fi
-    done
+    sbx_drop_images
     sbx_each_after ours sbx_left
   fi
   echo finished=yes
 }
 
-cd -P -- "$sbx_root" 2>/dev/null || cd /
+sbx_pause=0
+sbx_each sbx_await "$@"
+[ "$sbx_pause" = 0 ] || sleep "$sbx_pause"
 [ -z "$sbx_engine" ] || sbx_tags=$(sbx_tags_of "$sbx_engine")
-sbx_each sbx_read_back "$@"
+sbx_each sbx_clear_one "$@"
