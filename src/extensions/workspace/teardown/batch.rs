@@ -6,7 +6,6 @@
 //! and the others try again.
 
 use std::collections::HashMap;
-use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -168,24 +167,16 @@ impl Removals {
         (key, batch)
     }
 
-    fn run(
-        self,
-        key: Key,
-        call: Call,
-        state: Arc<BatchState>,
-        others: bool,
-    ) -> impl Future<Output = Ended> + Send + 'static {
-        async move {
-            if others {
-                gathered(&state).await;
-            }
-            let begun = self.begin(key, &state);
-            let ended = drive(&call, &begun.members);
-            tokio::select! {
-                biased;
-                () = state.cut.notified() => Ended::Cut,
-                output = ended => Ended::Ran(output),
-            }
+    async fn run(self, key: Key, call: Call, state: Arc<BatchState>, others: bool) -> Ended {
+        if others {
+            gathered(&state).await;
+        }
+        let begun = self.begin(key, &state);
+        let ended = drive(&call, &begun.members);
+        tokio::select! {
+            biased;
+            () = state.cut.notified() => Ended::Cut,
+            output = ended => Ended::Ran(output),
         }
     }
 
