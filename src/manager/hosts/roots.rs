@@ -16,13 +16,7 @@ use crate::manager::operation::progress::ProgressReporter;
 /// Roots of a host, as far as they are known, with a mark for the next one. Where it cannot be read or written less is
 /// known, and less counts as proved.
 pub(crate) async fn known_roots(deps: &Deps, host: &HostName) -> KnownRoots {
-    let known = match deps.hosts.get(host).await {
-        Ok(known) => known,
-        Err(error) => {
-            tracing::warn!(%host, %error, "what is known of its workspace roots cannot be read");
-            return KnownRoots::default();
-        }
-    };
+    let Ok(known) = read(deps, host).await else { return KnownRoots::default() };
     let known = match known {
         Some(known) if known.spare_mark.is_some() => known,
         known => match with_spare(deps, host).await {
@@ -44,8 +38,15 @@ pub(crate) async fn roots_for_new(deps: &Deps, host: &HostName) -> Result<KnownR
 
 /// [`roots_for_new`] for who makes nothing: a root that bears no mark gets none.
 pub(crate) async fn roots_for_plan(deps: &Deps, host: &HostName) -> Result<KnownRoots, Error> {
-    let marked = deps.hosts.get(host).await?.map(|known| known.roots).unwrap_or_default();
+    let known = read(deps, host).await.ok().flatten();
+    let marked = known.map(|known| known.roots).unwrap_or_default();
     with_recorded(deps, host, KnownRoots { marked, ..KnownRoots::default() }).await
+}
+
+async fn read(deps: &Deps, host: &HostName) -> Result<Option<HostRecord>, Error> {
+    deps.hosts.get(host).await.inspect_err(|error| {
+        tracing::warn!(%host, %error, "what is known of its workspace roots cannot be read");
+    })
 }
 
 async fn with_recorded(

@@ -31,7 +31,8 @@ struct Stranger {
 
 impl Stranger {
     fn uses_the_volume_of(host: &'static str, id: &str) -> Self {
-        let name = format!("stranger-{id}");
+        // Other tests on the engine take it for none of theirs.
+        let name = format!("stranger-of-sbx-{id}");
         let run = "$1 run -d --network none --name \"$2\" -v \"sbx-$3_data:/data\" \"$4\" sleep 100000 >/dev/null";
         on_engine(host, &[run, &name, id, IMAGE]);
         Self { host, name }
