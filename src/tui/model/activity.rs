@@ -74,6 +74,8 @@ pub struct Activity {
     pub loaded: bool,
     /// Whether the operations were read, to which events belong.
     pub operations: Load,
+    /// The error of the last read of the operations, where it failed.
+    pub operations_problem: Option<Error>,
 }
 
 impl Activity {

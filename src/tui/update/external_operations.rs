@@ -24,6 +24,14 @@ pub(super) fn operations(model: &mut Model, answer: Result<Vec<Operation>, Error
     let again = model.reading_operations.end();
     // One that cannot be read is read again soon; records tell of those that matter meanwhile.
     let mut effects = Vec::new();
+    let problem = answer.as_ref().err().cloned();
+    if let Some(problem) = problem.clone()
+        && model.activity.operations_problem.as_ref() != Some(&problem)
+    {
+        let words = "the operations cannot be read: what other processes do is not shown";
+        model.activity.add_problem(model.now, words.to_owned(), problem);
+    }
+    model.activity.operations_problem = problem;
     model.activity.operations = match &answer {
         Ok(_) => Load::Ready,
         // Those that were read before are known all the same.

@@ -46,16 +46,20 @@ fn title(log: &EventLog) -> String {
 
 fn rows(model: &Model, paint: &mut Paint<'_>, area: Area, log: &EventLog) {
     let (shown, all) = log.count();
-    let mut say = |role: Role, text: &str| {
+    let say = |paint: &mut Paint<'_>, role: Role, text: &str| {
         paint.put(area.x + 1, area.y, area.width.saturating_sub(2), text, role);
     };
     match &log.load {
-        Load::Loading => return say(Role::Dim, "reading what happened…"),
+        Load::Loading => return say(paint, Role::Dim, "reading what happened…"),
         Load::Failed(problem) => {
-            return say(Role::Bad, &format!("✗ the events cannot be read: {}", problem.message));
+            let (x, width) = (area.x + 1, area.width.saturating_sub(2));
+            paint.error(Area { x, width, ..area }, problem, 1, None);
+            return;
         }
-        Load::Ready if all == 0 => return say(Role::Dim, "nothing happened"),
-        Load::Ready if shown == 0 => return say(Role::Plain, "none of them is such an event"),
+        Load::Ready if all == 0 => return say(paint, Role::Dim, "nothing happened"),
+        Load::Ready if shown == 0 => {
+            return say(paint, Role::Plain, "none of them is such an event");
+        }
         Load::Ready => {}
     }
     for (y, at) in (area.y..area.y + area.height).zip(log.window.rows(shown)) {

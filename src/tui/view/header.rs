@@ -3,8 +3,8 @@
 use super::paint::Paint;
 use crate::domain::text::{clean_line, columns};
 use crate::tui::model::{
-    Area, Host, Leaving, Load, Model, Role, Standing, Sweep, age_of, clock, many, standing_glyph,
-    usd,
+    Area, Host, Leaving, Load, Model, Pane, Role, Standing, Sweep, age_of, clock, many,
+    standing_glyph, usd,
 };
 
 /// Importance of what the header says, the most important first.
@@ -53,6 +53,7 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, area: Area) {
     parts.extend(modes(model));
     parts.extend(counts(model));
     parts.extend(credits(model));
+    parts.extend(unreadable(model));
     let hub = model.hub_trouble();
     parts.extend(hub.map(|words| Part::new(Weight::Warning, 3, Role::Warn, words)));
     parts.extend(sweep(model));
@@ -184,6 +185,19 @@ fn credits(model: &Model) -> Vec<Part> {
         }
         None => vec![Part::new(Weight::Count, 3, Role::Plain, balance)],
     }
+}
+
+/// Records that could not be read at the last try, and whose pane does not say so.
+fn unreadable(model: &Model) -> impl Iterator<Item = Part> {
+    // Snapshots are read with the sandboxes that they are of: the list says what is wrong with these.
+    let snapshots = matches!(model.snapshots.load, Load::Failed(_))
+        && model.screen().rows(Pane::Snapshots).height == 0
+        && !matches!(model.sandboxes.load, Load::Failed(_));
+    let operations = model.activity.operations_problem.is_some();
+    [("snapshots", snapshots), ("operations", operations)]
+        .into_iter()
+        .filter(|(_, failed)| *failed)
+        .map(|(what, _)| Part::new(Weight::Trouble, 3, Role::Bad, format!("{what}: unreadable")))
 }
 
 /// How many sandboxes there are of each kind.

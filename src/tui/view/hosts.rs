@@ -46,10 +46,9 @@ fn nothing(model: &Model, paint: &mut Paint<'_>, area: Area) {
     match &model.hosts.load {
         Load::Loading => drop(paint.put(x, area.y, room, "reading the hosts…", Role::Dim)),
         Load::Failed(problem) => {
-            paint.put(x, area.y, room, &format!("✗ {}", problem.message), Role::Bad);
             let again = model.keymap.first(Mode::Main, Action::Redraw).unwrap_or_default();
-            let y = area.y + 1;
-            paint.key(x, y, room, &again, "tries again");
+            let place = Area { x, width: room, ..area };
+            paint.error(place, problem, 1, Some((&again, "tries again")));
         }
         Load::Ready => drop(paint.put(x, area.y, room, "no hosts are configured", Role::Plain)),
     }

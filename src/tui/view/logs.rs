@@ -116,8 +116,8 @@ fn empty(model: &Model, paint: &mut Paint<'_>, area: Area, logs: &Logs) {
             paint.key(x, y + 2, room, &again, "asks again");
         }
         LogState::Failed(problem) => {
-            let row = paint.error(Area { x, y, width: room, ..area }, problem, 4);
-            paint.key(x, row + 1, room, &again, "asks again");
+            let place = Area { x, width: room, ..area };
+            paint.error(place, problem, 4, Some((&again, "asks again")));
         }
     }
 }

@@ -8,7 +8,7 @@ use tui_input::Input;
 use super::theme::Theme;
 use crate::domain::error::Error;
 use crate::domain::text::{clean_line, columns};
-use crate::tui::model::{Area, Role};
+use crate::tui::model::{Area, Role, wrap};
 
 /// Cells that a text takes.
 pub(super) fn cells(text: &str) -> u16 {
@@ -74,16 +74,35 @@ impl Paint<'_> {
         self.spans(x, y, width, &[(Role::Key, key), (Role::Dim, &format!(" {does}"))]);
     }
 
-    /// Puts an error where rows would be: its sentence, its first causes and its hint; says where the next row is.
-    pub(super) fn error(&mut self, area: Area, error: &Error, causes: usize) -> u16 {
-        self.put(area.x, area.y, area.width, &format!("✗ {}", error.message), Role::Bad);
-        let causes = error.causes.iter().take(causes).map(|cause| (Role::Plain, cause));
-        let mut y = area.y + 1;
-        for (role, text) in causes.chain(error.hint.iter().map(|hint| (Role::Key, hint))) {
-            self.put(area.x + 2, y, area.width.saturating_sub(2), text, role);
-            y += 1;
+    /// Puts an error where rows would be: its sentence, its first causes and its hint, each wrapped, then the key that tries
+    /// again. Where there is no room for all of it the causes go first: the hint says how to go on.
+    pub(super) fn error(
+        &mut self,
+        area: Area,
+        error: &Error,
+        causes: usize,
+        again: Option<(&str, &str)>,
+    ) {
+        let (x, width) = (area.x + 2, area.width.saturating_sub(2));
+        let wrapped = |role, text: &String| {
+            let lines = wrap(text, usize::from(width)).into_iter();
+            lines.map(move |line| (role, line)).collect::<Vec<_>>()
+        };
+        let hint = error.hint.as_ref().map_or(Vec::new(), |hint| wrapped(Role::Key, hint));
+        let mut lines = wrapped(Role::Bad, &error.message);
+        lines.extend(error.causes.iter().take(causes).flat_map(|one| wrapped(Role::Plain, one)));
+        let room = usize::from(area.height).saturating_sub(usize::from(again.is_some()));
+        lines.truncate(room.saturating_sub(hint.len()).max(1));
+        lines.extend(hint);
+        self.put(area.x, area.y, area.width, "✗", Role::Bad);
+        let rows = (area.y..).zip(&lines).take(room.max(1));
+        let row = rows.map(|(y, (role, line))| self.put(x, y, width, line, *role)).count();
+        let row = u16::try_from(row).unwrap_or(u16::MAX);
+        // With a row between them where there is one.
+        let y = area.y.saturating_add(row) + u16::from(row + 1 < area.height);
+        if let Some((key, does)) = again.filter(|_| row < area.height) {
+            self.key(x, y, width, key, does);
         }
-        y
     }
 
     /// Puts what is typed into a text field, as far as there is room; answers where the text cursor is.

@@ -44,13 +44,17 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, patches: &Patches) {
 fn nothing(model: &Model, paint: &mut Paint<'_>, area: Area, patches: &Patches) {
     let (x, y, room) = (area.x + 1, area.y + 1, area.width.saturating_sub(2));
     let (role, words) = match &patches.load {
-        Load::Failed(problem) => (Role::Bad, format!("✗ {}", problem.message)),
+        Load::Failed(problem) => {
+            let height = area.height.saturating_sub(1);
+            paint.error(Area { x, y, width: room, height }, problem, 1, None);
+            return;
+        }
         Load::Loading => (Role::Dim, "reading the patches…".to_owned()),
         Load::Ready => (Role::Plain, "no patches".to_owned()),
     };
     paint.put(x, y, room, &words, role);
     match model.unavailable(Action::AddPatch) {
-        _ if patches.load != Load::Ready => {}
+        _ if patches.load == Load::Loading => {}
         Some(reason) => drop(paint.put(x, y + 1, room, &reason, Role::Dim)),
         None => {
             let add = model.keymap.first(Mode::Patches, Action::AddPatch).unwrap_or_default();

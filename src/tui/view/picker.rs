@@ -22,7 +22,8 @@ pub(super) fn draw(model: &Model, paint: &mut Paint<'_>, picker: &Picker) -> Opt
             return None;
         }
         Load::Failed(problem) => {
-            paint.error(Area { x, y, width: room, ..area }, problem, 0);
+            let height = area.height.saturating_sub(1);
+            paint.error(Area { x, y, width: room, height }, problem, 0, None);
             return None;
         }
         Load::Ready if picker.profiles.is_empty() => {

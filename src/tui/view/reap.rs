@@ -43,9 +43,9 @@ fn hints(model: &Model) -> Vec<(String, &'static str)> {
 
 fn failed(model: &Model, paint: &mut Paint<'_>, area: Area, error: &Error) {
     let (x, y, width) = (area.x + 1, area.y + 1, area.width.saturating_sub(2));
-    let y = paint.error(Area { x, y, width, ..area }, error, 3);
     let again = model.keymap.first(Mode::Reap, Action::Retry).unwrap_or_default();
-    paint.key(x + 2, y + 1, width, &again, "asks again");
+    let place = Area { x, y, width, height: area.height.saturating_sub(1) };
+    paint.error(place, error, 3, Some((&again, "asks again")));
 }
 
 fn plan(model: &Model, paint: &mut Paint<'_>, area: Area) {

@@ -109,8 +109,11 @@ fn nothing(model: &Model, paint: &mut Paint<'_>, area: Area) {
             paint.put(x, y, room, "reading the sandboxes…", Role::Dim);
         }
         Load::Failed(problem) => {
-            let row = paint.error(Area { x, y, width: room, ..area }, problem, 3);
-            paint.key(x + 2, row + 1, room, &key(Action::Redraw), "tries again");
+            let above = u16::from(area.height > 6);
+            let (y, height) = (area.y + above, area.height - above);
+            let again = key(Action::Redraw);
+            let place = Area { x, y, width: room, height };
+            paint.error(place, problem, 3, Some((&again, "tries again")));
         }
         Load::Ready if !model.sandboxes.filter().is_empty() => {
             let text = format!(

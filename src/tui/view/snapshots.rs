@@ -74,11 +74,9 @@ fn nothing(model: &Model, paint: &mut Paint<'_>, area: Area) {
     match &model.snapshots.load {
         Load::Loading => drop(paint.put(x, y, room, "reading the snapshots…", Role::Dim)),
         Load::Failed(problem) => {
-            paint.put(x, y, room, &format!("✗ {}", problem.message), Role::Bad);
-            let why = problem.causes.first().or(problem.hint.as_ref());
-            let (x, room) = (x + 2, room.saturating_sub(2));
-            paint.put(x, y + 1, room, why.map_or("", String::as_str), Role::Plain);
-            paint.key(x, y + 2, room, &key(Action::Redraw), "tries again");
+            let again = key(Action::Redraw);
+            let place = Area { x, width: room, ..area };
+            paint.error(place, problem, 1, Some((&again, "tries again")));
         }
         Load::Ready if !model.snapshots.filter().is_empty() => {
             let words = format!("nothing matches '{}'", model.snapshots.filter().text());

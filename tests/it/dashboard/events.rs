@@ -230,7 +230,7 @@ fn events_that_cannot_be_read_say_why_and_are_asked_for_again() {
     press(&mut model, "E");
     assert!(screen(&mut model, (80, 24)).contains("reading what happened"));
     update(&mut model, Msg::EventLog(Err(Error::new(Code::StoreCorrupt, "events.jsonl line 7"))));
-    assert!(screen(&mut model, (80, 24)).contains("cannot be read: events.jsonl line 7"));
+    assert!(screen(&mut model, (80, 24)).contains("✗ events.jsonl line 7"));
     assert!(matches!(&press(&mut model, "r")[..], [Effect::EventLog(_)]));
 }
 

@@ -84,6 +84,43 @@ fn error() {
 }
 
 #[test]
+fn an_error_that_is_long_says_the_whole_way_out_and_stays_in_its_pane() {
+    let path = "/home/operator/.local/share/sandboxer/sandboxes.json";
+    let hint = format!("look at {path}.bak, then restore it: cp {path}.bak {path}");
+    let mut problem = Error::new(Code::StoreCorrupt, format!("{path}: line 3 cannot be read"));
+    problem.causes = vec!["expected `,` or `}` ".repeat(40)];
+    let mut model = empty_model();
+    update(&mut model, Msg::Listed(Err(problem.hint(hint))));
+    for size in [(80, 24), (120, 36), (200, 60)] {
+        let drawn = screen(&mut model, size);
+        let words: Vec<_> = drawn.split(['│', '\n']).flat_map(str::split_whitespace).collect();
+        let words = words.join(" ");
+        assert!(
+            words.contains("cannot be read") && words.contains(" ctrl-l tries again"),
+            "{drawn}"
+        );
+        let way_out = format!("look at {path}.bak, then restore it: cp {path}.bak {path}");
+        assert!(words.contains(&way_out), "{drawn}");
+    }
+    // Where there is no room, the frames stay.
+    let drawn = screen(&mut model, (60, 15));
+    assert!(drawn.lines().all(|line| !line.contains("├─") || !line.contains("look")), "{drawn}");
+}
+
+#[test]
+fn records_that_cannot_be_read_are_in_the_header_wherever_one_looks() {
+    let mut model = world_model();
+    let broken = |name: &str| Error::new(Code::StoreCorrupt, format!("{name} cannot be parsed"));
+    update(&mut model, Msg::Operations(Err(broken("operations.json"))));
+    update(&mut model, Msg::Operations(Err(broken("operations.json"))));
+    let drawn = screen(&mut model, (120, 36));
+    assert!(drawn.lines().next().unwrap().contains("operations: unreadable"), "{drawn}");
+    assert_eq!(drawn.matches("✗ the operations cannot be read").count(), 1, "{drawn}");
+    update(&mut model, Msg::Operations(Ok(Vec::new())));
+    assert!(!screen(&mut model, (120, 36)).contains("unreadable"));
+}
+
+#[test]
 fn the_list() {
     at_every_size("list", &mut world_model());
 }
