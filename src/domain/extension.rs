@@ -76,10 +76,10 @@ pub trait SandboxExtension: Send + Sync {
         Ok(())
     }
 
-    /// Looks at the place in which `provision` would make its directory. Nothing is made there.
+    /// Looks at the place in which `provision` would make its directory and put so many bytes. Nothing is made there.
     ///
     /// Errors: what `provision` refuses there.
-    async fn check_place(&self, _request: &ProvisionRequest) -> Result<(), Error> {
+    async fn check_place(&self, _request: &ProvisionRequest, _bytes: u64) -> Result<(), Error> {
         Ok(())
     }
 

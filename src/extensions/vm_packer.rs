@@ -95,9 +95,11 @@ impl SandboxExtension for VmPacker {
         repo::preview(request).await
     }
 
-    async fn check_place(&self, request: &ProvisionRequest) -> Result<(), Error> {
+    async fn check_place(&self, request: &ProvisionRequest, bytes: u64) -> Result<(), Error> {
+        let min_free = min_free(&request.profile)?;
         let transport = self.open(&request.host).await?;
-        check_place(request, transport.as_ref(), Some(RUNBOOK)).await
+        let wanted = Wanted { given_root: Some(RUNBOOK), min_free, ..Wanted::default() };
+        check_place(request, bytes, transport.as_ref(), wanted).await
     }
 
     fn may_have_services(&self, _: &Profile) -> bool {

@@ -53,8 +53,9 @@ use crate::extensions::archives::store::ArchiveStore;
 use crate::extensions::archives::{capture, listing, measure};
 use crate::extensions::compose_ssh::deps::{Deps, workspace_only};
 use crate::extensions::compose_ssh::handle::Stack;
+use crate::extensions::workspace::prepare::{self, Wanted};
 use crate::extensions::workspace::teardown::Removals;
-use crate::extensions::workspace::{manifest, prepare, teardown};
+use crate::extensions::workspace::{manifest, teardown};
 use crate::transport::Transports;
 
 /// This extension's id.
@@ -116,9 +117,9 @@ impl SandboxExtension for ComposeSsh {
         host::preview(&self.deps, request, preview).await
     }
 
-    async fn check_place(&self, request: &ProvisionRequest) -> Result<(), Error> {
+    async fn check_place(&self, request: &ProvisionRequest, bytes: u64) -> Result<(), Error> {
         let transport = self.deps.open(&request.host).await?;
-        prepare::check_place(request, transport.as_ref(), None).await
+        prepare::check_place(request, bytes, transport.as_ref(), Wanted::default()).await
     }
 
     async fn pull(

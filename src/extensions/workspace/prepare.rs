@@ -169,7 +169,7 @@ pub(crate) async fn prepare(
         .arg(&owner.machine_id)
         .arg(text)
         .arg(plan.map_or(0, |plan| plan.bytes).to_string())
-        .arg(wanted.min_free.get().div_ceil(1024).to_string())
+        .arg(kib(wanted.min_free))
         .arg(expected(wanted.identity, &request.roots, Recorded::No))
         .arg(match wanted.runtime {
             Detect::No => "no",
@@ -226,20 +226,24 @@ pub(crate) async fn prepare(
     Ok(Prepared { filled, clear: filled, ..made })
 }
 
-/// Looks at the root in which [`prepare`] would make the directory. `given_root`: as in [`Wanted`].
+/// Looks at the root in which [`prepare`] would make the directory and put so many bytes.
 ///
 /// Errors: what [`prepare`] refuses there.
 pub(crate) async fn check_place(
     request: &ProvisionRequest,
+    bytes: u64,
     transport: &dyn Transport,
-    given_root: Option<&str>,
+    wanted: Wanted<'_>,
 ) -> Result<(), Error> {
+    let given_root = wanted.given_root;
     let root = configured_root(&request.profile).unwrap_or(&transport.spec().workspace_root);
     let command = Command::script(ROOT_SH)
         .arg(root)
         .arg(request.owner.owner.as_str())
         .arg(root_word(given_root))
-        .arg(expected(None, &request.roots, Recorded::No));
+        .arg(expected(None, &request.roots, Recorded::No))
+        .arg(bytes.to_string())
+        .arg(kib(wanted.min_free));
     let output = step(transport, "prepare", &command).await?;
     let text = output.text();
     let said = ScriptOutput::read(&text);
@@ -249,6 +253,11 @@ pub(crate) async fn check_place(
     }
     let message = format!("the workspace root on {} could not be looked at", request.host);
     Err(failed("prepare", message, &output))
+}
+
+/// How the scripts take a size.
+fn kib(size: Bytes) -> String {
+    size.get().div_ceil(1024).to_string()
 }
 
 /// How the scripts take whether a root may be made.

@@ -113,7 +113,7 @@ pub(crate) async fn examine(
     found.refusal = found.refusal.take().or(unfit.map(Refusal::of));
     // A create is told by the call that makes the directory.
     if purpose == Purpose::Plan && found.refusal.is_none() {
-        let unfit = check_place(deps, extension.as_ref(), &found.draft).await;
+        let unfit = check_place(deps, extension.as_ref(), &found).await;
         found.refusal = unfit.err().map(Refusal::of_hosts);
     }
     Ok(found)
@@ -123,15 +123,16 @@ pub(crate) async fn examine(
 async fn check_place(
     deps: &Deps,
     extension: &dyn SandboxExtension,
-    draft: &ProvisionRequest,
+    found: &Found,
 ) -> Result<(), Error> {
+    let draft = &found.draft;
     let roots = roots_for_plan(deps, &draft.host).await?;
     let mut request = ProvisionRequest { roots, ..draft.clone() };
     if !request.roots.marked.is_empty() || !request.roots.unmarked.is_empty() {
         // What is ours in a root proves it.
         request.owner = deps.installation.stamp().await?;
     }
-    extension.check_place(&request).await
+    extension.check_place(&request, found.preview.bytes).await
 }
 
 /// Notes what a candidate costs; why that is too much.

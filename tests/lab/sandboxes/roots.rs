@@ -272,6 +272,27 @@ fn a_dry_run_tells_of_a_root_that_cannot_be_used() {
     bench.ok(["create", "--host", "fresh", "--dry-run"]);
     assert!(!place.join("new").exists());
     let id = text(&bench.ok(["create", "--host", "fresh"])["id"]);
+    // A tree for which there is no room is refused before anything of it is sent, in a root that is there and in one that is not.
+    let huge = bench.stack("huge", "services: {web: {image: none}}\n");
+    fs::File::create(huge.join("hole")).unwrap().set_len(1 << 43).unwrap();
+    let repo = format!("repo={}", huge.display());
+    bench.add_host("absent", &way, &place.join("absent"));
+    for host in ["fresh", "absent"] {
+        let create = [
+            "create",
+            "--host",
+            host,
+            "--profile",
+            "profile.compose-e2e",
+            "--input",
+            &repo,
+            "--yes",
+        ];
+        let dry = [&create[..], &["--dry-run"]].concat();
+        for error in [bench.run(dry), bench.run(create)].map(|ran| ran.error("operation_failed")) {
+            assert!(error.to_string().contains(" KiB are needed"), "{error:#}");
+        }
+    }
     let mark = place.join("new/root/.sandboxer-root");
     fs::remove_file(&mark).unwrap();
     bench.run(["create", "--host", "fresh", "--dry-run"]).error("host_changed");

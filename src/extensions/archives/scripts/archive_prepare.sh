@@ -11,12 +11,7 @@ sbx_most=$7
 ! sbx_has zstd || { echo zstd=yes; sbx_most=$6; }
 sbx_prove_host "$4"
 sbx_make_root "$1" "$3" "$5"
-# A tenth more: a file system counts blocks, not bytes.
-sbx_need=$((sbx_most / 1024 * 11 / 10 + 64))
-sbx_free=$(sbx_free_kib)
-if [ -n "$sbx_free" ] && [ "$sbx_need" -gt "$sbx_free" ]; then
-  sbx_fail space "$sbx_free KiB are free in $sbx_root, $sbx_need KiB are needed"
-fi
+sbx_check_room "$sbx_most" 64
 if ! sbx_archives "$sbx_root" "$2" "$3"; then
   sbx_words=$(mkdir -- "$sbx_root/snapshots" 2>&1) || [ -d "$sbx_root/snapshots" ] || sbx_fail root "$sbx_words"
   sbx_archives "$sbx_root" "$2" "$3" || sbx_fail root "$sbx_root/snapshots is not there"

@@ -24,6 +24,15 @@ sbx_free_kib() {
   case $sbx_line in '' | *[!0-9]*) ;; *) printf '%s' "$sbx_line" ;; esac
 }
 
+# sbx_check_room BYTES KEEP: the script ends where there is no room here for so many bytes and, besides, so many KiB.
+sbx_check_room() {
+  sbx_free=$(sbx_free_kib)
+  [ -n "$sbx_free" ] || return 0
+  # A tenth more: a file system counts blocks, not bytes.
+  sbx_need=$(($1 / 1024 * 11 / 10 + $2))
+  [ "$sbx_need" -le "$sbx_free" ] || sbx_fail space "$sbx_free KiB are free in $sbx_root, $sbx_need KiB are needed"
+}
+
 # Where this account keeps the counters of installations.
 sbx_counters() { printf '%s' "${XDG_STATE_HOME:-${HOME:-}/.local/state}/sandboxer/owners"; }
 

@@ -14,14 +14,7 @@ sbx_prove_host "$sbx_expected"
 sbx_make_root "$sbx_root" "$sbx_owner" "$sbx_kind"
 sbx_say root "$sbx_root"
 ! sbx_has rsync || echo rsync=yes
-
-sbx_free=$(sbx_free_kib)
-if [ -n "$sbx_free" ]; then
-  printf 'free_kib=%s\n' "$sbx_free"
-  # A tenth more: a file system counts blocks, not bytes.
-  sbx_need=$((sbx_bytes / 1024 * 11 / 10 + sbx_keep))
-  [ "$sbx_need" -le "$sbx_free" ] || sbx_fail space "$sbx_free KiB are free in $sbx_root, $sbx_need KiB are needed"
-fi
+sbx_check_room "$sbx_bytes" "$sbx_keep"
 
 # Where the engine that will be used is gone another one will be.
 SBX_ENGINES='' sbx_listed=''
