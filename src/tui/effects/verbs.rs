@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Effects, panicked};
 use crate::client::{
-    Client, Error, ExtendRequest, LabelRequest, Record, Request, RolloutRequest, SweepRequest,
+    Client, Error, ExtendRequest, LabelRequest, Request, RolloutRequest, SweepRequest,
 };
 use crate::domain::error::Code;
 use crate::domain::name::{OperationId, SandboxId};
@@ -36,10 +36,7 @@ impl Effects {
             let Some(operation) = operation else { return started };
             let _ = queue.send(started).await;
             let outcome = client.wait(&operation).await;
-            let took = match &outcome {
-                Ok(Record::Snapshot(_)) => took(client.as_ref(), &operation).await,
-                Ok(Record::Sandbox(_) | Record::Host(_) | Record::Reap(_)) | Err(_) => None,
-            };
+            let took = took(client.as_ref(), &operation).await;
             Msg::Ended(job, outcome, took)
         });
     }

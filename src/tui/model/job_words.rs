@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::job::{Job, JobResult, JobState};
-use super::{Model, Role, age, bytes, took};
+use super::{Model, Role, bytes, took};
 use crate::domain::error::Error;
 use crate::domain::name::SandboxId;
 use crate::domain::telling::last_telling_line;
@@ -48,7 +48,7 @@ impl Job {
 
     /// How long it took, as its end tells it.
     fn took_words(&self, now: Time) -> String {
-        self.took.map_or_else(|| age(self.seconds(now)), took)
+        took(self.ran(now))
     }
 }
 

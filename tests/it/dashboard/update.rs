@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::drive::{
     Drive, check, confirm, event, form, hear, list, model_with, now, press_beyond_folders as press,
-    progress, real_now, refused, started, type_text,
+    progress, real_now, refused, screen, started, type_text,
 };
 use crate::test_env::fixture::{Fixture, host, many, profiles, ready, record, world};
 use crate::test_env::script::{Act, Scripted};
@@ -441,6 +441,11 @@ async fn a_create_goes_from_the_form_to_ready() {
     assert!(job.output.iter().any(|line| line == "[2/3] transfer"), "{:?}", job.output);
     let row = drive.model.sandboxes.selected().unwrap();
     assert_eq!(row.record.state, State::Ready);
+    // The sentence of its end says as exactly as its row how long it took.
+    let drawn = screen(&mut drive.model, (120, 36));
+    let told = drawn.split("done in ").nth(1).and_then(|rest| rest.split_whitespace().next());
+    let told = told.unwrap_or_else(|| panic!("{drawn}"));
+    assert!(told.ends_with("ms") && drawn.matches(told).count() == 2, "{told}: {drawn}");
 }
 
 #[tokio::test]
