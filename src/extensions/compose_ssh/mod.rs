@@ -5,6 +5,7 @@
 //! canary.
 
 mod adopt;
+mod build_links;
 mod canary;
 mod certify;
 mod deps;

@@ -11,6 +11,7 @@ use crate::domain::facts::Runtime;
 use crate::domain::host::HostSpec;
 use crate::domain::reporter::{Learnt, Report, Reporter};
 use crate::domain::text::last_lines;
+use crate::extensions::compose_ssh::build_links::BuildLinks;
 use crate::extensions::compose_ssh::deps::{Deps, workspace_only};
 use crate::extensions::compose_ssh::handle::{Expected, Stack};
 use crate::extensions::compose_ssh::mask::Masker;
@@ -183,12 +184,14 @@ pub(super) async fn up(
     let report = steps.next("up");
     let project = request.id.project();
     let settle_s = settles_at_start(request, transport.spec());
+    let dialect = Dialect::of(&runtime);
+    let builds = BuildLinks::of(&request.id, &rendered.contexts, dialect);
     let command = Command::script(UP_SH)
         .arg(&made.workdir)
         .arg(&project)
         .arg(&rendered.yaml)
         .arg(&runtime.engine)
-        .arg(if Dialect::of(&runtime) == Dialect::Podman { "apart" } else { "" })
+        .arg(if dialect == Dialect::Podman { "apart" } else { "" })
         .arg(request.owner.owner.as_str())
         .arg(settle_s.to_string())
         .arg(if is_clear { "clear" } else { "" })
@@ -196,6 +199,9 @@ pub(super) async fn up(
         .args(rendered.secrets.iter().flat_map(|(name, text)| [name, text]))
         .arg(rendered.sources.len().to_string())
         .args(&rendered.sources)
+        .arg(builds.file)
+        .arg(builds.links.len().to_string())
+        .args(builds.links.iter().flat_map(|(name, folder)| [name, folder]))
         .args(&runtime.command);
     let masker = Masker::of_file(&rendered.yaml, &rendered.variables)
         .ok_or_else(|| Error::internal("the rendered file cannot be read again"))?;

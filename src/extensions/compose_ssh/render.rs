@@ -57,7 +57,9 @@ pub use error::RenderError;
 
 pub use host::HostContext;
 pub use input::RenderInput;
-pub use output::Rendered;
+pub(super) use interpolate::escape;
+pub(super) use lexical::normalize;
+pub use output::{BuildContext, Rendered};
 pub(crate) use pulls::Pull;
 pub use rendered::judge_rendered;
 pub(crate) use services::ServicePlan;

@@ -6,7 +6,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::{Value, json};
 
 use crate::each_case::each_case;
-use crate::lab::{Bench, DOCKER, PODMAN, Started, WEB_STACK, http_get, stack_args, text, url_of};
+use crate::lab::{
+    Bench, DOCKER, IMAGE, PODMAN, Started, WEB_STACK, http_get, stack_args, text, url_of,
+};
 
 const V1: &str = "sandboxer01-v1";
 const V5: &str = "sandboxer01-v5";
@@ -171,5 +173,59 @@ fn an_engine_that_stumbled_over_somebody_elses_network_is_asked_again() {
             assert_eq!(fs::read_to_string(count).unwrap().lines().count(), tries, "{words}");
         }
         bench.assert_as_before();
+    }
+}
+
+/// Writes a repository whose two images have one word in them; all its files are of one moment.
+fn with_word(bench: &Bench, name: &str, word: &str) -> std::path::PathBuf {
+    let service = "command: [sleep, \"600\"]\n    stop_signal: SIGKILL";
+    let compose = format!(
+        "services:\n  web:\n    build: .\n    {service}\n  deep:\n    build: {{context: ./a/b, dockerfile: ../../D}}\n    {service}\n"
+    );
+    let image = format!("FROM {IMAGE}\nCOPY word /word\n");
+    let files = [
+        ("docker-compose.yml", compose.as_str()),
+        ("Dockerfile", &image),
+        ("D", &image),
+        ("word", word),
+        ("a/b/word", word),
+    ];
+    let repo = bench.repository(name, &files);
+    let moment = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+    for (file, _) in files {
+        fs::File::options()
+            .append(true)
+            .open(repo.join(file))
+            .unwrap()
+            .set_modified(moment)
+            .unwrap();
+    }
+    repo
+}
+
+fn a_build_takes_nothing_that_was_sent_before(host: &'static str) {
+    let bench = if host == DOCKER { Bench::new() } else { Bench::with(&[host]) };
+    let words = |id: &str| {
+        ["web", "deep"].map(|service| {
+            text(&bench.ok(["exec", id, "--service", service, "--", "cat", "/word"])["stdout"])
+        })
+    };
+    let first = text(&bench.create_stack(host, &with_word(&bench, "first", "first"), &[])["id"]);
+    assert_eq!(words(&first), ["first", "first"]);
+    bench.ok(["destroy", &first]);
+    let repo = with_word(&bench, "other", "other");
+    let other = text(&bench.create_stack(host, &repo, &[])["id"]);
+    assert_eq!(words(&other), ["other", "other"]);
+    with_word(&bench, "other", "again");
+    bench.ok(["recreate", &other, "--yes"]);
+    assert_eq!(words(&other), ["again", "again"]);
+    bench.ok(["destroy", &other]);
+}
+
+each_case! {
+    a_build_takes_nothing_that_was_sent_before {
+        docker_compose_2_builds_from_what_is_there: DOCKER;
+        docker_compose_1_29_builds_from_what_is_there: V1;
+        docker_compose_5_builds_from_what_is_there: V5;
     }
 }

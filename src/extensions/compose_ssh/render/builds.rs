@@ -12,6 +12,7 @@ use super::error::RenderError;
 use super::keys;
 use super::lexical::normalize;
 use super::merge::{assignments, list, scalar};
+use super::output::BuildContext;
 use super::pass::Pass;
 use super::paths::Target;
 use super::shapes::Section;
@@ -83,6 +84,21 @@ pub(super) fn apply(
         build.insert("labels".to_owned(), Value::Object(kept));
     }
     Ok(build)
+}
+
+/// Folders that a rendered project builds from.
+pub(super) fn folders(project: &Value) -> Vec<BuildContext> {
+    let services = project.get("services").and_then(Value::as_object).into_iter().flatten();
+    let folder = |(service, body): (&String, &Value)| {
+        let build = body.get("build")?;
+        let folder = build.get("context")?.as_str().filter(|one| !anchor::is_remote(one))?;
+        Some(BuildContext {
+            service: service.clone(),
+            folder: folder.to_owned(),
+            dockerfile: build.get("dockerfile").map(scalar),
+        })
+    };
+    services.filter_map(folder).collect()
 }
 
 /// A context as the rendered file names it, unless it was refused.

@@ -40,7 +40,7 @@ pub(super) fn substitute_lenient(text: &str, variables: &Variables) -> Result<St
 }
 
 /// Doubles every `$`, since the engine's compose interpolates the rendered file once more.
-pub(super) fn escape(value: &mut Value) {
+pub(in crate::extensions::compose_ssh) fn escape(value: &mut Value) {
     match value {
         Value::String(text) if text.contains('$') => *text = text.replace('$', "$$"),
         Value::Array(items) => items.iter_mut().for_each(escape),

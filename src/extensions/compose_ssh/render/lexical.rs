@@ -1,7 +1,7 @@
 //! Paths as texts: what can be said of one without looking.
 
 /// A path without `.`, `..` and doubled slashes; `..` at the root of an absolute path stays there.
-pub(super) fn normalize(path: &str) -> String {
+pub(in crate::extensions::compose_ssh) fn normalize(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     let absolute = path.starts_with('/');
     for part in path.split('/') {

@@ -6,6 +6,16 @@ use super::pulls::Pull;
 use super::services::ServicePlan;
 use crate::domain::sandbox::Rewrite;
 
+/// Folder that a service's image is built from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuildContext {
+    pub service: String,
+    /// Its absolute path on the host.
+    pub folder: String,
+    /// The Dockerfile as the file names it.
+    pub dockerfile: Option<String>,
+}
+
 /// A compose file ready to start, and what is known about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
@@ -26,6 +36,8 @@ pub struct Rendered {
     /// Workspace-relative paths that the engine mounts or builds from, sorted. Containers can replace them by
     /// links: look again on the host before each start.
     pub sources: Vec<String>,
+    /// Folders of this host that its images are built from.
+    pub contexts: Vec<BuildContext>,
     /// Files that lie beside it, by name: secrets that are a variable's value.
     pub secrets: BTreeMap<String, String>,
     /// Variables that it was filled in with: whoever tells what a tool said of it masks these.

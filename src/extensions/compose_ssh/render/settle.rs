@@ -11,8 +11,8 @@ use super::output::Rendered;
 use super::pass::Pass;
 use super::services::{self, ServicePlan};
 use super::{
-    attachments, interpolate, keys, lexical, merge, nameless, networks, order, pulls, resources,
-    shapes,
+    attachments, builds, interpolate, keys, lexical, merge, nameless, networks, order, pulls,
+    resources, shapes,
 };
 use crate::domain::profile::Allowance;
 use crate::domain::sandbox::Rewrite;
@@ -58,8 +58,10 @@ pub(super) fn settle(
     volumes.sort();
     let fixed_addresses = networks::fixed(&project);
     let pulls = pulls::of(&project, workspace)?;
+    let contexts = builds::folders(&project);
     let yaml = print(project);
     Ok(Rendered {
+        contexts,
         fixed_addresses,
         pulls,
         volumes,

@@ -2,7 +2,8 @@
 # the project, the file's text, the engine's program, `apart` where containers are made and started by two calls, our owner, for how
 # many seconds services show that they stay before they are looked at, `clear` where the prepare call looked a moment ago at what is in
 # the way, how many files containers read, the name and the text of each, how many paths of the workspace the file names as sources, these,
-# then the words of the compose command. belonging.sh stands before it. What others write goes to stderr: stdout has what
+# the text of the file that has builds go by links, how many links, the name of each and the folder that it leads to, then the words of the
+# compose command. belonging.sh stands before it. What others write goes to stderr: stdout has what
 # inspect.sh says, where it was started.
 umask 077
 cd -P -- "$1" || exit 72
@@ -37,6 +38,16 @@ while [ "$sbx_count" -gt 0 ]; do
   sbx_count=$((sbx_count - 1))
   shift
 done
+# See build_links.rs.
+rm -rf .builds
+sbx_builds=$1 sbx_count=$2
+shift 2
+[ -z "$sbx_builds" ] || mkdir .builds || exit 73
+while [ "$sbx_count" -gt 0 ]; do
+  ln -s -- "$2" ".builds/$1" || exit 73
+  sbx_count=$((sbx_count - 1))
+  shift 2
+done
 # A tool or an engine would make an empty folder in the place of such a file, on the host.
 for sbx_clock in /etc/localtime /etc/timezone; do
   if [ ! -e "$sbx_clock" ] && grep -qF "\"source\": \"$sbx_clock\"" compose.yaml; then
@@ -68,9 +79,16 @@ umask 022
 # with it, one-shots that have ended too. Made without that it is started behind them all the same.
 # By its whole path: a tool that is told of another folder would find another file.
 sbx_file=$(env pwd -P)/compose.yaml
-[ "$sbx_calls" != apart ] || "$@" -p "$sbx_project" -f "$sbx_file" up --no-start --no-deps >&2 || exit
-"$@" -p "$sbx_project" -f "$sbx_file" up -d >&2
+if [ -n "$sbx_builds" ]; then
+  printf %s "$sbx_builds" >.builds/compose.yaml || exit 73
+  set -- "$@" -f "$sbx_file" -f "${sbx_file%/*}/.builds/compose.yaml"
+else
+  set -- "$@" -f "$sbx_file"
+fi
+[ "$sbx_calls" != apart ] || "$@" -p "$sbx_project" up --no-start --no-deps >&2 || exit
+"$@" -p "$sbx_project" up -d >&2
 sbx_status=$? LC_ALL=C
+rm -rf .builds
 # And while it was started: what is of both is of neither.
 sbx_no_foreign sbx_rows_behind container
 [ "$sbx_status" = 0 ] || exit "$sbx_status"
