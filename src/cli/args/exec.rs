@@ -22,12 +22,7 @@ pub struct ExecArgs {
     #[arg(short = 'i')]
     pub stdin: bool,
     /// The program and its arguments; no option after its first word is sandboxer's
-    #[arg(
-        value_name = "CMD",
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
+    #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
     pub command: Vec<String>,
 }
 

@@ -43,8 +43,9 @@ pub(super) const RUNNING_SH: &str =
 const SHELL_SH: &str = concat!(include_str!("scripts/leave.sh"), include_str!("scripts/shell.sh"));
 /// Killing an engine's client ends nothing in the container, so the watchdog goes in with the command.
 const INSIDE_SH: &str = include_str!("scripts/inside.sh");
-/// Says that the command runs, and becomes it.
-const READING_SH: &str = "echo ok; exec \"$@\"";
+/// Says that the command runs, and becomes it. One that a shell would take for an option is none that is there.
+const READING_SH: &str =
+    "echo ok; case $1 in -*) echo \"$1: not found\" >&2; exit 127 ;; esac; exec \"$@\"";
 
 /// The engine that has this sandbox's containers, and its services' names.
 pub(super) struct Engine {

@@ -55,11 +55,12 @@ use crate::domain::sandbox::Rewrite;
 pub use dialect::Dialect;
 pub use error::RenderError;
 
+pub use builds::BuildContext;
 pub use host::HostContext;
 pub use input::RenderInput;
 pub(super) use interpolate::escape;
 pub(super) use lexical::normalize;
-pub use output::{BuildContext, Rendered};
+pub use output::Rendered;
 pub(crate) use pulls::Pull;
 pub use rendered::judge_rendered;
 pub(crate) use services::ServicePlan;

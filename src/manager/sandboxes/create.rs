@@ -233,6 +233,8 @@ pub(crate) async fn write_ahead(
     route.remarks.extend(remark_unswept(deps, resolved.ttl_s).await);
     let archive = origin.archive().map(|snapshot| &snapshot.id);
     let kind = if archive.is_some() { OperationKind::Restore } else { OperationKind::Create };
+    // The host is told whose it is, which snapshots have a say in: nothing is begun that would end there.
+    deps.snapshots.list().await?;
     let owners = deps.installation.owners().await?;
     let owner = owners
         .into_iter()

@@ -56,7 +56,11 @@ pub(crate) async fn recreate(deps: &Deps, request: &RecreateRequest) -> Result<S
     ensure_name_is_its_own(deps, &record).await?;
     ensure_own(deps).await?;
     let extension = deps.extension(&record.extension)?;
-    // Nothing is removed for a recreate that would be refused.
+    // Nothing is removed for a recreate that would be refused, or could not be written down to its end.
+    deps.snapshots.list().await.map_err(hint_untouched)?;
+    if let Some(base) = &record.based_on_snapshot {
+        patches_of(deps, base).await.map_err(hint_untouched)?;
+    }
     let from = find_base(deps, &record).await?;
     let target = resolve(deps, &record).await?;
     if from.is_none() {

@@ -8,6 +8,7 @@ mod reading;
 mod search;
 mod stale;
 mod undo;
+mod unread;
 
 use super::{
     Activity, Appearance, Arrangement, Confirm, CreditsPane, Details, EventLog, Fetch, Form,

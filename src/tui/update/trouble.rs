@@ -38,12 +38,14 @@ pub(super) fn set_sort(model: &mut Model, sort: Sort) -> Vec<Effect> {
 }
 
 /// Goes to the next sandbox that needs a look; where none does, to a host that is down. What has no row is told: what is stale
-/// and in none, and, with whatever comes next, what is wrong with the State Hub.
+/// and in none, and, with whatever comes next, records that cannot be read, and what is wrong with the State Hub.
 pub(super) fn next(model: &mut Model) -> Vec<Effect> {
     let hub = model.hub_trouble().and_then(|_| model.hub_lines().into_iter().next());
     let went = go(model);
     let told = if went { None } else { without_row(model) };
-    let words: Vec<String> = told.into_iter().chain(hub.map(|(_, words)| words)).collect();
+    let unread = model.unread().map(|problem| problem.message.clone());
+    let hub = hub.map(|(_, words)| words);
+    let words: Vec<String> = told.into_iter().chain(unread).chain(hub).collect();
     match words.as_slice() {
         [] if went => {}
         [] => model.say(Role::Good, "no trouble"),

@@ -107,6 +107,8 @@ async fn failures_of_our_own_are_125() {
         "exec --nosuch my-env ls",
         "exec nothing -- ls",
         "exec my-env -- ''",
+        "exec my-env --servce web -- ls",
+        "exec my-env -it -- sh",
     ] {
         let ran = run(&fleet().await, line).await;
         assert_eq!(ran.out(), (125, ""), "{line}: {ran}");

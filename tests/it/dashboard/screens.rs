@@ -116,6 +116,9 @@ fn records_that_cannot_be_read_are_in_the_header_wherever_one_looks() {
     let drawn = screen(&mut model, (120, 36));
     assert!(drawn.lines().next().unwrap().contains("operations: unreadable"), "{drawn}");
     assert_eq!(drawn.matches("✗ the operations cannot be read").count(), 1, "{drawn}");
+    press(&mut model, "F");
+    let drawn = screen(&mut model, (120, 36));
+    assert!(drawn.lines().last().unwrap().contains("operations.json cannot be parsed"), "{drawn}");
     update(&mut model, Msg::Operations(Ok(Vec::new())));
     assert!(!screen(&mut model, (120, 36)).contains("unreadable"));
 }

@@ -1,6 +1,7 @@
 //! A refusal changes nothing: record, events and operations are as before it.
 
 use sandboxer::domain::extension::Inspection;
+use sandboxer::domain::request::{CreateRequest, ListQuery};
 use sandboxer::domain::sandbox::State;
 use sandboxer::domain::snapshot::SnapshotState;
 use sandboxer::domain::teardown::{TeardownLine, TeardownOutcome};
@@ -9,7 +10,7 @@ use sandboxer::domain::{Code, SandboxRecord};
 use super::recover::killed;
 use crate::support::json_assertions::JsonAssertions as _;
 use crate::test_env::script::Act;
-use crate::test_env::{TestEnv, of, with_sandbox};
+use crate::test_env::{TestEnv, of, with_restored, with_sandbox};
 
 /// All of a record but what counts its writes.
 fn content(record: &SandboxRecord) -> SandboxRecord {
@@ -50,6 +51,32 @@ async fn a_destroy_that_is_refused_changes_nothing() {
             house.sandbox_kinds().await[events..],
             ["sandbox.destroying", "sandbox.destroyed"]
         );
+    }
+}
+
+#[tokio::test]
+async fn what_could_not_be_written_down_to_its_end_is_not_begun() {
+    for name in ["snapshots.json", "patches.json"] {
+        let (house, _, record) = with_restored().await;
+        let (before, events) = (house.record(record.id.as_str()).await, house.event_count().await);
+        let file = house.folder.path().join(name);
+        let kept = std::fs::read(&file).ok();
+        std::fs::write(&file, "{").unwrap();
+        let teardowns = house.script.count("teardown");
+        let error = house.manager.recreate(&of(&record.id)).await.unwrap_err();
+        assert_eq!(error.code, Code::StoreCorrupt, "{error}");
+        assert!(error.hint.unwrap().starts_with("nothing of the sandbox was touched; "));
+        assert_eq!(house.script.count("teardown"), teardowns);
+        if name == "snapshots.json" {
+            let error = house.manager.create(CreateRequest::default()).await.unwrap_err();
+            assert_eq!(error.code, Code::StoreCorrupt, "{error}");
+        }
+        match kept {
+            Some(kept) => std::fs::write(&file, kept).unwrap(),
+            None => std::fs::remove_file(&file).unwrap(),
+        }
+        house.assert_as_before(&before, events).await;
+        assert_eq!(house.other.list(&ListQuery::default()).await.unwrap().len(), 2, "{name}");
     }
 }
 

@@ -59,6 +59,14 @@ fn in_a_service(host: &'static str) {
         let changed = bench.ok(["exec", "box", "--service", "app", "--", "cat", "/changed"]);
         assert_eq!(changed["stdout"], "it\n");
 
+        // What it is made of stands in no list of processes: that of the host has those of the container, and everybody reads it.
+        let script =
+            "sleep 1 & ps -o args | sort; true well-hidden; env | grep -c SBX_TEXT; echo \"$0\"";
+        let (run, _) = runs(bench, "app", script);
+        let output = text(&run["output"]);
+        assert!(output.contains("sleep 1") && output.ends_with("\n0\npatch\n"), "{run:#}");
+        assert!(!output.contains("well-hidden"), "{run:#}");
+
         let (run, took) = runs(bench, "app", "sleep 4741.5 & sleep 4742.5");
         assert_eq!(run["state"], "failed", "{run:#}");
         assert!(took < Duration::from_secs(90), "{took:?}");

@@ -97,8 +97,11 @@ fn commands_run_in_the_workspace_and_in_services() {
                 bench.run([&["exec", &id], service, &["--", "sh", "-c", "kill -KILL $$"]].concat());
             assert_eq!(killed.status, Some(137), "{killed:#?}");
             assert_eq!(text(&killed.json()["stderr"]).as_str(), "", "{killed:#?}");
-            let nothing = bench.run([&["exec", &id], service, &["--", "no-such-program"]].concat());
-            assert_eq!(nothing.status, Some(127), "{nothing:#?}");
+            // A shell would take the second for an option.
+            for words in [&["no-such-program"][..], &["-c", "env"]] {
+                let nothing = bench.run([&["exec", &id], service, &["--"], words].concat());
+                assert_eq!(nothing.status, Some(127), "{nothing:#?}");
+            }
         }
         bench.ok(["exec", &id, "--", "cat", "notes"]).has(json!({"stdout": "read me\n"}));
 

@@ -12,13 +12,22 @@ use super::error::RenderError;
 use super::keys;
 use super::lexical::normalize;
 use super::merge::{assignments, list, scalar};
-use super::output::BuildContext;
 use super::pass::Pass;
 use super::paths::Target;
 use super::shapes::Section;
 use super::tree::Entry;
 use super::{anchor, environment, labels};
 use crate::domain::problem::join;
+
+/// Folder that a service's image is built from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuildContext {
+    pub service: String,
+    /// Its absolute path on the host.
+    pub folder: String,
+    /// The Dockerfile as the file names it.
+    pub dockerfile: Option<String>,
+}
 
 /// Names that podman's tools take for the Dockerfile when none is named, the first that is there.
 const PODMAN_NAMES: &[&str] =

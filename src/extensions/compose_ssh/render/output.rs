@@ -2,19 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::builds::BuildContext;
 use super::pulls::Pull;
 use super::services::ServicePlan;
 use crate::domain::sandbox::Rewrite;
-
-/// Folder that a service's image is built from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BuildContext {
-    pub service: String,
-    /// Its absolute path on the host.
-    pub folder: String,
-    /// The Dockerfile as the file names it.
-    pub dockerfile: Option<String>,
-}
 
 /// A compose file ready to start, and what is known about it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,11 @@
 exec 2>&1
-sbx_text=$1
+# The script comes on stdin and goes on by the environment: a list of processes, which everybody reads, has neither.
+sbx_nl='
+'
+sbx_text=
+while IFS= read -r sbx_line; do sbx_text=$sbx_text$sbx_line$sbx_nl; done
+sbx_text=$sbx_text$sbx_line
+exec </dev/null
 sbx_first=${sbx_text%%
 *}
 case $sbx_first in
@@ -20,7 +26,7 @@ sbx_name=${sbx_program##*/}
 [ "$sbx_name" != env ] && [ "$sbx_name" != busybox ] || sbx_name=$sbx_word
 case $sbx_name in
   sh | ash | bash | dash | ksh | zsh)
-    (exec "$sbx_program" "$@" -c "$sbx_text" patch)
+    (SBX_TEXT=$sbx_text && export SBX_TEXT && exec "$sbx_program" "$@" -c 'sbx_text=$SBX_TEXT; unset SBX_TEXT; eval "$sbx_text"' patch)
     exit $?
     ;;
 esac

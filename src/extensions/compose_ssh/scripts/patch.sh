@@ -21,8 +21,8 @@ sbx_sees=$("$sbx_engine" inspect --type container -f '{{range .Mounts}}{{.Source
   while IFS=$sbx_tab read -r sbx_source sbx_there; do [ "$sbx_source" != "$1/workspace" ] || printf '%s\n' "$sbx_there"; done | head -n 1)
 
 echo began=yes
-"$sbx_engine" exec -e "SBX_MARK=$sbx_mark" -e "SANDBOXER_ID=$5" -e "SANDBOXER_SNAPSHOT=$6" -e "SANDBOXER_PATCH_SEQUENCE=$7" \
-  ${sbx_sees:+-e "SANDBOXER_WORKSPACE=$sbx_sees"} "$sbx_container" sh -c "$sbx_inside" sh "$sbx_script" >"$sbx_folder/in" 2>&1 </dev/null &
+printf %s "$sbx_script" 2>/dev/null | "$sbx_engine" exec -i -e "SBX_MARK=$sbx_mark" -e "SANDBOXER_ID=$5" -e "SANDBOXER_SNAPSHOT=$6" -e "SANDBOXER_PATCH_SEQUENCE=$7" \
+  ${sbx_sees:+-e "SANDBOXER_WORKSPACE=$sbx_sees"} "$sbx_container" sh -c "$sbx_inside" sh >"$sbx_folder/in" 2>&1 &
 sbx_child=$!
 sbx_await "$sbx_child"
 sbx_tell "$sbx_folder"
