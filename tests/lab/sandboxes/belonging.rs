@@ -316,7 +316,8 @@ fn a_stack_beside_which_somebody_elses_appeared_is_not_started() {
         let ran = Command::new("sh")
             .args(["-c", &script, "sh"])
             .arg(folder.path().join("box"))
-            .args(["sbx-x", "{}", "docker", "", "own", "0", way, "0", "0", "docker", "compose"])
+            .args(["sbx-x", "{}", "docker", "", "own", "0", way, "0", "0", "", "0"])
+            .args(["docker", "compose"])
             .envs([("PATH", path), ("FOREIGN", folder.path().join(foreign).display().to_string())])
             .output()
             .unwrap();
