@@ -1,8 +1,8 @@
 //! Links by which builds find their folders.
 //!
-//! What Docker's builder was sent before it keeps under the last name of the folder, and takes a file of the same path, size and
-//! time for the one that it has (seen with docker compose 2.26, not with 5.x or 1.29): the folder of each sandbox is called
-//! `workspace`, and that file may be another one's, or an older one. A name that no build had before leaves it nothing to take.
+//! Docker's builder keeps what it was sent under the last name of the folder, and takes a file of the same path, size and time for
+//! the one that it has (seen with docker compose 2.26, not with 5.x or 1.29): the folder of each sandbox is called `workspace`,
+//! and that file may be another one's, or an older one. A name that no build had before leaves it nothing to take.
 
 use serde_json::{Map, json};
 use uuid::Uuid;
